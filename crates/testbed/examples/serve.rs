@@ -1,0 +1,15 @@
+//! Serves until killed: `serve [ADDRESS [WORKERS [tls]]]`, for measuring with other programs.
+
+use brunt_testbed::http::{Config, Server};
+use brunt_testbed::tls::Tls;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned()).parse()?;
+    let workers = arguments.next().map_or(Ok(1), |workers| workers.parse())?;
+    let tls = arguments.next().map(|_| Tls::default());
+    let _server = Server::start(Config { address, workers, tls, ..Config::default() })?;
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,199 @@
+//! What the server is asked to be: addresses, and how well or badly it shall behave.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::StartError;
+use crate::tls::Tls;
+
+/// The longest delay (or mean of delays) that can be asked for.
+pub(super) const MAX_DELAY: Duration = Duration::from_secs(3600);
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Listen {
+    /// A TCP address, IPv4 or IPv6. Port 0 takes a free one.
+    Tcp(SocketAddr),
+    /// A Unix stream socket at this path. The file is made at the start and removed at the stop;
+    /// one that a dead server left behind is replaced.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl From<SocketAddr> for Listen {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
+
+/// A text that names no address to listen on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected an address such as 127.0.0.1:8080, [::1]:8080, :8080, 8080 or unix:/run/target.sock, got {got:?}")]
+pub struct ListenError {
+    /// The text that came.
+    pub got: String,
+}
+
+impl FromStr for Listen {
+    type Err = ListenError;
+
+    /// `address:port`, `[v6]:port`, `:port` or `port` (both on 127.0.0.1), `unix:/path`.
+    fn from_str(text: &str) -> Result<Self, ListenError> {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Unix(path.into()));
+        }
+        if let Ok(address) = text.parse() {
+            return Ok(Self::Tcp(address));
+        }
+        match text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
+            Ok(port) => Ok(Self::Tcp((Ipv4Addr::LOCALHOST, port).into())),
+            Err(_) => Err(ListenError { got: text.to_owned() }),
+        }
+    }
+}
+
+/// How long a default answer takes, counted from the arrival of its request. Every request waits
+/// on its own, as if there were a server for each; answers on one connection keep their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Delay {
+    /// No time at all: the fast path.
+    #[default]
+    None,
+    /// Always the same.
+    Fixed(Duration),
+    /// Evenly spread from `min` (included) to `max` (excluded).
+    Uniform {
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// Exponentially distributed: most short, a few long.
+    Exponential {
+        /// The mean.
+        mean: Duration,
+    },
+}
+
+/// A server that freezes at fixed times: during the last `length` of every `period`, counted from
+/// the server's start ([`Server::started`](super::Server::started)), it reads and answers nothing,
+/// then carries on with all that has queued up. So a run that starts with the server is served
+/// first.
+///
+/// With a length of 300 ms and a period of 1 s it is frozen in 0.7..1.0 s, 1.7..2.0 s, and so on. A
+/// request that arrives 0.8 s after the start is answered at 1.0 s: 200 ms later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// How long one stall lasts; shorter than the period, more than zero.
+    pub length: Duration,
+    /// From the end of one stall to the end of the next.
+    pub period: Duration,
+}
+
+impl Stall {
+    /// How much longer nothing is answered, at this time since the server's start; `None` while it
+    /// serves.
+    pub fn remaining(&self, since_start: Duration) -> Option<Duration> {
+        let period = self.period.as_nanos().max(1);
+        let position = since_start.as_nanos() % period;
+        let frozen_from = period.saturating_sub(self.length.as_nanos());
+        (position >= frozen_from).then(|| {
+            let left = period - position;
+            Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX))
+        })
+    }
+}
+
+/// What a server listens on and how it behaves. [`Config::default`] is the fastest: one worker, a
+/// 13-byte body, no delay, no faults.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen; 127.0.0.1 on a free port by default.
+    pub address: Listen,
+    /// Threads, each with its own event loop, and on TCP its own listening socket. At least 1. The
+    /// kernel spreads connections over them by a hash of their addresses, so unevenly when few.
+    pub workers: usize,
+    /// Length of the default answer's body, in bytes.
+    pub body_bytes: u64,
+    /// How long a default answer takes.
+    pub delay: Delay,
+    /// The share of default answers, 0 to 1, that are `503 Service Unavailable` instead of 200.
+    pub error_share: f64,
+    /// When the server as a whole freezes.
+    pub stall: Option<Stall>,
+    /// Close each connection with its N-th answer, which says so (`Connection: close`).
+    pub close_after: Option<u64>,
+    /// Speak TLS.
+    pub tls: Option<Tls>,
+    /// Where the randomness of delays and errors starts: the same seed, the same sequence in each
+    /// worker.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            address: Listen::Tcp((Ipv4Addr::LOCALHOST, 0).into()),
+            workers: 1,
+            body_bytes: 13,
+            delay: Delay::None,
+            error_share: 0.0,
+            stall: None,
+            close_after: None,
+            tls: None,
+            seed: 0,
+        }
+    }
+}
+
+impl Config {
+    /// Whether all figures make sense, on their own and together.
+    pub(super) fn validate(&self) -> Result<(), StartError> {
+        let wrong = |field, expected, got: String| Err(StartError::Config { field, expected, got });
+        if !(1..=1024).contains(&self.workers) {
+            return wrong("workers", "1 to 1024", self.workers.to_string());
+        }
+        if !(0.0..=1.0).contains(&self.error_share) {
+            return wrong("error share", "a number from 0 to 1", self.error_share.to_string());
+        }
+        if self.close_after == Some(0) {
+            return wrong("close after", "at least 1 answer", "0".to_owned());
+        }
+        let (Delay::Fixed(longest) | Delay::Uniform { max: longest, .. } | Delay::Exponential { mean: longest }) =
+            self.delay
+        else {
+            return self.validate_stall();
+        };
+        if longest > MAX_DELAY {
+            return wrong("delay", "at most 1 hour", format!("{longest:?}"));
+        }
+        if let Delay::Uniform { min, max } = self.delay
+            && min > max
+        {
+            return wrong("delay", "min not above max", format!("{min:?} to {max:?}"));
+        }
+        self.validate_stall()
+    }
+
+    fn validate_stall(&self) -> Result<(), StartError> {
+        match self.stall {
+            Some(Stall { length, period }) if length.is_zero() || length >= period => Err(StartError::Config {
+                field: "stall",
+                expected: "a length above zero and below its period",
+                got: format!("{length:?} every {period:?}"),
+            }),
+            _ => Ok(()),
+        }
+    }
+}

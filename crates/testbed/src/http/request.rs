@@ -1,0 +1,439 @@
+//! The request side of HTTP/1.1 (RFC 9112) as pure functions over bytes: heads and body framing.
+//!
+//! Nothing here reads a socket or keeps what it has seen. A head that is not all there yet is
+//! [`Parsed::Incomplete`]; the caller keeps the bytes and asks again with more of them.
+
+use memchr::{memchr, memrchr};
+
+/// The longest request head taken, in bytes, blank lines before it included.
+pub(super) const MAX_HEAD: usize = 16 * 1024;
+
+/// The longest chunk-size line taken, extensions included, in bytes.
+const MAX_CHUNK_LINE: usize = 4 * 1024;
+
+/// The longest trailer section taken after a chunked body, in bytes.
+const MAX_TRAILERS: usize = 16 * 1024;
+
+/// Why a request is refused. The connection closes after each of these, because what follows the
+/// refused bytes cannot be told apart from their continuation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    RequestLine,
+    Version,
+    HeaderLine,
+    MissingHost,
+    ContentLength,
+    LengthAndEncoding,
+    TransferEncoding,
+    HeadTooLong,
+    Chunk,
+    BodyTooLong,
+}
+
+impl Refusal {
+    /// The status code this is answered with.
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Self::Version => 505,
+            Self::TransferEncoding => 501,
+            Self::HeadTooLong => 431,
+            Self::BodyTooLong => 413,
+            _ => 400,
+        }
+    }
+
+    /// What was expected, for the body of the answer.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::RequestLine => "expected a request line: METHOD SP target SP HTTP/1.1",
+            Self::Version => "expected HTTP/1.0 or HTTP/1.1",
+            Self::HeaderLine => "expected a header line: name, colon, value without control characters",
+            Self::MissingHost => "expected a Host header, which HTTP/1.1 requires",
+            Self::ContentLength => "expected one Content-Length of decimal digits",
+            Self::LengthAndEncoding => "expected either Content-Length or Transfer-Encoding, got both",
+            Self::TransferEncoding => "expected no transfer coding other than chunked, sent once, in HTTP/1.1",
+            Self::HeadTooLong => "expected a request head of at most 16384 bytes",
+            Self::Chunk => "expected a chunk: size in hexadecimal, CR LF, that many bytes, CR LF",
+            Self::BodyTooLong => "expected a body of at most 1048576 bytes to echo",
+        }
+    }
+}
+
+/// The two versions that are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    Http10,
+    Http11,
+}
+
+/// How the request body is delimited (RFC 9112, section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    None,
+    /// A body of this many bytes, at least one.
+    Length(u64),
+    Chunked,
+}
+
+/// What the server needs to know of a request head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head<'a> {
+    /// The head as it came, from the method up to and without the final blank line.
+    pub(super) bytes: &'a [u8],
+    pub(super) target: &'a [u8],
+    /// The method is HEAD: the answer has no body.
+    pub(super) no_body: bool,
+    pub(super) version: Version,
+    /// The client wants to go on using the connection (RFC 9112, section 9.3).
+    pub(super) keep_alive: bool,
+    pub(super) framing: Framing,
+    pub(super) expects_continue: bool,
+}
+
+/// The result of looking for a head at the start of some input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parsed<'a> {
+    /// A head, and how many bytes of the input it took.
+    Complete(Head<'a>, usize),
+    /// So far no fault, and no end either. Fewer than [`MAX_HEAD`] bytes.
+    Incomplete,
+    Refused(Refusal),
+}
+
+/// Looks for a request head at the start of `input`.
+///
+/// How the bytes were cut on their way makes no difference: calling this with ever longer prefixes
+/// ends in the same answer as calling it once with everything.
+pub(super) fn parse(input: &[u8]) -> Parsed<'_> {
+    let within = input.get(..MAX_HEAD).unwrap_or(input);
+    match head(within) {
+        Ok(Some((head, used))) => Parsed::Complete(head, used),
+        Ok(None) if input.len() >= MAX_HEAD => Parsed::Refused(Refusal::HeadTooLong),
+        Ok(None) => Parsed::Incomplete,
+        Err(refusal) => Parsed::Refused(refusal),
+    }
+}
+
+fn head(input: &[u8]) -> Result<Option<(Head<'_>, usize)>, Refusal> {
+    let start = skip_blank_lines(input);
+    let mut lines = Lines { rest: start };
+    let Some(line) = lines.next() else {
+        // A peer that speaks something else (TLS, say) would otherwise wait for ever.
+        return match start.first() {
+            Some(&first) if !is_token(first) && first != b'\r' => Err(Refusal::RequestLine),
+            _ => Ok(None),
+        };
+    };
+    let (method, target, version) = request_line(line)?;
+    let mut fields = Fields::default();
+    let mut body_of_head = start;
+    loop {
+        let before = lines.rest;
+        let Some(line) = lines.next() else { return Ok(None) };
+        if line.is_empty() {
+            let length = start.len() - before.len();
+            body_of_head = body_of_head.get(..length).unwrap_or_default();
+            break;
+        }
+        fields.take(line)?;
+    }
+    let head = Head {
+        bytes: body_of_head,
+        target,
+        no_body: method == b"HEAD",
+        version,
+        keep_alive: !fields.close && (version == Version::Http11 || fields.keep_alive),
+        framing: fields.framing(version)?,
+        expects_continue: fields.expects_continue,
+    };
+    Ok(Some((head, input.len() - lines.rest.len())))
+}
+
+/// RFC 9112, section 2.2: empty lines before the request line are ignored.
+fn skip_blank_lines(mut input: &[u8]) -> &[u8] {
+    while let Some(rest) = input.strip_prefix(b"\r\n").or_else(|| input.strip_prefix(b"\n")) {
+        input = rest;
+    }
+    input
+}
+
+/// The lines of the input without their ends, CR LF or a bare LF (RFC 9112, section 2.2).
+struct Lines<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Lines<'a> {
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let end = memchr(b'\n', self.rest)?;
+        let line = self.rest.get(..end)?;
+        self.rest = self.rest.get(end + 1..)?;
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+}
+
+fn request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Refusal> {
+    let parts = memchr(b' ', line).and_then(|first| {
+        let last = memrchr(b' ', line)?;
+        Some((line.get(..first)?, line.get(first + 1..last)?, line.get(last + 1..)?))
+    });
+    let (method, target, version) = parts.ok_or(Refusal::RequestLine)?;
+    if method.is_empty() || !method.iter().copied().all(is_token) {
+        return Err(Refusal::RequestLine);
+    }
+    if target.is_empty() || target.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
+        return Err(Refusal::RequestLine);
+    }
+    match version {
+        b"HTTP/1.1" => Ok((method, target, Version::Http11)),
+        b"HTTP/1.0" => Ok((method, target, Version::Http10)),
+        other if other.starts_with(b"HTTP/") => Err(Refusal::Version),
+        _ => Err(Refusal::RequestLine),
+    }
+}
+
+/// What the header fields seen so far said.
+#[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+struct Fields {
+    host: bool,
+    close: bool,
+    keep_alive: bool,
+    expects_continue: bool,
+    chunked: bool,
+    length: Option<u64>,
+}
+
+impl Fields {
+    #[inline]
+    fn take(&mut self, line: &[u8]) -> Result<(), Refusal> {
+        let colon = memchr(b':', line).ok_or(Refusal::HeaderLine)?;
+        let name = line.get(..colon).unwrap_or_default();
+        let value = line.get(colon + 1..).unwrap_or_default();
+        if name.is_empty() || !name.iter().copied().all(is_token) || has_control(value) {
+            return Err(Refusal::HeaderLine);
+        }
+        // Most names are told apart from the few that matter by their length alone.
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => self.host = true,
+            6 if name.eq_ignore_ascii_case(b"expect") => {
+                self.expects_continue |= value.trim_ascii().eq_ignore_ascii_case(b"100-continue");
+            }
+            10 if name.eq_ignore_ascii_case(b"connection") => self.connection(value),
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.content_length(value)?,
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.transfer_encoding(value)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        for option in value.split(|&byte| byte == b',') {
+            let option = option.trim_ascii();
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        let digits = value.trim_ascii();
+        let length = decimal(digits).ok_or(Refusal::ContentLength)?;
+        match self.length.replace(length) {
+            Some(earlier) if earlier != length => Err(Refusal::ContentLength),
+            _ => Ok(()),
+        }
+    }
+
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+            return Err(Refusal::TransferEncoding);
+        }
+        self.chunked = true;
+        Ok(())
+    }
+
+    /// The body's framing, once every field is known.
+    fn framing(&self, version: Version) -> Result<Framing, Refusal> {
+        if version == Version::Http11 && !self.host {
+            return Err(Refusal::MissingHost);
+        }
+        match (self.chunked, self.length) {
+            (true, Some(_)) => Err(Refusal::LengthAndEncoding),
+            (true, None) if version == Version::Http10 => Err(Refusal::TransferEncoding),
+            (true, None) => Ok(Framing::Chunked),
+            (false, None | Some(0)) => Ok(Framing::None),
+            (false, Some(length)) => Ok(Framing::Length(length)),
+        }
+    }
+}
+
+/// Decimal digits and nothing else, within u64.
+pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// `tchar` of RFC 9110, section 5.6.2.
+#[inline]
+fn is_token(byte: u8) -> bool {
+    matches!(byte,
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'!' | b'#' | b'$' | b'%' | b'&'
+        | b'\'' | b'*' | b'+' | b'^' | b'`' | b'|' | b'~')
+}
+
+/// Whether a field value holds a control character other than a tab (RFC 9110, section 5.5).
+#[inline]
+fn has_control(value: &[u8]) -> bool {
+    value.iter().any(|&byte| (byte < b' ' && byte != b'\t') || byte == 0x7f)
+}
+
+/// Finds its way through a request body without keeping any of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyReader {
+    /// This many bytes are still to come.
+    Length(u64),
+    Chunked(Chunk),
+    Done,
+}
+
+/// Where in a chunked body (RFC 9112, section 7.1) the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chunk {
+    Size {
+        size: u64,
+        digits: u8,
+    },
+    Extension {
+        size: u64,
+        length: usize,
+    },
+    SizeLf {
+        size: u64,
+    },
+    Data {
+        left: u64,
+    },
+    DataCr,
+    DataLf,
+    /// In the trailer section: its length so far, and that of the line.
+    Trailer {
+        length: usize,
+        line: usize,
+    },
+    TrailerLf {
+        length: usize,
+        line: usize,
+    },
+}
+
+/// One step through a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Step<'a> {
+    /// How many bytes of the input this step took.
+    pub(super) used: usize,
+    /// The body bytes among them.
+    pub(super) data: &'a [u8],
+}
+
+impl BodyReader {
+    pub(super) fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::None => Self::Done,
+            Framing::Length(length) => Self::Length(length),
+            Framing::Chunked => Self::Chunked(Chunk::Size { size: 0, digits: 0 }),
+        }
+    }
+
+    pub(super) fn is_done(self) -> bool {
+        self == Self::Done
+    }
+
+    /// Takes the next stretch of the body from the start of `input`: at most one run of body bytes,
+    /// with whatever framing stands before it.
+    pub(super) fn step<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, Refusal> {
+        match self {
+            Self::Done => Ok(Step { used: 0, data: &[] }),
+            Self::Length(left) => {
+                let data = take(input, *left);
+                *left -= data.len() as u64;
+                if *left == 0 {
+                    *self = Self::Done;
+                }
+                Ok(Step { used: data.len(), data })
+            }
+            Self::Chunked(chunk) => {
+                let (step, next) = chunk.step(input)?;
+                *self = next.map_or(Self::Done, Self::Chunked);
+                Ok(step)
+            }
+        }
+    }
+}
+
+/// The first `count` bytes of the input, or all of it.
+fn take(input: &[u8], count: u64) -> &[u8] {
+    usize::try_from(count).ok().and_then(|count| input.get(..count)).unwrap_or(input)
+}
+
+impl Chunk {
+    /// The step, and where the body then stands; `None` at its end.
+    fn step(self, input: &[u8]) -> Result<(Step<'_>, Option<Self>), Refusal> {
+        let mut chunk = self;
+        let mut used = 0;
+        let mut rest = input;
+        loop {
+            if let Self::Data { left } = chunk {
+                let data = take(rest, left);
+                let left = left - data.len() as u64;
+                let next = if left == 0 { Self::DataCr } else { Self::Data { left } };
+                return Ok((Step { used: used + data.len(), data }, Some(next)));
+            }
+            let Some((&byte, after)) = rest.split_first() else {
+                return Ok((Step { used, data: &[] }, Some(chunk)));
+            };
+            rest = after;
+            used += 1;
+            match chunk.framing(byte)? {
+                Some(next) => chunk = next,
+                None => return Ok((Step { used, data: &[] }, None)),
+            }
+        }
+    }
+
+    /// One byte of framing; `None` when it ends the body.
+    fn framing(self, byte: u8) -> Result<Option<Self>, Refusal> {
+        let next = match (self, byte) {
+            (Self::Size { size, digits }, _) if byte.is_ascii_hexdigit() => {
+                // 15 digits cannot overflow, and no body is longer than 2^60 bytes.
+                if digits == 15 {
+                    return Err(Refusal::Chunk);
+                }
+                let digit = char::from(byte).to_digit(16).unwrap_or(0);
+                Self::Size { size: size * 16 + u64::from(digit), digits: digits + 1 }
+            }
+            (Self::Size { digits: 0, .. }, _) => return Err(Refusal::Chunk),
+            (Self::Size { size, .. } | Self::Extension { size, .. }, b'\r') => Self::SizeLf { size },
+            (Self::Size { size, .. }, b';' | b' ' | b'\t') => Self::Extension { size, length: 0 },
+            (Self::Extension { size, length }, b'\t' | b' '..=b'~' | 0x80..) if length < MAX_CHUNK_LINE => {
+                Self::Extension { size, length: length + 1 }
+            }
+            (Self::SizeLf { size: 0 }, b'\n') => Self::Trailer { length: 0, line: 0 },
+            (Self::SizeLf { size }, b'\n') => Self::Data { left: size },
+            (Self::DataCr, b'\r') => Self::DataLf,
+            (Self::DataLf, b'\n') => Self::Size { size: 0, digits: 0 },
+            (Self::Trailer { length, line }, b'\r') => Self::TrailerLf { length, line },
+            (Self::Trailer { length, line }, _) if byte != b'\n' && length < MAX_TRAILERS => {
+                Self::Trailer { length: length + 1, line: line + 1 }
+            }
+            (Self::TrailerLf { line: 0, .. }, b'\n') => return Ok(None),
+            (Self::TrailerLf { length, .. }, b'\n') => Self::Trailer { length, line: 0 },
+            _ => return Err(Refusal::Chunk),
+        };
+        Ok(Some(next))
+    }
+}

@@ -1,0 +1,278 @@
+//! Answers: the ones rendered before the first request, and the pieces of those made on demand.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::request::Version;
+
+/// Body bytes repeat with this period: byte `i` of any filler body is `ALPHABET[i % 64]`.
+pub(super) const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+/// How much output is made at a time for one connection, in bytes: what it may hold back for a
+/// peer that does not read is this plus one indivisible piece.
+pub(super) const OUTPUT: usize = 64 * 1024;
+
+/// Data bytes in one chunk of a chunked body.
+const CHUNK: usize = 8 * 1024;
+
+/// What an answer says about the connection's future.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Persistence {
+    /// It stays open, which HTTP/1.1 need not say.
+    Implied,
+    /// It stays open, which HTTP/1.0 must be told.
+    Announced,
+    Close,
+}
+
+impl Persistence {
+    pub(super) fn new(version: Version, keep_alive: bool) -> Self {
+        match (keep_alive, version) {
+            (false, _) => Self::Close,
+            (true, Version::Http10) => Self::Announced,
+            (true, Version::Http11) => Self::Implied,
+        }
+    }
+
+    fn header(self) -> &'static str {
+        match self {
+            Self::Implied => "",
+            Self::Announced => "Connection: keep-alive\r\n",
+            Self::Close => "Connection: close\r\n",
+        }
+    }
+}
+
+/// Which of the answers rendered at start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// 200 with the default body.
+    Default,
+    /// 503, the error that `error_share` asks for.
+    Unavailable,
+}
+
+/// A whole answer, rendered.
+#[derive(Debug)]
+pub(super) struct Rendered {
+    bytes: Vec<u8>,
+    /// Length of the head: what HEAD is answered with.
+    head: usize,
+}
+
+impl Rendered {
+    fn new(head: String, body: &[u8]) -> Self {
+        let length = head.len();
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(body);
+        Self { bytes, head: length }
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self, no_body: bool) -> &[u8] {
+        if no_body { self.bytes.get(..self.head).unwrap_or_default() } else { &self.bytes }
+    }
+}
+
+/// The same answer for each [`Persistence`].
+#[derive(Debug)]
+struct Trio {
+    implied: Rendered,
+    announced: Rendered,
+    close: Rendered,
+}
+
+impl Trio {
+    fn new(render: impl Fn(Persistence) -> Rendered) -> Self {
+        Self {
+            implied: render(Persistence::Implied),
+            announced: render(Persistence::Announced),
+            close: render(Persistence::Close),
+        }
+    }
+}
+
+/// Everything that is rendered once, before the first request.
+#[derive(Debug)]
+pub(super) struct Answers {
+    default: Trio,
+    unavailable: Trio,
+    /// The length of the part of the default body that is not in `default`, because it is too long
+    /// to be kept three times over: it is made as it is sent.
+    pub(super) streamed: u64,
+    filler: Vec<u8>,
+}
+
+impl Answers {
+    pub(super) fn new(body_bytes: u64) -> Self {
+        let filler: Vec<u8> = ALPHABET.iter().copied().cycle().take(OUTPUT + ALPHABET.len()).collect();
+        let kept = usize::try_from(body_bytes).ok().filter(|&length| length <= OUTPUT / 2);
+        let body = kept.and_then(|length| filler.get(..length)).unwrap_or_default();
+        let default = Trio::new(|persistence| Rendered::new(head(200, Body::Length(body_bytes), persistence), body));
+        let sorry = b"unavailable, as asked for\n";
+        let unavailable =
+            Trio::new(|persistence| Rendered::new(head(503, Body::Length(sorry.len() as u64), persistence), sorry));
+        let streamed = if kept.is_some() { 0 } else { body_bytes };
+        Self { default, unavailable, streamed, filler }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, kind: Kind, persistence: Persistence) -> &Rendered {
+        let trio = match kind {
+            Kind::Default => &self.default,
+            Kind::Unavailable => &self.unavailable,
+        };
+        match persistence {
+            Persistence::Implied => &trio.implied,
+            Persistence::Announced => &trio.announced,
+            Persistence::Close => &trio.close,
+        }
+    }
+
+    /// Filler from position `at` of a body, at most `most` bytes and never more than [`OUTPUT`].
+    fn filler(&self, at: u64, most: u64) -> &[u8] {
+        let start = (at % ALPHABET.len() as u64) as usize;
+        let length = usize::try_from(most).unwrap_or(OUTPUT).min(OUTPUT);
+        self.filler.get(start..start + length).unwrap_or_default()
+    }
+}
+
+/// How a body is delimited, as the head says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    Length(u64),
+    Chunked,
+    UntilClose,
+    /// 204 and 304 have none and say nothing of a length.
+    None,
+}
+
+/// An answer's head, blank line included.
+pub(super) fn head(status: u16, body: Body, persistence: Persistence) -> String {
+    let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
+    if body != Body::None {
+        head.push_str("Content-Type: text/plain\r\n");
+    }
+    match body {
+        // Writing to a String cannot fail.
+        Body::Length(length) => drop(write!(head, "Content-Length: {length}\r\n")),
+        Body::Chunked => head.push_str("Transfer-Encoding: chunked\r\nTrailer: X-Bytes\r\n"),
+        Body::UntilClose | Body::None => {}
+    }
+    head.push_str(persistence.header());
+    head.push_str("\r\n");
+    head
+}
+
+/// The phrase registered for a status (RFC 9110, section 15); empty, which is allowed, for others.
+pub(super) fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        206 => "Partial Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        413 => "Content Too Large",
+        418 => "I'm a teapot",
+        422 => "Unprocessable Content",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        _ => "",
+    }
+}
+
+/// The interim answer to `Expect: 100-continue`.
+pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// A stretch of output that waits for its turn on a connection.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// Not before this time since the server's start; zero for at once.
+    pub(super) due: Duration,
+    /// With this piece an answer is complete.
+    pub(super) ends_answer: bool,
+    pub(super) content: Content,
+}
+
+/// What a piece consists of, and how far it has been sent.
+#[derive(Debug)]
+pub(super) enum Content {
+    Rendered { kind: Kind, persistence: Persistence, no_body: bool, sent: usize },
+    Own { bytes: Vec<u8>, sent: usize },
+    Filler { at: u64, left: u64 },
+    Chunks { at: u64, left: u64 },
+}
+
+impl Content {
+    pub(super) fn own(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::Own { bytes: bytes.into(), sent: 0 }
+    }
+
+    /// How much memory it holds, in bytes, apart from itself.
+    pub(super) fn held(&self) -> usize {
+        if let Self::Own { bytes, .. } = self { bytes.len() } else { 0 }
+    }
+
+    /// Appends the next stretch to `out`, about as much as there is room for below [`OUTPUT`];
+    /// true when that was the last of it.
+    pub(super) fn render(&mut self, answers: &Answers, out: &mut Vec<u8>) -> bool {
+        let room = OUTPUT.saturating_sub(out.len());
+        match self {
+            Self::Rendered { kind, persistence, no_body, sent } => {
+                let bytes = answers.get(*kind, *persistence).bytes(*no_body);
+                append(bytes, sent, room, out)
+            }
+            Self::Own { bytes, sent } => append(bytes, sent, room, out),
+            Self::Filler { at, left } => {
+                let bytes = answers.filler(*at, (*left).min(room as u64));
+                out.extend_from_slice(bytes);
+                *at += bytes.len() as u64;
+                *left -= bytes.len() as u64;
+                *left == 0
+            }
+            Self::Chunks { at, left } => {
+                if *left > 0 {
+                    let data = answers.filler(*at, (*left).min(CHUNK as u64));
+                    out.extend_from_slice(format!("{:x};brunt=filler\r\n", data.len()).as_bytes());
+                    out.extend_from_slice(data);
+                    out.extend_from_slice(b"\r\n");
+                    *at += data.len() as u64;
+                    *left -= data.len() as u64;
+                }
+                if *left > 0 {
+                    return false;
+                }
+                out.extend_from_slice(format!("0;brunt=last\r\nX-Bytes: {at}\r\n\r\n").as_bytes());
+                true
+            }
+        }
+    }
+}
+
+fn append(bytes: &[u8], sent: &mut usize, room: usize, out: &mut Vec<u8>) -> bool {
+    let rest = bytes.get(*sent..).unwrap_or_default();
+    let now = rest.get(..room).unwrap_or(rest);
+    out.extend_from_slice(now);
+    *sent += now.len();
+    now.len() == rest.len()
+}

@@ -1,0 +1,94 @@
+//! Which answer a request target asks for.
+
+use std::time::Duration;
+
+use super::config::MAX_DELAY;
+use super::request::{Head, decimal};
+
+/// A path with an answer of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Path {
+    /// The path, its parameter in capitals.
+    pub pattern: &'static str,
+    /// What it answers.
+    pub answers: &'static str,
+}
+
+/// The paths that do not get the default answer. None of them takes part in the configured delay
+/// and errors.
+pub const PATHS: &[Path] = &[
+    Path { pattern: "/_/echo", answers: "the request body back, up to 1 MiB (413 above)" },
+    Path { pattern: "/_/status/NNN", answers: "with status NNN, 200 to 599" },
+    Path { pattern: "/_/bytes/N", answers: "a body of N bytes with Content-Length" },
+    Path { pattern: "/_/chunked/N", answers: "a body of N bytes in chunks with extensions, then a trailer" },
+    Path { pattern: "/_/close/N", answers: "a body of N bytes that the connection's close ends" },
+    Path { pattern: "/_/delay/MS", answers: "200 after MS milliseconds, at most 3600000" },
+    Path { pattern: "/_/headers", answers: "the request line and header lines back, as they came" },
+    Path { pattern: "/_/count", answers: "how many answers the server has given before this one" },
+];
+
+/// What to answer a request with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Route {
+    Default,
+    Echo,
+    Status(u16),
+    Bytes(u64),
+    Chunked(u64),
+    UntilClose(u64),
+    Delay(Duration),
+    /// With the head to send back.
+    Headers(Vec<u8>),
+    Count,
+    /// A path below `/_/` that is none of these, or a parameter that cannot be: 404 with this text.
+    Unknown(&'static str),
+}
+
+/// Any path outside `/_/` gets the default answer, so that a flood may ask for what it likes.
+#[inline]
+pub(super) fn route(head: &Head<'_>) -> Route {
+    if head.target.starts_with(b"/") && !head.target.starts_with(b"/_/") {
+        return Route::Default;
+    }
+    special(head)
+}
+
+fn special(head: &Head<'_>) -> Route {
+    let Some(name) = path(head.target).strip_prefix(b"/_/") else {
+        return Route::Default;
+    };
+    let (name, parameter) = match memchr::memchr(b'/', name) {
+        Some(slash) => (name.get(..slash).unwrap_or_default(), name.get(slash + 1..).unwrap_or_default()),
+        None => (name, &b""[..]),
+    };
+    let number = decimal(parameter);
+    match (name, number) {
+        (b"echo", _) => Route::Echo,
+        (b"headers", _) => Route::Headers(head.bytes.to_vec()),
+        (b"count", _) => Route::Count,
+        (b"bytes", Some(length)) => Route::Bytes(length),
+        (b"chunked", Some(length)) => Route::Chunked(length),
+        (b"close", Some(length)) => Route::UntilClose(length),
+        (b"bytes" | b"chunked" | b"close", None) => Route::Unknown("expected a number of bytes after the last slash\n"),
+        (b"delay", Some(millis)) if millis <= MAX_DELAY.as_millis() as u64 => {
+            Route::Delay(Duration::from_millis(millis))
+        }
+        (b"delay", _) => Route::Unknown("expected milliseconds after the last slash, at most 3600000\n"),
+        (b"status", Some(status @ 200..=599)) => Route::Status(status as u16),
+        (b"status", _) => Route::Unknown("expected a status from 200 to 599 after the last slash\n"),
+        _ => Route::Unknown(
+            "expected one of /_/echo /_/status/NNN /_/bytes/N /_/chunked/N /_/close/N /_/delay/MS /_/headers /_/count\n",
+        ),
+    }
+}
+
+/// The path of an origin-form or absolute-form target (RFC 9112, section 3.2), without its query.
+fn path(target: &[u8]) -> &[u8] {
+    let after_scheme = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"));
+    let from_path = match after_scheme {
+        Some(rest) => memchr::memchr(b'/', rest).and_then(|slash| rest.get(slash..)).unwrap_or(b"/"),
+        None => target,
+    };
+    let end = memchr::memchr2(b'?', b'#', from_path).unwrap_or(from_path.len());
+    from_path.get(..end).unwrap_or_default()
+}

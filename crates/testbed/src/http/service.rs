@@ -1,0 +1,103 @@
+//! What all connections of one worker share: the answers, the clock, chance and the counters.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::config::{Config, Delay, Stall};
+use super::delay::Random;
+use super::response::{Answers, Kind};
+
+/// One worker's counters. Only that worker writes them, and each has its cache line to itself, so
+/// counting costs what a plain store does.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Counters {
+    pub(super) answered: AtomicU64,
+    pub(super) accepted: AtomicU64,
+}
+
+/// What a worker answers with.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) answers: Answers,
+    pub(super) stall: Option<Stall>,
+    /// Answers after which a connection closes; `u64::MAX` for never.
+    pub(super) close_after: u64,
+    /// Answers given by this worker.
+    pub(super) answered: u64,
+    started: Instant,
+    delay: Delay,
+    error_share: f64,
+    random: Random,
+    all: Arc<[Counters]>,
+    worker: usize,
+}
+
+impl Service {
+    pub(super) fn new(config: &Config, started: Instant, all: Arc<[Counters]>, worker: usize) -> Self {
+        Self {
+            answers: Answers::new(config.body_bytes),
+            stall: config.stall,
+            close_after: config.close_after.unwrap_or(u64::MAX),
+            answered: 0,
+            started,
+            delay: config.delay,
+            error_share: config.error_share,
+            random: Random::new(config.seed, worker),
+            all,
+            worker,
+        }
+    }
+
+    /// Time since the server's start.
+    pub(super) fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// When an answer decided on now is due; zero, without a look at the clock, for at once.
+    #[inline]
+    pub(super) fn due(&mut self) -> Duration {
+        if self.delay == Delay::None {
+            return Duration::ZERO;
+        }
+        let delay = self.delay.draw(&mut self.random);
+        self.now() + delay
+    }
+
+    #[inline]
+    pub(super) fn is_due(&self, due: Duration) -> bool {
+        due.is_zero() || due <= self.now()
+    }
+
+    /// Which default answer is next.
+    #[inline]
+    pub(super) fn kind(&mut self) -> Kind {
+        if self.error_share > 0.0 && self.random.uniform() < self.error_share {
+            Kind::Unavailable
+        } else {
+            Kind::Default
+        }
+    }
+
+    /// Makes the count visible to others. Called before the bytes go out, so that a client that has
+    /// its answer finds it counted.
+    #[inline]
+    pub(super) fn publish(&self) {
+        if let Some(own) = self.all.get(self.worker) {
+            own.answered.store(self.answered, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn accepted(&self) {
+        if let Some(own) = self.all.get(self.worker) {
+            own.accepted.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Answers given by all workers, up to this moment.
+    pub(super) fn count(&self) -> u64 {
+        self.publish();
+        self.all.iter().map(|worker| worker.answered.load(Ordering::Relaxed)).sum()
+    }
+}

@@ -1,0 +1,320 @@
+//! What is said on one connection, apart from how bytes come and go: request bytes in, answer bytes
+//! out.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::request::{BodyReader, Framing, Head, MAX_HEAD, Parsed, Refusal, Version, parse};
+use super::response::{Body, CONTINUE, Content, Kind, OUTPUT, Persistence, Piece, head};
+use super::routes::{Route, route};
+use super::service::Service;
+
+/// The longest body that is echoed, in bytes.
+const MAX_ECHO: usize = 1024 * 1024;
+
+/// No more is read while this many pieces wait on one connection.
+const MAX_QUEUE: usize = 1024;
+
+/// Nor while the pieces hold this much memory, in bytes.
+const MAX_HELD: usize = 1024 * 1024;
+
+/// Who ended the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// The client asked for it, and sends nothing more.
+    Asked,
+    /// This server: the client may be sending still.
+    Ours,
+}
+
+/// A request whose body is still being read, or that is about to be answered.
+#[derive(Debug)]
+struct Request {
+    route: Route,
+    no_body: bool,
+    version: Version,
+    keep_alive: bool,
+    echo: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum State {
+    Head,
+    Body(BodyReader, Request),
+    /// Whatever else comes is not looked at.
+    Over,
+}
+
+/// One connection's conversation.
+///
+/// An answer goes straight to the output when it is due at once and nothing waits before it;
+/// otherwise it queues in pieces, so that answers keep the order of their requests.
+#[derive(Debug)]
+pub(super) struct Session {
+    state: State,
+    /// The beginning of a head that was not all there; shorter than [`MAX_HEAD`].
+    carry: Vec<u8>,
+    queue: VecDeque<Piece>,
+    /// Bytes of memory that the queued pieces hold.
+    held: usize,
+    /// Answers decided on, the queued ones included.
+    decided: u64,
+    closing: Option<Closing>,
+}
+
+impl Session {
+    pub(super) fn new() -> Self {
+        Self { state: State::Head, carry: Vec::new(), queue: VecDeque::new(), held: 0, decided: 0, closing: None }
+    }
+
+    /// Everything was said: the connection can end once its output is sent.
+    pub(super) fn closing(&self) -> Option<Closing> {
+        self.closing.filter(|_| self.queue.is_empty())
+    }
+
+    /// Nothing waits to be said.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Too much waits for a peer that does not read, or does not wait for its answers.
+    pub(super) fn is_full(&self) -> bool {
+        self.queue.len() >= MAX_QUEUE || self.held >= MAX_HELD
+    }
+
+    /// When the next piece is due, if one waits.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.queue.front().map(|piece| piece.due)
+    }
+
+    /// Takes bytes from the client and appends what can be answered at once to `out`.
+    pub(super) fn receive(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) {
+        let mut rest = input;
+        while !rest.is_empty() {
+            let used = match self.state {
+                State::Head if self.carry.is_empty() => self.head(rest, service, out),
+                State::Head => self.carried_head(rest, service, out),
+                State::Body(..) => self.body(rest, service, out),
+                State::Over => return,
+            };
+            rest = rest.get(used..).unwrap_or_default();
+        }
+    }
+
+    /// A head from the start of the input; how much of that it took.
+    #[inline]
+    fn head(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) -> usize {
+        match parse(input) {
+            Parsed::Complete(head, used) => {
+                self.begin(&head, service, out);
+                used
+            }
+            Parsed::Incomplete => {
+                self.carry.extend_from_slice(input);
+                input.len()
+            }
+            Parsed::Refused(refusal) => {
+                self.refuse(refusal, service, out);
+                input.len()
+            }
+        }
+    }
+
+    /// The same for a head that began in an earlier read.
+    fn carried_head(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) -> usize {
+        let mut carry = std::mem::take(&mut self.carry);
+        let before = carry.len();
+        let room = MAX_HEAD.saturating_sub(before);
+        carry.extend_from_slice(input.get(..room).unwrap_or(input));
+        match parse(&carry) {
+            Parsed::Complete(head, used) => {
+                self.begin(&head, service, out);
+                used.saturating_sub(before)
+            }
+            Parsed::Incomplete => {
+                self.carry = carry;
+                input.len()
+            }
+            Parsed::Refused(refusal) => {
+                self.refuse(refusal, service, out);
+                input.len()
+            }
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, head: &Head<'_>, service: &mut Service, out: &mut Vec<u8>) {
+        let request = Request {
+            route: route(head),
+            no_body: head.no_body,
+            version: head.version,
+            keep_alive: head.keep_alive,
+            echo: Vec::new(),
+        };
+        if head.framing == Framing::None {
+            self.answer(request, service, out);
+            return;
+        }
+        let too_long = matches!(head.framing, Framing::Length(length) if length > MAX_ECHO as u64);
+        if request.route == Route::Echo && too_long {
+            self.refuse(Refusal::BodyTooLong, service, out);
+            return;
+        }
+        if head.expects_continue && head.version == Version::Http11 {
+            self.push(Duration::ZERO, Content::own(CONTINUE), false);
+        }
+        self.state = State::Body(BodyReader::new(head.framing), request);
+    }
+
+    /// The next stretch of a request body; how much of the input it took.
+    fn body(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) -> usize {
+        let State::Body(reader, request) = &mut self.state else {
+            return 0;
+        };
+        let step = match reader.step(input) {
+            Ok(step) => step,
+            Err(refusal) => {
+                self.refuse(refusal, service, out);
+                return input.len();
+            }
+        };
+        if request.route == Route::Echo {
+            if request.echo.len() + step.data.len() > MAX_ECHO {
+                self.refuse(Refusal::BodyTooLong, service, out);
+                return input.len();
+            }
+            request.echo.extend_from_slice(step.data);
+        }
+        if reader.is_done()
+            && let State::Body(_, request) = std::mem::replace(&mut self.state, State::Head)
+        {
+            self.answer(request, service, out);
+        }
+        step.used
+    }
+
+    /// Decides on the answer to a request that is complete.
+    #[inline]
+    fn answer(&mut self, request: Request, service: &mut Service, out: &mut Vec<u8>) {
+        self.decided += 1;
+        let keep_alive = request.keep_alive && self.decided < service.close_after;
+        if !keep_alive {
+            self.state = State::Over;
+            self.closing = Some(if request.keep_alive { Closing::Ours } else { Closing::Asked });
+        }
+        let persistence = Persistence::new(request.version, keep_alive);
+        if request.route == Route::Default {
+            self.answer_default(persistence, request.no_body, service, out);
+        } else {
+            self.answer_route(request, persistence, service);
+        }
+    }
+
+    #[inline]
+    fn answer_default(&mut self, persistence: Persistence, no_body: bool, service: &mut Service, out: &mut Vec<u8>) {
+        let due = service.due();
+        let kind = service.kind();
+        let streamed = if kind == Kind::Default && !no_body { service.answers.streamed } else { 0 };
+        if due.is_zero() && streamed == 0 && self.queue.is_empty() && out.len() < OUTPUT {
+            out.extend_from_slice(service.answers.get(kind, persistence).bytes(no_body));
+            service.answered += 1;
+            return;
+        }
+        self.push(due, Content::Rendered { kind, persistence, no_body, sent: 0 }, streamed == 0);
+        if streamed > 0 {
+            self.push(Duration::ZERO, Content::Filler { at: 0, left: streamed }, true);
+        }
+    }
+
+    fn answer_route(&mut self, request: Request, persistence: Persistence, service: &mut Service) {
+        let mut answer = Answer { session: self, persistence, no_body: request.no_body };
+        match request.route {
+            Route::Default => answer.text(200, b""),
+            Route::Echo => answer.text(200, &request.echo),
+            Route::Headers(head) => answer.text(200, &head),
+            Route::Count => answer.text(200, service.count().to_string().as_bytes()),
+            Route::Unknown(text) => answer.text(404, text.as_bytes()),
+            Route::Status(status @ (204 | 304)) => answer.streamed(status, Body::None, None),
+            Route::Status(status) => answer.text(status, format!("{status}\n").as_bytes()),
+            Route::Bytes(length) => {
+                answer.streamed(200, Body::Length(length), Some(Content::Filler { at: 0, left: length }));
+            }
+            Route::Chunked(length) if request.version == Version::Http11 => {
+                answer.streamed(200, Body::Chunked, Some(Content::Chunks { at: 0, left: length }));
+            }
+            Route::Chunked(length) | Route::UntilClose(length) => {
+                answer.persistence = Persistence::Close;
+                answer.streamed(200, Body::UntilClose, Some(Content::Filler { at: 0, left: length }));
+                self.state = State::Over;
+                self.closing = Some(Closing::Ours);
+            }
+            Route::Delay(delay) => answer.text_at(service.now() + delay, 200, b"delayed, as asked for\n"),
+        }
+    }
+
+    /// Says what was wrong, and that this was all.
+    fn refuse(&mut self, refusal: Refusal, service: &mut Service, out: &mut Vec<u8>) {
+        self.state = State::Over;
+        self.closing = Some(Closing::Ours);
+        let text = format!("{}\n", refusal.reason());
+        let mut answer = Answer { session: self, persistence: Persistence::Close, no_body: false };
+        answer.text(refusal.status(), text.as_bytes());
+        self.pump(service, out);
+    }
+
+    fn push(&mut self, due: Duration, content: Content, ends_answer: bool) {
+        self.held += content.held();
+        self.queue.push_back(Piece { due, ends_answer, content });
+    }
+
+    /// Appends what is due to `out`, until that is full.
+    #[inline]
+    pub(super) fn pump(&mut self, service: &mut Service, out: &mut Vec<u8>) {
+        if !self.queue.is_empty() {
+            self.pump_queue(service, out);
+        }
+    }
+
+    fn pump_queue(&mut self, service: &mut Service, out: &mut Vec<u8>) {
+        while let Some(piece) = self.queue.front_mut() {
+            if out.len() >= OUTPUT || !service.is_due(piece.due) {
+                return;
+            }
+            if piece.content.render(&service.answers, out) {
+                self.held = self.held.saturating_sub(piece.content.held());
+                service.answered += u64::from(piece.ends_answer);
+                self.queue.pop_front();
+            }
+        }
+    }
+}
+
+/// An answer made on demand, queued head first.
+struct Answer<'a> {
+    session: &'a mut Session,
+    persistence: Persistence,
+    no_body: bool,
+}
+
+impl Answer<'_> {
+    fn text(&mut self, status: u16, body: &[u8]) {
+        self.text_at(Duration::ZERO, status, body);
+    }
+
+    fn text_at(&mut self, due: Duration, status: u16, body: &[u8]) {
+        let mut bytes = head(status, Body::Length(body.len() as u64), self.persistence).into_bytes();
+        if !self.no_body {
+            bytes.extend_from_slice(body);
+        }
+        self.session.push(due, Content::own(bytes), true);
+    }
+
+    fn streamed(&mut self, status: u16, body: Body, content: Option<Content>) {
+        let content = content.filter(|_| !self.no_body);
+        let head = Content::own(head(status, body, self.persistence));
+        self.session.push(Duration::ZERO, head, content.is_none());
+        if let Some(content) = content {
+            self.session.push(Duration::ZERO, content, true);
+        }
+    }
+}
