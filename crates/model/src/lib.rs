@@ -1,1 +1,25 @@
-//! 
+//! brunt's plain data and arithmetic: no I/O, no clock, no async.
+//!
+//! A [`plan::Plan`] says what a run does. While it runs, workers fill [`snapshot::Snapshot`]s, which merge:
+//! workers, seconds and machines are all added up by [`snapshot::Snapshot::merge`]. When it is over,
+//! [`summary::Summary`] derives every figure once, [`threshold`] judges them and [`verdict`] says whether they
+//! can be believed. All times are nanoseconds (`_ns`) since the start of the run, from one monotonic clock.
+
+pub mod arrivals;
+pub mod histogram;
+pub mod live;
+pub mod outcome;
+pub mod plan;
+pub mod profile;
+pub mod random;
+pub mod secret;
+pub mod series;
+pub mod snapshot;
+pub mod summary;
+pub mod target;
+pub mod threshold;
+pub mod units;
+pub mod verdict;
+
+/// One second in nanoseconds.
+pub const SECOND_NS: u64 = 1_000_000_000;

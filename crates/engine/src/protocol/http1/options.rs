@@ -1,0 +1,131 @@
+//! What HTTP calls are made from: the `protocol` part of a plan for `http` and `https`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brunt_model::secret::{Template, is_secret_header};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// How the calls of a flood over HTTP are made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// The method.
+    pub method: String,
+    /// Header fields, in order; they replace those that brunt would send by itself (Host, User-Agent, Accept,
+    /// Content-Length).
+    pub headers: Vec<Header>,
+    /// `user:password` for an Authorization field.
+    pub basic: Option<Template>,
+    /// The body of every request.
+    pub body: Option<Content>,
+    /// A URL for each call: a path, a whole URL of the same origin, or either with a method before it.
+    pub url_lines: Option<Lines>,
+    /// A body for each call.
+    pub body_lines: Option<Lines>,
+    /// The order in which lines are taken.
+    pub order: Order,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            basic: None,
+            body: None,
+            url_lines: None,
+            body_lines: None,
+            order: Order::default(),
+        }
+    }
+}
+
+/// The order in which lines are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// In turn, over all workers, from the top again after the last.
+    #[default]
+    Sequential,
+    /// Each call takes any, by the run's seed.
+    Random,
+}
+
+/// A header field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(String, String)", into = "(String, String)")]
+pub struct Header {
+    name: String,
+    value: Template,
+}
+
+impl Header {
+    /// A field with this name and value. Names that carry secrets are known, and their values are not shown.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        let name = name.into();
+        let value = if is_secret_header(&name) { Template::secret(value) } else { Template::open(value) };
+        Self { name, value }
+    }
+
+    /// The name as written.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The value, with references to the environment.
+    pub fn value(&self) -> &Template {
+        &self.value
+    }
+}
+
+impl From<(String, String)> for Header {
+    fn from((name, value): (String, String)) -> Self {
+        Self::new(name, value)
+    }
+}
+
+impl From<Header> for (String, String) {
+    fn from(header: Header) -> Self {
+        (header.name, header.value.shown().to_owned())
+    }
+}
+
+/// Bytes; in a stored plan a string where they are UTF-8, else `{"base64": "…"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Content(pub Vec<u8>);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredContent {
+    Text(String),
+    Binary { base64: String },
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => StoredContent::Text(text.to_owned()),
+            Err(_) => StoredContent::Binary { base64: STANDARD.encode(&self.0) },
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match StoredContent::deserialize(deserializer)? {
+            StoredContent::Text(text) => Ok(Self(text.into_bytes())),
+            StoredContent::Binary { base64 } => STANDARD.decode(base64).map(Self).map_err(de::Error::custom),
+        }
+    }
+}
+
+/// The lines of a file, which travels by content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lines {
+    /// The file's name, for errors.
+    pub file: String,
+    /// What is in it.
+    pub content: Content,
+}

@@ -1,0 +1,479 @@
+//! A sparse histogram of durations with three significant digits.
+//!
+//! The layout is `HdrHistogram`'s (<https://hdrhistogram.org>): values under 2048 ns have a slot each, and each further
+//! power of two is cut into 1024 slots, so a slot is never wider than 1/1024 of its value. Unlike the dense
+//! original (270 KB at this resolution) slots live in pages of 64 that exist only once something falls into them:
+//! a usual latency distribution takes some tens of KB, an empty histogram about one.
+
+use std::fmt;
+
+use serde::de::{self, SeqAccess, Visitor};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Slots of one power of two, as a power of two: 2^10 slots give three significant digits.
+const PRECISION_BITS: u32 = 10;
+/// Slots a page, as a power of two.
+const PAGE_BITS: u32 = 6;
+const PAGE_SLOTS: usize = 1 << PAGE_BITS;
+/// The largest value that is told apart, in nanoseconds: 2^44, four hours and 53 minutes. Larger ones count as it.
+pub const MAX_VALUE_NS: u64 = (1 << 44) - 1;
+const PAGES: usize = (slot_of(MAX_VALUE_NS) >> PAGE_BITS) + 1;
+
+/// The slot that `value` falls into.
+const fn slot_of(value: u64) -> usize {
+    // log2 of the value, but at least PRECISION_BITS: the first two octaves share slots of width one.
+    let octave = (value | (1 << PRECISION_BITS)).ilog2() - PRECISION_BITS;
+    ((octave as usize) << PRECISION_BITS) + (value >> octave) as usize
+}
+
+/// The largest value that falls into `slot`.
+const fn highest_in(slot: usize) -> u64 {
+    if slot < 2 << PRECISION_BITS {
+        return slot as u64;
+    }
+    let octave = (slot >> PRECISION_BITS) as u32 - 1;
+    let lead = (slot - ((octave as usize) << PRECISION_BITS)) as u64;
+    ((lead + 1) << octave) - 1
+}
+
+/// The smallest value that falls into `slot`.
+const fn lowest_in(slot: usize) -> u64 {
+    if slot < 2 << PRECISION_BITS {
+        return slot as u64;
+    }
+    let octave = (slot >> PRECISION_BITS) as u32 - 1;
+    ((slot - ((octave as usize) << PRECISION_BITS)) as u64) << octave
+}
+
+/// A mergeable distribution of durations in nanoseconds. See the module's text for its resolution and size.
+#[derive(Clone, PartialEq)]
+pub struct Histogram {
+    /// For each page of slots its place in `pages` plus one, or 0 while nothing fell into it.
+    directory: Vec<u16>,
+    pages: Vec<[u64; PAGE_SLOTS]>,
+    count: u64,
+    min: u64,
+    max: u64,
+    sum: u128,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Histogram {{ count: {}, min: {:?}, max: {:?} }}", self.count, self.min(), self.max())
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Self {
+        Self { directory: Vec::new(), pages: Vec::new(), count: 0, min: u64::MAX, max: 0, sum: 0 }
+    }
+
+    /// Counts one value.
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        self.record_n(value_ns, 1);
+    }
+
+    /// Counts a value `n` times.
+    #[inline]
+    pub fn record_n(&mut self, value_ns: u64, n: u64) {
+        let value = value_ns.min(MAX_VALUE_NS);
+        self.add_to_slot(slot_of(value), n);
+        self.count += n;
+        self.sum += u128::from(value) * u128::from(n);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    #[inline]
+    fn add_to_slot(&mut self, slot: usize, n: u64) {
+        let place = self.directory.get(slot >> PAGE_BITS).copied().unwrap_or(0);
+        if let Some(page) = self.pages.get_mut(usize::from(place).wrapping_sub(1))
+            && let Some(counter) = page.get_mut(slot & (PAGE_SLOTS - 1))
+        {
+            *counter += n;
+        } else {
+            self.add_to_new_page(slot, n);
+        }
+    }
+
+    #[cold]
+    fn add_to_new_page(&mut self, slot: usize, n: u64) {
+        if self.directory.is_empty() {
+            self.directory = vec![0; PAGES];
+        }
+        self.pages.push([0; PAGE_SLOTS]);
+        let place = self.pages.len() as u16;
+        if let Some(entry) = self.directory.get_mut(slot >> PAGE_BITS) {
+            *entry = place;
+            self.add_to_slot(slot, n);
+        }
+    }
+
+    /// How many values were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The smallest value, exact.
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The largest value, exact up to [`MAX_VALUE_NS`].
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The arithmetic mean, exact.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The standard deviation of the population, from the middle of each slot.
+    pub fn stdev(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        let squares: f64 = self
+            .slots()
+            .map(|(slot, n)| {
+                let middle = f64::midpoint(lowest_in(slot) as f64, highest_in(slot) as f64);
+                (middle - mean).powi(2) * n as f64
+            })
+            .sum();
+        Some((squares / self.count as f64).sqrt())
+    }
+
+    /// The share of values within `width` standard deviations of the mean, from 0 to 1 (wrk's "+/- Stdev").
+    pub fn share_within_stdev(&self, width: f64) -> Option<f64> {
+        let (mean, stdev) = (self.mean()?, self.stdev()?);
+        let (low, high) = (mean - width * stdev, mean + width * stdev);
+        let inside: u64 = self
+            .slots()
+            .filter(|&(slot, _)| lowest_in(slot) as f64 >= low.floor() && lowest_in(slot) as f64 <= high)
+            .map(|(_, n)| n)
+            .sum();
+        Some(inside as f64 / self.count as f64)
+    }
+
+    /// The value at quantile `q` (0 to 1): the smallest recorded value, at this resolution, that at least a share
+    /// `q` of all values does not exceed.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        self.value_at_rank(rank(q, self.count))
+    }
+
+    /// The value of the `rank`-th smallest, counting from 1; none if there are fewer.
+    fn value_at_rank(&self, rank: u64) -> Option<u64> {
+        if rank > self.count {
+            return None;
+        }
+        let mut seen = 0;
+        for (slot, n) in self.slots() {
+            seen += n;
+            if seen >= rank {
+                return Some(highest_in(slot).clamp(self.min, self.max));
+            }
+        }
+        self.max()
+    }
+
+    /// Slots that hold something, from low to high, with their counts.
+    fn slots(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.directory.iter().enumerate().flat_map(move |(page, &place)| {
+            let counters = self.pages.get(usize::from(place).wrapping_sub(1)).map_or(&[][..], |page| &page[..]);
+            counters.iter().enumerate().filter(|&(_, &n)| n > 0).map(move |(slot, &n)| ((page << PAGE_BITS) + slot, n))
+        })
+    }
+
+    /// Every distinct value, at this resolution, with its count, from low to high. A value is the largest of its
+    /// slot, and recording it again falls into the same slot.
+    pub fn values(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.slots().map(|(slot, n)| (highest_in(slot), n))
+    }
+
+    /// Adds everything that `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (slot, n) in other.slots() {
+            self.add_to_slot(slot, n);
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Forgets every value, keeps the memory.
+    pub fn clear(&mut self) {
+        for page in &mut self.pages {
+            page.fill(0);
+        }
+        (self.count, self.min, self.max, self.sum) = (0, u64::MAX, 0, 0);
+    }
+}
+
+/// The rank, counting from 1, that quantile `q` asks for among `count` values.
+fn rank(q: f64, count: u64) -> u64 {
+    // The small step back keeps 0.99 × 100 at 99 where the product's rounding error would make it 100.
+    let exact = q.clamp(0.0, 1.0) * count as f64;
+    ((exact - exact * 1e-12).ceil() as u64).clamp(1, count.max(1))
+}
+
+/// A figure that may only be known from below.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct AtLeast<T> {
+    /// The value, or the lower bound.
+    pub value: T,
+    /// Whether the true value may be larger.
+    pub at_least: bool,
+}
+
+impl<T> AtLeast<T> {
+    /// A value that is known.
+    pub const fn exactly(value: T) -> Self {
+        Self { value, at_least: false }
+    }
+
+    /// The same kind of knowledge about another value.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> AtLeast<U> {
+        AtLeast { value: f(self.value), at_least: self.at_least }
+    }
+}
+
+/// Durations of which some are only known from below: calls that had not ended, or had not begun, when the run
+/// was over. Any quantile is computed with those at their lower bound and at infinity; where the two differ, the
+/// true value is at least what is reported.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Censored {
+    /// Durations of calls that ended.
+    pub known: Histogram,
+    /// Lower bounds of the durations of those that did not.
+    pub bounds: Histogram,
+}
+
+impl Censored {
+    /// How many durations and bounds there are.
+    pub fn count(&self) -> u64 {
+        self.known.count() + self.bounds.count()
+    }
+
+    /// Adds everything that `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.known.merge(&other.known);
+        self.bounds.merge(&other.bounds);
+    }
+
+    /// All of it, bounds at their value.
+    pub fn lower(&self) -> std::borrow::Cow<'_, Histogram> {
+        if self.bounds.is_empty() {
+            return std::borrow::Cow::Borrowed(&self.known);
+        }
+        let mut all = self.known.clone();
+        all.merge(&self.bounds);
+        std::borrow::Cow::Owned(all)
+    }
+
+    /// The values at each of `quantiles` (0 to 1).
+    pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<AtLeast<u64>>; N] {
+        let lower = self.lower();
+        quantiles.map(|q| {
+            let value = lower.quantile(q)?;
+            let upper = self.known.value_at_rank(rank(q, self.count()));
+            Some(AtLeast { value, at_least: upper.is_none_or(|upper| upper > value) })
+        })
+    }
+
+    /// The value at one quantile (0 to 1).
+    pub fn quantile(&self, q: f64) -> Option<AtLeast<u64>> {
+        let [value] = self.quantiles([q]);
+        value
+    }
+}
+
+/// In JSON a histogram is `[[value_ns, count], …]`, low to high, with exact extremes and sum kept beside them.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    min_ns: Option<u64>,
+    max_ns: Option<u64>,
+    sum_ns: f64,
+    counts: Counts,
+}
+
+struct Counts(Vec<(u64, u64)>);
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut seq = serializer.serialize_seq(Some(self.0.len()))?;
+        for pair in &self.0 {
+            seq.serialize_element(pair)?;
+        }
+        seq.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Counts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Counts;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of [value_ns, count] pairs")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Counts, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = seq.next_element::<(u64, u64)>()? {
+                    // There are only so many slots: a longer list is not one of ours.
+                    if pairs.len() >= PAGES * PAGE_SLOTS {
+                        return Err(de::Error::custom("more pairs than a histogram has slots"));
+                    }
+                    pairs.push(pair);
+                }
+                Ok(Counts(pairs))
+            }
+        }
+        deserializer.deserialize_seq(Pairs)
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Stored {
+            min_ns: self.min(),
+            max_ns: self.max(),
+            sum_ns: self.sum as f64,
+            counts: Counts(self.values().collect()),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = Stored::deserialize(deserializer)?;
+        let mut histogram = Self::new();
+        for (value, n) in stored.counts.0 {
+            let Some(_) = histogram.count.checked_add(n) else {
+                return Err(de::Error::custom("the counts of a histogram add up to more than 2^64"));
+            };
+            if n > 0 {
+                histogram.record_n(value, n);
+            }
+        }
+        if histogram.count > 0 {
+            histogram.min = stored.min_ns.unwrap_or(histogram.min).min(MAX_VALUE_NS);
+            histogram.max = stored.max_ns.unwrap_or(histogram.max).clamp(histogram.min, MAX_VALUE_NS);
+            histogram.sum = stored.sum_ns.max(0.0) as u128;
+        }
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        for &value in values {
+            histogram.record(value);
+        }
+        histogram
+    }
+
+    #[test]
+    fn slots_tile_the_range_without_gap_or_overlap() {
+        let mut expected = 0;
+        for slot in 0..=slot_of(MAX_VALUE_NS) {
+            assert_eq!(lowest_in(slot), expected, "slot {slot}");
+            assert_eq!(slot_of(lowest_in(slot)), slot);
+            assert_eq!(slot_of(highest_in(slot)), slot);
+            expected = highest_in(slot) + 1;
+        }
+        assert_eq!(expected, MAX_VALUE_NS + 1);
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_figures() {
+        let empty = Histogram::new();
+        assert_eq!((empty.min(), empty.max(), empty.mean(), empty.stdev()), (None, None, None, None));
+        assert_eq!(empty.quantile(0.5), None);
+    }
+
+    #[test]
+    fn a_value_beyond_the_range_counts_as_the_largest() {
+        assert_eq!(of(&[u64::MAX]).max(), Some(MAX_VALUE_NS));
+    }
+
+    #[test]
+    fn a_usual_distribution_stays_small() {
+        let mut histogram = Histogram::new();
+        let mut random = crate::random::Random::new(1, 0);
+        for _ in 0..100_000 {
+            histogram.record((random.exponential() * 300_000.0) as u64 + 50_000);
+        }
+        assert!(histogram.pages.len() * size_of::<[u64; PAGE_SLOTS]>() < 100_000, "{} pages", histogram.pages.len());
+    }
+
+    #[test]
+    fn lower_bounds_mark_only_the_quantiles_they_can_move() {
+        let mut censored = Censored { known: of(&[10; 90]), bounds: Histogram::new() };
+        censored.bounds.record_n(5, 10);
+        let [p50, p95] = censored.quantiles([0.5, 0.95]);
+        assert_eq!(p50, Some(AtLeast::exactly(10)));
+        assert_eq!(p95, Some(AtLeast { value: 10, at_least: true }));
+    }
+
+    proptest! {
+        /// The reference implementation agrees on every quantile.
+        #[test]
+        fn agrees_with_the_hdrhistogram_crate(values in prop::collection::vec(0_u64..1 << 43, 1..300)) {
+            let ours = of(&values);
+            let mut reference = hdrhistogram::Histogram::<u64>::new_with_bounds(1, MAX_VALUE_NS, 3).unwrap();
+            for &value in &values {
+                reference.record(value).unwrap();
+            }
+            for q in [0.0, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0] {
+                let expected = reference.value_at_quantile(q);
+                let got = ours.quantile(q).unwrap();
+                // The reference does not clamp to the exact extremes; a slot's width apart is the same answer.
+                prop_assert!(reference.equivalent(expected, got), "q {q}: expected {expected}, got {got}");
+            }
+            prop_assert_eq!(ours.count(), reference.len());
+            prop_assert!((ours.stdev().unwrap() - reference.stdev()).abs() <= ours.max().unwrap() as f64 / 1000.0 + 1.0);
+        }
+
+        #[test]
+        fn merging_is_recording_everything_in_one(
+            a in prop::collection::vec(0_u64..1 << 40, 0..100),
+            b in prop::collection::vec(0_u64..1 << 40, 0..100),
+        ) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let whole = of(&[a, b].concat());
+            prop_assert!(merged.values().eq(whole.values()));
+            prop_assert_eq!((merged.min(), merged.max(), merged.mean()), (whole.min(), whole.max(), whole.mean()));
+        }
+
+        #[test]
+        fn json_keeps_it(values in prop::collection::vec(0_u64..1 << 40, 0..100)) {
+            let histogram = of(&values);
+            let json = serde_json::to_string(&histogram).unwrap();
+            let back: Histogram = serde_json::from_str(&json).unwrap();
+            prop_assert!(back.values().eq(histogram.values()));
+            prop_assert_eq!((back.min(), back.max()), (histogram.min(), histogram.max()));
+        }
+    }
+}

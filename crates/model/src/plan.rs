@@ -1,0 +1,306 @@
+//! Everything a run needs, validated once. Below the command line nothing sees a flag.
+//!
+//! A plan is plain data: another machine can carry it out unchanged, and a file of it can be run again. Files travel
+//! by content. The protocol is its scheme plus options that the registered protocol reads and validates.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::arrivals::Spread;
+use crate::outcome::OkStatus;
+use crate::profile::Profile;
+use crate::secret::Template;
+use crate::target::Target;
+use crate::threshold::Threshold;
+
+/// The version of the plan's format that this brunt reads and writes.
+pub const PLAN_VERSION: u32 = 1;
+
+/// What to do in one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`PLAN_VERSION`] of the brunt that wrote it.
+    pub version: u32,
+    /// What is aimed at.
+    pub target: Target,
+    /// What the protocol of the target's scheme makes its calls from; that protocol reads and validates it.
+    pub protocol: serde_json::Value,
+    /// Connections kept open, over all workers.
+    pub connections: u32,
+    /// Worker threads; at least one, never more than connections.
+    pub workers: u32,
+    /// What decides when a call is due.
+    pub load: Load,
+    /// What ends the measured part.
+    pub stop: Stop,
+    /// How long calls are made before the measured part, in nanoseconds.
+    pub warmup_ns: u64,
+    /// How long a call may take from when it was sent, in nanoseconds.
+    pub timeout_ns: u64,
+    /// How long connecting, with any TLS handshake, may take, in nanoseconds.
+    pub connect_timeout_ns: u64,
+    /// How long calls in flight at the end may still take, in nanoseconds.
+    pub drain_ns: u64,
+    /// What every random choice starts from.
+    pub seed: u64,
+    /// A fresh connection for each call.
+    pub reconnect: bool,
+    /// Calls in flight on one connection.
+    pub pipeline: u32,
+    /// How connections are made.
+    pub transport: Transport,
+    /// Which statuses are a success.
+    pub ok_status: OkStatus,
+    /// What must hold at the end.
+    pub thresholds: Vec<Threshold>,
+}
+
+/// What decides when a call is due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Load {
+    /// Each connection calls again as soon as it is answered.
+    Closed {},
+    /// Calls are due at times that do not depend on the answers.
+    Open {
+        /// Calls a second over time.
+        profile: Profile,
+        /// How due times are spread.
+        arrivals: Spread,
+    },
+}
+
+/// What ends the measured part: whichever comes first. A profile with an end is an end as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// This long after it began, in nanoseconds.
+    pub duration_ns: Option<u64>,
+    /// After this many calls.
+    pub requests: Option<u64>,
+}
+
+/// How connections are made.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Transport {
+    /// Host (or address) and port to connect to instead of the target's.
+    pub connect_to: Option<(String, u16)>,
+    /// A Unix socket to connect to instead of the target.
+    pub unix_socket: Option<PathBuf>,
+    /// Local addresses that connections take in turn.
+    pub source_ips: Vec<IpAddr>,
+    /// Which resolved addresses are used.
+    pub family: Family,
+    /// How TLS is done where the scheme wants it.
+    pub tls: Tls,
+    /// Addresses that stand for the target's host, resolved already; looked up where there are none.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// Which of a host's addresses are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// All of them.
+    #[default]
+    Any,
+    /// IPv4 ones.
+    V4,
+    /// IPv6 ones.
+    V6,
+}
+
+/// How TLS is done.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tls {
+    /// Take any certificate.
+    pub insecure: bool,
+    /// Trusted certificates in PEM, instead of the system's.
+    pub trusted_pem: Option<String>,
+    /// Our own certificate chain in PEM.
+    pub certificate_pem: Option<String>,
+    /// Our own private key in PEM; `@NAME` takes it from the environment.
+    pub key_pem: Option<Template>,
+    /// The server name asked for and verified, instead of the target's host.
+    pub server_name: Option<String>,
+}
+
+/// A plan that cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Written by another version.
+    #[error(
+        "the plan has format version {got}, this brunt reads version {PLAN_VERSION}: write it again with --write-plan"
+    )]
+    Version {
+        /// The version found.
+        got: u32,
+    },
+    /// A number is out of range.
+    #[error("{what} must be {expected}, not {got}")]
+    Range {
+        /// Which number.
+        what: &'static str,
+        /// What it may be.
+        expected: String,
+        /// What it is.
+        got: String,
+    },
+    /// Two settings contradict each other.
+    #[error("{one} and {other} cannot go together: {why}")]
+    Conflict {
+        /// One setting.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+        /// Why not.
+        why: &'static str,
+    },
+    /// Nothing would end the run.
+    #[error("nothing ends this run: give it a duration (-d), a number of requests (-n) or a profile with lengths")]
+    Endless,
+}
+
+/// The most connections a plan may ask for.
+pub const MOST_CONNECTIONS: u32 = 1_000_000;
+/// The most calls in flight on one connection.
+pub const MOST_PIPELINED: u32 = 1024;
+
+impl Plan {
+    /// Checks what can be checked without the protocol.
+    ///
+    /// # Errors
+    /// Says which setting is wrong and what it may be.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        if self.version != PLAN_VERSION {
+            return Err(PlanError::Version { got: self.version });
+        }
+        range("connections", 1, MOST_CONNECTIONS, self.connections)?;
+        range("threads", 1, self.connections.min(1024), self.workers)?;
+        range("pipeline", 1, MOST_PIPELINED, self.pipeline)?;
+        if self.timeout_ns == 0 || self.connect_timeout_ns == 0 {
+            return Err(PlanError::Range { what: "a timeout", expected: "above 0".into(), got: "0".into() });
+        }
+        if self.stop.requests == Some(0) || self.stop.duration_ns == Some(0) {
+            return Err(PlanError::Range {
+                what: "the duration or number of requests",
+                expected: "above 0".into(),
+                got: "0".into(),
+            });
+        }
+        if self.reconnect && self.pipeline > 1 {
+            return Err(PlanError::Conflict {
+                one: "--reconnect",
+                other: "--pipeline",
+                why: "a connection that carries one call cannot have several in flight",
+            });
+        }
+        if self.transport.unix_socket.is_some() && !self.transport.source_ips.is_empty() {
+            return Err(PlanError::Conflict {
+                one: "--unix-socket",
+                other: "--source-ip",
+                why: "a Unix socket has no addresses",
+            });
+        }
+        if self.duration_ns().is_none() && self.stop.requests.is_none() {
+            return Err(PlanError::Endless);
+        }
+        Ok(())
+    }
+
+    /// How long the measured part lasts at most, in nanoseconds; none if only the number of requests ends it.
+    pub fn duration_ns(&self) -> Option<u64> {
+        let profile = match &self.load {
+            Load::Open { profile, .. } => profile.duration_ns(),
+            Load::Closed {} => None,
+        };
+        match (self.stop.duration_ns, profile) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+fn range(what: &'static str, least: u32, most: u32, got: u32) -> Result<(), PlanError> {
+    if (least..=most).contains(&got) {
+        return Ok(());
+    }
+    Err(PlanError::Range { what, expected: format!("between {least} and {most}"), got: got.to_string() })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A plan that is right.
+    pub(crate) fn plan() -> Plan {
+        Plan {
+            version: PLAN_VERSION,
+            target: Target { scheme: "http".into(), host: "127.0.0.1".into(), port: Some(8080), path: "/".into() },
+            protocol: serde_json::json!({}),
+            connections: 64,
+            workers: 2,
+            load: Load::Closed {},
+            stop: Stop { duration_ns: Some(10 * crate::SECOND_NS), requests: None },
+            warmup_ns: 0,
+            timeout_ns: 10 * crate::SECOND_NS,
+            connect_timeout_ns: 10 * crate::SECOND_NS,
+            drain_ns: 10 * crate::SECOND_NS,
+            seed: 1,
+            reconnect: false,
+            pipeline: 1,
+            transport: Transport::default(),
+            ok_status: OkStatus::default(),
+            thresholds: vec!["p99<50ms".parse().unwrap()],
+        }
+    }
+
+    #[test]
+    fn a_plan_is_read_back_as_it_was_written() {
+        let mut plan = plan();
+        plan.load = Load::Open { profile: "1000..2000/60s".parse().unwrap(), arrivals: Spread::Poisson };
+        let json = serde_json::to_string_pretty(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
+    }
+
+    #[test]
+    fn a_private_key_is_not_stored() {
+        let mut plan = plan();
+        plan.transport.tls.key_pem = Some(Template::secret("-----BEGIN PRIVATE KEY-----"));
+        assert!(!serde_json::to_string(&plan).unwrap().contains("BEGIN"));
+        assert!(!format!("{plan:?}").contains("BEGIN"));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        let broken = |change: fn(&mut Plan)| {
+            let mut plan = plan();
+            change(&mut plan);
+            plan.validate().unwrap_err().to_string()
+        };
+        assert_eq!(broken(|p| p.connections = 0), "connections must be between 1 and 1000000, not 0");
+        assert_eq!(broken(|p| p.workers = 65), "threads must be between 1 and 64, not 65");
+        assert!(broken(|p| p.version = 9).starts_with("the plan has format version 9"));
+        assert!(broken(|p| p.stop = Stop::default()).starts_with("nothing ends this run"));
+        let both = broken(|p| {
+            p.reconnect = true;
+            p.pipeline = 2;
+        });
+        assert!(both.starts_with("--reconnect and --pipeline cannot go together"));
+        assert_eq!(plan().validate(), Ok(()));
+    }
+
+    #[test]
+    fn the_shortest_end_wins() {
+        let mut plan = plan();
+        plan.load = Load::Open { profile: "10/4s".parse().unwrap(), arrivals: Spread::Uniform };
+        assert_eq!(plan.duration_ns(), Some(4 * crate::SECOND_NS));
+        plan.stop.duration_ns = Some(crate::SECOND_NS);
+        assert_eq!(plan.duration_ns(), Some(crate::SECOND_NS));
+    }
+}

@@ -1,0 +1,248 @@
+//! Figures over time: one point a second, bounded in number and small each.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::SECOND_NS;
+use crate::histogram::{Censored, Histogram};
+use crate::outcome::OkStatus;
+use crate::snapshot::{Bytes, Health, Snapshot};
+
+/// The most points kept. When there are more, neighbours are merged in pairs and points become twice as long.
+const MOST_POINTS: usize = 3600;
+
+/// A histogram at rest: a few bytes for each distinct value, instead of pages.
+///
+/// Stored as LEB128 numbers: the difference to the previous value, then the count.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Packed {
+    bytes: Box<[u8]>,
+    min: u64,
+    max: u64,
+}
+
+impl Packed {
+    /// Packs a histogram. The exact sum is given up; it is the total's to keep.
+    pub fn of(histogram: &Histogram) -> Self {
+        let mut bytes = Vec::new();
+        let mut previous = 0;
+        for (value, n) in histogram.values() {
+            push_leb128(&mut bytes, value - previous);
+            push_leb128(&mut bytes, n);
+            previous = value;
+        }
+        Self { bytes: bytes.into_boxed_slice(), min: histogram.min().unwrap_or(0), max: histogram.max().unwrap_or(0) }
+    }
+
+    /// The histogram again.
+    pub fn unpack(&self) -> Histogram {
+        let mut histogram = Histogram::new();
+        let mut rest = &*self.bytes;
+        let mut value = 0;
+        while let (Some(step), Some(n)) = (take_leb128(&mut rest), take_leb128(&mut rest)) {
+            value += step;
+            histogram.record_n(value.clamp(self.min, self.max), n);
+        }
+        histogram
+    }
+}
+
+fn push_leb128(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn take_leb128(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+impl Serialize for Packed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.unpack().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Packed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Histogram::deserialize(deserializer).map(|histogram| Self::of(&histogram))
+    }
+}
+
+/// What happened in one stretch of the measured part, usually a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// When it begins, in nanoseconds after the measured part's beginning.
+    pub start_ns: u64,
+    /// How long it is, in nanoseconds.
+    pub length_ns: u64,
+    /// Calls that became due.
+    pub due: u64,
+    /// Calls that were answered, with whatever status.
+    pub answered: u64,
+    /// Calls that ended without success: failures, and answers whose status is not ok.
+    pub not_ok: u64,
+    /// Bytes over all connections.
+    pub bytes: Bytes,
+    /// Calls that were due while no connection was free.
+    pub waited_for_connection: u64,
+    /// How the generator fared.
+    pub health: Health,
+    /// Response times of calls that ended here.
+    pub response: Packed,
+    /// Lower bounds of response times of calls that never ended.
+    pub response_bounds: Packed,
+    /// Service times of calls that ended here.
+    pub service: Packed,
+    /// Generator lag of calls sent here.
+    pub lag: Packed,
+}
+
+impl Point {
+    fn of(start_ns: u64, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) -> Self {
+        Self {
+            start_ns,
+            length_ns,
+            due: snapshot.due,
+            answered: snapshot.statuses.total(),
+            not_ok: snapshot.not_ok(ok),
+            bytes: snapshot.bytes,
+            waited_for_connection: snapshot.waited_for_connection,
+            health: snapshot.health,
+            response: Packed::of(&snapshot.response.known),
+            response_bounds: Packed::of(&snapshot.response.bounds),
+            service: Packed::of(&snapshot.service.known),
+            lag: Packed::of(&snapshot.lag),
+        }
+    }
+
+    /// Its response times, with lower bounds.
+    pub fn response_times(&self) -> Censored {
+        Censored { known: self.response.unpack(), bounds: self.response_bounds.unpack() }
+    }
+
+    fn absorb(&mut self, next: &Self) {
+        let merged = |a: &Packed, b: &Packed| {
+            let mut histogram = a.unpack();
+            histogram.merge(&b.unpack());
+            Packed::of(&histogram)
+        };
+        let mut numbers = Snapshot { bytes: self.bytes, health: self.health, ..Snapshot::default() };
+        numbers.merge(&Snapshot { bytes: next.bytes, health: next.health, ..Snapshot::default() });
+        self.bytes = numbers.bytes;
+        self.health = numbers.health;
+        self.length_ns = next.start_ns + next.length_ns - self.start_ns;
+        self.due += next.due;
+        self.answered += next.answered;
+        self.not_ok += next.not_ok;
+        self.waited_for_connection += next.waited_for_connection;
+        self.response = merged(&self.response, &next.response);
+        self.response_bounds = merged(&self.response_bounds, &next.response_bounds);
+        self.service = merged(&self.service, &next.service);
+        self.lag = merged(&self.lag, &next.lag);
+    }
+
+    /// Answers a second.
+    pub fn rate(&self) -> f64 {
+        if self.length_ns == 0 { 0.0 } else { self.answered as f64 * 1e9 / self.length_ns as f64 }
+    }
+}
+
+/// Points over the measured part, in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    points: Vec<Point>,
+    /// How long a point is, in nanoseconds, but for the last.
+    resolution_ns: u64,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self { points: Vec::new(), resolution_ns: SECOND_NS }
+    }
+}
+
+impl Series {
+    /// Adds what happened in the stretch that follows the last.
+    pub fn push(&mut self, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) {
+        let start_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);
+        let point = Point::of(start_ns, length_ns, snapshot, ok);
+        match self.points.last_mut() {
+            Some(last) if last.length_ns < self.resolution_ns => last.absorb(&point),
+            _ => self.points.push(point),
+        }
+        if self.points.len() > MOST_POINTS {
+            self.halve();
+        }
+    }
+
+    fn halve(&mut self) {
+        let mut points = std::mem::take(&mut self.points).into_iter();
+        while let Some(mut point) = points.next() {
+            if let Some(next) = points.next() {
+                point.absorb(&next);
+            }
+            self.points.push(point);
+        }
+        self.resolution_ns *= 2;
+    }
+
+    /// The points, in order.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn second(latency_ns: u64) -> Snapshot {
+        let mut snapshot = Snapshot { due: 1, ..Snapshot::default() };
+        snapshot.statuses.record(200);
+        snapshot.response.known.record(latency_ns);
+        snapshot
+    }
+
+    #[test]
+    fn a_long_run_keeps_a_bounded_number_of_points_and_every_call() {
+        let mut series = Series::default();
+        let seconds = 3 * MOST_POINTS as u64 + 7;
+        for i in 0..seconds {
+            series.push(SECOND_NS, &second(1000 + i), &OkStatus::default());
+        }
+        assert!(series.points().len() <= MOST_POINTS);
+        assert_eq!(series.points().iter().map(|p| p.answered).sum::<u64>(), seconds);
+        assert_eq!(series.points().iter().map(|p| p.length_ns).sum::<u64>(), seconds * SECOND_NS);
+        let mut end = 0;
+        for point in series.points() {
+            assert_eq!(point.start_ns, end);
+            end += point.length_ns;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn packing_keeps_values_and_counts(values in prop::collection::vec(0_u64..1 << 43, 0..200)) {
+            let mut histogram = Histogram::new();
+            for value in values {
+                histogram.record(value);
+            }
+            let back = Packed::of(&histogram).unpack();
+            prop_assert!(back.values().eq(histogram.values()));
+            prop_assert_eq!(back.quantile(0.99), histogram.quantile(0.99));
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What a worker records, for one interval and merged over everything.
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::{Censored, Histogram};
+use crate::outcome::{Failure, OkStatus};
+
+/// The most distinct reasons kept for failures; what comes after counts under its failure's name alone.
+const MOST_REASONS: usize = 64;
+
+/// The part of a run that an interval belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the measured part: shown live, in no figure of the result.
+    Warmup,
+    /// The measured part.
+    Measured,
+    /// After it: calls that were in flight end. They count in latency and outcomes, not in any rate.
+    Drain,
+}
+
+/// Answers by status.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statuses(Vec<(u16, u64)>);
+
+impl Statuses {
+    /// Counts one answer.
+    #[inline]
+    pub fn record(&mut self, status: u16) {
+        self.add(status, 1);
+    }
+
+    #[inline]
+    fn add(&mut self, status: u16, n: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, count)) => *count += n,
+            None => self.0.push((status, n)),
+        }
+    }
+
+    /// Status and count, in the order of the statuses.
+    pub fn sorted(&self) -> Vec<(u16, u64)> {
+        let mut all = self.0.clone();
+        all.sort_unstable();
+        all
+    }
+
+    /// All answers.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|(_, n)| n).sum()
+    }
+
+    /// Answers whose status is a success.
+    pub fn ok(&self, ok: &OkStatus) -> u64 {
+        self.0.iter().filter(|(status, _)| ok.holds(*status)).map(|(_, n)| n).sum()
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for &(status, n) in &other.0 {
+            self.add(status, n);
+        }
+    }
+}
+
+/// Failures by name, and the reasons that were given for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
+    counts: [u64; Failure::ALL.len()],
+    reasons: Vec<(Failure, String, u64)>,
+}
+
+impl Failures {
+    /// Counts one failure with its reason.
+    pub fn record(&mut self, failure: Failure, reason: &str) {
+        self.add_reason(failure, reason, 1);
+        self.add(failure, 1);
+    }
+
+    fn add(&mut self, failure: Failure, n: u64) {
+        if let Some(count) = self.counts.get_mut(failure as usize) {
+            *count += n;
+        }
+    }
+
+    fn add_reason(&mut self, failure: Failure, reason: &str, n: u64) {
+        let full = self.reasons.len() >= MOST_REASONS;
+        match self.reasons.iter_mut().find(|(known, text, _)| *known == failure && text == reason) {
+            Some((_, _, count)) => *count += n,
+            None if !full => self.reasons.push((failure, reason.to_owned(), n)),
+            None => {}
+        }
+    }
+
+    /// How often `failure` happened.
+    pub fn count(&self, failure: Failure) -> u64 {
+        self.counts.get(failure as usize).copied().unwrap_or(0)
+    }
+
+    /// All failures.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Each failure that happened, with its count.
+    pub fn counted(&self) -> impl Iterator<Item = (Failure, u64)> + '_ {
+        Failure::ALL.into_iter().map(|failure| (failure, self.count(failure))).filter(|(_, n)| *n > 0)
+    }
+
+    /// The reasons given for `failure`, most frequent first.
+    pub fn reasons(&self, failure: Failure) -> Vec<(&str, u64)> {
+        let mut reasons: Vec<_> =
+            self.reasons.iter().filter(|(of, ..)| *of == failure).map(|(_, text, n)| (text.as_str(), *n)).collect();
+        reasons.sort_by_key(|&(text, n)| (std::cmp::Reverse(n), text));
+        reasons
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (count, n) in self.counts.iter_mut().zip(other.counts) {
+            *count += n;
+        }
+        for (failure, reason, n) in &other.reasons {
+            self.add_reason(*failure, reason, *n);
+        }
+    }
+}
+
+/// How the generator itself fared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// Time the workers lived, summed over them, in nanoseconds.
+    pub wall_ns: u64,
+    /// CPU time they used, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Time they were ready to run and had no CPU, in nanoseconds.
+    pub starved_ns: u64,
+    /// CPU time over wall time of the busiest worker in any interval, 0 to 1.
+    pub busiest_worker: f64,
+    /// The largest share of an interval that a worker was ready to run and had no CPU, 0 to 1.
+    pub most_starved_worker: f64,
+}
+
+impl Health {
+    /// One worker's interval.
+    pub fn of_interval(wall_ns: u64, cpu_ns: u64, starved_ns: u64) -> Self {
+        let share = |part: u64| if wall_ns > 0 { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
+        Self { wall_ns, cpu_ns, starved_ns, busiest_worker: share(cpu_ns), most_starved_worker: share(starved_ns) }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.wall_ns += other.wall_ns;
+        self.cpu_ns += other.cpu_ns;
+        self.starved_ns += other.starved_ns;
+        self.busiest_worker = self.busiest_worker.max(other.busiest_worker);
+        self.most_starved_worker = self.most_starved_worker.max(other.most_starved_worker);
+    }
+}
+
+/// Bytes that went over connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Received, at the socket.
+    pub wire_in: u64,
+    /// Sent, at the socket.
+    pub wire_out: u64,
+    /// Received, after decryption; the same as on the wire without TLS.
+    pub clear_in: u64,
+    /// Sent, before encryption.
+    pub clear_out: u64,
+}
+
+impl Bytes {
+    fn merge(&mut self, other: &Self) {
+        self.wire_in += other.wire_in;
+        self.wire_out += other.wire_out;
+        self.clear_in += other.clear_in;
+        self.clear_out += other.clear_out;
+    }
+}
+
+/// Connections made and lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connections {
+    /// Made, with TLS where it is used.
+    pub made: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Calls that were sent again on a fresh connection, because the server had closed the idle one.
+    pub reconnects: u64,
+    /// Connections that resumed a TLS session.
+    pub tls_resumed: u64,
+}
+
+impl Connections {
+    fn merge(&mut self, other: &Self) {
+        self.made += other.made;
+        self.failed += other.failed;
+        self.reconnects += other.reconnects;
+        self.tls_resumed += other.tls_resumed;
+    }
+}
+
+/// Figures of calls over some time: of one worker's interval, or merged over workers, intervals and machines.
+///
+/// Every call that was due ends in exactly one outcome, so that once a run is over
+/// `due = statuses + failures + unfinished + unsent`; see [`Snapshot::ended`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Calls that were due. In the closed model a call is due when its connection is free for it.
+    pub due: u64,
+    /// Answers by status.
+    pub statuses: Statuses,
+    /// Failures by name.
+    pub failures: Failures,
+    /// Calls in flight when the drain ended.
+    pub unfinished: u64,
+    /// Calls that were due and never sent.
+    pub unsent: u64,
+    /// From when a call was due to its end.
+    pub response: Censored,
+    /// From when a call was sent to its end.
+    pub service: Censored,
+    /// The response times, among all those, of calls that failed.
+    pub failed: Histogram,
+    /// From when a call was sent to the first byte of its answer.
+    pub first_byte: Histogram,
+    /// Making a connection, without TLS.
+    pub connect: Histogram,
+    /// TLS handshakes.
+    pub tls: Histogram,
+    /// Generator lag: from when a call was due and had a connection ready, to when it was sent. Open model only.
+    pub lag: Histogram,
+    /// Calls that were due while every connection was busy or not ready. Open model only.
+    pub waited_for_connection: u64,
+    /// Bytes over all connections.
+    pub bytes: Bytes,
+    /// Connections made and lost.
+    pub connections: Connections,
+    /// How the generator fared.
+    pub health: Health,
+}
+
+impl Snapshot {
+    /// Calls that ended, in whichever way.
+    pub fn ended(&self) -> u64 {
+        self.statuses.total() + self.failures.total() + self.unfinished + self.unsent
+    }
+
+    /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok.
+    pub fn not_ok(&self, ok: &OkStatus) -> u64 {
+        self.ended() - self.statuses.ok(ok)
+    }
+
+    /// Adds everything that `other` recorded.
+    pub fn merge(&mut self, other: &Self) {
+        self.due += other.due;
+        self.statuses.merge(&other.statuses);
+        self.failures.merge(&other.failures);
+        self.unfinished += other.unfinished;
+        self.unsent += other.unsent;
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.failed.merge(&other.failed);
+        self.first_byte.merge(&other.first_byte);
+        self.connect.merge(&other.connect);
+        self.tls.merge(&other.tls);
+        self.lag.merge(&other.lag);
+        self.waited_for_connection += other.waited_for_connection;
+        self.bytes.merge(&other.bytes);
+        self.connections.merge(&other.connections);
+        self.health.merge(&other.health);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_adds_up() {
+        let mut a = Snapshot { due: 3, unsent: 1, ..Snapshot::default() };
+        a.statuses.record(200);
+        a.failures.record(Failure::Protocol, "bad chunk size");
+        let mut b = Snapshot { due: 1, ..Snapshot::default() };
+        b.failures.record(Failure::Protocol, "bad chunk size");
+        b.health = Health::of_interval(100, 40, 10);
+        a.merge(&b);
+        assert_eq!((a.due, a.ended()), (4, 4));
+        assert_eq!(a.not_ok(&OkStatus::default()), 3);
+        assert_eq!(a.failures.reasons(Failure::Protocol), [("bad chunk size", 2)]);
+        assert!((a.health.busiest_worker - 0.4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn reasons_are_bounded_and_counts_are_not() {
+        let mut failures = Failures::default();
+        for i in 0..1000 {
+            failures.record(Failure::Protocol, &format!("garbage {i}"));
+        }
+        assert_eq!(failures.reasons(Failure::Protocol).len(), MOST_REASONS);
+        assert_eq!(failures.count(Failure::Protocol), 1000);
+    }
+}

@@ -1,0 +1,252 @@
+//! Every figure of a run, derived once. Views print it and compute nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::{AtLeast, Censored, Histogram};
+use crate::outcome::{Failure, OkStatus};
+use crate::plan::{Load, Plan};
+use crate::series::Series;
+use crate::snapshot::Snapshot;
+use crate::threshold::ThresholdResult;
+use crate::verdict::Verdict;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// As planned.
+    Completed,
+    /// Early, by Ctrl-C or SIGTERM; the figures cover what was done.
+    Interrupted,
+}
+
+/// What the engine has when a run is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// What was to be done.
+    pub plan: Plan,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// How it ended.
+    pub ending: Ending,
+    /// How long the measured part took, in nanoseconds.
+    pub measured_ns: u64,
+    /// What happened in the measured part.
+    pub measured: Snapshot,
+    /// What happened to its calls after its end.
+    pub drained: Snapshot,
+    /// The measured part over time.
+    pub series: Series,
+}
+
+/// The quantiles that are reported, with their names.
+pub const QUANTILES: [(&str, f64); 7] =
+    [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+
+/// Figures of a distribution of durations, all in nanoseconds. Where a call's duration is known only from below,
+/// so are the figures that it can move.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Durations and bounds.
+    pub count: u64,
+    /// The arithmetic mean.
+    pub mean: AtLeast<f64>,
+    /// The standard deviation.
+    pub stdev: AtLeast<f64>,
+    /// The smallest.
+    pub min: u64,
+    /// The largest.
+    pub max: AtLeast<u64>,
+    /// The values at [`QUANTILES`], in their order.
+    pub quantiles: [AtLeast<u64>; QUANTILES.len()],
+}
+
+impl Distribution {
+    /// The figures of `durations`; none if there are none.
+    pub fn of(durations: &Censored) -> Option<Self> {
+        let lower = durations.lower();
+        let at_least = !durations.bounds.is_empty();
+        let mut quantiles = [AtLeast::exactly(0); QUANTILES.len()];
+        for (place, value) in quantiles.iter_mut().zip(durations.quantiles(QUANTILES.map(|(_, q)| q))) {
+            *place = value?;
+        }
+        Some(Self {
+            count: lower.count(),
+            mean: AtLeast { value: lower.mean()?, at_least },
+            stdev: AtLeast { value: lower.stdev()?, at_least },
+            min: lower.min()?,
+            max: AtLeast { value: lower.max()?, at_least },
+            quantiles,
+        })
+    }
+
+    /// The figures of durations that are all known.
+    pub fn of_known(durations: &Histogram) -> Option<Self> {
+        Self::of(&Censored { known: durations.clone(), bounds: Histogram::new() })
+    }
+}
+
+/// The distributions of a run. Each is missing where nothing was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// From due to end, over every call.
+    pub response: Option<Distribution>,
+    /// From sent to end, over every call that was sent.
+    pub service: Option<Distribution>,
+    /// From due to end, over failed calls alone; these are in `response` as well.
+    pub failed: Option<Distribution>,
+    /// From sent to the first byte of the answer.
+    pub first_byte: Option<Distribution>,
+    /// Making a connection, without TLS.
+    pub connect: Option<Distribution>,
+    /// TLS handshakes.
+    pub tls: Option<Distribution>,
+    /// Generator lag, in the open model.
+    pub lag: Option<Distribution>,
+}
+
+/// Rates over the measured part.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Calls answered a second.
+    pub answered_per_s: f64,
+    /// Calls due a second: what was asked for, in the open model.
+    pub due_per_s: f64,
+    /// Bytes received a second, at the socket.
+    pub wire_in_per_s: f64,
+    /// Bytes sent a second, at the socket.
+    pub wire_out_per_s: f64,
+}
+
+/// A run and all its figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// The run as it was.
+    pub run: Run,
+    /// Every call: of the measured part and of the drain.
+    pub total: Snapshot,
+    /// Calls that are not a success.
+    pub not_ok: u64,
+    /// `not_ok` over `due`, 0 to 1; 0 when nothing was due.
+    pub error_rate: f64,
+    /// Rates over the measured part.
+    pub rates: Rates,
+    /// Distributions over all calls.
+    pub times: Times,
+    /// Whether the figures can be believed.
+    pub verdict: Verdict,
+    /// Each threshold and whether it held.
+    pub thresholds: Vec<ThresholdResult>,
+}
+
+impl Summary {
+    /// Derives every figure of `run`.
+    pub fn of(run: Run) -> Self {
+        let mut total = run.measured.clone();
+        total.merge(&run.drained);
+        let seconds = run.measured_ns as f64 / 1e9;
+        let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        let not_ok = total.not_ok(&run.plan.ok_status);
+        let mut summary = Self {
+            not_ok,
+            error_rate: if total.due > 0 { not_ok as f64 / total.due as f64 } else { 0.0 },
+            rates: Rates {
+                answered_per_s: per_s(run.measured.statuses.total()),
+                due_per_s: per_s(run.measured.due),
+                wire_in_per_s: per_s(run.measured.bytes.wire_in),
+                wire_out_per_s: per_s(run.measured.bytes.wire_out),
+            },
+            times: Times {
+                response: Distribution::of(&total.response),
+                service: Distribution::of(&total.service),
+                failed: Distribution::of_known(&total.failed),
+                first_byte: Distribution::of_known(&total.first_byte),
+                connect: Distribution::of_known(&total.connect),
+                tls: Distribution::of_known(&total.tls),
+                lag: Distribution::of_known(&total.lag),
+            },
+            verdict: Verdict::of(&run, &total),
+            thresholds: Vec::new(),
+            total,
+            run,
+        };
+        summary.thresholds = summary.run.plan.thresholds.iter().map(|t| t.judge(&summary)).collect();
+        summary
+    }
+
+    /// Whether any call was answered.
+    pub fn answered(&self) -> bool {
+        self.total.statuses.total() > 0
+    }
+
+    /// Whether every threshold held.
+    pub fn thresholds_held(&self) -> bool {
+        self.thresholds.iter().all(|result| result.held)
+    }
+
+    /// Whether calls were due at times of their own.
+    pub fn is_open(&self) -> bool {
+        matches!(self.run.plan.load, Load::Open { .. })
+    }
+
+    /// Which statuses count as a success.
+    pub fn ok_status(&self) -> &OkStatus {
+        &self.run.plan.ok_status
+    }
+
+    /// How often `failure` happened.
+    pub fn failures(&self, failure: Failure) -> u64 {
+        self.total.failures.count(failure)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::SECOND_NS;
+
+    /// A run of two seconds: 1998 answers in 1 ms, one 503, one timeout after 2 s.
+    pub(crate) fn run() -> Run {
+        let mut measured = Snapshot { due: 2000, ..Snapshot::default() };
+        for i in 0..1999 {
+            measured.statuses.record(if i == 0 { 503 } else { 200 });
+            measured.response.known.record(1_000_000);
+            measured.service.known.record(900_000);
+            measured.first_byte.record(900_000);
+        }
+        measured.failures.record(Failure::Timeout, "no answer in 2s");
+        measured.response.known.record(2 * SECOND_NS);
+        measured.service.known.record(2 * SECOND_NS);
+        measured.failed.record(2 * SECOND_NS);
+        let mut series = Series::default();
+        series.push(2 * SECOND_NS, &measured, &OkStatus::default());
+        Run {
+            plan: Plan { thresholds: Vec::new(), ..crate::plan::tests::plan() },
+            started_unix_ms: 0,
+            ending: Ending::Completed,
+            measured_ns: 2 * SECOND_NS,
+            measured,
+            drained: Snapshot::default(),
+            series,
+        }
+    }
+
+    #[test]
+    fn rates_leave_the_drain_out_and_latencies_do_not() {
+        let mut run = run();
+        run.drained.statuses.record(200);
+        run.drained.response.known.record(5 * SECOND_NS);
+        run.measured.due += 1;
+        let summary = Summary::of(run);
+        assert!((summary.rates.answered_per_s - 999.5).abs() < 1e-9);
+        assert_eq!(summary.times.response.as_ref().unwrap().max, AtLeast::exactly(5 * SECOND_NS));
+        assert_eq!(summary.total.ended(), summary.total.due);
+    }
+
+    #[test]
+    fn the_error_rate_counts_bad_statuses_and_failures() {
+        let summary = Summary::of(run());
+        assert_eq!(summary.not_ok, 2);
+        assert!((summary.error_rate - 0.001).abs() < 1e-9);
+    }
+}

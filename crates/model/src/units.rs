@@ -1,0 +1,239 @@
+//! How people write durations, counts and sizes, and how they are written back.
+
+use std::fmt;
+
+/// A quantity that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}, got '{got}'")]
+pub struct UnitError {
+    /// What would have been understood.
+    pub expected: &'static str,
+    /// What came instead.
+    pub got: String,
+}
+
+const DURATION: &str = "a duration such as 500us, 20ms, 10s, 5m or 1h";
+const COUNT: &str = "a whole number such as 64, 10k, 2M or 1G";
+const NUMBER: &str = "a number such as 200, 1.5k or 2M";
+const SIZE: &str = "a size in bytes such as 512, 64k, 1M or 2G";
+const RATIO: &str = "a share such as 0.1% or 0.001";
+
+/// The longest time brunt takes or measures: 2^44 ns, a little under five hours is what a histogram holds; plans
+/// may run for up to 30 days.
+pub const LONGEST_NS: u64 = 30 * 24 * 3600 * crate::SECOND_NS;
+
+fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: f64 = number.parse().ok()?;
+    number.is_finite().then_some((number, unit.trim()))
+}
+
+fn error(expected: &'static str, got: &str) -> UnitError {
+    UnitError { expected, got: got.to_owned() }
+}
+
+/// Reads a duration as nanoseconds. A number without a unit is seconds, as wrk, ab and hey take it.
+pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
+    let (number, unit) = split(text).ok_or_else(|| error(DURATION, text))?;
+    let scale = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return Err(error(DURATION, text)),
+    };
+    let ns = number * scale;
+    if ns > LONGEST_NS as f64 {
+        return Err(error("a duration of at most 720h", text));
+    }
+    Ok(ns.round() as u64)
+}
+
+fn decimal_scale(unit: &str) -> Option<f64> {
+    match unit {
+        "" => Some(1.0),
+        "k" | "K" => Some(1e3),
+        "M" => Some(1e6),
+        "G" => Some(1e9),
+        _ => None,
+    }
+}
+
+/// Reads a non-negative number with an optional k, M or G (powers of 1000).
+pub fn parse_number(text: &str) -> Result<f64, UnitError> {
+    split(text).and_then(|(number, unit)| Some(number * decimal_scale(unit)?)).ok_or_else(|| error(NUMBER, text))
+}
+
+/// Reads a whole number with an optional k, M or G (powers of 1000).
+pub fn parse_count(text: &str) -> Result<u64, UnitError> {
+    let value = parse_number(text).map_err(|_| error(COUNT, text))?;
+    if value.fract() != 0.0 || value > 9e15 {
+        return Err(error(COUNT, text));
+    }
+    Ok(value as u64)
+}
+
+/// Reads a size in bytes with an optional k, M or G (powers of 1024, as sizes of memory and of bodies are meant).
+pub fn parse_size(text: &str) -> Result<u64, UnitError> {
+    let (number, unit) = split(text).ok_or_else(|| error(SIZE, text))?;
+    let scale = match unit.trim_end_matches(['B', 'b']).trim_end_matches('i') {
+        "" => 1.0,
+        "k" | "K" => 1024.0,
+        "M" => 1024.0 * 1024.0,
+        "G" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(error(SIZE, text)),
+    };
+    let bytes = number * scale;
+    if bytes.fract() != 0.0 || bytes > 9e15 {
+        return Err(error(SIZE, text));
+    }
+    Ok(bytes as u64)
+}
+
+/// Reads a share: `0.1%` or `0.001`.
+pub fn parse_ratio(text: &str) -> Result<f64, UnitError> {
+    match split(text) {
+        Some((number, "%")) => Ok(number / 100.0),
+        Some((number, "")) => Ok(number),
+        _ => Err(error(RATIO, text)),
+    }
+}
+
+/// Writes `value` with about four significant digits and no trailing zeros beyond two decimals.
+fn scaled(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
+    let decimals = if value >= 100.0 { 1 } else { 2 };
+    write!(f, "{value:.decimals$}{unit}")
+}
+
+/// A duration for people: `812ns`, `36.20us`, `4.71ms`, `2.04s`, `3.50m`, `1.20h`.
+#[derive(Debug, Clone, Copy)]
+pub struct Duration(pub u64);
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0 as f64;
+        match self.0 {
+            0..1_000 => write!(f, "{}ns", self.0),
+            1_000..999_950 => scaled(f, ns / 1e3, "us"),
+            999_950..999_950_000 => scaled(f, ns / 1e6, "ms"),
+            999_950_000..90_000_000_000 => scaled(f, ns / 1e9, "s"),
+            90_000_000_000..5_400_000_000_000 => scaled(f, ns / 60e9, "m"),
+            _ => scaled(f, ns / 3600e9, "h"),
+        }
+    }
+}
+
+/// A duration as a person would type it, exact: `10s`, `1500ms`, `250us`.
+#[derive(Debug, Clone, Copy)]
+pub struct ExactDuration(pub u64);
+
+impl fmt::Display for ExactDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0;
+        let (scale, unit) = match ns {
+            0 => (1, "s"),
+            _ if ns.is_multiple_of(3_600_000_000_000) => (3_600_000_000_000, "h"),
+            _ if ns.is_multiple_of(60_000_000_000) => (60_000_000_000, "m"),
+            _ if ns.is_multiple_of(1_000_000_000) => (1_000_000_000, "s"),
+            _ if ns.is_multiple_of(1_000_000) => (1_000_000, "ms"),
+            _ if ns.is_multiple_of(1_000) => (1_000, "us"),
+            _ => (1, "ns"),
+        };
+        write!(f, "{}{unit}", ns / scale)
+    }
+}
+
+/// A size for people, in powers of 1024 as wrk prints them: `412B`, `1.50KB`, `29.96MB`.
+#[derive(Debug, Clone, Copy)]
+pub struct Size(pub f64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0;
+        match bytes {
+            b if b < 1024.0 => write!(f, "{b:.0}B"),
+            b if b < 1024.0 * 1024.0 => scaled(f, b / 1024.0, "KB"),
+            b if b < 1024.0 * 1024.0 * 1024.0 => scaled(f, b / (1024.0 * 1024.0), "MB"),
+            b => scaled(f, b / (1024.0 * 1024.0 * 1024.0), "GB"),
+        }
+    }
+}
+
+/// A count or rate for people: `812`, `36.2k`, `4.71M`.
+#[derive(Debug, Clone, Copy)]
+pub struct Number(pub f64);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n if n < 10.0 && n.fract() != 0.0 => write!(f, "{n:.2}"),
+            n if n < 1_000.0 && n.fract() != 0.0 => write!(f, "{n:.1}"),
+            n if n < 10_000.0 => write!(f, "{n:.0}"),
+            n if n < 1e6 => scaled(f, n / 1e3, "k"),
+            n if n < 1e9 => scaled(f, n / 1e6, "M"),
+            n => scaled(f, n / 1e9, "G"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_in_every_unit() {
+        for (text, ns) in [
+            ("250us", 250_000),
+            ("1.5ms", 1_500_000),
+            ("2", 2_000_000_000),
+            ("10s", 10_000_000_000),
+            ("5m", 300_000_000_000),
+            ("1h", 3_600_000_000_000),
+            (" 7 ns ", 7),
+        ] {
+            assert_eq!(parse_duration(text), Ok(ns), "{text}");
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused_with_what_was_expected() {
+        for text in ["", "s", "10x", "-1s", "1e3s", "..s", "999999h", "1.2.3s"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            parse_count("1.5").unwrap_err().to_string(),
+            "expected a whole number such as 64, 10k, 2M or 1G, got '1.5'"
+        );
+        assert!(parse_ratio("5ms").is_err());
+        assert!(parse_size("1.3").is_err());
+    }
+
+    #[test]
+    fn counts_are_decimal_and_sizes_are_binary() {
+        assert_eq!(parse_count("10k"), Ok(10_000));
+        assert_eq!(parse_size("64k"), Ok(65_536));
+        assert_eq!(parse_size("1MiB"), Ok(1 << 20));
+        assert_eq!(parse_ratio("0.1%"), Ok(0.001));
+        assert_eq!(parse_number("1.5k"), Ok(1500.0));
+    }
+
+    #[test]
+    fn written_for_people() {
+        assert_eq!(Duration(812).to_string(), "812ns");
+        assert_eq!(Duration(36_204).to_string(), "36.20us");
+        assert_eq!(Duration(636_200).to_string(), "636.2us");
+        assert_eq!(Duration(4_710_000).to_string(), "4.71ms");
+        assert_eq!(Duration(10_000_000_000).to_string(), "10.00s");
+        assert_eq!(ExactDuration(10_000_000_000).to_string(), "10s");
+        assert_eq!(ExactDuration(1_500_000_000).to_string(), "1500ms");
+        assert_eq!(Size(412.0).to_string(), "412B");
+        assert_eq!(Size(1536.0).to_string(), "1.50KB");
+        assert_eq!(Number(36_204.0).to_string(), "36.20k");
+        assert_eq!(Number(812.0).to_string(), "812");
+        assert_eq!(Number(812.25).to_string(), "812.2");
+    }
+}
