@@ -3,10 +3,11 @@
 //! A plan is plain data: another machine can carry it out unchanged, and a file of it can be run again. Files travel
 //! by content. The protocol is its scheme plus options that the registered protocol reads and validates.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::arrivals::Spread;
 use crate::outcome::OkStatus;
@@ -27,7 +28,7 @@ pub struct Plan {
     /// What is aimed at.
     pub target: Target,
     /// What the protocol of the target's scheme makes its calls from; that protocol reads and validates it.
-    pub protocol: serde_json::Value,
+    pub protocol: ProtocolOptions,
     /// Connections kept open, over all workers.
     pub connections: u32,
     /// Worker threads; at least one, never more than connections.
@@ -56,6 +57,57 @@ pub struct Plan {
     pub ok_status: OkStatus,
     /// What must hold at the end.
     pub thresholds: Vec<Threshold>,
+}
+
+/// What a protocol makes its calls from, in that protocol's own form.
+///
+/// Shown and stored is a form without secrets; the whole one goes to what carries the plan out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProtocolOptions {
+    whole: serde_json::Value,
+    shown: serde_json::Value,
+}
+
+impl ProtocolOptions {
+    /// Options, whole and as they may be shown.
+    pub fn new(whole: serde_json::Value, shown: serde_json::Value) -> Self {
+        Self { whole, shown }
+    }
+
+    /// The options with their secrets.
+    pub fn reveal(&self) -> &serde_json::Value {
+        &self.whole
+    }
+
+    /// The options without secrets.
+    pub fn shown(&self) -> &serde_json::Value {
+        &self.shown
+    }
+}
+
+impl Default for ProtocolOptions {
+    fn default() -> Self {
+        let empty = serde_json::Value::Object(serde_json::Map::new());
+        Self::new(empty.clone(), empty)
+    }
+}
+
+impl fmt::Debug for ProtocolOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.shown, f)
+    }
+}
+
+impl Serialize for ProtocolOptions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.shown.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ProtocolOptions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde_json::Value::deserialize(deserializer).map(|value| Self::new(value.clone(), value))
+    }
 }
 
 /// What decides when a call is due.
@@ -242,7 +294,7 @@ pub(crate) mod tests {
         Plan {
             version: PLAN_VERSION,
             target: Target { scheme: "http".into(), host: "127.0.0.1".into(), port: Some(8080), path: "/".into() },
-            protocol: serde_json::json!({}),
+            protocol: ProtocolOptions::default(),
             connections: 64,
             workers: 2,
             load: Load::Closed {},
@@ -274,6 +326,16 @@ pub(crate) mod tests {
         plan.transport.tls.key_pem = Some(Template::secret("-----BEGIN PRIVATE KEY-----"));
         assert!(!serde_json::to_string(&plan).unwrap().contains("BEGIN"));
         assert!(!format!("{plan:?}").contains("BEGIN"));
+    }
+
+    #[test]
+    fn protocol_options_are_stored_without_their_secrets() {
+        let mut plan = plan();
+        let (whole, shown) = (serde_json::json!({"token": "t0p"}), serde_json::json!({"token": "[redacted]"}));
+        plan.protocol = ProtocolOptions::new(whole.clone(), shown);
+        assert!(!serde_json::to_string(&plan).unwrap().contains("t0p"));
+        assert!(!format!("{plan:?}").contains("t0p"));
+        assert_eq!(plan.protocol.reveal(), &whole);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use brunt_model::plan::ProtocolOptions;
 use brunt_model::secret::{Template, is_secret_header};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::json;
 
 /// How the calls of a flood over HTTP are made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +39,20 @@ impl Default for Options {
             body_lines: None,
             order: Order::default(),
         }
+    }
+}
+
+impl Options {
+    /// The options as a plan carries them: whole for the engine, without secrets for everyone else.
+    pub fn to_protocol(&self) -> ProtocolOptions {
+        let shown = serde_json::to_value(self).unwrap_or_default();
+        let mut whole = shown.clone();
+        let headers = self.headers.iter().map(|header| json!([header.name, header.value.as_written()])).collect();
+        if let Some(object) = whole.as_object_mut() {
+            object.insert("headers".to_owned(), headers);
+            object.insert("basic".to_owned(), self.basic.as_ref().map(Template::as_written).into());
+        }
+        ProtocolOptions::new(whole, shown)
     }
 }
 
@@ -128,4 +144,30 @@ pub struct Lines {
     pub file: String,
     /// What is in it.
     pub content: Content,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_reach_the_engine_and_nobody_else() {
+        let options = Options {
+            headers: vec![Header::new("Authorization", "Bearer t0p"), Header::new("Accept", "text/plain")],
+            basic: Some(Template::secret("me:hunter2")),
+            ..Options::default()
+        };
+        let protocol = options.to_protocol();
+        let shown = protocol.shown().to_string();
+        assert!(!shown.contains("t0p") && !shown.contains("hunter2") && shown.contains("text/plain"), "{shown}");
+        assert_eq!(serde_json::from_value::<Options>(protocol.reveal().clone()).unwrap(), options);
+    }
+
+    #[test]
+    fn content_that_is_not_text_is_kept() {
+        let binary = Content(vec![0, 159, 255]);
+        let json = serde_json::to_string(&binary).unwrap();
+        assert_eq!(serde_json::from_str::<Content>(&json).unwrap(), binary);
+        assert_eq!(serde_json::to_string(&Content(b"plain".to_vec())).unwrap(), "\"plain\"");
+    }
 }
