@@ -1,7 +1,8 @@
 //! brunt's built-in target: servers to aim load at, for demos, tests and benchmarks.
 //!
 //! [`http`] is a fast HTTP/1.1 server with delays, stalls and errors on demand; [`tls`] its
-//! certificates.
+//! certificates. [`faulty`] has small servers that each break the rules in one way.
 
+pub mod faulty;
 pub mod http;
 pub mod tls;
