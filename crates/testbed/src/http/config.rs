@@ -197,3 +197,69 @@ impl Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn a_stall_is_the_last_part_of_each_period() {
+        let stall = Stall { length: MS(300), period: MS(1000) };
+        assert_eq!(stall.remaining(MS(0)), None);
+        assert_eq!(stall.remaining(MS(700) - Duration::from_nanos(1)), None);
+        assert_eq!(stall.remaining(MS(700)), Some(MS(300)));
+        assert_eq!(stall.remaining(MS(800)), Some(MS(200)));
+        assert_eq!(stall.remaining(MS(1000)), None);
+        assert_eq!(stall.remaining(MS(7999)), Some(MS(1)));
+    }
+
+    proptest! {
+        #[test]
+        fn every_stall_ends_when_it_says(length in 1_u64..1000, more in 1_u64..1000, at in 0_u64..1_000_000) {
+            let stall = Stall { length: MS(length), period: MS(length + more) };
+            if let Some(left) = stall.remaining(MS(at)) {
+                prop_assert!(left > Duration::ZERO && left <= stall.length);
+                prop_assert_eq!(stall.remaining(MS(at) + left), None);
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_read_back_as_written() {
+        for text in ["127.0.0.1:80", "[::1]:0", "unix:/tmp/x.sock"] {
+            assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
+        }
+        assert_eq!(":80".parse::<Listen>().unwrap().to_string(), "127.0.0.1:80");
+        assert_eq!("80".parse::<Listen>().unwrap().to_string(), "127.0.0.1:80");
+        for text in ["", "unix:", "localhost", "1.2.3.4", "70000"] {
+            assert!(text.parse::<Listen>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn figures_that_make_no_sense_are_refused_with_their_name() {
+        let ok = Config::default;
+        let delay = |delay| Config { delay, ..ok() };
+        let stall = |length, period| Config { stall: Some(Stall { length, period }), ..ok() };
+        let wrong = [
+            (Config { workers: 0, ..ok() }, "workers: expected 1 to 1024, got 0"),
+            (Config { error_share: 1.5, ..ok() }, "error share: expected a number from 0 to 1, got 1.5"),
+            (Config { error_share: f64::NAN, ..ok() }, "error share: expected a number from 0 to 1, got NaN"),
+            (Config { close_after: Some(0), ..ok() }, "close after: expected at least 1 answer, got 0"),
+            (delay(Delay::Fixed(Duration::MAX)), "delay: expected at most 1 hour"),
+            (delay(Delay::Exponential { mean: MS(3_600_001) }), "delay: expected at most 1 hour"),
+            (delay(Delay::Uniform { min: MS(2), max: MS(1) }), "delay: expected min not above max, got 2ms to 1ms"),
+            (stall(MS(5), MS(5)), "stall: expected a length above zero and below its period, got 5ms every 5ms"),
+            (stall(MS(0), MS(5)), "stall: expected"),
+        ];
+        for (config, message) in wrong {
+            let error = config.validate().unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+        assert!(ok().validate().is_ok());
+    }
+}

@@ -44,3 +44,50 @@ impl Delay {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn draws(delay: Delay, seed: u64) -> Vec<Duration> {
+        let mut random = Random::new(seed, 0);
+        (0..100_000).map(|_| delay.draw(&mut random)).collect()
+    }
+
+    fn mean_ms(draws: &[Duration]) -> f64 {
+        draws.iter().sum::<Duration>().as_secs_f64() * 1e3 / draws.len() as f64
+    }
+
+    #[test]
+    fn fixed_and_none_do_not_vary() {
+        assert!(draws(Delay::Fixed(MS(7)), 1).iter().all(|&draw| draw == MS(7)));
+        assert!(draws(Delay::None, 1).iter().all(Duration::is_zero));
+    }
+
+    #[test]
+    fn uniform_stays_between_its_bounds_around_their_middle() {
+        let draws = draws(Delay::Uniform { min: MS(10), max: MS(30) }, 1);
+        assert!(draws.iter().all(|&draw| (MS(10)..=MS(30)).contains(&draw)));
+        assert!((mean_ms(&draws) - 20.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn exponential_has_its_mean_and_its_median() {
+        let mut draws = draws(Delay::Exponential { mean: MS(10) }, 1);
+        assert!((mean_ms(&draws) - 10.0).abs() < 0.1);
+        draws.sort_unstable();
+        // The median of an exponential distribution is ln 2 of its mean.
+        let median = draws[draws.len() / 2].as_secs_f64() * 1e3;
+        assert!((median - 6.93).abs() < 0.15, "{median}");
+    }
+
+    #[test]
+    fn the_seed_fixes_the_sequence_and_workers_differ() {
+        let delay = Delay::Uniform { min: MS(0), max: MS(100) };
+        assert_eq!(draws(delay, 5), draws(delay, 5));
+        assert_ne!(draws(delay, 5), draws(delay, 6));
+        assert_ne!(Random::new(5, 0).next(), Random::new(5, 1).next());
+    }
+}

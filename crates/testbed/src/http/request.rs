@@ -437,3 +437,174 @@ impl Chunk {
         Ok(Some(next))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn complete(input: &str) -> (Head<'_>, usize) {
+        match parse(input.as_bytes()) {
+            Parsed::Complete(head, used) => (head, used),
+            other => panic!("{input:?} is {other:?}"),
+        }
+    }
+
+    fn refused(input: &str) -> Refusal {
+        match parse(input.as_bytes()) {
+            Parsed::Refused(refusal) => refusal,
+            other => panic!("{input:?} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_plain_request() {
+        let text = "GET /a?b HTTP/1.1\r\nHost: x\r\n\r\nGET";
+        let (head, used) = complete(text);
+        assert_eq!(used, text.len() - 3);
+        assert_eq!(head.bytes, b"GET /a?b HTTP/1.1\r\nHost: x\r\n");
+        assert_eq!(head.target, b"/a?b");
+        assert_eq!(head.framing, Framing::None);
+        assert!(head.keep_alive && !head.no_body && !head.expects_continue);
+    }
+
+    #[test]
+    fn blank_lines_before_and_bare_line_feeds_are_taken() {
+        let text = "\r\n\nHEAD / HTTP/1.0\nX: y\n\n";
+        let (head, used) = complete(text);
+        assert_eq!(used, text.len());
+        assert_eq!(head.bytes, b"HEAD / HTTP/1.0\nX: y\n");
+        assert!(head.no_body && !head.keep_alive);
+    }
+
+    #[test]
+    fn persistence_by_version_and_header() {
+        let keep_alive = |version, connection| {
+            let text = format!("GET / {version}\r\nHost: x\r\n{connection}\r\n");
+            complete(&text).0.keep_alive
+        };
+        assert!(keep_alive("HTTP/1.1", ""));
+        assert!(!keep_alive("HTTP/1.1", "connection: x , Close\r\n"));
+        assert!(!keep_alive("HTTP/1.0", ""));
+        assert!(keep_alive("HTTP/1.0", "Connection: Keep-Alive\r\n"));
+        assert!(!keep_alive("HTTP/1.0", "Connection: keep-alive\r\nConnection: close\r\n"));
+    }
+
+    #[test]
+    fn body_framing() {
+        let framing = |fields| complete(&format!("PUT / HTTP/1.1\r\nHost: x\r\n{fields}\r\n")).0.framing;
+        assert_eq!(framing("Content-Length: 0\r\n"), Framing::None);
+        assert_eq!(framing("content-length:\t12 \r\n"), Framing::Length(12));
+        assert_eq!(framing("Content-Length: 7\r\nContent-Length: 7\r\n"), Framing::Length(7));
+        assert_eq!(framing("Transfer-Encoding: Chunked\r\n"), Framing::Chunked);
+    }
+
+    #[test]
+    fn each_fault_has_its_refusal() {
+        let with = |fields| refused(&format!("PUT / HTTP/1.1\r\nHost: x\r\n{fields}\r\n"));
+        assert_eq!(refused("\x16\x03\x01"), Refusal::RequestLine);
+        assert_eq!(refused("GET /\r\n\r\n"), Refusal::RequestLine);
+        assert_eq!(refused("GET  HTTP/1.1\r\n"), Refusal::RequestLine);
+        assert_eq!(refused("GET /a b HTTP/1.1\r\n"), Refusal::RequestLine);
+        assert_eq!(refused("G(T / HTTP/1.1\r\n"), Refusal::RequestLine);
+        assert_eq!(refused("PRI * HTTP/2.0\r\n"), Refusal::Version);
+        assert_eq!(refused("GET / HTTP/1.1\r\n\r\n"), Refusal::MissingHost);
+        assert_eq!(with("no colon\r\n"), Refusal::HeaderLine);
+        assert_eq!(with("Name : space\r\n"), Refusal::HeaderLine);
+        assert_eq!(with(" folded\r\n"), Refusal::HeaderLine);
+        assert_eq!(with("X: a\0b\r\n"), Refusal::HeaderLine);
+        assert_eq!(with("Content-Length: -1\r\n"), Refusal::ContentLength);
+        assert_eq!(with("Content-Length: \r\n"), Refusal::ContentLength);
+        assert_eq!(with("Content-Length: 99999999999999999999\r\n"), Refusal::ContentLength);
+        assert_eq!(with("Content-Length: 1\r\nContent-Length: 2\r\n"), Refusal::ContentLength);
+        assert_eq!(with("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), Refusal::LengthAndEncoding);
+        assert_eq!(with("Transfer-Encoding: gzip, chunked\r\n"), Refusal::TransferEncoding);
+        assert_eq!(refused("PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), Refusal::TransferEncoding);
+    }
+
+    #[test]
+    fn a_head_may_be_as_long_as_the_limit_and_no_longer() {
+        let of_length = |length: usize| {
+            let frame = "GET / HTTP/1.1\r\nHost: x\r\nX: \r\n\r\n".len();
+            format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "y".repeat(length - frame))
+        };
+        assert_eq!(complete(&of_length(MAX_HEAD)).1, MAX_HEAD);
+        assert_eq!(refused(&of_length(MAX_HEAD + 1)), Refusal::HeadTooLong);
+        assert_eq!(refused(&"\r\n".repeat(MAX_HEAD)), Refusal::HeadTooLong);
+        assert_eq!(parse("a".repeat(MAX_HEAD - 1).as_bytes()), Parsed::Incomplete);
+    }
+
+    /// Reads a body cut into these pieces: its data, and the bytes left over.
+    fn read(framing: Framing, pieces: &[&[u8]]) -> Result<(Vec<u8>, usize), Refusal> {
+        let mut reader = BodyReader::new(framing);
+        let (mut data, mut left) = (Vec::new(), 0);
+        for piece in pieces {
+            let mut rest = *piece;
+            while !reader.is_done() && !rest.is_empty() {
+                let step = reader.step(rest)?;
+                assert!(step.used > 0, "a step that takes nothing would never end");
+                data.extend_from_slice(step.data);
+                rest = &rest[step.used..];
+            }
+            left += rest.len();
+        }
+        if reader.is_done() { Ok((data, left)) } else { Ok((data, usize::MAX)) }
+    }
+
+    const CHUNKED: &[u8] = b"5;a=\"b\"\r\nhello\r\n00A \r\n0123456789\r\n0\r\nT: v\r\nU: w\r\n\r\nNEXT";
+
+    #[test]
+    fn chunked_bodies_with_extensions_and_trailers() {
+        assert_eq!(read(Framing::Chunked, &[CHUNKED]), Ok((b"hello0123456789".to_vec(), 4)));
+        assert_eq!(read(Framing::Chunked, &[b"0\r\n\r\n"]), Ok((vec![], 0)));
+        assert_eq!(read(Framing::Length(3), &[b"ab", b"cd"]), Ok((b"abc".to_vec(), 1)));
+        assert_eq!(read(Framing::Length(3), &[b"ab"]), Ok((b"ab".to_vec(), usize::MAX)));
+    }
+
+    #[test]
+    fn broken_chunks_are_refused() {
+        let long_line = [b"1;".to_vec(), vec![b'x'; MAX_CHUNK_LINE + 1]].concat();
+        let long_trailers = [b"0\r\n".to_vec(), vec![b'x'; MAX_TRAILERS + 1]].concat();
+        let broken: [&[u8]; 8] = [
+            b"x\r\n",
+            b"\r\n",
+            b"-1\r\n",
+            b"5\nhello",
+            b"1\r\nab",
+            b"ffffffffffffffff\r\n",
+            &long_line,
+            &long_trailers,
+        ];
+        for input in broken {
+            assert_eq!(read(Framing::Chunked, &[input]), Err(Refusal::Chunk), "{}", input.escape_ascii());
+        }
+    }
+
+    proptest! {
+        /// Parsing ever longer prefixes ends where parsing the whole does.
+        #[test]
+        fn how_a_head_is_cut_makes_no_difference(
+            input in "(GET|PUT|G T|\r\n|\n) /[a-z]{0,3}( HTTP/1\\.[012]\r?\n)(((Host|Content-Length|Connection|a b): ?(5|close|\u{1})?\r\n){0,3})(\r\n)?[a-z]{0,3}",
+        ) {
+            let whole = parse(input.as_bytes());
+            for end in 0..=input.len() {
+                let part = parse(&input.as_bytes()[..end]);
+                prop_assert!(part == Parsed::Incomplete || part == whole, "{end}: {part:?} not {whole:?}");
+            }
+        }
+
+        #[test]
+        fn any_bytes_at_all_parse_without_panic(input in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&input);
+            let _ = read(Framing::Chunked, &[&input]);
+        }
+
+        #[test]
+        fn how_a_body_is_cut_makes_no_difference(first in 0..CHUNKED.len(), second in 0..CHUNKED.len()) {
+            let (first, second) = (first.min(second), first.max(second));
+            let pieces = [&CHUNKED[..first], &CHUNKED[first..second], &CHUNKED[second..]];
+            prop_assert_eq!(read(Framing::Chunked, &pieces), read(Framing::Chunked, &[CHUNKED]));
+        }
+    }
+}

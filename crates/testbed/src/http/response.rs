@@ -276,3 +276,64 @@ fn append(bytes: &[u8], sent: &mut usize, room: usize, out: &mut Vec<u8>) -> boo
     *sent += now.len();
     now.len() == rest.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything a piece of content renders to, taken out whenever the output is full.
+    fn render(mut content: Content, answers: &Answers) -> Vec<u8> {
+        let (mut all, mut out) = (Vec::new(), Vec::new());
+        loop {
+            let done = content.render(answers, &mut out);
+            assert!(out.len() <= OUTPUT + CHUNK + 64, "{} bytes at once", out.len());
+            if done || out.len() >= OUTPUT {
+                all.append(&mut out);
+            }
+            if done {
+                return all;
+            }
+        }
+    }
+
+    #[test]
+    fn default_answers_say_what_becomes_of_the_connection() {
+        let answers = Answers::new(4);
+        let text = |persistence, no_body| {
+            let bytes = answers.get(Kind::Default, persistence).bytes(no_body);
+            String::from_utf8(bytes.to_vec()).unwrap()
+        };
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n";
+        assert_eq!(text(Persistence::Implied, false), format!("{head}\r\nabcd"));
+        assert_eq!(text(Persistence::Implied, true), format!("{head}\r\n"));
+        assert_eq!(text(Persistence::Announced, false), format!("{head}Connection: keep-alive\r\n\r\nabcd"));
+        assert_eq!(text(Persistence::Close, false), format!("{head}Connection: close\r\n\r\nabcd"));
+    }
+
+    #[test]
+    fn filler_runs_on_over_the_edge_of_an_output() {
+        let answers = Answers::new(0);
+        let length = 3 * OUTPUT as u64 + 17;
+        let body = render(Content::Filler { at: 0, left: length }, &answers);
+        assert_eq!(body.len() as u64, length);
+        assert!(body.iter().enumerate().all(|(index, &byte)| byte == ALPHABET[index % 64]));
+    }
+
+    #[test]
+    fn chunks_have_extensions_and_a_trailer() {
+        let answers = Answers::new(0);
+        let body = render(Content::Chunks { at: 0, left: 3 }, &answers);
+        assert_eq!(body, b"3;brunt=filler\r\nabc\r\n0;brunt=last\r\nX-Bytes: 3\r\n\r\n");
+        let body = render(Content::Chunks { at: 0, left: 0 }, &answers);
+        assert_eq!(body, b"0;brunt=last\r\nX-Bytes: 0\r\n\r\n");
+        let long = render(Content::Chunks { at: 0, left: 10 * CHUNK as u64 }, &answers);
+        assert!(long.ends_with(b"\r\n0;brunt=last\r\nX-Bytes: 81920\r\n\r\n"));
+    }
+
+    #[test]
+    fn long_default_bodies_are_not_kept() {
+        let answers = Answers::new(1 << 40);
+        assert_eq!(answers.streamed, 1 << 40);
+        assert!(answers.get(Kind::Default, Persistence::Implied).bytes(false).len() < 100);
+    }
+}

@@ -92,3 +92,52 @@ fn path(target: &[u8]) -> &[u8] {
     let end = memchr::memchr2(b'?', b'#', from_path).unwrap_or(from_path.len());
     from_path.get(..end).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::{Parsed, parse};
+    use super::*;
+
+    fn of(target: &str) -> Route {
+        let text = format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
+        match parse(text.as_bytes()) {
+            Parsed::Complete(head, _) => route(&head),
+            other => panic!("{target}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn most_targets_get_the_default_answer() {
+        for target in ["/", "/any/thing?x=/_/echo", "*", "http://a", "http://a/_", "x.y:443", "/_"] {
+            assert_eq!(of(target), Route::Default, "{target}");
+        }
+    }
+
+    #[test]
+    fn each_special_path_has_its_route() {
+        assert_eq!(of("/_/echo?q"), Route::Echo);
+        assert_eq!(of("http://host:80/_/echo"), Route::Echo);
+        assert_eq!(of("/_/status/404"), Route::Status(404));
+        assert_eq!(of("/_/bytes/1073741824"), Route::Bytes(1 << 30));
+        assert_eq!(of("/_/chunked/0"), Route::Chunked(0));
+        assert_eq!(of("/_/close/9"), Route::UntilClose(9));
+        assert_eq!(of("/_/delay/15"), Route::Delay(Duration::from_millis(15)));
+        assert_eq!(of("/_/count"), Route::Count);
+        assert_eq!(of("/_/headers"), Route::Headers(b"GET /_/headers HTTP/1.1\r\nHost: x\r\n".to_vec()));
+    }
+
+    #[test]
+    fn parameters_that_cannot_be_are_told() {
+        for target in ["/_/status/99", "/_/status/600", "/_/bytes/", "/_/bytes/-1", "/_/delay/3600001", "/_/x", "/_/"] {
+            assert!(matches!(of(target), Route::Unknown(_)), "{target}");
+        }
+    }
+
+    #[test]
+    fn every_listed_path_is_routed() {
+        for path in PATHS {
+            let target = path.pattern.replace("NNN", "200").replace("MS", "1").replace('N', "1");
+            assert!(!matches!(of(&target), Route::Default | Route::Unknown(_)), "{target}");
+        }
+    }
+}
