@@ -1,13 +1,159 @@
-//! Protocols.
+//! Protocols: what turns calls into bytes and bytes into answers.
+//!
+//! A protocol does no I/O. It is given the bytes that arrived and says what they meant; it is given a call and says
+//! which bytes to send. Connecting, TLS, timeouts, pacing and measuring are the worker's, and the same for all.
+//!
+//! To add one: a folder beside [`http1`] that implements [`Protocol`], [`Prepared`], [`Client`] and [`User`], and a line in
+//! [`Registry::built_in`].
 
 pub mod http1;
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use brunt_model::plan::Plan;
+
+/// What a scheme means to the transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scheme {
+    /// In lower case, as in `http://`.
+    pub name: &'static str,
+    /// The port where the URL names none.
+    pub default_port: u16,
+    /// Whether TLS lies under the protocol.
+    pub tls: bool,
+}
+
+/// A protocol that a plan's scheme may name.
+pub trait Protocol: Send + Sync {
+    /// The schemes it answers to.
+    fn schemes(&self) -> &[Scheme];
+
+    /// Reads and validates the plan's `protocol` part, and prepares what can be prepared before the load begins.
+    ///
+    /// # Errors
+    /// Says what in the plan is wrong (file, line, option) and what to do.
+    fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError>;
+}
+
+/// A protocol made ready for one plan, shared by the workers.
+pub trait Prepared: Send + Sync {
+    /// The state for one connection. It lives from the connection's beginning to its end.
+    fn client(&self) -> Box<dyn Client>;
+
+    /// What asks for calls on one worker.
+    fn user(&self) -> Box<dyn User>;
+
+    /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+}
+
+/// Something in a plan's `protocol` part is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OptionsError(pub String);
+
+/// One call, encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// What the protocol sends for it.
+    pub bytes: &'a [u8],
+    /// Whether it may be sent again when a connection dies before any of its answer came.
+    pub idempotent: bool,
+    /// What its client must know to read the answer; the protocol's own.
+    pub hint: u32,
+}
+
+/// What asks for the next call. One for each worker.
+pub trait User {
+    /// The call with this number. Numbers are unique over all workers. The same number is asked for again when its
+    /// call is sent once more, while it is in flight, and must give the same call.
+    fn call(&mut self, index: u64) -> Message<'_>;
+}
+
+/// What bytes from a connection meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// All bytes were taken, and nothing is complete yet.
+    More,
+    /// A call's answer is complete.
+    Answered(Answer),
+}
+
+/// A complete answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// Which of the calls in flight on the connection it belongs to, counted from the oldest, which is 0.
+    pub position: usize,
+    /// The protocol's own status.
+    pub status: u16,
+    /// Whether the connection can carry another call.
+    pub reusable: bool,
+}
+
+/// Bytes that break the protocol's grammar or its limits.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Malformed(pub Cow<'static, str>);
+
+impl Malformed {
+    /// With a reason that is the same whatever came, so that reasons can be counted.
+    pub const fn because(reason: &'static str) -> Self {
+        Self(Cow::Borrowed(reason))
+    }
+}
+
+/// One connection's state of a protocol. Pure: it only sees bytes.
+///
+/// Any error ends the connection: the oldest call in flight gets it as its outcome, and the others end with it.
+/// A call that times out ends the connection too; the client is then dropped, as it is when the run ends.
+pub trait Client {
+    /// Appends to `out` what must be sent for `message`. Calls may be started while others are in flight, up to the
+    /// plan's `pipeline`.
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>);
+
+    /// Takes bytes that arrived, in whatever pieces, and says how many it took and what they meant. It is called again
+    /// with the rest until everything is taken.
+    ///
+    /// # Errors
+    /// When the bytes break the grammar or a limit, or when there is no call that they could answer.
+    fn receive(&mut self, bytes: &[u8]) -> Result<(usize, Progress), Malformed>;
+
+    /// The peer closed its side. Some answers are complete only by that.
+    fn closed(&mut self) -> Option<Answer>;
+}
+
 /// The protocols that a plan's scheme may name.
-pub struct Registry;
+pub struct Registry {
+    protocols: Vec<Box<dyn Protocol>>,
+}
 
 impl Registry {
     /// The protocols that come with brunt.
     pub fn built_in() -> Self {
-        Self
+        Self { protocols: vec![Box::new(http1::Http1)] }
+    }
+
+    /// Adds a protocol; where it names a scheme that is there already, it takes its place.
+    pub fn register(&mut self, protocol: impl Protocol + 'static) {
+        self.protocols.insert(0, Box::new(protocol));
+    }
+
+    /// The protocol for a scheme, and what that scheme means.
+    pub fn find(&self, scheme: &str) -> Option<(&dyn Protocol, Scheme)> {
+        self.protocols.iter().find_map(|protocol| {
+            let scheme = *protocol.schemes().iter().find(|known| known.name == scheme)?;
+            Some((protocol.as_ref(), scheme))
+        })
+    }
+
+    /// Every scheme that can be named, sorted.
+    pub fn schemes(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.protocols.iter().flat_map(|p| p.schemes()).map(|scheme| scheme.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 }

@@ -1,0 +1,51 @@
+//! One HTTP/1.1 connection: requests out in order, answers in the same order.
+
+use std::collections::VecDeque;
+
+use super::super::{Answer, Client, Malformed, Message, Progress};
+use super::response::{Parser, Step};
+
+/// The hint of a request whose method is HEAD: its answer has no body.
+pub(super) const HEAD: u32 = 1;
+
+#[derive(Default)]
+pub(super) struct Http1Client {
+    parser: Parser,
+    /// The hints of the requests in flight, oldest first.
+    in_flight: VecDeque<u32>,
+}
+
+impl Http1Client {
+    fn answered(&mut self, status: u16, reusable: bool) -> Answer {
+        self.in_flight.pop_front();
+        Answer { position: 0, status, reusable }
+    }
+}
+
+impl Client for Http1Client {
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) {
+        self.in_flight.push_back(message.hint);
+        out.extend_from_slice(message.bytes);
+    }
+
+    fn receive(&mut self, bytes: &[u8]) -> Result<(usize, Progress), Malformed> {
+        let Some(&hint) = self.in_flight.front() else {
+            return Err(Malformed::because("an answer that nobody asked for"));
+        };
+        let (taken, step) = self.parser.receive(bytes, hint == HEAD)?;
+        Ok((
+            taken,
+            match step {
+                Step::More => Progress::More,
+                Step::Done { status, reusable } => Progress::Answered(self.answered(status, reusable)),
+            },
+        ))
+    }
+
+    fn closed(&mut self) -> Option<Answer> {
+        match self.parser.closed() {
+            Some(Step::Done { status, .. }) => Some(self.answered(status, false)),
+            _ => None,
+        }
+    }
+}
