@@ -210,7 +210,7 @@ mod tests {
     fn a_stall_is_the_last_part_of_each_period() {
         let stall = Stall { length: MS(300), period: MS(1000) };
         assert_eq!(stall.remaining(MS(0)), None);
-        assert_eq!(stall.remaining(MS(700) - Duration::from_nanos(1)), None);
+        assert_eq!(stall.remaining(Duration::from_nanos(699_999_999)), None);
         assert_eq!(stall.remaining(MS(700)), Some(MS(300)));
         assert_eq!(stall.remaining(MS(800)), Some(MS(200)));
         assert_eq!(stall.remaining(MS(1000)), None);
