@@ -1,13 +1,36 @@
-//! brunt's engine: carries a plan out.
+//! brunt's engine: carries a [`Plan`] out and returns what happened as a [`Run`].
+//!
+//! [`run`] finds the target's addresses, starts the workers and gathers what they report. A worker (`worker`) is a thread
+//! with its own connections; it asks the plan's pace when a call is due, the protocol ([`protocol`]) which bytes that
+//! is, the transport (`transport`) to send them, and writes down what came of it.
 
+mod coordinator;
+mod limits;
 pub mod protocol;
+mod transport;
+mod worker;
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use brunt_model::arrivals::share_of;
 use brunt_model::live::Live;
-use brunt_model::plan::Plan;
+use brunt_model::plan::{Plan, PlanError};
 use brunt_model::summary::Run;
+
+use crate::coordinator::Coordinator;
+use crate::protocol::{OptionsError, Registry};
+use crate::transport::epoll::Epoll;
+use crate::transport::route::{Route, addresses};
+use crate::transport::tls::TlsRoute;
+use crate::worker::pace::Quota;
+use crate::worker::{Shared, StartingLine, Worker};
+
+pub use crate::transport::tls::TlsError;
 
 /// Sees a run while it goes on.
 pub trait Observer {
@@ -35,8 +58,54 @@ impl StopHandle {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// Something in the plan is wrong.
-    #[error("{0}")]
-    Plan(String),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Something in its protocol part is wrong.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// Something in its TLS part is wrong.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// No protocol has this scheme.
+    #[error("no protocol is called '{scheme}'; there are {known}")]
+    Scheme {
+        /// The scheme asked for.
+        scheme: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// The target has no address.
+    #[error("'{host}' cannot be resolved: {problem}")]
+    Resolve {
+        /// The host asked for.
+        host: String,
+        /// The resolver's words.
+        problem: String,
+    },
+    /// More connections than this process may have.
+    #[error(
+        "{connections} connections need {needed} file descriptors, and the limit is {limit}: ask for fewer (-c), or raise \
+         the hard limit (ulimit -Hn)"
+    )]
+    Descriptors {
+        /// Connections asked for.
+        connections: u32,
+        /// Descriptors that takes.
+        needed: u64,
+        /// Descriptors there are.
+        limit: u64,
+    },
+    /// The operating system refused something that a run cannot do without.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was refused.
+        what: &'static str,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A defect of brunt.
+    #[error("a worker came to an unplanned end; this is a defect of brunt, please report it")]
+    Defect,
 }
 
 /// Carries `plan` out and returns what happened. Blocks until it is over.
@@ -44,10 +113,67 @@ pub enum EngineError {
 /// # Errors
 /// When no load could be put on anything: the plan is wrong, its limits cannot be had, or its host has no address.
 pub fn run(
-    _plan: &Plan,
-    _registry: &protocol::Registry,
-    _observer: &mut dyn Observer,
-    _stop: &StopHandle,
+    plan: &Plan,
+    registry: &Registry,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
 ) -> Result<Run, EngineError> {
-    Err(EngineError::Plan("not there yet".to_owned()))
+    plan.validate()?;
+    let (protocol, scheme) = registry.find(&plan.target.scheme).ok_or_else(|| EngineError::Scheme {
+        scheme: plan.target.scheme.clone(),
+        known: registry.schemes().join(", "),
+    })?;
+    let prepared = protocol.prepare(plan)?;
+    let tls = scheme.tls.then(|| TlsRoute::prepare(plan, prepared.alpn())).transpose()?;
+    limits::raise_descriptors(plan.connections, plan.workers)?;
+    let route =
+        Route { addresses: addresses(plan, scheme.default_port)?, sources: plan.transport.source_ips.clone(), tls };
+    let shared = Arc::new(Shared {
+        plan: plan.clone(),
+        prepared,
+        line: StartingLine::default(),
+        warmup_quota: Quota::new(None, plan.workers),
+        quota: Quota::new(plan.stop.requests, plan.workers),
+        stop: stop.clone(),
+    });
+    carry_out(&shared, &route, observer)
+}
+
+fn carry_out(shared: &Arc<Shared>, route: &Route, observer: &mut dyn Observer) -> Result<Run, EngineError> {
+    let plan = &shared.plan;
+    let epoch = Instant::now();
+    let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let (sender, reports) = channel();
+    let mut drivers = Vec::new();
+    for number in 0..plan.workers {
+        let connections = share_of(u64::from(plan.connections), u64::from(number), u64::from(plan.workers)) as usize;
+        let driver =
+            Epoll::new(epoch, connections).map_err(|source| EngineError::System { what: "wait for events", source })?;
+        drivers.push((number, connections, driver));
+    }
+    let mut threads = Vec::new();
+    for (number, connections, driver) in drivers {
+        let (their_shared, route, sender) = (Arc::clone(shared), route.clone(), sender.clone());
+        let spawned = thread::Builder::new()
+            .name(format!("worker-{number}"))
+            .spawn(move || Worker::new(their_shared, driver, route, number, connections, sender).run());
+        match spawned {
+            Ok(thread) => threads.push(thread),
+            Err(source) => {
+                // Those that run already wait for the others; they see this and end.
+                shared.stop.stop();
+                return Err(EngineError::System { what: "start a thread", source });
+            }
+        }
+    }
+    drop(sender);
+    let run = Coordinator::new(plan, observer).gather(&reports, started_unix_ms);
+    for thread in threads {
+        match thread.join() {
+            Ok(Ok(())) => {}
+            Ok(Err(source)) => return Err(EngineError::System { what: "wait for events", source }),
+            Err(_) => return Err(EngineError::Defect),
+        }
+    }
+    Ok(run)
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::{self, ExactDuration};
 
 /// The highest rate a plan may ask for, in calls a second: far beyond what one machine can send.
-pub const HIGHEST_RATE: f64 = 1e8;
+pub const HIGHEST_RATE: f64 = 1e7;
 
 /// A stretch of time in which the rate is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,7 +85,7 @@ impl Profile {
         for segment in &segments {
             let rates = [segment.from, segment.to];
             if rates.iter().any(|rate| !(0.0..=HIGHEST_RATE).contains(rate)) {
-                return problem(format!("{segment:?}"), "a rate is not between 0 and 100M calls a second");
+                return problem(format!("{segment:?}"), "a rate is not between 0 and 10M calls a second");
             }
             if segment.seconds.is_nan() || segment.seconds <= 0.0 {
                 return problem(format!("{segment:?}"), "the length is not above 0");

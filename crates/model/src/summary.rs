@@ -116,6 +116,10 @@ pub struct Rates {
     pub wire_in_per_s: f64,
     /// Bytes sent a second, at the socket.
     pub wire_out_per_s: f64,
+    /// Bytes received a second, after decryption.
+    pub clear_in_per_s: f64,
+    /// Bytes sent a second, before encryption.
+    pub clear_out_per_s: f64,
 }
 
 /// A run and all its figures.
@@ -155,6 +159,8 @@ impl Summary {
                 due_per_s: per_s(run.measured.due),
                 wire_in_per_s: per_s(run.measured.bytes.wire_in),
                 wire_out_per_s: per_s(run.measured.bytes.wire_out),
+                clear_in_per_s: per_s(run.measured.bytes.clear_in),
+                clear_out_per_s: per_s(run.measured.bytes.clear_out),
             },
             times: Times {
                 response: Distribution::of(&total.response),

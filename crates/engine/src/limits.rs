@@ -1,0 +1,25 @@
+//! What this process may have, raised as far as it goes.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::EngineError;
+
+/// Descriptors that a process needs besides its connections.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+/// Raises the limit on file descriptors so far that `connections` fit.
+///
+/// # Errors
+/// When the hard limit is too low for that.
+pub(crate) fn raise_descriptors(connections: u32, workers: u32) -> Result<(), EngineError> {
+    let needed = u64::from(connections) + u64::from(workers) * 4 + SPARE_DESCRIPTORS;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if limit.maximum.is_some_and(|maximum| maximum < needed) {
+        return Err(EngineError::Descriptors { connections, needed, limit: limit.maximum.unwrap_or(u64::MAX) });
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum: limit.maximum })
+        .map_err(|_| EngineError::Descriptors { connections, needed, limit: limit.current.unwrap_or(u64::MAX) })
+}

@@ -1,0 +1,147 @@
+//! Sockets by readiness, edge-triggered: registered once, so that a call costs one write and one read.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+use mio::net::{TcpStream, UnixStream};
+use mio::{Events, Interest, Poll, Token};
+use socket2::{Domain, Protocol, Socket as RawSocket, Type};
+
+use super::timer::{TIMER, Timer};
+use super::{Address, Driver, Ready};
+
+/// How many events one wait takes from the kernel.
+const EVENTS: usize = 512;
+
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// The driver for real sockets.
+pub(crate) struct Epoll {
+    epoch: Instant,
+    poll: Poll,
+    events: Events,
+    timer: Timer,
+    sockets: Vec<Option<Socket>>,
+}
+
+impl Epoll {
+    /// A driver for `connections` connections, whose time counts from `epoch`.
+    pub(crate) fn new(epoch: Instant, connections: usize) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let timer = Timer::new(poll.registry())?;
+        let mut sockets = Vec::new();
+        sockets.resize_with(connections, || None);
+        Ok(Self { epoch, poll, events: Events::with_capacity(EVENTS), timer, sockets })
+    }
+
+    fn socket(&mut self, token: usize) -> io::Result<&mut Socket> {
+        self.sockets.get_mut(token).and_then(Option::as_mut).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+fn connect_tcp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
+    let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    // A request is one write, and must not wait for more to fill a segment.
+    socket.set_tcp_nodelay(true)?;
+    if let Some(source) = source {
+        // Lets the kernel give one local port to connections that differ otherwise.
+        socket.set_reuse_address(true)?;
+        socket.bind(&SocketAddr::new(source, 0).into())?;
+    }
+    match socket.connect(&address.into()) {
+        Ok(()) => {}
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {}
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        Err(error) => return Err(error),
+    }
+    Ok(TcpStream::from_std(socket.into()))
+}
+
+impl Driver for Epoll {
+    fn now(&mut self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    fn connect(&mut self, token: usize, address: &Address, source: Option<IpAddr>) -> io::Result<()> {
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let socket = match address {
+            Address::Tcp(address) => {
+                let mut stream = connect_tcp(*address, source)?;
+                self.poll.registry().register(&mut stream, Token(token), both)?;
+                Socket::Tcp(stream)
+            }
+            Address::Unix(path) => {
+                let mut stream = UnixStream::connect(path)?;
+                self.poll.registry().register(&mut stream, Token(token), both)?;
+                Socket::Unix(stream)
+            }
+        };
+        if token >= self.sockets.len() {
+            self.sockets.resize_with(token + 1, || None);
+        }
+        if let Some(place) = self.sockets.get_mut(token) {
+            *place = Some(socket);
+        }
+        Ok(())
+    }
+
+    fn connected(&mut self, token: usize) -> io::Result<bool> {
+        let (error, peer) = match self.socket(token)? {
+            Socket::Tcp(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
+            Socket::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
+        };
+        if let Some(error) = error {
+            return Err(error);
+        }
+        match peer {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.socket(token)? {
+            Socket::Tcp(stream) => stream.read(buffer),
+            Socket::Unix(stream) => stream.read(buffer),
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, token: usize, bytes: &[u8]) -> io::Result<usize> {
+        match self.socket(token)? {
+            Socket::Tcp(stream) => stream.write(bytes),
+            Socket::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn close(&mut self, token: usize) {
+        // Dropping closes the descriptor, and the kernel forgets its registration with it.
+        if let Some(place) = self.sockets.get_mut(token) {
+            *place = None;
+        }
+    }
+
+    fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.clear();
+        let now = self.now();
+        let timeout = self.timer.arm(until, now)?;
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            other => other?,
+        }
+        ready.extend(self.events.iter().filter(|event| event.token() != TIMER).map(|event| Ready {
+            token: event.token().0,
+            readable: event.is_readable() || event.is_read_closed() || event.is_error(),
+            writable: event.is_writable() || event.is_write_closed() || event.is_error(),
+            ended: event.is_read_closed() || event.is_error(),
+        }));
+        Ok(())
+    }
+}

@@ -1,0 +1,461 @@
+//! Sending calls and taking their answers.
+
+use std::io;
+
+use brunt_model::outcome::Failure;
+
+use super::connection::{Call, Channel, NEVER, State};
+use super::pace::Pace;
+use super::{Stage, Worker};
+use crate::protocol::Progress;
+use crate::transport::Driver;
+use brunt_model::snapshot::Phase;
+
+/// How often one connection is read before the others have their turn.
+const READS_IN_A_ROW: usize = 16;
+
+impl<D: Driver> Worker<D> {
+    /// Whether new calls are made at all.
+    fn is_loading(&self) -> bool {
+        matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured))
+    }
+
+    fn is_measured(&self) -> bool {
+        self.stage == Stage::Loading(Phase::Measured)
+    }
+
+    /// The load begins: in the closed model every connection calls.
+    pub(super) fn begin_calls(&mut self, now: u64) {
+        for token in 0..self.connections.0.len() {
+            self.next_calls(token, now);
+        }
+        self.dispatch();
+    }
+
+    /// Gives a connection that may be free what it should do next.
+    pub(super) fn next_calls(&mut self, token: usize, now: u64) {
+        if !self.is_loading() {
+            return;
+        }
+        match self.pace {
+            Pace::Closed(_) => self.refill(token, now),
+            Pace::Open(_) => self.offer(token, now),
+        }
+    }
+
+    /// Closed model: calls until the connection has as many in flight as it may.
+    fn refill(&mut self, token: usize, now: u64) {
+        let measured = self.is_measured();
+        let pipeline = self.shared.plan.pipeline as usize;
+        let mut composed = false;
+        loop {
+            let connection = &self.connections[token];
+            let open = connection.state == State::Open;
+            let under_way = connection.calls.len() + connection.queue.len();
+            // One call is enough to have a connection made for it.
+            if under_way >= if open { pipeline } else { 1 } || connection.state == State::Backoff {
+                break;
+            }
+            let Pace::Closed(quota) = &mut self.pace else { break };
+            let Some(index) = quota.take() else { break };
+            let call = Call::new(now, index, measured);
+            self.recorder.due(&call);
+            self.under_way += u64::from(measured);
+            if open {
+                self.compose(token, call, now);
+                composed = true;
+            } else {
+                self.connections[token].queue.push_back(call);
+            }
+        }
+        if composed {
+            self.flush(token);
+        }
+        let connection = &self.connections[token];
+        if connection.state == State::Idle && !connection.queue.is_empty() {
+            self.connect(token, now);
+        }
+    }
+
+    /// Open model: lists the connection among those that can carry a call.
+    fn offer(&mut self, token: usize, now: u64) {
+        let plan = &self.shared.plan;
+        let connection = &mut self.connections[token];
+        let free = match connection.state {
+            State::Open => connection.calls.len() < plan.pipeline as usize,
+            State::Idle => plan.reconnect && connection.queue.is_empty(),
+            _ => false,
+        };
+        if free && !connection.listed {
+            connection.listed = true;
+            connection.ready_since = now;
+            self.ready.push_back(token);
+        }
+        let connection = &self.connections[token];
+        if connection.state == State::Idle && !self.shared.plan.reconnect {
+            self.connect(token, now);
+        }
+    }
+
+    /// Open model: sends what is due on the connections that are free, oldest first.
+    pub(super) fn dispatch(&mut self) {
+        let measured = self.is_measured();
+        let Pace::Open(schedule) = &self.pace else { return };
+        if schedule.due().is_none() {
+            return;
+        }
+        let mut now = self.driver.now();
+        while let Pace::Open(schedule) = &mut self.pace
+            && schedule.due().is_some_and(|due| due <= now)
+            && let Some(token) = self.ready.pop_front()
+        {
+            let connection = &mut self.connections[token];
+            connection.listed = false;
+            let opens = connection.state == State::Idle && connection.queue.is_empty();
+            if connection.state != State::Open && !opens {
+                continue;
+            }
+            let ready_since = connection.ready_since;
+            let Some((due, index)) = schedule.take() else { break };
+            let call = Call::new(due, index, measured);
+            self.under_way += u64::from(measured);
+            self.recorder.snapshot.lag.record(now.saturating_sub(due.max(ready_since)));
+            self.recorder.snapshot.waited_for_connection += u64::from(ready_since > due);
+            if opens {
+                self.connections[token].queue.push_back(call);
+                self.connect(token, now);
+            } else {
+                self.compose(token, call, now);
+                self.flush(token);
+                self.offer(token, ready_since);
+            }
+            now = self.driver.now();
+        }
+    }
+
+    /// Writes a call's bytes into the outgoing buffer and puts it in flight.
+    fn compose(&mut self, token: usize, mut call: Call, now: u64) {
+        let message = self.user.call(call.index);
+        let connection = &mut self.connections[token];
+        connection.client.start(&message, &mut self.outgoing);
+        call.idempotent = message.idempotent;
+        if call.sent == NEVER {
+            call.sent = now;
+        }
+        self.next_expiry = self.next_expiry.min(call.sent.saturating_add(self.shared.plan.timeout_ns));
+        connection.calls.push_back(call);
+    }
+
+    /// Sends the calls that waited for this connection, which is ready now.
+    pub(super) fn send_queue(&mut self, token: usize, now: u64) {
+        let mut composed = false;
+        while let Some(call) = self.connections[token].queue.pop_front() {
+            self.compose(token, call, now);
+            composed = true;
+        }
+        if composed {
+            self.flush(token);
+        }
+    }
+
+    /// Sends what is in the outgoing buffer, and what the connection still holds.
+    fn flush(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        self.recorder.snapshot.bytes.clear_out += self.outgoing.len() as u64;
+        let outcome = match &mut connection.channel {
+            Channel::Plain if connection.unsent.is_empty() => {
+                let outcome = write_all(&mut self.driver, token, &self.outgoing);
+                if let Ok(written) = outcome {
+                    connection.unsent.extend_from_slice(self.outgoing.get(written..).unwrap_or(&[]));
+                }
+                outcome
+            }
+            Channel::Plain => {
+                connection.unsent.extend_from_slice(&self.outgoing);
+                Ok(0)
+            }
+            Channel::Tls(tls) => {
+                // Without a limit on its buffer this takes everything; it does no I/O.
+                let taken = io::Write::write_all(&mut tls.writer(), &self.outgoing);
+                taken.and_then(|()| write_tls(&mut self.driver, token, tls))
+            }
+        };
+        self.outgoing.clear();
+        // A large body must not be kept in memory for ever after.
+        self.outgoing.shrink_to(1 << 20);
+        match outcome {
+            Ok(written) => self.recorder.snapshot.bytes.wire_out += written as u64,
+            Err(error) => self.write_failed(token, &error),
+        }
+    }
+
+    /// The socket takes more.
+    pub(super) fn writable(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        let outcome = match &mut connection.channel {
+            Channel::Plain if connection.unsent.is_empty() => return,
+            Channel::Plain => {
+                let outcome = write_all(&mut self.driver, token, &connection.unsent);
+                if let Ok(written) = outcome {
+                    connection.unsent.drain(..written);
+                    connection.unsent.shrink_to(4096);
+                }
+                outcome
+            }
+            Channel::Tls(tls) if tls.wants_write() => write_tls(&mut self.driver, token, tls),
+            Channel::Tls(_) => return,
+        };
+        match outcome {
+            Ok(written) => self.recorder.snapshot.bytes.wire_out += written as u64,
+            Err(error) => self.write_failed(token, &error),
+        }
+    }
+
+    /// Sending failed. An answer may have come all the same, sent before the peer closed: it counts.
+    fn write_failed(&mut self, token: usize, error: &io::Error) {
+        let generation = self.connections[token].generation;
+        if self.connections[token].state == State::Open {
+            self.readable(token, true);
+        }
+        if self.connections[token].generation == generation {
+            let now = self.driver.now();
+            self.lost(token, Failure::Write, &reason_of(error), now);
+        }
+    }
+
+    /// Reads what is there. `ended` says that the end is near, so that it is read for, too.
+    pub(super) fn readable(&mut self, token: usize, ended: bool) {
+        let generation = self.connections[token].generation;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut reads = 0;
+        loop {
+            let same = self.connections[token].generation == generation;
+            if !same || !matches!(self.connections[token].state, State::Open | State::Handshaking) {
+                break;
+            }
+            reads += 1;
+            if reads > READS_IN_A_ROW {
+                self.unread.push(token);
+                break;
+            }
+            match self.driver.read(token, &mut buffer) {
+                Ok(0) => {
+                    let now = self.driver.now();
+                    self.peer_closed(token, now);
+                    break;
+                }
+                Ok(n) => {
+                    let now = self.driver.now();
+                    self.recorder.snapshot.bytes.wire_in += n as u64;
+                    self.received(token, buffer.get(..n).unwrap_or(&[]), now);
+                    if n < buffer.len() && !ended {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let now = self.driver.now();
+                    self.lost(token, Failure::Read, &reason_of(&error), now);
+                    break;
+                }
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    fn received(&mut self, token: usize, bytes: &[u8], now: u64) {
+        match self.connections[token].channel {
+            Channel::Plain => self.received_clear(token, bytes, now),
+            Channel::Tls(_) => self.received_tls(token, bytes, now),
+        }
+    }
+
+    /// Bytes for the protocol arrived.
+    pub(super) fn received_clear(&mut self, token: usize, bytes: &[u8], now: u64) {
+        self.recorder.snapshot.bytes.clear_in += bytes.len() as u64;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let connection = &mut self.connections[token];
+            if let Some(call) = connection.calls.front_mut()
+                && call.first_byte == NEVER
+            {
+                call.first_byte = now;
+            }
+            match connection.client.receive(rest) {
+                Ok((taken, Progress::More)) => rest = rest.get(taken..).unwrap_or(&[]),
+                Ok((taken, Progress::Answered(answer))) => {
+                    rest = rest.get(taken..).unwrap_or(&[]);
+                    let call = connection.calls.remove(answer.position);
+                    connection.served = true;
+                    connection.fruitless = 0;
+                    // An answer before the request was sent in full: nobody will read the rest of it.
+                    let reusable = answer.reusable && connection.unsent.is_empty() && !self.shared.plan.reconnect;
+                    if let Some(call) = call {
+                        self.recorder.answered(&call, answer.status, now);
+                        self.under_way -= u64::from(call.measured);
+                    }
+                    if !reusable {
+                        self.lost(token, Failure::Closed, "the connection closed after an earlier answer", now);
+                        return;
+                    }
+                }
+                Err(malformed) => {
+                    self.lost(token, Failure::Protocol, &malformed.0, now);
+                    return;
+                }
+            }
+        }
+        self.next_calls(token, now);
+        if matches!(self.pace, Pace::Open(_)) && self.is_loading() {
+            self.dispatch();
+        }
+    }
+
+    /// The peer sends no more.
+    fn peer_closed(&mut self, token: usize, now: u64) {
+        let connection = &mut self.connections[token];
+        if connection.state == State::Handshaking {
+            self.connecting_failed(token, Failure::Tls, "the peer closed during the TLS handshake", now);
+            return;
+        }
+        if let Some(answer) = connection.client.closed() {
+            connection.served = true;
+            connection.fruitless = 0;
+            if let Some(call) = connection.calls.remove(answer.position) {
+                self.recorder.answered(&call, answer.status, now);
+                self.under_way -= u64::from(call.measured);
+            }
+        }
+        self.lost(token, Failure::Closed, "the peer closed before the answer was complete", now);
+    }
+
+    /// Whatever has waited too long ends: calls, connecting, backing off.
+    pub(super) fn expire(&mut self, now: u64) {
+        let timeout_ns = self.shared.plan.timeout_ns;
+        for token in 0..self.connections.0.len() {
+            let connection = &self.connections[token];
+            if connection.expiry(timeout_ns) > now {
+                continue;
+            }
+            match connection.state {
+                State::Backoff => self.backed_off(token, now),
+                State::Connecting | State::Handshaking if connection.deadline <= now => {
+                    let reason = if connection.state == State::Connecting {
+                        "no connection within the connect timeout"
+                    } else {
+                        "no TLS handshake within the connect timeout"
+                    };
+                    self.connecting_failed(token, Failure::ConnectTimeout, reason, now);
+                }
+                State::Connecting | State::Handshaking => self.expire_queue(token, now),
+                State::Open => self.lost(token, Failure::Timeout, "no complete answer within the timeout", now),
+                State::Idle => {}
+            }
+        }
+        let earliest = self.connections.0.iter().map(|c| c.expiry(timeout_ns)).min().unwrap_or(NEVER);
+        // Looking at every connection has its price: with many of them, not more often than pays.
+        let pause = 1_000_000 + self.connections.0.len() as u64 * 100;
+        self.next_expiry = if earliest == NEVER { NEVER } else { earliest.max(now + pause) };
+    }
+
+    /// Calls that were sent before, and wait to be sent again, have waited too long.
+    fn expire_queue(&mut self, token: usize, now: u64) {
+        let timeout_ns = self.shared.plan.timeout_ns;
+        let queue = std::mem::take(&mut self.connections[token].queue);
+        for call in queue {
+            if call.sent.saturating_add(timeout_ns) <= now {
+                self.fail(&call, Failure::Timeout, "no complete answer within the timeout", now);
+            } else {
+                self.connections[token].queue.push_back(call);
+            }
+        }
+    }
+
+    /// Ends a call without an answer.
+    pub(super) fn fail(&mut self, call: &Call, failure: Failure, reason: &str, now: u64) {
+        self.recorder.failed(call, failure, reason, now);
+        self.under_way -= u64::from(call.measured);
+    }
+
+    /// The measured part ended: calls that were due and never sent.
+    pub(super) fn drop_unsent(&mut self, end: u64) {
+        for connection in &mut self.connections.0 {
+            connection.queue.retain(|call| {
+                let unsent = call.sent == NEVER;
+                if unsent && call.measured {
+                    self.recorder.unsent(call.due, end);
+                    self.under_way -= 1;
+                }
+                !unsent
+            });
+        }
+        if let Pace::Open(schedule) = &mut self.pace {
+            while let Some((due, _)) = schedule.take() {
+                self.recorder.unsent(due, end);
+            }
+        }
+    }
+
+    /// The drain ended: calls that are still in flight.
+    pub(super) fn drop_unfinished(&mut self, now: u64) {
+        for connection in &mut self.connections.0 {
+            for call in connection.calls.drain(..).chain(connection.queue.drain(..)) {
+                self.recorder.unfinished(&call, now);
+            }
+        }
+        self.under_way = 0;
+    }
+}
+
+/// The system's own words for an error, without what is added to them.
+pub(super) fn reason_of(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset => "connection reset by the peer".to_owned(),
+        io::ErrorKind::BrokenPipe => "the peer had closed the connection".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Writes as much of `bytes` as the socket takes.
+fn write_all(driver: &mut impl Driver, token: usize, bytes: &[u8]) -> io::Result<usize> {
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..)
+        && !rest.is_empty()
+    {
+        match driver.write(token, rest) {
+            Ok(n) => written += n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
+
+/// Writes as many of the TLS records that wait as the socket takes; returns how many bytes.
+pub(super) fn write_tls(
+    driver: &mut impl Driver,
+    token: usize,
+    tls: &mut rustls::ClientConnection,
+) -> io::Result<usize> {
+    struct Socket<'a, D>(&'a mut D, usize);
+    impl<D: Driver> io::Write for Socket<'_, D> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(self.1, bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut written = 0;
+    while tls.wants_write() {
+        match tls.write_tls(&mut Socket(driver, token)) {
+            Ok(n) => written += n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}

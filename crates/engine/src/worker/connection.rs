@@ -1,0 +1,148 @@
+//! One of a worker's connections and what is under way on it.
+
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+
+use rustls::ClientConnection;
+
+use crate::protocol::Client;
+
+/// A call under way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    /// When it was due.
+    pub(super) due: u64,
+    /// When it was sent; [`NEVER`] while it waits for its connection.
+    pub(super) sent: u64,
+    /// When the first byte of its answer came; [`NEVER`] before.
+    pub(super) first_byte: u64,
+    /// Its number among all calls.
+    pub(super) index: u64,
+    /// Whether it counts: it was due in the measured part.
+    pub(super) measured: bool,
+    /// Whether it may be sent again.
+    pub(super) idempotent: bool,
+    /// Whether it was sent again already.
+    pub(super) again: bool,
+}
+
+/// A time that has not come.
+pub(super) const NEVER: u64 = u64::MAX;
+
+impl Call {
+    pub(super) fn new(due: u64, index: u64, measured: bool) -> Self {
+        Self { due, sent: NEVER, first_byte: NEVER, index, measured, idempotent: false, again: false }
+    }
+}
+
+/// Where in its life a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// There is none.
+    Idle,
+    /// There is none, and none is made before the deadline: the last came to nothing.
+    Backoff,
+    /// The socket is being connected.
+    Connecting,
+    /// The TLS handshake is under way.
+    Handshaking,
+    /// Calls can be sent.
+    Open,
+}
+
+/// What lies between the protocol and the socket.
+pub(super) enum Channel {
+    Plain,
+    Tls(Box<ClientConnection>),
+}
+
+/// One of a worker's connections.
+pub(super) struct Connection {
+    pub(super) state: State,
+    pub(super) channel: Channel,
+    pub(super) client: Box<dyn Client>,
+    /// Calls in flight, oldest first.
+    pub(super) calls: VecDeque<Call>,
+    /// Calls that wait until the connection is ready.
+    pub(super) queue: VecDeque<Call>,
+    /// Bytes that the socket did not take yet.
+    pub(super) unsent: Vec<u8>,
+    /// Grows whenever the connection is closed, so that it shows when what one was busy with is gone.
+    pub(super) generation: u32,
+    /// When the socket began to connect.
+    pub(super) began: u64,
+    /// When the socket was connected.
+    pub(super) connected: u64,
+    /// Since when it could carry (another) call.
+    pub(super) ready_since: u64,
+    /// When connecting is given up, or backing off is over.
+    pub(super) deadline: u64,
+    /// Attempts in a row that brought no answer.
+    pub(super) fruitless: u32,
+    /// Addresses tried in this attempt.
+    pub(super) tried: usize,
+    /// Whether it was answered since it was connected.
+    pub(super) served: bool,
+    /// Whether it stands in the list of those that can carry a call.
+    pub(super) listed: bool,
+    /// Whether the run's first attempt to connect it is over.
+    pub(super) settled: bool,
+}
+
+impl Connection {
+    pub(super) fn new(client: Box<dyn Client>) -> Self {
+        Self {
+            state: State::Idle,
+            channel: Channel::Plain,
+            client,
+            calls: VecDeque::new(),
+            queue: VecDeque::new(),
+            unsent: Vec::new(),
+            generation: 0,
+            began: 0,
+            connected: 0,
+            ready_since: 0,
+            deadline: NEVER,
+            fruitless: 0,
+            tried: 0,
+            served: false,
+            listed: false,
+            settled: false,
+        }
+    }
+
+    /// When something must be done about it if nothing else happens.
+    pub(super) fn expiry(&self, timeout_ns: u64) -> u64 {
+        match self.state {
+            State::Idle => NEVER,
+            State::Backoff => self.deadline,
+            State::Connecting | State::Handshaking => {
+                // A call that was sent before and waits to be sent again keeps its timeout.
+                self.queue.iter().map(|call| call.sent.saturating_add(timeout_ns)).fold(self.deadline, u64::min)
+            }
+            State::Open => self.calls.front().map_or(NEVER, |call| call.sent.saturating_add(timeout_ns)),
+        }
+    }
+}
+
+/// A worker's connections, by its own numbers for them.
+pub(super) struct Connections(pub(super) Vec<Connection>);
+
+/// Numbers of connections are made by the worker alone and never exceed their number.
+#[allow(clippy::indexing_slicing)]
+impl Index<usize> for Connections {
+    type Output = Connection;
+
+    #[inline]
+    fn index(&self, token: usize) -> &Connection {
+        &self.0[token]
+    }
+}
+
+#[allow(clippy::indexing_slicing)]
+impl IndexMut<usize> for Connections {
+    #[inline]
+    fn index_mut(&mut self, token: usize) -> &mut Connection {
+        &mut self.0[token]
+    }
+}

@@ -1,0 +1,458 @@
+//! One worker: a thread with its own connections, pace, user and recorder, and one loop for every protocol.
+//!
+//! `mod.rs` has the loop and the phases of a run; [`calls`] sends calls and takes their answers; [`connecting`] makes and
+//! loses connections.
+
+mod calls;
+mod connecting;
+mod connection;
+pub(crate) mod pace;
+mod recorder;
+mod vitals;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+
+use brunt_model::SECOND_NS;
+use brunt_model::arrivals::Arrivals;
+use brunt_model::plan::{Load, Plan};
+use brunt_model::profile::Profile;
+use brunt_model::snapshot::{Phase, Snapshot};
+
+use self::connection::{Connection, Connections, NEVER, State};
+use self::pace::{Pace, Quota, Schedule};
+use self::recorder::Recorder;
+use self::vitals::Vitals;
+use crate::StopHandle;
+use crate::protocol::{Prepared, User};
+use crate::transport::route::Route;
+use crate::transport::{Driver, Ready};
+
+/// How often a worker looks whether it should stop, at least, in nanoseconds.
+const HEARTBEAT_NS: u64 = 50_000_000;
+/// How long the beginning may go without a new connection before the load begins without the rest, in nanoseconds.
+const SETUP_PATIENCE_NS: u64 = SECOND_NS;
+/// The size of a worker's read buffer, in bytes.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// What a worker tells the coordinator.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// A second of a phase is over, or what was left of the phase.
+    Interval(Interval),
+    /// The worker has ended.
+    Finished {
+        /// How long its measured part was, in nanoseconds.
+        measured_ns: u64,
+        /// Whether it was asked to stop before its end.
+        interrupted: bool,
+    },
+}
+
+/// One worker's figures for one second.
+#[derive(Debug)]
+pub(crate) struct Interval {
+    /// The part of the run it belongs to.
+    pub(crate) phase: Phase,
+    /// Which second of the phase, from 0.
+    pub(crate) second: u64,
+    /// How long it was, in nanoseconds.
+    pub(crate) length_ns: u64,
+    /// What happened.
+    pub(crate) snapshot: Snapshot,
+    /// Connections open at its end.
+    pub(crate) open_connections: u64,
+    /// Calls in flight at its end.
+    pub(crate) in_flight: u64,
+}
+
+/// Lets workers begin at the same time: once all are connected.
+#[derive(Debug, Default)]
+pub(crate) struct StartingLine {
+    ready: AtomicU32,
+    /// The time at which to begin, or 0 while workers are missing.
+    at: AtomicU64,
+}
+
+impl StartingLine {
+    /// A worker is ready at `now`; the last of `workers` sets the beginning.
+    fn arrive(&self, workers: u32, now: u64) {
+        if self.ready.fetch_add(1, Ordering::AcqRel) + 1 >= workers {
+            // Late enough for the others, who look every millisecond.
+            self.at.store(now + 2_000_000, Ordering::Release);
+        }
+    }
+
+    fn time(&self) -> Option<u64> {
+        match self.at.load(Ordering::Acquire) {
+            0 => None,
+            at => Some(at),
+        }
+    }
+}
+
+/// What workers of a run have in common.
+pub(crate) struct Shared {
+    pub(crate) plan: Plan,
+    pub(crate) prepared: Arc<dyn Prepared>,
+    pub(crate) line: StartingLine,
+    pub(crate) warmup_quota: Quota,
+    pub(crate) quota: Quota,
+    pub(crate) stop: StopHandle,
+}
+
+/// Where a worker is in its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Connections are made.
+    Connecting,
+    /// This worker is ready and waits for the others.
+    Waiting,
+    /// Load is put on the target, measured or not.
+    Loading(Phase),
+    /// The end.
+    Over,
+}
+
+/// One worker.
+pub(crate) struct Worker<D> {
+    shared: Arc<Shared>,
+    driver: D,
+    route: Route,
+    reports: Sender<Report>,
+    number: u32,
+    user: Box<dyn User>,
+    connections: Connections,
+    /// Connections that can carry a call; some may have lost that since.
+    ready: VecDeque<usize>,
+    /// Connections whose socket may hold more than was read.
+    unread: Vec<usize>,
+    pace: Pace,
+    recorder: Recorder,
+    vitals: Vitals,
+    stage: Stage,
+    /// When the phase began, and the second that is under way in it.
+    phase_began: u64,
+    second: u64,
+    /// When the measured part began.
+    measured_began: u64,
+    measured_ns: u64,
+    interrupted: bool,
+    /// The earliest time at which a timeout may be due.
+    next_expiry: u64,
+    /// Measured calls that are under way, sent or waiting for their connection.
+    under_way: u64,
+    /// What there is to say about the connections made before the load.
+    connected_ahead: Snapshot,
+    /// Connections being made.
+    connecting: usize,
+    /// The next connection to make in the beginning, and when one was last made.
+    next_to_connect: usize,
+    last_progress: u64,
+    buffer: Vec<u8>,
+    clear: Vec<u8>,
+    outgoing: Vec<u8>,
+}
+
+impl<D: Driver> Worker<D> {
+    /// Worker `number` with its share of the plan's connections.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        mut driver: D,
+        mut route: Route,
+        number: u32,
+        connections: usize,
+        reports: Sender<Report>,
+    ) -> Self {
+        let now = driver.now();
+        route.tls = route.tls.map(|tls| tls.for_worker());
+        let clients = (0..connections).map(|_| Connection::new(shared.prepared.client()));
+        Self {
+            connections: Connections(clients.collect()),
+            user: shared.prepared.user(),
+            pace: Pace::Closed(shared.quota.clone()),
+            driver,
+            route,
+            reports,
+            number,
+            ready: VecDeque::new(),
+            unread: Vec::new(),
+            recorder: Recorder::default(),
+            vitals: Vitals::new(now),
+            stage: Stage::Connecting,
+            phase_began: now,
+            second: 0,
+            measured_began: 0,
+            measured_ns: 0,
+            interrupted: false,
+            next_expiry: NEVER,
+            under_way: 0,
+            connected_ahead: Snapshot::default(),
+            connecting: 0,
+            next_to_connect: 0,
+            last_progress: now,
+            buffer: vec![0; READ_BUFFER_BYTES],
+            clear: Vec::new(),
+            outgoing: Vec::new(),
+            shared,
+        }
+    }
+
+    /// Carries the worker's share of the plan out, to its end.
+    ///
+    /// # Errors
+    /// When the operating system refuses to wait for events, which ends the run.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut events: Vec<Ready> = Vec::new();
+        loop {
+            let now = self.driver.now();
+            self.tick(now);
+            if self.stage == Stage::Over {
+                break;
+            }
+            let until = if self.unread.is_empty() { self.next_wake(now) } else { now };
+            self.driver.wait(until, &mut events)?;
+            for token in std::mem::take(&mut self.unread) {
+                self.readable(token, false);
+            }
+            for &event in &events {
+                self.handle(event);
+            }
+        }
+        let finished = Report::Finished { measured_ns: self.measured_ns, interrupted: self.interrupted };
+        // The coordinator listens until every worker has finished; if it is gone, so is the run.
+        let _ = self.reports.send(finished);
+        Ok(())
+    }
+
+    /// Does what is due by time alone.
+    fn tick(&mut self, now: u64) {
+        match self.stage {
+            Stage::Connecting => self.connect_ahead(now),
+            Stage::Waiting => {
+                if let Some(begin) = self.shared.line.time().filter(|begin| *begin <= now) {
+                    self.begin(begin);
+                }
+            }
+            Stage::Loading(phase) => self.tick_load(phase, now),
+            Stage::Over => {}
+        }
+        if now >= self.next_expiry {
+            self.expire(now);
+        }
+        if self.shared.stop.is_stopped() {
+            self.interrupt(now);
+        }
+    }
+
+    fn tick_load(&mut self, phase: Phase, now: u64) {
+        let plan = &self.shared.plan;
+        match phase {
+            Phase::Warmup => {
+                let end = self.phase_began + plan.warmup_ns;
+                self.close_seconds(phase, now.min(end));
+                if now >= end {
+                    self.close_phase(phase, end);
+                    self.begin_measured(end);
+                    self.dispatch();
+                } else {
+                    self.dispatch();
+                }
+            }
+            Phase::Measured => {
+                let end = plan.duration_ns().map_or(NEVER, |duration| self.measured_began.saturating_add(duration));
+                self.close_seconds(phase, now.min(end));
+                if now >= end {
+                    self.end_measured(end);
+                } else {
+                    self.dispatch();
+                    if self.is_exhausted() {
+                        self.end_measured(now);
+                    }
+                }
+            }
+            Phase::Drain => {
+                let end = self.phase_began + plan.drain_ns;
+                self.close_seconds(phase, now.min(end));
+                if self.under_way == 0 || now >= end {
+                    self.end_drain(now.min(end));
+                }
+            }
+        }
+    }
+
+    /// When to wake up if no connection has anything to say.
+    fn next_wake(&self, now: u64) -> u64 {
+        let plan = &self.shared.plan;
+        let mut wake = self.next_expiry.min(now - now % HEARTBEAT_NS + HEARTBEAT_NS);
+        match self.stage {
+            Stage::Connecting => wake = wake.min(self.last_progress + SETUP_PATIENCE_NS),
+            Stage::Waiting => wake = wake.min(self.shared.line.time().unwrap_or(now + 1_000_000)),
+            Stage::Loading(phase) => {
+                wake = wake.min(self.phase_began + (self.second + 1) * SECOND_NS);
+                let length = match phase {
+                    Phase::Warmup => Some(plan.warmup_ns),
+                    Phase::Measured => plan.duration_ns(),
+                    Phase::Drain => Some(plan.drain_ns),
+                };
+                if let Some(length) = length {
+                    wake = wake.min(self.phase_began.saturating_add(length));
+                }
+                if let Pace::Open(schedule) = &self.pace
+                    && phase != Phase::Drain
+                    && !self.ready.is_empty()
+                    && let Some(due) = schedule.due()
+                {
+                    wake = wake.min(due);
+                }
+            }
+            Stage::Over => {}
+        }
+        wake
+    }
+
+    /// The load begins, at the same time on every worker.
+    fn begin(&mut self, now: u64) {
+        self.vitals.lap(now);
+        // How connections were made belongs to the result, also when a warm-up comes first.
+        let begun = std::mem::take(&mut self.recorder.snapshot);
+        self.connected_ahead =
+            Snapshot { connect: begun.connect, tls: begun.tls, connections: begun.connections, ..Snapshot::default() };
+        if self.shared.plan.warmup_ns == 0 {
+            self.begin_measured(now);
+            self.begin_calls(now);
+            return;
+        }
+        self.recorder.warming_up = true;
+        (self.phase_began, self.second) = (now, 0);
+        self.pace = match &self.shared.plan.load {
+            Load::Closed {} => Pace::Closed(self.shared.warmup_quota.clone()),
+            Load::Open { profile, arrivals } => {
+                let seed = self.shared.plan.seed ^ 1;
+                let rate = profile.first_rate();
+                let constant = Profile::constant(rate).unwrap_or_else(|_| profile.clone());
+                let arrivals = Arrivals::new(constant, *arrivals, self.number, self.shared.plan.workers, seed, None);
+                Pace::Open(Box::new(Schedule::new(arrivals, now, now + self.shared.plan.warmup_ns)))
+            }
+        };
+        self.stage = Stage::Loading(Phase::Warmup);
+        self.begin_calls(now);
+    }
+
+    /// The measured part begins. Calls of the warm-up that are under way end unseen.
+    fn begin_measured(&mut self, now: u64) {
+        let plan = &self.shared.plan;
+        self.recorder.warming_up = false;
+        self.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
+        (self.phase_began, self.second, self.measured_began) = (now, 0, now);
+        self.under_way = 0;
+        self.pace = match &plan.load {
+            Load::Closed {} => Pace::Closed(self.shared.quota.clone()),
+            Load::Open { profile, arrivals } => {
+                let requests = plan.stop.requests;
+                let arrivals =
+                    Arrivals::new(profile.clone(), *arrivals, self.number, plan.workers, plan.seed, requests);
+                let end = plan.duration_ns().map_or(NEVER, |duration| now.saturating_add(duration));
+                Pace::Open(Box::new(Schedule::new(arrivals, now, end)))
+            }
+        };
+        self.stage = Stage::Loading(Phase::Measured);
+    }
+
+    /// Whether nothing is left to do before the planned end.
+    fn is_exhausted(&self) -> bool {
+        self.under_way == 0
+            && self.shared.plan.stop.requests.is_some()
+            && match &self.pace {
+                Pace::Closed(quota) => quota.is_used_up(),
+                Pace::Open(schedule) => schedule.due().is_none(),
+            }
+    }
+
+    /// The measured part is over: what was due and not sent never will be, what is in flight may still end.
+    fn end_measured(&mut self, end: u64) {
+        self.measured_ns = end - self.measured_began;
+        if let Pace::Open(schedule) = &mut self.pace {
+            schedule.end_at(end);
+        }
+        self.drop_unsent(end);
+        self.close_phase(Phase::Measured, end);
+        (self.phase_began, self.second) = (end, 0);
+        self.stage = Stage::Loading(Phase::Drain);
+        self.tick_load(Phase::Drain, end);
+    }
+
+    fn end_drain(&mut self, now: u64) {
+        self.drop_unfinished(now);
+        self.close_phase(Phase::Drain, now);
+        self.stage = Stage::Over;
+    }
+
+    fn interrupt(&mut self, now: u64) {
+        match self.stage {
+            Stage::Connecting | Stage::Waiting | Stage::Loading(Phase::Warmup) => self.stage = Stage::Over,
+            Stage::Loading(Phase::Measured) => self.end_measured(now),
+            Stage::Loading(Phase::Drain) | Stage::Over => return,
+        }
+        self.interrupted = true;
+    }
+
+    /// Hands over every second that is over at `now`.
+    fn close_seconds(&mut self, phase: Phase, now: u64) {
+        while now >= self.phase_began + (self.second + 1) * SECOND_NS {
+            let end = self.phase_began + (self.second + 1) * SECOND_NS;
+            self.hand_over(phase, end, SECOND_NS, now);
+        }
+    }
+
+    /// Hands over what is left of the phase's last second.
+    fn close_phase(&mut self, phase: Phase, end: u64) {
+        self.close_seconds(phase, end);
+        let began = self.phase_began + self.second * SECOND_NS;
+        let left = end.saturating_sub(began);
+        // A phase that ends with a full second has nothing left, but for what ended at that very moment.
+        if left > 0 || self.recorder.snapshot.due > 0 || self.recorder.snapshot.ended() > 0 {
+            self.hand_over(phase, end, left, end);
+        }
+    }
+
+    fn hand_over(&mut self, phase: Phase, end: u64, length_ns: u64, now: u64) {
+        if let Pace::Open(schedule) = &mut self.pace
+            && phase != Phase::Drain
+        {
+            self.recorder.snapshot.due += schedule.count_due(end);
+        }
+        self.recorder.snapshot.health = self.vitals.lap(now);
+        let interval = Interval {
+            phase,
+            second: self.second,
+            length_ns,
+            snapshot: std::mem::take(&mut self.recorder.snapshot),
+            open_connections: self.connections.0.iter().filter(|c| c.state == State::Open).count() as u64,
+            in_flight: self.connections.0.iter().map(|c| c.calls.len() as u64).sum(),
+        };
+        self.second += 1;
+        let _ = self.reports.send(Report::Interval(interval));
+    }
+
+    fn handle(&mut self, event: Ready) {
+        if event.token >= self.connections.0.len() {
+            return;
+        }
+        match self.connections[event.token].state {
+            State::Connecting => self.socket_connected(event.token),
+            State::Handshaking | State::Open => {
+                if event.writable {
+                    self.writable(event.token);
+                }
+                if event.readable {
+                    self.readable(event.token, event.ended);
+                }
+            }
+            State::Idle | State::Backoff => {}
+        }
+    }
+}
