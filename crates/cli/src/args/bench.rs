@@ -1,0 +1,219 @@
+//! The flags of a run, grouped as its help is.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
+
+use brunt_model::outcome::OkStatus;
+use brunt_model::profile::Profile;
+use brunt_model::threshold::Threshold;
+use brunt_report::Format;
+use clap::{Args, ValueEnum};
+
+use super::values::{self, SourceIps};
+
+#[derive(Debug, Default, Args)]
+pub struct Bench {
+    /// What to aim at: http:// or https://, a host, a port and a path; user:password@ becomes --basic
+    #[arg(value_name = "URL", conflicts_with = "plan")]
+    pub url: Option<String>,
+    /// Only to say what is wrong with it.
+    #[arg(hide = true, conflicts_with = "plan")]
+    pub surplus: Vec<String>,
+    #[command(flatten)]
+    pub load: Load,
+    #[command(flatten)]
+    pub request: Request,
+    #[command(flatten)]
+    pub connecting: Connecting,
+    #[command(flatten)]
+    pub tls: Tls,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub kept: Kept,
+}
+
+/// How much, how long, how fast.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Load")]
+pub struct Load {
+    /// Connections kept open [default: 64]
+    #[arg(short, long, value_name = "N", value_parser = values::connections)]
+    pub connections: Option<u32>,
+    /// Worker threads [default: cores, never more than connections]
+    #[arg(short, long, value_name = "N", value_parser = values::threads)]
+    pub threads: Option<u32>,
+    /// Stop after this long [default: 10s, unless -n or a profile with lengths ends the run]
+    #[arg(short, long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    /// Stop after this many requests; with -d or a profile, whichever comes first
+    #[arg(short = 'n', long, value_name = "N", value_parser = values::requests)]
+    pub requests: Option<u64>,
+    /// Requests a second, whatever the answers take: a rate (2000), or ramps and holds
+    /// (1000..2000/60s,2000/30s,0..5k/1m)
+    #[arg(short, long, value_name = "R")]
+    pub rate: Option<Profile>,
+    /// How the due times of a rate are spread: evenly, or as independent users arrive [default: uniform]
+    #[arg(long, value_name = "HOW")]
+    pub arrivals: Option<Arrivals>,
+    /// What every random choice starts from; printed, so that a run can be repeated [default: random]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Make calls for this long before the measured part; they are in no figure of the result [default: 0]
+    #[arg(short, long, value_name = "T", value_parser = values::duration)]
+    pub warmup: Option<u64>,
+    /// How long a call may take from when it was sent [default: 10s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub timeout: Option<u64>,
+    /// How long connecting may take, TLS included [default: 10s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub connect_timeout: Option<u64>,
+    /// How long calls in flight at the end may still take [default: the timeout]
+    #[arg(long, value_name = "T", value_parser = values::duration)]
+    pub drain: Option<u64>,
+    /// A connection for each request
+    #[arg(long)]
+    pub reconnect: bool,
+    /// Requests in flight on one connection [default: 1]
+    #[arg(long, value_name = "N", value_parser = values::pipeline)]
+    pub pipeline: Option<u32>,
+}
+
+/// How due times are spread.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Arrivals {
+    /// Evenly
+    Uniform,
+    /// As independent users arrive: exponential gaps
+    Poisson,
+}
+
+/// What is asked.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Request")]
+pub struct Request {
+    /// The method [default: GET, or POST with a body]
+    #[arg(short, long, value_name = "M", value_parser = values::method)]
+    pub method: Option<String>,
+    /// A header field, repeatable; @NAME at the beginning of a word of V is taken from the environment, never shown
+    /// (@@ for a plain @)
+    #[arg(short = 'H', long = "header", value_name = "K: V")]
+    pub headers: Vec<String>,
+    /// The body of every request, as it is
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["body_file", "body_lines"])]
+    pub body: Option<String>,
+    /// The body of every request, from a file
+    #[arg(long, value_name = "F", conflicts_with = "body_lines")]
+    pub body_file: Option<PathBuf>,
+    /// A body for each request: the lines of a file, in turn over all workers
+    #[arg(long, value_name = "F")]
+    pub body_lines: Option<PathBuf>,
+    /// A URL for each request: the lines of a file (a path, or a method and a path), in turn over all workers
+    #[arg(long, value_name = "F")]
+    pub url_lines: Option<PathBuf>,
+    /// The order in which lines are taken [default: sequential]
+    #[arg(long, value_name = "HOW")]
+    pub order: Option<Order>,
+    /// User and password; @NAME is taken from the environment (U:@NAME, or @NAME for both)
+    #[arg(long, value_name = "U:P")]
+    pub basic: Option<String>,
+    /// The statuses that are a success: 2xx, 200-399, 200,404 [default: all under 400]
+    #[arg(long, value_name = "LIST")]
+    pub ok_status: Option<OkStatus>,
+}
+
+/// The order in which lines are taken.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Order {
+    /// From the top, and from the top again after the last
+    Sequential,
+    /// Any line each time, by the seed
+    Random,
+}
+
+/// Where to connect, from where.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct Connecting {
+    /// Connect here instead of to the URL's host and port
+    #[arg(long, value_name = "H:P", value_parser = values::host_and_port, conflicts_with = "unix_socket")]
+    pub connect_to: Option<(String, u16)>,
+    /// Connect to this Unix socket
+    #[arg(long, value_name = "F")]
+    pub unix_socket: Option<PathBuf>,
+    /// Connect from these local addresses in turn: A,B,A-B
+    #[arg(long, value_name = "LIST", value_parser = values::source_ips, conflicts_with = "unix_socket")]
+    pub source_ip: Vec<SourceIps>,
+    /// Use only IPv4 addresses of the host
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Use only IPv6 addresses of the host
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+}
+
+/// How TLS is done.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "TLS")]
+pub struct Tls {
+    /// Take any certificate
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+    /// Trust these certificates (PEM) instead of the system's
+    #[arg(long, value_name = "F", conflicts_with = "insecure")]
+    pub cacert: Option<PathBuf>,
+    /// Show this certificate (PEM)
+    #[arg(long, value_name = "F")]
+    pub cert: Option<PathBuf>,
+    /// Its private key: a file (PEM), or @NAME for an environment variable that holds the PEM
+    #[arg(long, value_name = "F|@NAME")]
+    pub key: Option<String>,
+    /// Ask for and verify this server name instead of the URL's host
+    #[arg(long, value_name = "NAME", value_parser = values::host)]
+    pub sni: Option<String>,
+}
+
+/// What is shown and what is judged.
+#[derive(Debug, Default, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+#[command(next_help_heading = "Results")]
+pub struct Output {
+    /// What must hold at the end, repeatable: 'p99<50ms', 'error_rate<0.1%', 'rate>10k', 'timeout==0', …; else exit
+    /// status 1
+    #[arg(long = "threshold", value_name = "FIGURE OP VALUE")]
+    pub thresholds: Vec<Threshold>,
+    /// How the result is printed [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = values::format())]
+    pub format: Option<Format>,
+    /// Write the result into this file as well, repeatable: .txt, .json or .csv
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub outputs: Vec<PathBuf>,
+    /// Print a line each second: second, total, req/s, latency, in/s, out/s, errors
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Print nothing but errors and what --format asks for
+    #[arg(long)]
+    pub quiet: bool,
+    /// No colours (the same as NO_COLOR in the environment)
+    #[arg(long)]
+    pub no_color: bool,
+    /// With --format wrk: print the latency distribution, as wrk's --latency does
+    #[arg(long)]
+    pub latency: bool,
+}
+
+/// Plans that are kept.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Plan")]
+pub struct Kept {
+    /// Run the plan in this file; --threshold adds to its thresholds
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["Load", "Request", "Connecting", "Tls"])]
+    pub plan: Option<PathBuf>,
+    /// Write the plan of this run into a file (without secrets; @NAME references stay)
+    #[arg(long, value_name = "FILE")]
+    pub write_plan: Option<PathBuf>,
+    /// Check everything, write the plan if asked to, and stop before the load
+    #[arg(long)]
+    pub dry_run: bool,
+}

@@ -1,0 +1,108 @@
+//! The command line as it is written: raw flags, typed but not yet checked against each other. [`crate::plan`] makes
+//! one validated plan of them.
+
+pub mod bench;
+pub mod serve;
+pub mod values;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+pub use bench::{Bench, Load, Output, Tls};
+pub use serve::{Http, Serve, Server};
+
+const EXAMPLES: &str = "\
+Examples:
+  brunt demo                          see it work, without a server
+  brunt http://localhost:8080/        64 connections, as fast as it goes, 10 s
+  brunt -r 2000 -d 30s URL            2,000 requests a second, come what may
+  brunt -r 0..5k/1m --threshold 'p99<50ms' URL
+                                      ramp up; exit status 1 at 50 ms or more
+  brunt -n 10k -o run.json URL        10,000 requests, every figure into a file
+
+Exit status:
+  0  done, and every threshold held
+  1  a threshold failed
+  2  the command line or a file was wrong
+  3  the target never answered
+Ctrl-C ends a run early, with its full report; pressed twice, it exits at once.";
+
+/// Puts load on a network service and tells the truth about what happened
+#[derive(Debug, Parser)]
+#[command(name = "brunt", bin_name = "brunt", version, about, after_help = EXAMPLES)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true, max_term_width = 100, override_usage = USAGE)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub bench: Bench,
+}
+
+const USAGE: &str = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]\n       brunt COMMAND …";
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Put load on a target (the same as without this word)
+    #[command(override_usage = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]")]
+    Bench(Box<Bench>),
+    /// Run the built-in target, to aim at
+    Serve(Serve),
+    /// Start the built-in target in this process and put load on it
+    Demo(Demo),
+    /// Print a completion script for a shell
+    Completions(Completions),
+    /// Print the manual pages
+    Man(Man),
+}
+
+/// Whether a command is called that.
+pub fn is_command(name: &str) -> bool {
+    Command::has_subcommand(name)
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Demo {
+    /// Connections kept open
+    #[arg(short, long, value_name = "N", value_parser = values::connections, default_value = "64")]
+    pub connections: u32,
+    /// Worker threads [default: cores, never more than connections]
+    #[arg(short, long, value_name = "N", value_parser = values::threads)]
+    pub threads: Option<u32>,
+    /// How long
+    #[arg(short, long, value_name = "T", value_parser = values::positive_duration, default_value = "3s")]
+    pub duration: u64,
+    /// Calls a second, or a profile; without it, as fast as it goes
+    #[arg(short, long, value_name = "R")]
+    pub rate: Option<brunt_model::profile::Profile>,
+    /// No colours
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Completions {
+    /// Which shell
+    pub shell: Shell,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Man {
+    /// Write a page for each command into this directory instead (brunt.1, brunt-serve-http.1, …)
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,68 @@
+//! The flags of the built-in target.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
+
+use brunt_testbed::http::{Delay, Listen, Stall};
+use clap::{Args, Subcommand};
+
+use super::values;
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    #[command(subcommand)]
+    pub server: Server,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Server {
+    /// An HTTP/1.1 server: as fast as it goes, or as slow and unreliable as it is told to be
+    Http(Box<Http>),
+}
+
+#[derive(Debug, Args)]
+pub struct Http {
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub address: Listen,
+    /// Threads
+    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
+    pub workers: u32,
+    /// Length of each answer's body
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "13")]
+    pub body_size: u64,
+    /// How long each answer takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
+    pub delay: Delay,
+    /// The share of answers that are 503: 1% or 0.01
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_share: f64,
+    /// Freeze for D in every P: 1s/5s
+    #[arg(long, value_name = "D/P", value_parser = values::stall)]
+    pub stall: Option<Stall>,
+    /// Close each connection after this many answers
+    #[arg(long, value_name = "N", value_parser = values::requests)]
+    pub close_after: Option<u64>,
+    /// Where the randomness of delays and errors starts
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Stop by itself after this long
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    /// Speak TLS, with a certificate made on the spot for localhost, 127.0.0.1 and ::1
+    #[arg(long)]
+    pub tls: bool,
+    /// Write that certificate into this file, for --cacert
+    #[arg(long, value_name = "FILE", requires = "tls", conflicts_with = "tls_cert")]
+    pub write_cert: Option<PathBuf>,
+    /// Show this certificate (PEM) instead
+    #[arg(long, value_name = "FILE", requires_all = ["tls", "tls_key"])]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires_all = ["tls", "tls_cert"])]
+    pub tls_key: Option<PathBuf>,
+    /// Ask clients for a certificate of these authorities (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub client_ca: Option<PathBuf>,
+}

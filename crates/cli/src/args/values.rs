@@ -1,0 +1,264 @@
+//! How single values are read. Each error says what would have been understood; clap puts the flag before it.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use brunt_model::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
+use brunt_model::target::{Url, UrlError};
+use brunt_model::units;
+use brunt_report::Format;
+use brunt_testbed::http::{Delay, Stall};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+type Read<T> = Result<T, String>;
+
+/// The most local addresses that `--source-ip` may stand for.
+pub const MOST_SOURCE_IPS: usize = 65_536;
+/// The most worker threads.
+pub const MOST_THREADS: u32 = 1024;
+
+fn count_in(text: &str, range: RangeInclusive<u32>) -> Read<u32> {
+    let count = units::parse_count(text).map_err(|e| e.to_string())?;
+    u32::try_from(count)
+        .ok()
+        .filter(|count| range.contains(count))
+        .ok_or_else(|| format!("expected a number from {} to {}", range.start(), range.end()))
+}
+
+pub fn connections(text: &str) -> Read<u32> {
+    count_in(text, 1..=MOST_CONNECTIONS)
+}
+
+pub fn threads(text: &str) -> Read<u32> {
+    count_in(text, 1..=MOST_THREADS)
+}
+
+pub fn pipeline(text: &str) -> Read<u32> {
+    count_in(text, 1..=MOST_PIPELINED)
+}
+
+/// A count above 0.
+pub fn requests(text: &str) -> Read<u64> {
+    match units::parse_count(text).map_err(|e| e.to_string())? {
+        0 => Err("expected a number above 0".to_owned()),
+        count => Ok(count),
+    }
+}
+
+/// A duration in nanoseconds.
+pub fn duration(text: &str) -> Read<u64> {
+    units::parse_duration(text).map_err(|e| e.to_string())
+}
+
+/// A duration above 0, in nanoseconds.
+pub fn positive_duration(text: &str) -> Read<u64> {
+    match duration(text)? {
+        0 => Err("expected a duration above 0".to_owned()),
+        ns => Ok(ns),
+    }
+}
+
+/// A format of results, by its name.
+pub fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
+}
+
+/// A size in bytes.
+pub fn size(text: &str) -> Read<u64> {
+    units::parse_size(text).map_err(|e| e.to_string())
+}
+
+/// A share, 0 to 1.
+pub fn ratio(text: &str) -> Read<f64> {
+    let ratio = units::parse_ratio(text).map_err(|e| e.to_string())?;
+    if ratio <= 1.0 { Ok(ratio) } else { Err("expected a share from 0 to 1, or from 0% to 100%".to_owned()) }
+}
+
+/// The token of a method (RFC 9110, section 9.1).
+pub fn method(text: &str) -> Read<String> {
+    match text.chars().position(|c| !is_token(c)) {
+        None if !text.is_empty() => Ok(text.to_owned()),
+        None => Err("expected a method such as GET".to_owned()),
+        Some(at) => Err(format!("column {}: expected a method such as GET, without spaces or signs", at + 1)),
+    }
+}
+
+/// Whether `c` may stand in a token (RFC 9110, section 5.6.2): a method, or the name of a header field.
+pub fn is_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
+}
+
+/// A host and a port.
+pub fn host_and_port(text: &str) -> Read<(String, u16)> {
+    const EXPECTED: &str = "expected a host and a port such as 10.0.0.7:8080 or [::1]:8080";
+    if text.contains(['/', '?', '#', '@']) {
+        return Err(EXPECTED.to_owned());
+    }
+    let target = Url::parse(text).map_err(|e| in_column(&e))?.target;
+    Ok((target.host, target.port.ok_or(EXPECTED)?))
+}
+
+/// A host name or address.
+pub fn host(text: &str) -> Read<String> {
+    const EXPECTED: &str = "expected a host name such as example.org";
+    if text.contains(['/', '?', '#', '@', ':']) {
+        return Err(EXPECTED.to_owned());
+    }
+    Ok(Url::parse(text).map_err(|e| in_column(&e))?.target.host)
+}
+
+fn in_column(error: &UrlError) -> String {
+    format!("column {}: {}", error.column, error.problem)
+}
+
+/// Local addresses: single ones and ranges, separated by commas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceIps(pub Vec<IpAddr>);
+
+pub fn source_ips(text: &str) -> Read<SourceIps> {
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let part = part.trim();
+        match part.split_once('-') {
+            None => all.push(address(part)?),
+            Some((first, last)) => extend(&mut all, part, address(first.trim())?, address(last.trim())?)?,
+        }
+        if all.len() > MOST_SOURCE_IPS {
+            return Err(too_many());
+        }
+    }
+    Ok(SourceIps(all))
+}
+
+fn too_many() -> String {
+    format!("expected at most {MOST_SOURCE_IPS} addresses in all")
+}
+
+fn address(text: &str) -> Read<IpAddr> {
+    text.parse().map_err(|_| format!("expected addresses such as 10.0.0.1 or 10.0.0.1-10.0.0.9, got '{text}'"))
+}
+
+fn extend(all: &mut Vec<IpAddr>, part: &str, first: IpAddr, last: IpAddr) -> Read<()> {
+    let (from, to) = match (first, last) {
+        (IpAddr::V4(first), IpAddr::V4(last)) => (u128::from(first.to_bits()), u128::from(last.to_bits())),
+        (IpAddr::V6(first), IpAddr::V6(last)) => (first.to_bits(), last.to_bits()),
+        _ => return Err(format!("a range has both ends in IPv4 or both in IPv6, '{part}' has one of each")),
+    };
+    if from > to {
+        return Err(format!("'{part}' ends before it begins: write {last}-{first}"));
+    }
+    if to - from >= MOST_SOURCE_IPS as u128 {
+        return Err(too_many());
+    }
+    all.extend((from..=to).map(|bits| match first {
+        IpAddr::V4(_) => IpAddr::V4((bits as u32).into()),
+        IpAddr::V6(_) => IpAddr::V6(bits.into()),
+    }));
+    Ok(())
+}
+
+/// `5ms`, `1ms..5ms`, `exp:5ms`.
+pub fn delay(text: &str) -> Read<Delay> {
+    if let Some(mean) = text.strip_prefix("exp:") {
+        return Ok(Delay::Exponential { mean: std_duration(mean)? });
+    }
+    let Some((min, max)) = text.split_once("..") else {
+        let fixed = std_duration(text)?;
+        return Ok(if fixed.is_zero() { Delay::None } else { Delay::Fixed(fixed) });
+    };
+    let (min, max) = (std_duration(min)?, std_duration(max)?);
+    if min > max {
+        return Err(format!("expected the shorter delay first, such as {}", text_of_range(text)));
+    }
+    Ok(Delay::Uniform { min, max })
+}
+
+fn text_of_range(text: &str) -> String {
+    text.split_once("..").map_or_else(String::new, |(first, second)| format!("{second}..{first}"))
+}
+
+/// `1s/5s`: one second in every five.
+pub fn stall(text: &str) -> Read<Stall> {
+    let (length, period) =
+        text.split_once('/').ok_or("expected a length and a period such as 1s/5s, one second in every five")?;
+    let (length, period) = (std_duration(length)?, std_duration(period)?);
+    if length.is_zero() || length >= period {
+        return Err("expected a length above 0 and below its period, such as 1s/5s".to_owned());
+    }
+    Ok(Stall { length, period })
+}
+
+fn std_duration(text: &str) -> Read<Duration> {
+    duration(text).map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(text: &str) -> Vec<String> {
+        source_ips(text).unwrap().0.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn source_addresses_are_single_ones_and_ranges() {
+        assert_eq!(
+            expanded("127.0.0.1, 127.0.0.254-127.0.1.1"),
+            ["127.0.0.1", "127.0.0.254", "127.0.0.255", "127.0.1.0", "127.0.1.1"]
+        );
+        assert_eq!(expanded("::1,fe80::1-fe80::2"), ["::1", "fe80::1", "fe80::2"]);
+        assert_eq!(expanded("255.255.255.255-255.255.255.255"), ["255.255.255.255"]);
+        assert_eq!(expanded("10.0.0.0-10.0.255.255").len(), MOST_SOURCE_IPS);
+    }
+
+    #[test]
+    fn source_addresses_are_bounded_and_in_order() {
+        for (text, expected) in [
+            ("", "expected addresses such as"),
+            ("10.0.0.1,", "expected addresses such as"),
+            ("10.0.0.9-10.0.0.1", "write 10.0.0.1-10.0.0.9"),
+            ("10.0.0.1-::1", "one of each"),
+            ("::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "at most 65536"),
+            ("10.0.0.0-10.0.255.255,10.1.0.0", "at most 65536"),
+            ("10.0.0.0/8", "got '10.0.0.0/8'"),
+        ] {
+            let error = source_ips(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_host_and_its_port() {
+        assert_eq!(host_and_port("[::1]:80"), Ok(("::1".to_owned(), 80)));
+        assert_eq!(host_and_port("example.org:8080"), Ok(("example.org".to_owned(), 8080)));
+        for text in ["example.org", "http://example.org:80", "a:80/", "me@a:80", ":80", "a:0"] {
+            assert!(host_and_port(text).is_err(), "{text}");
+        }
+        assert_eq!(host_and_port("a b:80").unwrap_err(), "column 2: ' ' cannot stand in a host name");
+        assert!(host("a:80").is_err());
+        assert_eq!(host("Example.org"), Ok("example.org".to_owned()));
+    }
+
+    #[test]
+    fn delays_and_stalls() {
+        let ms = Duration::from_millis;
+        assert_eq!(delay("0"), Ok(Delay::None));
+        assert_eq!(delay("5ms"), Ok(Delay::Fixed(ms(5))));
+        assert_eq!(delay("1ms..5ms"), Ok(Delay::Uniform { min: ms(1), max: ms(5) }));
+        assert_eq!(delay("exp:5ms"), Ok(Delay::Exponential { mean: ms(5) }));
+        assert_eq!(delay("5ms..1ms").unwrap_err(), "expected the shorter delay first, such as 1ms..5ms");
+        assert_eq!(stall("1s/5s"), Ok(Stall { length: ms(1000), period: ms(5000) }));
+        assert!(stall("5s/1s").is_err() && stall("0/1s").is_err() && stall("1s").is_err());
+    }
+
+    #[test]
+    fn numbers_have_their_range() {
+        assert_eq!(connections("10k"), Ok(10_000));
+        assert_eq!(connections("0").unwrap_err(), "expected a number from 1 to 1000000");
+        assert_eq!(pipeline("5G").unwrap_err(), "expected a number from 1 to 1024");
+        assert!(requests("0").is_err() && positive_duration("0ms").is_err() && ratio("101%").is_err());
+        assert!(method("GE T").unwrap_err().starts_with("column 3"));
+        assert!(method("").is_err());
+    }
+}

@@ -1,0 +1,103 @@
+//! `brunt [bench] URL`: a plan, a run, a result.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use brunt_engine::protocol::Registry;
+use brunt_engine::{EngineError, StopHandle};
+use brunt_model::plan::Plan;
+use brunt_model::secret::REDACTED;
+use brunt_model::summary::Summary;
+
+use super::Exit;
+use crate::args::{Bench, Output};
+use crate::results::Results;
+use crate::watch::Watch;
+use crate::{console, files, plan, signals};
+
+pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
+    let plan = plan::of(args)?;
+    let results = Results::of(&args.output)?;
+    if args.kept.dry_run || args.kept.write_plan.is_some() {
+        check(&plan, registry)?;
+    }
+    if let Some(path) = &args.kept.write_plan {
+        write_plan(&plan, path)?;
+    }
+    if args.kept.dry_run {
+        return Ok(Exit::Done);
+    }
+    carry_out(&plan, registry, &results, &args.output)
+}
+
+/// What the engine would refuse before any load begins.
+fn check(plan: &Plan, registry: &Registry) -> Result<()> {
+    let scheme = &plan.target.scheme;
+    let unknown = || EngineError::Scheme { scheme: scheme.clone(), known: registry.schemes().join(", ") };
+    let (protocol, _) = registry.find(scheme).ok_or_else(unknown)?;
+    protocol.prepare(plan)?;
+    Ok(())
+}
+
+/// Carries the plan out, shows it as it goes, and writes what came of it.
+pub fn carry_out(plan: &Plan, registry: &Registry, results: &Results, args: &Output) -> Result<Exit> {
+    let stop = StopHandle::default();
+    signals::stop_at_first(stop.clone())?;
+    let mut watch = Watch::of(plan, results, args, &stop);
+    let run = brunt_engine::run(plan, registry, &mut watch, &stop);
+    watch.clear();
+    let summary = match run {
+        Ok(run) => Summary::of(run),
+        Err(error @ EngineError::Resolve { .. }) => {
+            console::complain(&error.into());
+            return Ok(Exit::NoAnswer);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    results.write(&summary)?;
+    let exit = exit_of(&summary);
+    match exit {
+        Exit::NoAnswer => console::note(&never_answered(&summary)),
+        // Who reads the result sees them there.
+        Exit::ThresholdFailed if !results.is_for_people() => {
+            for failed in summary.thresholds.iter().filter(|result| !result.held) {
+                console::note(&format!("error: the threshold {} failed: {}", failed.threshold, failed.got));
+            }
+        }
+        _ => {}
+    }
+    Ok(exit)
+}
+
+/// The most frequent failure tells why.
+fn never_answered(summary: &Summary) -> String {
+    let failures = &summary.total.failures;
+    let worst = failures.counted().max_by_key(|(_, count)| *count).map(|(failure, _)| {
+        let reason = failures.reasons(failure).first().map_or(String::new(), |(reason, _)| format!(" ({reason})"));
+        format!(": {}{reason}", failure.name())
+    });
+    let text = format!("error: {} never answered{}", summary.run.plan.target.url(), worst.unwrap_or_default());
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn exit_of(summary: &Summary) -> Exit {
+    if !summary.answered() {
+        Exit::NoAnswer
+    } else if summary.thresholds_held() {
+        Exit::Done
+    } else {
+        Exit::ThresholdFailed
+    }
+}
+
+fn write_plan(plan: &Plan, path: &Path) -> Result<()> {
+    let mut json = serde_json::to_string_pretty(plan).context("cannot write the plan")?;
+    json.push('\n');
+    if json.contains(REDACTED) {
+        console::note(&format!(
+            "note: {} holds no secrets, so it cannot be run as it is: give them as @NAME, from the environment",
+            path.display()
+        ));
+    }
+    files::write(path, json.as_bytes())
+}

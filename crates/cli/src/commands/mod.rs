@@ -1,0 +1,34 @@
+//! What brunt does: one file for each subcommand.
+
+pub mod bench;
+pub mod completions;
+pub mod demo;
+pub mod man;
+pub mod serve;
+
+use std::process::ExitCode;
+
+/// How it went, as the exit status says it. What is wrong with the command line or a file is an error, and becomes
+/// [`Exit::Wrong`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, and every threshold held.
+    Done,
+    /// A threshold failed.
+    ThresholdFailed,
+    /// The command line or a file was wrong.
+    Wrong,
+    /// The target never answered.
+    NoAnswer,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::ThresholdFailed => 1,
+            Exit::Wrong => 2,
+            Exit::NoAnswer => 3,
+        })
+    }
+}

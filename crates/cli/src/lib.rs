@@ -1,0 +1,42 @@
+//! The command line of brunt, as a library: a program with protocols of its own is `brunt::main_with(registry)`.
+
+mod args;
+mod commands;
+mod console;
+mod files;
+mod plan;
+mod results;
+mod signals;
+mod watch;
+
+use std::process::ExitCode;
+
+use brunt_engine::protocol::Registry;
+use clap::Parser as _;
+
+use args::{Args, Command};
+use commands::{Exit, bench, completions, demo, man, serve};
+
+/// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
+/// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
+/// answered.
+#[expect(clippy::needless_pass_by_value, reason = "made for the one call")]
+pub fn main_with(registry: Registry) -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return console::usage(&error),
+    };
+    let done = match args.command {
+        None => bench::run(&args.bench, &registry),
+        Some(Command::Bench(bench)) => bench::run(&bench, &registry),
+        Some(Command::Serve(serve)) => serve::run(serve),
+        Some(Command::Demo(demo)) => demo::run(demo, &registry),
+        Some(Command::Completions(completions)) => completions::run(&completions),
+        Some(Command::Man(man)) => man::run(&man),
+    };
+    done.unwrap_or_else(|error| {
+        console::complain(&error);
+        Exit::Wrong
+    })
+    .into()
+}

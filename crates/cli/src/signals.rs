@@ -1,0 +1,57 @@
+//! Ctrl-C and SIGTERM.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use brunt_engine::StopHandle;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// The exit status after a second Ctrl-C: 128 and the number of SIGINT.
+const KILLED: i32 = 130;
+
+fn signals() -> Result<Signals> {
+    Signals::new([SIGINT, SIGTERM]).context("cannot watch for Ctrl-C and SIGTERM")
+}
+
+/// Ends the run early at the first signal, and this process at the second.
+pub fn stop_at_first(stop: StopHandle) -> Result<()> {
+    let mut signals = signals()?;
+    thread::spawn(move || {
+        let mut coming = signals.forever();
+        coming.next();
+        stop.stop();
+        coming.next();
+        signal_hook::low_level::exit(KILLED);
+    });
+    Ok(())
+}
+
+/// Waits for a signal.
+pub struct Waiter(Receiver<()>);
+
+impl Waiter {
+    /// Signals from now on are waited for, and no longer end the process.
+    pub fn new() -> Result<Self> {
+        let mut signals = signals()?;
+        let (send, receive) = channel();
+        thread::spawn(move || {
+            for _ in signals.forever() {
+                if send.send(()).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self(receive))
+    }
+
+    /// Returns at a signal, or after this long if it is given.
+    pub fn wait(&self, at_most: Option<Duration>) {
+        match at_most {
+            Some(time) => drop(self.0.recv_timeout(time)),
+            None => drop(self.0.recv()),
+        }
+    }
+}
