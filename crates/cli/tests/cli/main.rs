@@ -1,0 +1,11 @@
+//! The program as its users see it: arguments in; standard output, standard error, files and an exit status out.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
+
+mod pages;
+mod plans;
+mod program;
+mod runs;
+mod serve;
+mod signals;
+mod wrong;

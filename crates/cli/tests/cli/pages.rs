@@ -1,0 +1,115 @@
+//! Help, manual and completions come out of the same definitions.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use crate::program::{Directory, brunt, done, run};
+
+#[test]
+fn help_names_every_flag_under_its_heading() {
+    for args in [["--help"].as_slice(), &["-h"], &["bench", "--help"]] {
+        let help = run(args).with_status(0).stdout;
+        for heading in ["Load:", "Request:", "Connection:", "TLS:", "Results:", "Plan:"] {
+            assert!(help.contains(&format!("\n{heading}\n")), "{args:?} {heading}\n{help}");
+        }
+        for flag in [
+            "-c, --connections <N>",
+            "-t, --threads <N>",
+            "-d, --duration <T>",
+            "-n, --requests <N>",
+            "-r, --rate <R>",
+            "--arrivals <HOW>",
+            "--seed <N>",
+            "-w, --warmup <T>",
+            "--timeout <T>",
+            "--connect-timeout <T>",
+            "--drain <T>",
+            "-m, --method <M>",
+            "-H, --header <K: V>",
+            "--body <TEXT>",
+            "--body-file <F>",
+            "--basic <U:P>",
+            "--body-lines <F>",
+            "--url-lines <F>",
+            "--order <HOW>",
+            "--reconnect",
+            "--pipeline <N>",
+            "--connect-to <H:P>",
+            "--unix-socket <F>",
+            "--source-ip <LIST>",
+            "-4, --ipv4",
+            "-6, --ipv6",
+            "-k, --insecure",
+            "--cacert <F>",
+            "--cert <F>",
+            "--key <F|@NAME>",
+            "--sni <NAME>",
+            "-v, --verbose",
+            "--format <FORMAT>",
+            "-o, --output <FILE>",
+            "--quiet",
+            "--no-color",
+            "--threshold <FIGURE OP VALUE>",
+            "--ok-status <LIST>",
+            "--plan <FILE>",
+            "--write-plan <FILE>",
+        ] {
+            assert!(help.contains(flag), "{args:?} {flag}\n{help}");
+        }
+    }
+}
+
+#[test]
+fn help_fits_a_terminal() {
+    for args in [["--help"].as_slice(), &["-h"], &["serve", "http", "--help"], &["demo", "--help"]] {
+        let help = run(args).with_status(0).stdout;
+        let longest = help.lines().max_by_key(|line| line.chars().count()).unwrap();
+        assert!(longest.chars().count() <= 120, "{args:?} {longest}");
+    }
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    assert_eq!(run(["--version"]).with_status(0).stdout, concat!("brunt ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let manual = run(["man"]).with_status(0).stdout;
+    for title in ["brunt", "brunt-serve", "brunt-serve-http", "brunt-demo", "brunt-completions", "brunt-man"] {
+        assert!(manual.contains(&format!(".TH {title} 1 ")), "{title}\n{manual}");
+    }
+    assert!(manual.contains("\\-\\-error\\-share"), "{manual}");
+    let dir = Directory::new();
+    let path = dir.path("");
+    assert_eq!(run(["man", "--dir", &path]).with_status(0).stdout, "");
+    assert_eq!(
+        dir.names(),
+        ["brunt-completions.1", "brunt-demo.1", "brunt-man.1", "brunt-serve-http.1", "brunt-serve.1", "brunt.1"]
+    );
+}
+
+#[test]
+fn completions_know_flags_and_subcommands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(["completions", shell]).with_status(0).stdout;
+        assert!(script.contains("connect-timeout") && script.contains("completions"), "{shell}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    for args in [["man"].as_slice(), &["completions", "bash"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let done = done(brunt(args).stdout(writer).stderr(Stdio::piped()));
+        assert_eq!((done.status, done.stderr.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    let done = done(brunt(["man"]).stdout(full()).stderr(Stdio::piped())).with_status(2);
+    assert!(done.stderr.contains("cannot write to standard output: No space left on device"), "{}", done.stderr);
+}

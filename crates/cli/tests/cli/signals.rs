@@ -1,0 +1,50 @@
+//! Ctrl-C and SIGTERM: the first ends the run early with its report, the second ends the program.
+
+use brunt_testbed::http::{Config, Delay, Server};
+use rustix::process::Signal;
+
+use crate::program::Running;
+use crate::runs::target;
+
+/// Waits until the target has answered: from then on the run is on its way.
+fn until_answered(server: &Server) {
+    while server.requests() == 0 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn the_first_signal_ends_the_run_with_its_report() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let (server, url) = target(Config::default());
+        let running = Running::start(["-d", "1h", "-c", "2", &url]);
+        until_answered(&server);
+        running.send(signal);
+        let done = running.wait().with_status(0);
+        assert!(done.stdout.contains("interrupted"), "{}", done.stdout);
+    }
+}
+
+#[test]
+fn thresholds_count_in_an_interrupted_run() {
+    let (server, url) = target(Config::default());
+    let running = Running::start(["-d", "1h", "--threshold", "due==0", &url]);
+    until_answered(&server);
+    running.send(Signal::INT);
+    running.wait().with_status(1);
+}
+
+#[test]
+fn the_second_signal_ends_the_program() {
+    // One answer at once, then none: the drain would go on.
+    let (server, url) =
+        target(Config { delay: Delay::Fixed(std::time::Duration::from_secs(1800)), ..Config::default() });
+    let running = Running::start(["-d", "1h", "--timeout", "1h", "-c", "2", &url]);
+    while server.connections() == 0 {
+        std::thread::yield_now();
+    }
+    running.send(Signal::INT);
+    running.send(Signal::TERM);
+    let done = running.wait();
+    assert_eq!((done.status, done.stdout.as_str()), (Some(130), ""));
+}
