@@ -1,1 +1,55 @@
-//! 
+//! brunt's views: a [`Summary`] in, bytes out.
+//!
+//! Each view is a file of its own and a pure function of the summary; none computes a figure that the summary does
+//! not hold, so that all of them show the same numbers. The verdict stands in every one of them:
+//!
+//! | view | for | the verdict |
+//! | --- | --- | --- |
+//! | [`text`] | people | above all, and again beside what it spoils |
+//! | [`wrk`] | scripts that parse wrk's output | after wrk's last line, unless the figures can be trusted |
+//! | [`json`] | programs; can be read back | `verdict`, and `spoiled` in each point of `series` |
+//! | [`csv`] | spreadsheets and plots, a row a second | a column |
+//! | [`live`] | who watches a run go on | in the result |
+//!
+//! Texts that come from elsewhere (a server's words in a failure's reason, a plan's URL) are shown without control
+//! characters, so that none of them can move a terminal's cursor.
+
+use std::io::{self, Write};
+
+use brunt_model::summary::Summary;
+
+mod chart;
+pub mod csv;
+mod format;
+pub mod json;
+pub mod live;
+mod numbers;
+mod style;
+pub mod text;
+pub mod wrk;
+
+pub use format::{Format, FormatError};
+pub use style::Style;
+
+/// Writes `summary` in `format`.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Style) -> io::Result<()> {
+    match format {
+        Format::Text => text::write(out, summary, style),
+        Format::Wrk => wrk::write(out, summary, style),
+        Format::Json => json::write(out, summary),
+        Format::Csv => csv::write(out, summary),
+    }
+}
+
+/// `summary` in `format`, in memory.
+///
+/// # Errors
+/// Never for lack of room; the formats' writers are fallible in type.
+pub fn render(format: Format, summary: &Summary, style: Style) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    write(&mut bytes, format, summary, style)?;
+    Ok(bytes)
+}

@@ -1,0 +1,46 @@
+//! Small charts of block characters.
+
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const PARTS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/// A column for each value, its height in proportion to `full`. Nothing stands where there is no value or it is 0; any
+/// other value can be seen.
+pub fn columns(values: impl IntoIterator<Item = Option<f64>>, full: f64) -> String {
+    let height = |value: f64| ((value / full * 8.0).round() as usize).clamp(1, 8);
+    let block = |value: Option<f64>| {
+        let seen = value.filter(|value| *value > 0.0 && full > 0.0);
+        seen.and_then(|value| BLOCKS.get(height(value) - 1)).copied().unwrap_or(' ')
+    };
+    values.into_iter().map(block).collect()
+}
+
+/// A bar `width` characters long of which `share` (0 to 1) is filled.
+pub fn bar(share: f64, width: usize) -> String {
+    let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).floor() as usize;
+    let mut bar = "█".repeat(eighths / 8);
+    if let Some(part) = (eighths % 8).checked_sub(1).and_then(|part| PARTS.get(part)) {
+        bar.push(*part);
+    }
+    bar.push_str(&"░".repeat(width.saturating_sub(eighths.div_ceil(8))));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_on_zero() {
+        assert_eq!(columns([Some(8.0), Some(4.0), None, Some(0.01), Some(0.0)], 8.0), "█▄ ▁ ");
+        assert_eq!(columns([Some(0.0)], 0.0), " ");
+    }
+
+    #[test]
+    fn a_bar_is_as_wide_as_asked() {
+        for share in [0.0, 0.1, 0.5, 0.77, 1.0, 2.0] {
+            assert_eq!(bar(share, 10).chars().count(), 10, "{share}");
+        }
+        assert_eq!(bar(0.5, 4), "██░░");
+        assert_eq!(bar(0.55, 4), "██▏░");
+    }
+}

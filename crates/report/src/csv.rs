@@ -1,0 +1,173 @@
+//! A row for each second of the measured part, and one for the run as a whole, called `total`.
+//!
+//! Times are nanoseconds, `second` counts from 0, the measured part's beginning; a run of more than an hour has longer
+//! rows, hence `length_s`. A row holds the calls that ended in it; `total` those that ended in the drain as well, which
+//! no second has. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
+//! `spoiled` is 1 where the generator spoiled the row's figures, in `total` where the verdict is anything but
+//! trustworthy; `verdict` says why. Quoted as RFC 4180 has it, lines end in LF.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, Write};
+
+use brunt_model::histogram::{AtLeast, Censored, Histogram};
+use brunt_model::series::Point;
+use brunt_model::snapshot::Bytes;
+use brunt_model::summary::{Distribution, QUANTILES, Summary};
+use brunt_model::verdict;
+
+const COLUMNS: [&str; 26] = [
+    "second",
+    "length_s",
+    "due",
+    "answered",
+    "not_ok",
+    "rate_per_s",
+    "response_p50_ns",
+    "response_p90_ns",
+    "response_p99_ns",
+    "response_max_ns",
+    "service_p50_ns",
+    "service_p90_ns",
+    "service_p99_ns",
+    "service_max_ns",
+    "wire_in_bytes",
+    "wire_out_bytes",
+    "clear_in_bytes",
+    "clear_out_bytes",
+    "waited_for_connection",
+    "lag_p50_ns",
+    "lag_p99_ns",
+    "busiest_worker_cpu_ratio",
+    "most_starved_worker_ratio",
+    "at_least",
+    "spoiled",
+    "verdict",
+];
+
+/// Writes the seconds of `summary` and its total.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    writeln!(out, "{}", COLUMNS.join(","))?;
+    for point in summary.run.series.points() {
+        second(point).write(out)?;
+    }
+    total(summary).write(out)
+}
+
+#[derive(Default)]
+struct Row {
+    text: String,
+    at_least: Vec<String>,
+}
+
+impl Row {
+    fn put(&mut self, value: impl Display) {
+        if !self.text.is_empty() {
+            self.text.push(',');
+        }
+        let value = value.to_string();
+        if value.contains([',', '"', '\n', '\r']) {
+            let _ = write!(self.text, "\"{}\"", value.replace('"', "\"\""));
+        } else {
+            self.text.push_str(&value);
+        }
+    }
+
+    fn put_times(&mut self, name: &str, times: [(&str, Option<AtLeast<u64>>); 4]) {
+        for (figure, value) in times {
+            if value.is_some_and(|value| value.at_least) {
+                self.at_least.push(format!("{name}_{figure}_ns"));
+            }
+            self.put(value.map_or(String::new(), |value| value.value.to_string()));
+        }
+    }
+
+    fn put_bytes(&mut self, bytes: Bytes) {
+        for n in [bytes.wire_in, bytes.wire_out, bytes.clear_in, bytes.clear_out] {
+            self.put(n);
+        }
+    }
+
+    fn put_ratio(&mut self, ratio: f64) {
+        self.put(format_args!("{ratio:.4}"));
+    }
+
+    fn put_verdict(&mut self, spoiled: bool, why: &str) {
+        let at_least = std::mem::take(&mut self.at_least).join(" ");
+        self.put(at_least);
+        self.put(u8::from(spoiled));
+        self.put(why);
+    }
+
+    fn write(self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{}", self.text)
+    }
+}
+
+fn second(point: &Point) -> Row {
+    let mut row = Row::default();
+    row.put(point.start_ns as f64 / 1e9);
+    row.put(point.length_ns as f64 / 1e9);
+    for n in [point.due, point.answered, point.not_ok] {
+        row.put(n);
+    }
+    row.put(format_args!("{:.3}", point.rate()));
+    row.put_times("response", of_times(&point.response_times()));
+    row.put_times("service", of_times(&Censored { known: point.service.unpack(), bounds: Histogram::new() }));
+    row.put_bytes(point.bytes);
+    row.put(point.waited_for_connection);
+    let lag = point.lag.unpack();
+    for q in [0.5, 0.99] {
+        row.put(lag.quantile(q).map_or(String::new(), |ns| ns.to_string()));
+    }
+    row.put_ratio(point.health.busiest_worker);
+    row.put_ratio(point.health.most_starved_worker);
+    let why = [
+        (verdict::is_saturated(point), "cpu_saturated"),
+        (verdict::is_starved(point), "cpu_starved"),
+        (verdict::is_late(point), "lag"),
+    ];
+    let why: Vec<_> = why.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect();
+    row.put_verdict(verdict::is_spoiled(point), &why.join(" "));
+    row
+}
+
+fn total(summary: &Summary) -> Row {
+    let (total, times) = (&summary.total, &summary.times);
+    let mut row = Row::default();
+    row.put("total");
+    row.put(summary.run.measured_ns as f64 / 1e9);
+    for n in [total.due, total.statuses.total(), summary.not_ok] {
+        row.put(n);
+    }
+    row.put(format_args!("{:.3}", summary.rates.answered_per_s));
+    row.put_times("response", of_distribution(times.response.as_ref()));
+    row.put_times("service", of_distribution(times.service.as_ref()));
+    row.put_bytes(total.bytes);
+    row.put(total.waited_for_connection);
+    for name in ["p50", "p99"] {
+        row.put(quantile(times.lag.as_ref(), name).map_or(String::new(), |lag| lag.value.to_string()));
+    }
+    row.put_ratio(total.health.busiest_worker);
+    row.put_ratio(total.health.most_starved_worker);
+    row.put_verdict(!summary.verdict.is_trustworthy(), &summary.verdict.sentence());
+    row
+}
+
+fn of_times(times: &Censored) -> [(&'static str, Option<AtLeast<u64>>); 4] {
+    let [p50, p90, p99] = times.quantiles([0.5, 0.9, 0.99]);
+    let max = times.lower().max().map(|max| AtLeast { value: max, at_least: !times.bounds.is_empty() });
+    [("p50", p50), ("p90", p90), ("p99", p99), ("max", max)]
+}
+
+fn of_distribution(times: Option<&Distribution>) -> [(&'static str, Option<AtLeast<u64>>); 4] {
+    let of = |name| (name, quantile(times, name));
+    [of("p50"), of("p90"), of("p99"), ("max", times.map(|times| times.max))]
+}
+
+fn quantile(times: Option<&Distribution>, name: &str) -> Option<AtLeast<u64>> {
+    let at = QUANTILES.iter().position(|(known, _)| *known == name)?;
+    times?.quantiles.get(at).copied()
+}

@@ -1,0 +1,99 @@
+//! The formats a result can be had in, and how they are named.
+
+use std::path::Path;
+use std::str::FromStr;
+
+/// A format of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// As wrk prints it, for scripts that read that.
+    Wrk,
+    /// Everything, for programs.
+    Json,
+    /// The run second by second, for spreadsheets and plots.
+    Csv,
+}
+
+/// A format that is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// A name that no format has.
+    #[error("expected one of the formats text, wrk, json and csv, got '{got}'")]
+    Name {
+        /// What came instead.
+        got: String,
+    },
+    /// A file name that does not tell the format.
+    #[error("expected a file name that ends in .txt, .json or .csv, which tells the format, got '{got}'")]
+    Extension {
+        /// What came instead.
+        got: String,
+    },
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 4] = [Self::Text, Self::Wrk, Self::Json, Self::Csv];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Wrk => "wrk",
+            Self::Json => "json",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// The format that a file of this name is to have, by its extension.
+    ///
+    /// # Errors
+    /// When the extension is none of `.txt`, `.json` and `.csv`, in any case of letters.
+    pub fn of_path(path: &Path) -> Result<Self, FormatError> {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        match extension.as_deref() {
+            Some("txt") => Ok(Self::Text),
+            Some("json") => Ok(Self::Json),
+            Some("csv") => Ok(Self::Csv),
+            _ => Err(FormatError::Extension { got: path.to_string_lossy().into_owned() }),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|format| format.name() == text);
+        known.ok_or_else(|| FormatError::Name { got: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_found_by_its_name() {
+        for format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+        }
+        assert_eq!(
+            "html".parse::<Format>().unwrap_err().to_string(),
+            "expected one of the formats text, wrk, json and csv, got 'html'"
+        );
+    }
+
+    #[test]
+    fn a_file_name_tells_the_format() {
+        for (name, format) in [("a.txt", Format::Text), ("b/c.JSON", Format::Json), ("a.b.csv", Format::Csv)] {
+            assert_eq!(Format::of_path(Path::new(name)), Ok(format));
+        }
+        for name in ["out", "out.xml", ".json", ""] {
+            let error = Format::of_path(Path::new(name)).unwrap_err().to_string();
+            assert!(error.contains(".txt, .json or .csv") && error.ends_with(&format!("got '{name}'")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! The document's parts, and how they come from a summary.
+
+use brunt_model::histogram::{AtLeast, Histogram};
+use brunt_model::plan::Plan;
+use brunt_model::series::{Packed, Point};
+use brunt_model::snapshot;
+use brunt_model::summary::{self, Ending, QUANTILES, Summary};
+use brunt_model::verdict::{self, Cause, Judgement};
+use serde::{Deserialize, Serialize};
+
+use super::{FORMAT, VERSION};
+
+/// A run and all its figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The version of the brunt that wrote it.
+    pub brunt_version: String,
+    /// When the run began, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// How it ended.
+    pub ending: Ending,
+    /// Whether the figures can be believed.
+    pub verdict: Verdict,
+    /// Rates over the measured part.
+    pub rates: Rates,
+    /// Distributions of times, over all calls.
+    pub times: Times,
+    /// How every call ended.
+    pub outcomes: Outcomes,
+    /// What the rates are made of.
+    pub measured: Measured,
+    /// Bytes over all connections.
+    pub bytes: Bytes,
+    /// Connections made and lost.
+    pub connections: Connections,
+    /// How the generator fared.
+    pub health: Health,
+    /// Each threshold and whether it held.
+    pub thresholds: Vec<Threshold>,
+    /// What was to be done, without secrets.
+    pub plan: Plan,
+    /// The measured part over time, in order.
+    pub series: Vec<SeriesPoint>,
+    /// The distributions of `times` in full.
+    pub histograms: Histograms,
+}
+
+/// Whether the figures can be believed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The answer.
+    pub judgement: Judgement,
+    /// The answer and what it rests on, for people.
+    pub sentence: String,
+    /// What was found wrong with the generator.
+    pub findings: Vec<Finding>,
+}
+
+/// Something that was found wrong with the generator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What it is.
+    pub cause: Cause,
+    /// What was seen, for people.
+    pub message: String,
+    /// What to change, for people.
+    pub advice: String,
+    /// Whether it spoils the run as a whole.
+    pub decisive: bool,
+    /// The seconds that it spoils.
+    pub seconds: Vec<Seconds>,
+}
+
+/// A range of seconds of the measured part, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seconds {
+    /// The first.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+}
+
+/// Rates over the measured part.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Calls answered a second.
+    pub answered_per_s: f64,
+    /// Calls due a second.
+    pub due_per_s: f64,
+    /// Bytes received a second, at the socket.
+    pub wire_in_bytes_per_s: f64,
+    /// Bytes sent a second, at the socket.
+    pub wire_out_bytes_per_s: f64,
+    /// Bytes received a second, after decryption.
+    pub clear_in_bytes_per_s: f64,
+    /// Bytes sent a second, before encryption.
+    pub clear_out_bytes_per_s: f64,
+}
+
+/// Distributions of times; `null` where nothing was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// From due to end.
+    pub response: Option<Distribution>,
+    /// From sent to end.
+    pub service: Option<Distribution>,
+    /// Response times of failed calls alone; they are in `response` as well.
+    pub failed: Option<Distribution>,
+    /// From sent to the answer's first byte.
+    pub first_byte: Option<Distribution>,
+    /// Making a connection, without TLS.
+    pub connect: Option<Distribution>,
+    /// TLS handshakes.
+    pub tls: Option<Distribution>,
+    /// Generator lag.
+    pub lag: Option<Distribution>,
+}
+
+/// Figures of a distribution of times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Times and lower bounds of times.
+    pub count: u64,
+    /// The arithmetic mean.
+    pub mean_ns: AtLeast<f64>,
+    /// The standard deviation.
+    pub stdev_ns: AtLeast<f64>,
+    /// The smallest.
+    pub min_ns: u64,
+    /// The largest.
+    pub max_ns: AtLeast<u64>,
+    /// In growing order.
+    pub quantiles: Vec<Quantile>,
+}
+
+/// The time that a share of all calls did not exceed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Quantile {
+    /// Such as `p99`.
+    pub name: String,
+    /// The share, 0 to 1.
+    pub share_ratio: f64,
+    /// The time.
+    pub value_ns: u64,
+    /// Whether the true time may be larger.
+    pub at_least: bool,
+}
+
+/// How every call ended: `due = answered + failed + unfinished + unsent`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// Calls that were due.
+    pub due: u64,
+    /// Calls that were answered, with whatever status.
+    pub answered: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Calls in flight when the drain ended.
+    pub unfinished: u64,
+    /// Calls that were due and never sent.
+    pub unsent: u64,
+    /// Calls that are not a success.
+    pub not_ok: u64,
+    /// `not_ok` over `due`.
+    pub error_ratio: f64,
+    /// Calls that were due while no connection was free, however they ended.
+    pub waited_for_connection: u64,
+    /// Answers by status.
+    pub statuses: Vec<Status>,
+    /// Failures by name.
+    pub failures: Vec<FailureCount>,
+}
+
+/// Answers with one status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The status.
+    pub status: u16,
+    /// How many.
+    pub count: u64,
+}
+
+/// Failures of one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureCount {
+    /// The failure.
+    pub failure: String,
+    /// How many.
+    pub count: u64,
+    /// The reasons given, most frequent first; of very many only some are kept.
+    pub reasons: Vec<Reason>,
+}
+
+/// Failures with one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The reason, for people.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// What ended in the measured part, without the drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// How long the measured part took.
+    pub length_ns: u64,
+    /// Calls that were due in it.
+    pub due: u64,
+    /// Calls that were answered in it.
+    pub answered: u64,
+    /// Bytes in it.
+    pub bytes: Bytes,
+}
+
+/// Bytes over connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Received, at the socket.
+    pub wire_in_bytes: u64,
+    /// Sent, at the socket.
+    pub wire_out_bytes: u64,
+    /// Received, after decryption.
+    pub clear_in_bytes: u64,
+    /// Sent, before encryption.
+    pub clear_out_bytes: u64,
+}
+
+/// Connections made and lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connections {
+    /// Made.
+    pub made: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Calls sent again on a fresh connection.
+    pub reconnects: u64,
+    /// Connections that resumed a TLS session.
+    pub tls_resumed: u64,
+}
+
+/// How the generator fared.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// Time the workers lived, summed.
+    pub wall_ns: u64,
+    /// CPU time they used.
+    pub cpu_ns: u64,
+    /// Time they were ready to run and had no CPU.
+    pub starved_ns: u64,
+    /// CPU over wall time of the busiest worker in any interval.
+    pub busiest_worker_cpu_ratio: f64,
+    /// The largest share of an interval that a worker had no CPU.
+    pub most_starved_worker_ratio: f64,
+}
+
+/// A threshold and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Threshold {
+    /// As written.
+    pub threshold: String,
+    /// The figure as it came out, for people.
+    pub got: String,
+    /// Whether it held.
+    pub held: bool,
+}
+
+/// What happened in one stretch of the measured part, usually a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeriesPoint {
+    /// When it begins, after the measured part's beginning.
+    pub start_ns: u64,
+    /// How long it is.
+    pub length_ns: u64,
+    /// Whether the generator spoiled its figures.
+    pub spoiled: bool,
+    /// Calls that became due.
+    pub due: u64,
+    /// Calls that were answered.
+    pub answered: u64,
+    /// Calls that ended without success.
+    pub not_ok: u64,
+    /// Calls that were due while no connection was free.
+    pub waited_for_connection: u64,
+    /// Calls answered a second.
+    pub answered_per_s: f64,
+    /// Bytes over all connections.
+    pub bytes: Bytes,
+    /// How the generator fared.
+    pub health: Health,
+    /// Response times of calls that ended here.
+    pub response: Packed,
+    /// Lower bounds of response times of calls that never ended.
+    pub response_bounds: Packed,
+    /// Service times of calls that ended here.
+    pub service: Packed,
+    /// Generator lag of calls sent here.
+    pub lag: Packed,
+}
+
+/// Distributions in full. A histogram is `[[value_ns, count], …]` with its exact extremes and sum.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Histograms {
+    /// From due to end.
+    pub response: Histogram,
+    /// Lower bounds of it, of calls that never ended.
+    pub response_bounds: Histogram,
+    /// From sent to end.
+    pub service: Histogram,
+    /// Lower bounds of it.
+    pub service_bounds: Histogram,
+    /// Response times of failed calls alone.
+    pub failed: Histogram,
+    /// From sent to the answer's first byte.
+    pub first_byte: Histogram,
+    /// Making a connection, without TLS.
+    pub connect: Histogram,
+    /// TLS handshakes.
+    pub tls: Histogram,
+    /// Generator lag.
+    pub lag: Histogram,
+}
+
+impl Document {
+    /// The document of a summary.
+    pub fn of(summary: &Summary) -> Self {
+        let (run, total) = (&summary.run, &summary.total);
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_unix_ms: run.started_unix_ms,
+            ending: run.ending,
+            verdict: Verdict::of(&summary.verdict),
+            rates: Rates::of(&summary.rates),
+            times: Times::of(&summary.times),
+            outcomes: Outcomes::of(summary),
+            measured: Measured {
+                length_ns: run.measured_ns,
+                due: run.measured.due,
+                answered: run.measured.statuses.total(),
+                bytes: Bytes::of(run.measured.bytes),
+            },
+            bytes: Bytes::of(total.bytes),
+            connections: Connections::of(total.connections),
+            health: Health::of(total.health),
+            thresholds: summary
+                .thresholds
+                .iter()
+                .map(|t| Threshold { threshold: t.threshold.clone(), got: t.got.clone(), held: t.held })
+                .collect(),
+            plan: run.plan.clone(),
+            series: run.series.points().iter().map(SeriesPoint::of).collect(),
+            histograms: Histograms::of(total),
+        }
+    }
+}
+
+impl Verdict {
+    fn of(verdict: &verdict::Verdict) -> Self {
+        let findings = verdict.findings.iter().map(|finding| Finding {
+            cause: finding.cause,
+            message: finding.message.clone(),
+            advice: finding.advice.clone(),
+            decisive: finding.decisive,
+            seconds: finding.seconds.iter().map(|&(first, last)| Seconds { first, last }).collect(),
+        });
+        Self { judgement: verdict.judgement, sentence: verdict.sentence(), findings: findings.collect() }
+    }
+}
+
+impl Rates {
+    fn of(rates: &summary::Rates) -> Self {
+        Self {
+            answered_per_s: rates.answered_per_s,
+            due_per_s: rates.due_per_s,
+            wire_in_bytes_per_s: rates.wire_in_per_s,
+            wire_out_bytes_per_s: rates.wire_out_per_s,
+            clear_in_bytes_per_s: rates.clear_in_per_s,
+            clear_out_bytes_per_s: rates.clear_out_per_s,
+        }
+    }
+}
+
+impl Times {
+    fn of(times: &summary::Times) -> Self {
+        let of = |times: &Option<summary::Distribution>| times.as_ref().map(Distribution::of);
+        Self {
+            response: of(&times.response),
+            service: of(&times.service),
+            failed: of(&times.failed),
+            first_byte: of(&times.first_byte),
+            connect: of(&times.connect),
+            tls: of(&times.tls),
+            lag: of(&times.lag),
+        }
+    }
+}
+
+impl Distribution {
+    fn of(times: &summary::Distribution) -> Self {
+        let quantiles = QUANTILES.iter().zip(&times.quantiles).map(|(&(name, share_ratio), value)| Quantile {
+            name: name.to_owned(),
+            share_ratio,
+            value_ns: value.value,
+            at_least: value.at_least,
+        });
+        Self {
+            count: times.count,
+            mean_ns: times.mean,
+            stdev_ns: times.stdev,
+            min_ns: times.min,
+            max_ns: times.max,
+            quantiles: quantiles.collect(),
+        }
+    }
+}
+
+impl Outcomes {
+    fn of(summary: &Summary) -> Self {
+        let total = &summary.total;
+        let reasons = |failure| {
+            let reasons = total.failures.reasons(failure).into_iter();
+            reasons.map(|(reason, count)| Reason { reason: reason.to_owned(), count }).collect()
+        };
+        let failures = total.failures.counted().map(|(failure, count)| FailureCount {
+            failure: failure.name().to_owned(),
+            count,
+            reasons: reasons(failure),
+        });
+        Self {
+            due: total.due,
+            answered: total.statuses.total(),
+            failed: total.failures.total(),
+            unfinished: total.unfinished,
+            unsent: total.unsent,
+            not_ok: summary.not_ok,
+            error_ratio: summary.error_rate,
+            waited_for_connection: total.waited_for_connection,
+            statuses: total.statuses.sorted().iter().map(|&(status, count)| Status { status, count }).collect(),
+            failures: failures.collect(),
+        }
+    }
+}
+
+impl Bytes {
+    fn of(bytes: snapshot::Bytes) -> Self {
+        Self {
+            wire_in_bytes: bytes.wire_in,
+            wire_out_bytes: bytes.wire_out,
+            clear_in_bytes: bytes.clear_in,
+            clear_out_bytes: bytes.clear_out,
+        }
+    }
+}
+
+impl Connections {
+    fn of(connections: snapshot::Connections) -> Self {
+        let snapshot::Connections { made, failed, reconnects, tls_resumed } = connections;
+        Self { made, failed, reconnects, tls_resumed }
+    }
+}
+
+impl Health {
+    fn of(health: snapshot::Health) -> Self {
+        Self {
+            wall_ns: health.wall_ns,
+            cpu_ns: health.cpu_ns,
+            starved_ns: health.starved_ns,
+            busiest_worker_cpu_ratio: health.busiest_worker,
+            most_starved_worker_ratio: health.most_starved_worker,
+        }
+    }
+}
+
+impl SeriesPoint {
+    fn of(point: &Point) -> Self {
+        Self {
+            start_ns: point.start_ns,
+            length_ns: point.length_ns,
+            spoiled: verdict::is_spoiled(point),
+            due: point.due,
+            answered: point.answered,
+            not_ok: point.not_ok,
+            waited_for_connection: point.waited_for_connection,
+            answered_per_s: point.rate(),
+            bytes: Bytes::of(point.bytes),
+            health: Health::of(point.health),
+            response: point.response.clone(),
+            response_bounds: point.response_bounds.clone(),
+            service: point.service.clone(),
+            lag: point.lag.clone(),
+        }
+    }
+}
+
+impl Histograms {
+    fn of(total: &snapshot::Snapshot) -> Self {
+        Self {
+            response: total.response.known.clone(),
+            response_bounds: total.response.bounds.clone(),
+            service: total.service.known.clone(),
+            service_bounds: total.service.bounds.clone(),
+            failed: total.failed.clone(),
+            first_byte: total.first_byte.clone(),
+            connect: total.connect.clone(),
+            tls: total.tls.clone(),
+            lag: total.lag.clone(),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Everything, for programs: a document that can be read back, merged and compared. Its JSON Schema is
+//! `docs/result.schema.json`.
+//!
+//! Within one [`VERSION`] fields are only ever added; reading ignores fields it does not know. A figure's unit is the
+//! end of its name: `_ns`, `_bytes`, `_per_s`, `_ratio`; a name without one is a count.
+
+use std::io::{self, Write};
+
+use brunt_model::summary::Summary;
+use serde::{Deserialize, Serialize};
+
+mod document;
+mod layout;
+
+pub use document::*;
+
+/// What `format` says in every document.
+pub const FORMAT: &str = "brunt-result";
+/// The version of the format that this brunt writes and reads.
+pub const VERSION: u32 = 1;
+
+/// A document that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Not JSON at all.
+    #[error("line {line}, column {column}: not JSON: {problem}")]
+    Json {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What the JSON reader says.
+        problem: String,
+    },
+    /// JSON, and not a result.
+    #[error("expected a result that brunt wrote with --format json, got JSON without \"format\": \"{FORMAT}\"")]
+    Format,
+    /// A result of another version.
+    #[error(
+        "the result has format version {got}, this brunt reads version {VERSION}: read it with the brunt that wrote it"
+    )]
+    Version {
+        /// The version found.
+        got: u64,
+    },
+    /// A result with something missing or wrong in it.
+    #[error("line {line}, column {column}: not a whole result: {problem}")]
+    Content {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// Writes the document of `summary`.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, layout::Layout::default());
+    Document::of(summary).serialize(&mut serializer)?;
+    writeln!(out)
+}
+
+/// Reads a document.
+///
+/// # Errors
+/// When it is not a result, not one of this version, or broken.
+pub fn read(bytes: &[u8]) -> Result<Document, ReadError> {
+    /// What says whether the rest can be read.
+    #[derive(Deserialize)]
+    struct Head {
+        format: Option<serde_json::Value>,
+        version: Option<serde_json::Value>,
+    }
+    let head: Head = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => ReadError::Format,
+        _ => ReadError::Json { line: error.line(), column: error.column(), problem: error.to_string() },
+    })?;
+    if head.format.as_ref().and_then(serde_json::Value::as_str) != Some(FORMAT) {
+        return Err(ReadError::Format);
+    }
+    match head.version.as_ref().and_then(serde_json::Value::as_u64) {
+        Some(version) if version == u64::from(VERSION) => {}
+        Some(got) => return Err(ReadError::Version { got }),
+        None => return Err(ReadError::Format),
+    }
+    serde_json::from_slice(bytes).map_err(|error| ReadError::Content {
+        line: error.line(),
+        column: error.column(),
+        problem: error.to_string(),
+    })
+}

@@ -1,0 +1,88 @@
+//! A line a second, for logs and for watching where there is no terminal.
+
+use std::fmt::Write as _;
+
+use brunt_model::SECOND_NS;
+use brunt_model::histogram::AtLeast;
+use brunt_model::live::Live;
+use brunt_model::outcome::OkStatus;
+use brunt_model::snapshot::Phase;
+use brunt_model::units::{Number, Size};
+
+use super::second::{Second, counts_on, name};
+use crate::numbers;
+use crate::style::{Paint, Style};
+
+/// After how many lines their header is repeated.
+const HEADER_EVERY: u32 = 20;
+
+/// Turns seconds into lines.
+#[derive(Debug)]
+pub struct Lines {
+    ok: OkStatus,
+    paint: Paint,
+    /// Lines since the last header.
+    since_header: u32,
+    phase: Phase,
+    answered: u64,
+}
+
+impl Lines {
+    /// Lines of a run in which statuses are a success as `ok` says.
+    pub fn new(ok: OkStatus, style: Style) -> Self {
+        Self { ok, paint: Paint(style.colour), since_header: 0, phase: Phase::Warmup, answered: 0 }
+    }
+
+    /// The line of a second, or two with the header before it. The second is named by when it began, counted from 0
+    /// at its phase's beginning; `total` is how many calls were answered so far, `errors` how many of this second's
+    /// are not a success.
+    pub fn push(&mut self, live: &Live) -> String {
+        let second = Second::of(live, &self.ok);
+        if !counts_on(self.phase, live.phase) {
+            self.answered = 0;
+        }
+        self.phase = live.phase;
+        self.answered += second.answered;
+        let mut text = String::new();
+        if self.since_header.is_multiple_of(HEADER_EVERY) {
+            let names = [
+                ("second", 6),
+                ("total", 10),
+                ("req/s", 8),
+                ("p50", 9),
+                ("p99", 9),
+                ("max", 9),
+                ("in/s", 9),
+                ("out/s", 9),
+                ("errors", 7),
+            ];
+            let names = names.map(|(name, width)| format!("{name:>width$}")).concat();
+            let _ = writeln!(text, "{}", self.paint.strong(names));
+        }
+        self.since_header += 1;
+        text.push_str(&self.line(live, &second));
+        text.push('\n');
+        text
+    }
+
+    fn line(&self, live: &Live, second: &Second) -> String {
+        let began = live.elapsed_ns.saturating_sub(live.length_ns).saturating_add(SECOND_NS / 2) / SECOND_NS;
+        let time = |value: Option<AtLeast<u64>>| value.map_or("-".to_owned(), numbers::duration);
+        let errors = format!("{:>7}", second.not_ok);
+        let errors = if second.not_ok > 0 { self.paint.bad(errors) } else { errors };
+        let mark = match live.phase {
+            Phase::Measured => String::new(),
+            phase => format!("  {}", self.paint.faint(format!("({})", name(phase)))),
+        };
+        format!(
+            "{began:>6}{:>10}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{errors}{mark}",
+            self.answered,
+            Number(second.rate).to_string(),
+            time(second.p50),
+            time(second.p99),
+            time(second.max),
+            Size(second.in_per_s).to_string(),
+            Size(second.out_per_s).to_string(),
+        )
+    }
+}

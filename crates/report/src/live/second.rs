@@ -1,0 +1,52 @@
+//! The figures of one second, as both live views show them.
+
+use brunt_model::histogram::AtLeast;
+use brunt_model::live::Live;
+use brunt_model::outcome::OkStatus;
+use brunt_model::snapshot::Phase;
+
+/// What happened in a second.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Second {
+    pub answered: u64,
+    pub not_ok: u64,
+    pub rate: f64,
+    pub in_per_s: f64,
+    pub out_per_s: f64,
+    pub p50: Option<AtLeast<u64>>,
+    pub p99: Option<AtLeast<u64>>,
+    pub max: Option<AtLeast<u64>>,
+}
+
+impl Second {
+    pub fn of(live: &Live, ok: &OkStatus) -> Self {
+        let snapshot = &live.snapshot;
+        let per_s = |n: u64| if live.length_ns > 0 { n as f64 * 1e9 / live.length_ns as f64 } else { 0.0 };
+        let [p50, p99] = snapshot.response.quantiles([0.5, 0.99]);
+        let at_least = !snapshot.response.bounds.is_empty();
+        Self {
+            answered: snapshot.statuses.total(),
+            not_ok: snapshot.not_ok(ok),
+            rate: per_s(snapshot.statuses.total()),
+            in_per_s: per_s(snapshot.bytes.wire_in),
+            out_per_s: per_s(snapshot.bytes.wire_out),
+            p50,
+            p99,
+            max: snapshot.response.lower().max().map(|value| AtLeast { value, at_least }),
+        }
+    }
+}
+
+/// What a phase is called while it goes on.
+pub(super) const fn name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Warmup => "warm-up",
+        Phase::Measured => "measuring",
+        Phase::Drain => "draining",
+    }
+}
+
+/// Whether what was counted in phase `last` counts on in phase `next`.
+pub(super) fn counts_on(last: Phase, next: Phase) -> bool {
+    last == next || (last, next) == (Phase::Measured, Phase::Drain)
+}

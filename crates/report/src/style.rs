@@ -1,0 +1,83 @@
+//! How a view looks: the choices of who asked for it, and colour.
+
+use std::fmt::Display;
+
+use anstyle::{AnsiColor, Style as Ansi};
+
+/// What can be chosen about a view's looks; its figures are the same whatever is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Style {
+    /// ANSI colours, in the text and the live view. Without them not one escape sequence is written.
+    pub colour: bool,
+    /// The `Latency Distribution` that wrk prints with `--latency`, in the wrk view.
+    pub wrk_latency: bool,
+}
+
+/// What a piece of text is, and so how it is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Plain,
+    /// The name of a section, and figures that are looked for first.
+    Strong,
+    /// Labels and what explains figures.
+    Faint,
+    Good,
+    /// What deserves a look, and lower bounds.
+    Warning,
+    Bad,
+    /// Bars of charts.
+    Chart,
+}
+
+impl Role {
+    const fn ansi(self) -> Ansi {
+        match self {
+            Self::Plain => Ansi::new(),
+            Self::Strong => Ansi::new().bold(),
+            Self::Faint => Ansi::new().dimmed(),
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Warning => AnsiColor::Yellow.on_default(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+            Self::Chart => AnsiColor::Cyan.on_default(),
+        }
+    }
+}
+
+/// Colours text, or leaves it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint(pub bool);
+
+impl Paint {
+    /// `text` in the colour of `role`.
+    pub fn as_(self, role: Role, text: impl Display) -> String {
+        if !self.0 || role == Role::Plain {
+            return text.to_string();
+        }
+        let ansi = role.ansi();
+        format!("{ansi}{text}{ansi:#}")
+    }
+
+    pub fn strong(self, text: impl Display) -> String {
+        self.as_(Role::Strong, text)
+    }
+
+    pub fn faint(self, text: impl Display) -> String {
+        self.as_(Role::Faint, text)
+    }
+
+    pub fn good(self, text: impl Display) -> String {
+        self.as_(Role::Good, text)
+    }
+
+    pub fn warning(self, text: impl Display) -> String {
+        self.as_(Role::Warning, text)
+    }
+
+    pub fn bad(self, text: impl Display) -> String {
+        self.as_(Role::Bad, text)
+    }
+
+    pub fn chart(self, text: impl Display) -> String {
+        self.as_(Role::Chart, text)
+    }
+}

@@ -1,0 +1,103 @@
+//! How every call ended, shown to add up; and the connections that carried them.
+
+use brunt_model::outcome::Failure;
+use brunt_model::summary::Summary;
+
+use super::{WIDTH, label, title, wrapped};
+use crate::numbers::{brief, count, counted, percent};
+use crate::style::Paint;
+
+/// The most reasons that are shown for one failure.
+const MOST_REASONS: usize = 3;
+
+pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+    let mut lines = vec![sum(summary, paint)];
+    let statuses = summary.total.statuses.sorted();
+    if !statuses.is_empty() {
+        let ok = summary.ok_status();
+        let shown = statuses.iter().map(|&(status, n)| {
+            let text = format!("{status} × {}", count(n));
+            if ok.holds(status) { text } else { paint.bad(text) }
+        });
+        lines.push(format!("{}{}", label("status", paint), shown.collect::<Vec<_>>().join("   ")));
+    }
+    for (i, (failure, n)) in summary.total.failures.counted().enumerate() {
+        let name = label(if i == 0 { "failed" } else { "" }, paint);
+        let said = wrapped("", "  ", &failed(summary, failure, n), WIDTH - 15);
+        let rest = said.iter().skip(1).map(|line| format!("{}{}", label("", paint), paint.bad(line)));
+        lines.extend(said.first().map(|line| format!("{name}{}", paint.bad(line))).into_iter().chain(rest));
+    }
+    if summary.total.due > 0 {
+        let rate = percent(summary.error_rate);
+        let rate = if summary.not_ok > 0 { paint.bad(rate) } else { paint.good(rate) };
+        lines.push(format!("{}{rate} ({} not ok)", label("error rate", paint), count(summary.not_ok)));
+    }
+    if summary.total.waited_for_connection > 0 {
+        let calls = format!("{} of {}", count(summary.total.waited_for_connection), counted(summary.total.due, "call"));
+        lines.push(format!("{}{}", paint.warning("  waited for a free connection: "), calls));
+    }
+    let made = wrapped("", "", &connections(summary), WIDTH - 15);
+    let names = ["connections"].into_iter().chain(std::iter::repeat(""));
+    lines.extend(made.iter().zip(names).map(|(line, name)| format!("{}{line}", label(name, paint))));
+    lines
+}
+
+/// What to read before anything else when no call was answered.
+pub(super) fn nothing_answered(summary: &Summary, paint: Paint) -> Vec<String> {
+    let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
+    let open = summary.total.unfinished + summary.total.unsent;
+    let what = match worst {
+        Some((failure, n)) => format!("the target never answered: {}", failed(summary, failure, n)),
+        None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
+        None => "no call was ever due".to_owned(),
+    };
+    wrapped("✗ ", "  ", &what, WIDTH).iter().map(|line| paint.bad(line)).collect()
+}
+
+fn sum(summary: &Summary, paint: Paint) -> String {
+    let total = &summary.total;
+    let mut parts = vec![format!("{} answered", count(total.statuses.total()))];
+    for (n, what) in [(total.failures.total(), "failed"), (total.unfinished, "unfinished"), (total.unsent, "unsent")] {
+        if n > 0 {
+            parts.push(paint.bad(format!("{} {what}", count(n))));
+        }
+    }
+    let sum = format!("{} due {} {}", count(total.due), sign(summary), parts.join(" + "));
+    format!("{}{sum}", title("Outcomes", paint))
+}
+
+/// `=` wherever the accounts are in order.
+fn sign(summary: &Summary) -> &'static str {
+    if summary.total.ended() == summary.total.due { "=" } else { "≠ (a fault in brunt: please report it)" }
+}
+
+/// Such as `timeout × 18 (no answer in 2s)`.
+fn failed(summary: &Summary, failure: Failure, n: u64) -> String {
+    let reasons = summary.total.failures.reasons(failure);
+    let said: Vec<_> = reasons.into_iter().filter(|(reason, _)| !reason.is_empty()).collect();
+    let shown = said
+        .iter()
+        .take(MOST_REASONS)
+        .map(|&(reason, of)| if of == n { brief(reason) } else { format!("{} × {}", brief(reason), count(of)) });
+    let mut shown: Vec<_> = shown.collect();
+    if said.len() > MOST_REASONS {
+        shown.push("…".to_owned());
+    }
+    let reasons = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join("; ")) };
+    format!("{} × {}{reasons}", failure.name(), count(n))
+}
+
+fn connections(summary: &Summary) -> String {
+    let connections = &summary.total.connections;
+    let mut parts = vec![format!("{} made", count(connections.made))];
+    for (n, what) in [
+        (connections.failed, "failed"),
+        (connections.tls_resumed, "resumed a TLS session"),
+        (connections.reconnects, "calls sent again after an idle one was closed"),
+    ] {
+        if n > 0 {
+            parts.push(format!("{} {what}", count(n)));
+        }
+    }
+    parts.join(", ")
+}

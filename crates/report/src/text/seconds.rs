@@ -1,0 +1,70 @@
+//! The run over time, in characters.
+
+use std::fmt::Display;
+
+use brunt_model::series::Point;
+use brunt_model::summary::Summary;
+use brunt_model::units::{Duration, ExactDuration, Number};
+use brunt_model::verdict;
+
+use super::label;
+use crate::chart;
+use crate::style::Paint;
+
+/// The most columns of a chart; longer runs have several points in each.
+const MOST: usize = 50;
+
+/// What one column shows.
+struct Column {
+    rate: f64,
+    /// The worst of its points.
+    p99_ns: Option<u64>,
+    spoiled: bool,
+}
+
+pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+    let points = summary.run.series.points();
+    if points.len() < 2 {
+        return Vec::new();
+    }
+    let each = points.len().div_ceil(MOST);
+    let columns: Vec<_> = points.chunks(each).map(Column::of).collect();
+    let length_ns: u64 = points.iter().take(each).map(|point| point.length_ns).sum();
+    let each =
+        if length_ns == brunt_model::SECOND_NS { "second".to_owned() } else { ExactDuration(length_ns).to_string() };
+    let mut lines = vec![paint.strong(format!("Each {each}"))];
+
+    let rates = || columns.iter().map(|column| column.rate.round());
+    let (low, high) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    let blocks = paint.chart(chart::columns(rates().map(Some), high));
+    lines.push(format!("{}{blocks}  {}/s", label("answered", paint), range(Number(low), Number(high))));
+    let p99s = || columns.iter().filter_map(|column| column.p99_ns);
+    if let (Some(low), Some(high)) = (p99s().min(), p99s().max()) {
+        let blocks = chart::columns(columns.iter().map(|column| column.p99_ns.map(|ns| ns as f64)), high as f64);
+        let blocks = paint.chart(blocks);
+        lines.push(format!("{}{blocks}  {}", label("response p99", paint), range(Duration(low), Duration(high))));
+    }
+    if columns.iter().any(|column| column.spoiled) {
+        let marks: String = columns.iter().map(|column| if column.spoiled { '!' } else { ' ' }).collect();
+        lines.push(format!("{}{}", label("spoiled", paint), paint.warning(marks.trim_end())));
+    }
+    lines
+}
+
+fn range(low: impl Display, high: impl Display) -> String {
+    let (low, high) = (low.to_string(), high.to_string());
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+impl Column {
+    fn of(points: &[Point]) -> Self {
+        let length_ns: u64 = points.iter().map(|point| point.length_ns).sum();
+        let answered: u64 = points.iter().map(|point| point.answered).sum();
+        let p99 = |point: &Point| point.response_times().quantile(0.99).map(|p99| p99.value);
+        Self {
+            rate: if length_ns > 0 { answered as f64 * 1e9 / length_ns as f64 } else { 0.0 },
+            p99_ns: points.iter().filter_map(p99).max(),
+            spoiled: points.iter().any(verdict::is_spoiled),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! How much was done.
+
+use brunt_model::summary::Summary;
+use brunt_model::units::{Number, Size};
+
+use super::verdict::{self, Spoils};
+use super::{label, title};
+use crate::numbers::bound;
+use crate::style::Paint;
+
+pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+    let rates = &summary.rates;
+    let spoiled = verdict::is_spoiled(summary, Spoils::Throughput);
+    let answered = format!("{}{}", bound(spoiled), Number(rates.answered_per_s));
+    let answered = if spoiled { paint.warning(answered) } else { paint.strong(answered) };
+    let asked = if summary.is_open() { format!(" of {} due/s", Number(rates.due_per_s)) } else { String::new() };
+    let mut lines = vec![format!("{}{answered} answered/s{asked}", title("Throughput", paint))];
+    let bytes = &summary.total.bytes;
+    let wire = traffic(rates.wire_in_per_s, bytes.wire_in, rates.wire_out_per_s, bytes.wire_out);
+    if (bytes.wire_in, bytes.wire_out) == (bytes.clear_in, bytes.clear_out) {
+        lines.push(format!("{}{wire}", label("bytes", paint)));
+    } else {
+        let clear = traffic(rates.clear_in_per_s, bytes.clear_in, rates.clear_out_per_s, bytes.clear_out);
+        lines.push(format!("{}{wire}", label("on the wire", paint)));
+        lines.push(format!("{}{clear}", label("in the clear", paint)));
+    }
+    lines.extend(verdict::findings(summary, Spoils::Throughput, paint));
+    lines
+}
+
+fn traffic(in_per_s: f64, total_in: u64, out_per_s: f64, total_out: u64) -> String {
+    let per_s = |rate: f64| format!("{}/s", Size(rate));
+    let total = |n: u64| format!("({})", Size(n as f64));
+    let received = format!("{} in {}", per_s(in_per_s), total(total_in));
+    format!("{received:<28} {} out {}", per_s(out_per_s), total(total_out))
+}
