@@ -1,0 +1,137 @@
+//! The JSON document: it fits its schema, can be read back, and says why when it cannot.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use brunt_report::{Format, Style, json, render};
+use serde_json::{Value, json as value};
+
+mod fixtures;
+
+fn schema() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result.schema.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn document(summary: &brunt_model::summary::Summary) -> Vec<u8> {
+    render(Format::Json, summary, Style::default()).unwrap()
+}
+
+fn clean() -> Value {
+    serde_json::from_slice(&document(&fixtures::clean())).unwrap()
+}
+
+#[test]
+fn every_document_fits_the_schema() {
+    let schema = schema();
+    assert!(jsonschema::draft202012::meta::is_valid(&schema));
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    for (name, summary) in fixtures::all().into_iter().chain([("secretive", fixtures::secretive())]) {
+        let document = serde_json::from_slice(&document(&summary)).unwrap();
+        let errors: Vec<_> =
+            validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
+    }
+}
+
+/// So that no field can come into the document without the schema knowing it.
+#[test]
+fn the_schema_allows_nothing_else() {
+    fn check(schema: &Value, path: &str) {
+        if schema["type"] == "object" && path != "/$defs/plan/properties/protocol" {
+            assert_eq!(schema["additionalProperties"], false, "{path}");
+        }
+        match schema {
+            Value::Object(fields) => fields.iter().for_each(|(name, field)| check(field, &format!("{path}/{name}"))),
+            Value::Array(items) => items.iter().for_each(|item| check(item, path)),
+            _ => {}
+        }
+    }
+    check(&schema(), "");
+}
+
+#[test]
+fn every_field_is_described() {
+    fn check(schema: &Value, path: &str) {
+        if let Some(Value::Object(fields)) = schema.get("properties") {
+            for (name, field) in fields {
+                let described = field.get("description").is_some_and(|text| text.as_str().is_some());
+                assert!(described, "{path}/{name} has no description");
+            }
+        }
+        if let Value::Object(parts) = schema {
+            parts.iter().for_each(|(name, part)| check(part, &format!("{path}/{name}")));
+        }
+    }
+    check(&schema(), "");
+}
+
+#[test]
+fn a_broken_document_does_not_fit() {
+    let validator = jsonschema::draft202012::new(&schema()).unwrap();
+    let broken: [fn(&mut Value); 8] = [
+        |doc| doc["surprise"] = value!(1),
+        |doc| doc["version"] = value!(2),
+        |doc| doc["outcomes"]["due"] = value!(-1),
+        |doc| doc["outcomes"]["error_ratio"] = value!(1.5),
+        |doc| doc["verdict"]["judgement"] = value!("splendid"),
+        |doc| doc["times"]["response"]["p98_ns"] = value!(1),
+        |doc| doc["series"][0]["response"]["counts"][0] = value!([1]),
+        |doc| _ = doc.as_object_mut().unwrap().remove("rates"),
+    ];
+    for (i, damage) in broken.iter().enumerate() {
+        let mut document = clean();
+        damage(&mut document);
+        assert!(!validator.is_valid(&document), "damage {i} went unnoticed");
+    }
+}
+
+#[test]
+fn a_document_is_read_back_as_it_was_written() {
+    for (name, summary) in fixtures::all() {
+        let read = json::read(&document(&summary)).unwrap();
+        let expected = json::Document::of(&summary);
+        // Page order is not part of a histogram; its JSON is.
+        let json = |document: &json::Document| serde_json::to_value(document).unwrap();
+        assert_eq!(json(&read), json(&expected), "{name}");
+        assert_eq!(read.histograms.response.quantile(0.99), summary.total.response.known.quantile(0.99), "{name}");
+    }
+}
+
+#[test]
+fn a_field_of_a_later_brunt_does_no_harm() {
+    let mut document = clean();
+    document["later"] = value!({"more": true});
+    document["rates"]["later_per_s"] = value!(1.0);
+    assert!(json::read(&serde_json::to_vec(&document).unwrap()).is_ok());
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let error = |bytes: &[u8]| json::read(bytes).unwrap_err().to_string();
+    assert!(error(b"{\"format\": ").starts_with("line 1, column 11: not JSON: "));
+    assert!(error(b"").starts_with("line 1, column 0: not JSON: "));
+    for other in ["[]", "{}", "7", "{\"format\": \"har\"}", "{\"format\": \"brunt-result\"}"] {
+        assert!(
+            error(other.as_bytes()).starts_with("expected a result that brunt wrote with --format json"),
+            "{other}"
+        );
+    }
+    assert_eq!(
+        error(b"{\"format\": \"brunt-result\", \"version\": 9}"),
+        "the result has format version 9, this brunt reads version 1: read it with the brunt that wrote it"
+    );
+    let mut document = clean();
+    document["outcomes"]["due"] = value!("many");
+    let broken = serde_json::to_vec_pretty(&document).unwrap();
+    let text = error(&broken);
+    assert!(text.contains("not a whole result: invalid type: string \"many\""), "{text}");
+}
+
+#[test]
+fn secrets_are_in_no_format() {
+    for format in Format::ALL {
+        let text = String::from_utf8(render(format, &fixtures::secretive(), Style::default()).unwrap()).unwrap();
+        assert!(!text.contains("hunter2"), "{}", format.name());
+    }
+    let json = String::from_utf8(document(&fixtures::secretive())).unwrap();
+    assert!(json.contains("[redacted]"));
+}

@@ -1,0 +1,88 @@
+//! Every view of every fixture, byte for byte. `UPDATE_GOLDEN=1 cargo test -p brunt-report` writes the files anew.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::path::PathBuf;
+
+use brunt_model::outcome::OkStatus;
+use brunt_report::{Format, Style, live, render};
+
+mod fixtures;
+
+const PLAIN: Style = Style { colour: false, wrk_latency: true };
+const COLOURED: Style = Style { colour: true, wrk_latency: true };
+
+fn check(name: &str, got: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, got).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(expected == got, "{name} is not what was kept; if it is right, set UPDATE_GOLDEN=1\n{got}");
+}
+
+fn rendered(format: Format, name: &str, style: Style) -> String {
+    let summary = fixtures::all().into_iter().find(|(known, _)| *known == name).unwrap().1;
+    let text = String::from_utf8(render(format, &summary, style).unwrap()).unwrap();
+    // The files are to outlive a release.
+    let version = |version: &str| format!("\"brunt_version\": \"{version}\"");
+    text.replace(&version(env!("CARGO_PKG_VERSION")), &version("0.0.0"))
+}
+
+fn check_all(format: Format, extension: &str, style: Style) {
+    for (name, _) in fixtures::all() {
+        check(&format!("{name}.{extension}"), &rendered(format, name, style));
+    }
+}
+
+#[test]
+fn text() {
+    check_all(Format::Text, "txt", PLAIN);
+}
+
+#[test]
+fn text_in_colour() {
+    check_all(Format::Text, "ansi", COLOURED);
+}
+
+#[test]
+fn wrk() {
+    check_all(Format::Wrk, "wrk", PLAIN);
+    let without = rendered(Format::Wrk, "clean", Style::default());
+    assert!(rendered(Format::Wrk, "clean", PLAIN).contains("  Latency Distribution\n     50%"));
+    assert!(!without.contains("Latency Distribution"));
+}
+
+#[test]
+fn json() {
+    check_all(Format::Json, "json", PLAIN);
+}
+
+#[test]
+fn csv() {
+    check_all(Format::Csv, "csv", PLAIN);
+}
+
+#[test]
+fn live_lines() {
+    let mut lines = live::Lines::new(OkStatus::default(), PLAIN);
+    let text: String = fixtures::live(25).iter().map(|second| lines.push(second)).collect();
+    check("live-lines.txt", &text);
+}
+
+#[test]
+fn live_screen() {
+    let seconds = fixtures::live(70);
+    for (name, style, shown) in [("txt", PLAIN, 8..9), ("ansi", COLOURED, 69..73)] {
+        let mut screen = live::Screen::new(&fixtures::clean().run.plan);
+        let mut text = screen.lines(80, style).join("\n") + "\n\n";
+        for (i, second) in seconds.iter().enumerate() {
+            screen.push(second);
+            if i == 0 || shown.contains(&i) {
+                text += &(screen.lines(80, style).join("\n") + "\n\n");
+            }
+        }
+        check(&format!("live-screen.{name}"), &text);
+    }
+}

@@ -1,0 +1,114 @@
+//! What holds for every view, whatever the run.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use brunt_model::outcome::OkStatus;
+use brunt_model::units::{Duration, Number};
+use brunt_report::{Format, Style, live, render};
+
+mod fixtures;
+
+const COLOURED: Style = Style { colour: true, wrk_latency: true };
+
+fn text(format: Format, summary: &brunt_model::summary::Summary, style: Style) -> String {
+    String::from_utf8(render(format, summary, style).unwrap()).unwrap()
+}
+
+/// `text` without ANSI sequences.
+fn without_colour(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or("").to_owned();
+    parts.fold(first, |plain, part| plain + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    for (name, summary) in fixtures::all() {
+        for format in Format::ALL {
+            let (plain, coloured) =
+                (text(format, &summary, Style { colour: false, ..COLOURED }), text(format, &summary, COLOURED));
+            assert!(!plain.contains('\u{1b}'), "{name}: an escape sequence without colour");
+            assert_eq!(without_colour(&coloured), plain, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_text_fits_a_terminal() {
+    for (name, summary) in fixtures::all() {
+        let text = text(Format::Text, &summary, Style::default());
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{name}: {line}");
+            assert_eq!(line.trim_end(), line, "{name}: spaces at a line's end");
+        }
+        assert!(text.lines().count() <= 60, "{name}");
+    }
+}
+
+#[test]
+fn the_verdict_stands_in_every_format() {
+    let failing = fixtures::failing();
+    for (format, sign) in [
+        (Format::Text, "generator-bound"),
+        (Format::Wrk, "generator-bound"),
+        (Format::Json, "generator_bound"),
+        (Format::Csv, "generator-bound"),
+    ] {
+        assert!(text(format, &failing, Style::default()).contains(sign), "{}", format.name());
+    }
+    let report = text(Format::Text, &failing, Style::default());
+    let advice = report.find("→ give brunt more cores").unwrap();
+    assert!(report.find("Throughput").unwrap() < advice && advice < report.find("Latency").unwrap());
+    assert!(!text(Format::Wrk, &fixtures::clean(), Style::default()).contains("Verdict"));
+}
+
+#[test]
+fn every_view_shows_the_same_numbers() {
+    let summary = fixtures::clean();
+    let p99 = summary.times.response.as_ref().unwrap().quantiles[4].value;
+    let rate = summary.rates.answered_per_s;
+    let [report, wrk, json, csv] = Format::ALL.map(|format| text(format, &summary, COLOURED));
+    assert!(report.contains(&Duration(p99).to_string()) && report.contains(&Number(rate).to_string()));
+    assert!(wrk.contains("99%    5.16ms") && wrk.contains(&format!("Requests/sec:  {rate:.2}")));
+    assert!(json.contains(&format!("\"p99\", \"share_ratio\": 0.99, \"value_ns\": {p99}")));
+    let total = csv.lines().last().unwrap();
+    assert!(total.starts_with("total,10,366750,366750,0,36675.000,") && total.contains(&p99.to_string()));
+}
+
+#[test]
+fn every_row_of_the_csv_has_every_column() {
+    for (name, summary) in fixtures::all() {
+        let csv = text(Format::Csv, &summary, Style::default());
+        let columns = csv.lines().next().unwrap().split(',').count();
+        for row in csv.lines() {
+            // Only the last column can be quoted.
+            let plain = row.split_once('"').map_or(row, |(before, _)| before);
+            assert_eq!(plain.split(',').count(), columns, "{name}: {row}");
+        }
+    }
+}
+
+#[test]
+fn the_screen_keeps_to_its_width_and_height() {
+    let mut screen = live::Screen::new(&fixtures::open().run.plan);
+    let height = screen.lines(80, Style::default()).len();
+    for second in fixtures::live(70) {
+        screen.push(&second);
+        for width in [0, 1, 10, 40, 80, 300] {
+            let lines = screen.lines(width, Style::default());
+            assert_eq!(lines.len(), height);
+            assert!(lines.iter().all(|line| line.chars().count() <= width), "{width}: {lines:#?}");
+            let coloured = screen.lines(width, COLOURED);
+            assert!(coloured.iter().map(|line| without_colour(line)).eq(lines), "{width}");
+        }
+    }
+}
+
+#[test]
+fn nothing_of_the_warm_up_counts_on() {
+    let mut lines = live::Lines::new(OkStatus::default(), Style::default());
+    let shown: Vec<_> = fixtures::live(1).iter().map(|second| lines.push(second)).collect();
+    assert!(shown[0].contains("second     total") && shown[0].contains("20000") && shown[0].contains("(warm-up)"));
+    assert!(shown[1].contains("40000"));
+    assert!(shown[2].starts_with("     0     33000") && !shown[2].contains("warm-up"));
+    assert!(shown[3].contains("33000") && shown[3].contains("(draining)"));
+}
