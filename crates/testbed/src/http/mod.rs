@@ -29,6 +29,13 @@
 //! Long bodies are made as they are sent, so N may be any number; byte `i` of them is the same as
 //! byte `i % 64` of `a-zA-Z0-9-_`. The configured delay and errors apply to default answers alone.
 //!
+//! # What it does badly, if asked
+//!
+//! [`Delay`] makes default answers slow, each on its own; `error_share` makes some of them 503;
+//! [`Stall`] freezes the server as a whole at times that are known beforehand; `close_after` ends
+//! connections early. Chance is fixed by [`Config::seed`]. For servers that break HTTP itself see
+//! [`faulty`](crate::faulty).
+//!
 //! # What it does with requests
 //!
 //! HTTP/1.0 and 1.1 with persistent connections, pipelining (answers keep the order of requests),

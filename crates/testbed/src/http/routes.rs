@@ -27,10 +27,9 @@ pub const PATHS: &[Path] = &[
     Path { pattern: "/_/count", answers: "how many answers the server has given before this one" },
 ];
 
-/// What to answer a request with.
+/// What to answer a request with that does not get the default answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Route {
-    Default,
     Echo,
     Status(u16),
     Bytes(u64),
@@ -44,19 +43,19 @@ pub(super) enum Route {
     Unknown(&'static str),
 }
 
-/// Any path outside `/_/` gets the default answer, so that a flood may ask for what it likes.
+/// The route of a request; `None` for the default answer, which any path outside `/_/` gets, so
+/// that a flood may ask for what it likes.
 #[inline]
-pub(super) fn route(head: &Head<'_>) -> Route {
+pub(super) fn route(head: &Head<'_>) -> Option<Route> {
     if head.target.starts_with(b"/") && !head.target.starts_with(b"/_/") {
-        return Route::Default;
+        return None;
     }
-    special(head)
+    let name = path(head.target).strip_prefix(b"/_/")?;
+    Some(special(name, head))
 }
 
-fn special(head: &Head<'_>) -> Route {
-    let Some(name) = path(head.target).strip_prefix(b"/_/") else {
-        return Route::Default;
-    };
+/// The route of a path below `/_/`.
+fn special(name: &[u8], head: &Head<'_>) -> Route {
     let (name, parameter) = match memchr::memchr(b'/', name) {
         Some(slash) => (name.get(..slash).unwrap_or_default(), name.get(slash + 1..).unwrap_or_default()),
         None => (name, &b""[..]),
@@ -98,7 +97,7 @@ mod tests {
     use super::super::request::{Parsed, parse};
     use super::*;
 
-    fn of(target: &str) -> Route {
+    fn of(target: &str) -> Option<Route> {
         let text = format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
         match parse(text.as_bytes()) {
             Parsed::Complete(head, _) => route(&head),
@@ -109,27 +108,27 @@ mod tests {
     #[test]
     fn most_targets_get_the_default_answer() {
         for target in ["/", "/any/thing?x=/_/echo", "*", "http://a", "http://a/_", "x.y:443", "/_"] {
-            assert_eq!(of(target), Route::Default, "{target}");
+            assert_eq!(of(target), None, "{target}");
         }
     }
 
     #[test]
     fn each_special_path_has_its_route() {
-        assert_eq!(of("/_/echo?q"), Route::Echo);
-        assert_eq!(of("http://host:80/_/echo"), Route::Echo);
-        assert_eq!(of("/_/status/404"), Route::Status(404));
-        assert_eq!(of("/_/bytes/1073741824"), Route::Bytes(1 << 30));
-        assert_eq!(of("/_/chunked/0"), Route::Chunked(0));
-        assert_eq!(of("/_/close/9"), Route::UntilClose(9));
-        assert_eq!(of("/_/delay/15"), Route::Delay(Duration::from_millis(15)));
-        assert_eq!(of("/_/count"), Route::Count);
-        assert_eq!(of("/_/headers"), Route::Headers(b"GET /_/headers HTTP/1.1\r\nHost: x\r\n".to_vec()));
+        assert_eq!(of("/_/echo?q"), Some(Route::Echo));
+        assert_eq!(of("http://host:80/_/echo"), Some(Route::Echo));
+        assert_eq!(of("/_/status/404"), Some(Route::Status(404)));
+        assert_eq!(of("/_/bytes/1073741824"), Some(Route::Bytes(1 << 30)));
+        assert_eq!(of("/_/chunked/0"), Some(Route::Chunked(0)));
+        assert_eq!(of("/_/close/9"), Some(Route::UntilClose(9)));
+        assert_eq!(of("/_/delay/15"), Some(Route::Delay(Duration::from_millis(15))));
+        assert_eq!(of("/_/count"), Some(Route::Count));
+        assert_eq!(of("/_/headers"), Some(Route::Headers(b"GET /_/headers HTTP/1.1\r\nHost: x\r\n".to_vec())));
     }
 
     #[test]
     fn parameters_that_cannot_be_are_told() {
         for target in ["/_/status/99", "/_/status/600", "/_/bytes/", "/_/bytes/-1", "/_/delay/3600001", "/_/x", "/_/"] {
-            assert!(matches!(of(target), Route::Unknown(_)), "{target}");
+            assert!(matches!(of(target), Some(Route::Unknown(_))), "{target}");
         }
     }
 
@@ -137,7 +136,7 @@ mod tests {
     fn every_listed_path_is_routed() {
         for path in PATHS {
             let target = path.pattern.replace("NNN", "200").replace("MS", "1").replace('N', "1");
-            assert!(!matches!(of(&target), Route::Default | Route::Unknown(_)), "{target}");
+            assert!(!matches!(of(&target), None | Some(Route::Unknown(_))), "{target}");
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum Closing {
 /// A request whose body is still being read, or that is about to be answered.
 #[derive(Debug)]
 struct Request {
-    route: Route,
+    route: Option<Route>,
     no_body: bool,
     version: Version,
     keep_alive: bool,
@@ -156,7 +156,7 @@ impl Session {
             return;
         }
         let too_long = matches!(head.framing, Framing::Length(length) if length > MAX_ECHO as u64);
-        if request.route == Route::Echo && too_long {
+        if request.route == Some(Route::Echo) && too_long {
             self.refuse(Refusal::BodyTooLong, service, out);
             return;
         }
@@ -178,7 +178,7 @@ impl Session {
                 return input.len();
             }
         };
-        if request.route == Route::Echo {
+        if request.route == Some(Route::Echo) {
             if request.echo.len() + step.data.len() > MAX_ECHO {
                 self.refuse(Refusal::BodyTooLong, service, out);
                 return input.len();
@@ -203,10 +203,12 @@ impl Session {
             self.closing = Some(if request.keep_alive { Closing::Ours } else { Closing::Asked });
         }
         let persistence = Persistence::new(request.version, keep_alive);
-        if request.route == Route::Default {
-            self.answer_default(persistence, request.no_body, service, out);
-        } else {
-            self.answer_route(request, persistence, service);
+        match request.route {
+            None => self.answer_default(persistence, request.no_body, service, out),
+            Some(route) => {
+                let answer = Answer { session: self, persistence, no_body: request.no_body };
+                answer.route(route, request.version, &request.echo, service);
+            }
         }
     }
 
@@ -223,32 +225,6 @@ impl Session {
         self.push(due, Content::Rendered { kind, persistence, no_body, sent: 0 }, streamed == 0);
         if streamed > 0 {
             self.push(Duration::ZERO, Content::Filler { at: 0, left: streamed }, true);
-        }
-    }
-
-    fn answer_route(&mut self, request: Request, persistence: Persistence, service: &mut Service) {
-        let mut answer = Answer { session: self, persistence, no_body: request.no_body };
-        match request.route {
-            Route::Default => answer.text(200, b""),
-            Route::Echo => answer.text(200, &request.echo),
-            Route::Headers(head) => answer.text(200, &head),
-            Route::Count => answer.text(200, service.count().to_string().as_bytes()),
-            Route::Unknown(text) => answer.text(404, text.as_bytes()),
-            Route::Status(status @ (204 | 304)) => answer.streamed(status, Body::None, None),
-            Route::Status(status) => answer.text(status, format!("{status}\n").as_bytes()),
-            Route::Bytes(length) => {
-                answer.streamed(200, Body::Length(length), Some(Content::Filler { at: 0, left: length }));
-            }
-            Route::Chunked(length) if request.version == Version::Http11 => {
-                answer.streamed(200, Body::Chunked, Some(Content::Chunks { at: 0, left: length }));
-            }
-            Route::Chunked(length) | Route::UntilClose(length) => {
-                answer.persistence = Persistence::Close;
-                answer.streamed(200, Body::UntilClose, Some(Content::Filler { at: 0, left: length }));
-                self.state = State::Over;
-                self.closing = Some(Closing::Ours);
-            }
-            Route::Delay(delay) => answer.text_at(service.now() + delay, 200, b"delayed, as asked for\n"),
         }
     }
 
@@ -297,6 +273,30 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
+    fn route(mut self, route: Route, version: Version, body: &[u8], service: &Service) {
+        match route {
+            Route::Echo => self.text(200, body),
+            Route::Headers(head) => self.text(200, &head),
+            Route::Count => self.text(200, service.count().to_string().as_bytes()),
+            Route::Unknown(text) => self.text(404, text.as_bytes()),
+            Route::Status(status @ (204 | 304)) => self.streamed(status, Body::None, None),
+            Route::Status(status) => self.text(status, format!("{status}\n").as_bytes()),
+            Route::Bytes(length) => {
+                self.streamed(200, Body::Length(length), Some(Content::Filler { at: 0, left: length }));
+            }
+            Route::Chunked(length) if version == Version::Http11 => {
+                self.streamed(200, Body::Chunked, Some(Content::Chunks { at: 0, left: length }));
+            }
+            Route::Chunked(length) | Route::UntilClose(length) => {
+                self.persistence = Persistence::Close;
+                self.streamed(200, Body::UntilClose, Some(Content::Filler { at: 0, left: length }));
+                self.session.state = State::Over;
+                self.session.closing = Some(Closing::Ours);
+            }
+            Route::Delay(delay) => self.text_at(service.now() + delay, 200, b"delayed, as asked for\n"),
+        }
+    }
+
     fn text(&mut self, status: u16, body: &[u8]) {
         self.text_at(Duration::ZERO, status, body);
     }
@@ -396,6 +396,27 @@ mod tests {
             }
             let (said, ..) = converse(&pieces, &Config::default());
             prop_assert_eq!(said, answers_to_pipeline());
+        }
+    }
+
+    proptest! {
+        /// Bytes near enough to requests to get past the first check.
+        #[test]
+        fn whatever_comes_is_answered_or_waited_for(
+            input in proptest::collection::vec(
+                prop_oneof![
+                    Just("GET ".to_owned()), Just("POST /_/echo ".to_owned()), Just("/_/chunked/3 ".to_owned()),
+                    Just("HTTP/1.1\r\n".to_owned()), Just("HTTP/1.0\r\n".to_owned()), Just("Host: x\r\n".to_owned()),
+                    Just("Content-Length: 4\r\n".to_owned()), Just("Transfer-Encoding: chunked\r\n".to_owned()),
+                    Just("\r\n".to_owned()), Just("4\r\nabcd\r\n0\r\n\r\n".to_owned()), "[ -~]{0,5}",
+                ],
+                0..30,
+            ),
+        ) {
+            let pieces: Vec<&[u8]> = input.iter().map(String::as_bytes).collect();
+            let whole = input.concat();
+            let config = Config::default();
+            prop_assert_eq!(converse(&pieces, &config), converse(&[whole.as_bytes()], &config));
         }
     }
 

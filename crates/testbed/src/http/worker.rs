@@ -25,8 +25,9 @@ const ACCEPT: usize = usize::MAX;
 /// How long to leave new connections alone when there are no descriptors for them.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Readiness events taken from the kernel at a time.
-const EVENTS: usize = 1024;
+/// Readiness events taken from the kernel at a time: enough for the call to cost nothing, and few
+/// enough that what is due meanwhile is late by no more than a millisecond or so.
+const EVENTS: usize = 256;
 
 /// A worker, ready to run.
 pub(super) struct Worker {
