@@ -45,8 +45,10 @@ impl Watch {
 
     /// Makes room for the result.
     pub fn clear(&mut self) {
-        if let Self::Drawn(drawing) = self {
-            drawing.frame.show(&[]);
+        match self {
+            Self::Nothing | Self::Noted(_) => {}
+            Self::Printed(_) => drop(console::print(b"\n")),
+            Self::Drawn(drawing) => drawing.frame.show(&[]),
         }
     }
 }

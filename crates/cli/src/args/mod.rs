@@ -68,7 +68,7 @@ pub struct Demo {
     /// Connections kept open
     #[arg(short, long, value_name = "N", value_parser = values::connections, default_value = "64")]
     pub connections: u32,
-    /// Worker threads [default: cores, never more than connections]
+    /// Worker threads [default: all cores but one, which the target gets]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
     /// How long

@@ -56,17 +56,24 @@ pub fn carry_out(plan: &Plan, registry: &Registry, results: &Results, args: &Out
     };
     results.write(&summary)?;
     let exit = exit_of(&summary);
+    // Who reads the result sees it there.
+    if !results.is_for_people() {
+        explain(exit, &summary);
+    }
+    Ok(exit)
+}
+
+/// Says why the exit status is not 0.
+fn explain(exit: Exit, summary: &Summary) {
     match exit {
-        Exit::NoAnswer => console::note(&never_answered(&summary)),
-        // Who reads the result sees them there.
-        Exit::ThresholdFailed if !results.is_for_people() => {
+        Exit::NoAnswer => console::note(&never_answered(summary)),
+        Exit::ThresholdFailed => {
             for failed in summary.thresholds.iter().filter(|result| !result.held) {
                 console::note(&format!("error: the threshold {} failed: {}", failed.threshold, failed.got));
             }
         }
-        _ => {}
+        Exit::Done | Exit::Wrong => {}
     }
-    Ok(exit)
 }
 
 /// The most frequent failure tells why.

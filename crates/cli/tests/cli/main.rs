@@ -8,4 +8,5 @@ mod program;
 mod runs;
 mod serve;
 mod signals;
+mod terminal;
 mod wrong;

@@ -70,12 +70,15 @@ fn a_failed_threshold_exits_with_1() {
 #[test]
 fn a_target_that_never_answers_exits_with_3() {
     let (_port, url) = nobody();
-    let done = run(["-d", "200ms", "--threshold", "error_rate<1%", &url]).with_status(3);
+    let args = ["-d", "200ms", "--threshold", "error_rate<1%", &url];
+    let done = run(args).with_status(3);
+    assert!(done.stdout.contains("the target never answered: connect"), "{}", done.stdout);
+    let done = run([&["--quiet"], args.as_slice()].concat()).with_status(3);
     assert!(done.stderr.contains(&format!("{url} never answered: connect")), "{}", done.stderr);
     // The backlog takes the connection, and nobody ever reads from it.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
-    let done = run(["-n", "2", "-c", "2", "--timeout", "100ms", &url]).with_status(3);
+    let done = run(["-n", "2", "-c", "2", "--timeout", "100ms", "--format", "json", &url]).with_status(3);
     assert!(done.stderr.contains("never answered: timeout"), "{}", done.stderr);
 }
 
@@ -177,7 +180,7 @@ fn tls_is_verified_unless_told_otherwise() {
     let ca = dir.file("ca.pem", server.certificate_pem().unwrap());
     run(["-n", "10", "-c", "2", "--cacert", &ca, &url]).with_status(0);
     run(["-n", "10", "-c", "2", "-k", &url]).with_status(0);
-    let done = run(["-d", "200ms", "-c", "2", &url]).with_status(3);
+    let done = run(["-d", "200ms", "-c", "2", "--quiet", &url]).with_status(3);
     assert!(done.stderr.contains("never answered: tls"), "{}", done.stderr);
 }
 
