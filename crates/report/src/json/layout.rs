@@ -8,6 +8,9 @@ use serde_json::ser::Formatter;
 /// How many levels are spread over lines.
 const SPREAD: usize = 2;
 
+/// How many levels of arrays have spaces: the values of histograms, most of a document, lie deeper.
+const SPACED: usize = 3;
+
 /// See the module's text.
 #[derive(Default)]
 pub(super) struct Layout {
@@ -33,15 +36,14 @@ impl Layout {
         out.write_all(bracket)
     }
 
-    fn separate<W: ?Sized + Write>(&self, out: &mut W, first: bool) -> io::Result<()> {
+    fn separate<W: ?Sized + Write>(&self, out: &mut W, first: bool, spaced: bool) -> io::Result<()> {
         if !first {
             out.write_all(b",")?;
         }
-        match (self.depth <= SPREAD, first) {
-            (true, _) => self.new_line(out),
-            (false, true) => Ok(()),
-            (false, false) => out.write_all(b" "),
+        if self.depth <= SPREAD {
+            return self.new_line(out);
         }
+        if first || !spaced { Ok(()) } else { out.write_all(b" ") }
     }
 
     fn new_line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
@@ -60,7 +62,7 @@ impl Formatter for Layout {
     }
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.separate(out, first)
+        self.separate(out, first, self.depth <= SPACED)
     }
 
     fn end_array_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
@@ -77,7 +79,7 @@ impl Formatter for Layout {
     }
 
     fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.separate(out, first)
+        self.separate(out, first, true)
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {

@@ -21,8 +21,9 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     }
     let spoiled = verdict::is_spoiled(summary, Spoils::Latency);
     let names: Vec<_> = columns.iter().map(|(name, _)| format!("{name:>COLUMN$}")).collect();
-    let title = format!("{:<NAME$}", "Latency");
-    let mut lines = vec![format!("{}{}", paint.strong(title), paint.faint(names.concat()))];
+    let title = format!("{:<NAME$}", if spoiled { "Latency ✗" } else { "Latency" });
+    let title = if spoiled { paint.bad(title) } else { paint.strong(title) };
+    let mut lines = vec![format!("{title}{}", paint.faint(names.concat()))];
     let row = |name: &str, role: Role, cell: &dyn Fn(&Distribution) -> (String, bool)| {
         let cells = columns.iter().map(|(_, times)| {
             let (text, at_least) = cell(times);

@@ -67,12 +67,15 @@ fn label(name: &str, paint: Paint) -> String {
     paint.faint(format!("  {name:<13}"))
 }
 
+/// Stands for a space at which no line is broken.
+const UNBROKEN: &str = "\u{a0}";
+
 /// Breaks `text` into lines no longer than `width`, the first after `first`, the others after `rest`.
 fn wrapped(first: &str, rest: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut has_word = false;
-    for word in text.split_whitespace() {
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
         let longer = line.chars().count() + usize::from(has_word) + word.chars().count();
         if has_word && longer > width {
             lines.push(std::mem::replace(&mut line, rest.to_owned()));
@@ -85,7 +88,7 @@ fn wrapped(first: &str, rest: &str, text: &str, width: usize) -> Vec<String> {
         has_word = true;
     }
     lines.push(line);
-    lines
+    lines.iter().map(|line| line.replace(UNBROKEN, " ")).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use brunt_model::plan::{Load, Plan};
 use brunt_model::summary::{Ending, Summary};
 use brunt_model::units::{Duration, ExactDuration};
 
-use super::{WIDTH, wrapped};
+use super::{UNBROKEN, WIDTH, wrapped};
 use crate::numbers::{clean, counted};
 use crate::style::Paint;
 
@@ -17,6 +17,8 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     let how =
         [Some(connections(plan)), Some(load(plan)), Some(stop(plan)), via(plan), Some(format!("seed {}", plan.seed))];
     let how = how.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    // Broken after commas only.
+    let how = how.replace(' ', UNBROKEN).replace(&format!(",{UNBROKEN}"), ", ");
     lines.extend(wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
     if summary.run.ending == Ending::Interrupted {
         lines.push(paint.warning(interrupted(summary)));

@@ -2,13 +2,15 @@
 
 use std::fmt::Display;
 
+use brunt_model::histogram::AtLeast;
 use brunt_model::series::Point;
 use brunt_model::summary::Summary;
-use brunt_model::units::{Duration, ExactDuration, Number};
+use brunt_model::units::{ExactDuration, Number};
 use brunt_model::verdict;
 
 use super::label;
 use crate::chart;
+use crate::numbers::duration;
 use crate::style::Paint;
 
 /// The most columns of a chart; longer runs have several points in each.
@@ -18,7 +20,7 @@ const MOST: usize = 50;
 struct Column {
     rate: f64,
     /// The worst of its points.
-    p99_ns: Option<u64>,
+    p99_ns: Option<AtLeast<u64>>,
     spoiled: bool,
 }
 
@@ -39,10 +41,12 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     let blocks = paint.chart(chart::columns(rates().map(Some), high));
     lines.push(format!("{}{blocks}  {}/s", label("answered", paint), range(Number(low), Number(high))));
     let p99s = || columns.iter().filter_map(|column| column.p99_ns);
-    if let (Some(low), Some(high)) = (p99s().min(), p99s().max()) {
-        let blocks = chart::columns(columns.iter().map(|column| column.p99_ns.map(|ns| ns as f64)), high as f64);
+    let (low, high) = (p99s().min_by_key(|p99| p99.value), p99s().max_by_key(|p99| (p99.value, p99.at_least)));
+    if let (Some(low), Some(high)) = (low, high) {
+        let blocks =
+            chart::columns(columns.iter().map(|column| column.p99_ns.map(|p99| p99.value as f64)), high.value as f64);
         let blocks = paint.chart(blocks);
-        lines.push(format!("{}{blocks}  {}", label("response p99", paint), range(Duration(low), Duration(high))));
+        lines.push(format!("{}{blocks}  {}", label("response p99", paint), range(duration(low), duration(high))));
     }
     if columns.iter().any(|column| column.spoiled) {
         let marks: String = columns.iter().map(|column| if column.spoiled { '!' } else { ' ' }).collect();
@@ -60,10 +64,10 @@ impl Column {
     fn of(points: &[Point]) -> Self {
         let length_ns: u64 = points.iter().map(|point| point.length_ns).sum();
         let answered: u64 = points.iter().map(|point| point.answered).sum();
-        let p99 = |point: &Point| point.response_times().quantile(0.99).map(|p99| p99.value);
+        let p99 = |point: &Point| point.response_times().quantile(0.99);
         Self {
             rate: if length_ns > 0 { answered as f64 * 1e9 / length_ns as f64 } else { 0.0 },
-            p99_ns: points.iter().filter_map(p99).max(),
+            p99_ns: points.iter().filter_map(p99).max_by_key(|p99| (p99.value, p99.at_least)),
             spoiled: points.iter().any(verdict::is_spoiled),
         }
     }

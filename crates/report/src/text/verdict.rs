@@ -29,24 +29,23 @@ impl Spoils {
 /// The judgement, and what speaks for or against it.
 pub(super) fn headline(summary: &Summary, paint: Paint) -> Vec<String> {
     let judgement = match summary.verdict.judgement {
-        Judgement::Trustworthy if summary.verdict.findings.is_empty() => {
-            return vec![format!("{} {}", paint.good("✓ trustworthy:"), generator(summary))];
-        }
+        Judgement::Trustworthy if summary.verdict.findings.is_empty() => paint.good("✓ trustworthy"),
         Judgement::Trustworthy => paint.good("✓ trustworthy, but for the seconds named below"),
         Judgement::GeneratorBound => paint.bad("✗ generator-bound: throughput is a lower bound"),
         Judgement::LatencyUnreliable => paint.bad("✗ latency is not to be believed"),
     };
-    vec![judgement, paint.faint(format!("  {}", generator(summary)))]
+    let generator = wrapped("  ", "  ", &generator(summary), WIDTH);
+    std::iter::once(judgement).chain(generator.into_iter().map(|line| paint.faint(line))).collect()
 }
 
 fn generator(summary: &Summary) -> String {
     let health = &summary.total.health;
-    let mut text = format!("busiest worker at {} of a CPU", percent(health.busiest_worker));
+    let mut text = format!("workers used at most {} of a CPU", percent(health.busiest_worker));
     if health.most_starved_worker > 0.0 {
-        let _ = write!(text, ", waits for one up to {}", percent(health.most_starved_worker));
+        let _ = write!(text, " and waited for one at most {}", percent(health.most_starved_worker));
     }
     if let Some([p50, .., p99, _, _]) = summary.times.lag.as_ref().map(|lag| &lag.quantiles) {
-        let _ = write!(text, ", lag p50 {}, p99 {}", Duration(p50.value), Duration(p99.value));
+        let _ = write!(text, "; lag p50 {}, p99 {}", Duration(p50.value), Duration(p99.value));
     }
     text
 }
