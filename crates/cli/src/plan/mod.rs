@@ -53,8 +53,12 @@ fn made(bench: &Bench) -> Result<Plan> {
     if args::is_command(url) {
         bail!("{url} is a command, which stands before all flags (a host of that name is written http://{url}/)");
     }
-    if let Some(second) = bench.surplus.first() {
-        bail!("one URL is expected, and '{second}' is one more: for several paths of one target, give --url-lines");
+    if !bench.surplus.is_empty() {
+        bail!(
+            "expected one URL, got {}: put values with spaces in quotes (-H 'Name: value'); for several paths of one \
+             target, give --url-lines",
+            bench.surplus.len() + 1
+        );
     }
     let url = Url::parse(url).map_err(|e| anyhow!("URL {e}"))?;
     let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
