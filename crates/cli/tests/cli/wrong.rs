@@ -115,10 +115,9 @@ fn urls_that_are_wrong() {
     assert!(!done.stderr.contains("hunter2"), "{}", done.stderr);
     refused(&["--basic", "a:b", "http://me:hunter2@localhost/"], "--basic and the URL both name a user");
     refused(&["-c", "5"], "no URL is given: name what to aim at, such as http://localhost:8080/");
-    refused(
-        &["http://a/", "http://b/"],
-        "one URL is expected, and 'http://b/' is one more: for several paths of one target, give --url-lines",
-    );
+    refused(&["http://a/", "http://b/"], "expected one URL, got 2: put values with spaces in quotes");
+    let done = refused(&["-H", "Authorization:", "Bearer", "hunter2", "http://a/"], "expected one URL, got 3");
+    assert!(!done.stderr.contains("hunter2"), "{}", done.stderr);
     refused(&[], "Usage: brunt [bench] [OPTIONS] URL");
 }
 
