@@ -3,13 +3,13 @@
 use std::io;
 
 use brunt_model::outcome::Failure;
+use brunt_model::snapshot::Phase;
 
 use super::connection::{Call, Channel, NEVER, State};
 use super::pace::Pace;
 use super::{Stage, Worker};
 use crate::protocol::Progress;
 use crate::transport::Driver;
-use brunt_model::snapshot::Phase;
 
 /// How often one connection is read before the others have their turn.
 const READS_IN_A_ROW: usize = 16;
@@ -45,6 +45,9 @@ impl<D: Driver> Worker<D> {
 
     /// Closed model: calls until the connection has as many in flight as it may.
     fn refill(&mut self, token: usize, now: u64) {
+        if now >= self.calls_until {
+            return;
+        }
         let measured = self.is_measured();
         let pipeline = self.shared.plan.pipeline as usize;
         let mut composed = false;

@@ -4,14 +4,14 @@ use std::io::{self, Read};
 
 use brunt_model::outcome::Failure;
 use brunt_model::random::mix;
+use brunt_model::snapshot::Phase;
 use rustls::{ClientConnection, HandshakeKind};
 
 use super::calls::{reason_of, write_tls};
-use super::connection::{Channel, NEVER, State};
+use super::connection::{Call, Channel, NEVER, State};
 use super::pace::Pace;
 use super::{SETUP_PATIENCE_NS, Stage, Worker};
 use crate::transport::Driver;
-use brunt_model::snapshot::Phase;
 
 /// Connections being made at once in the beginning: less than what a listening socket usually holds.
 const CONNECTING_AT_ONCE: usize = 128;
@@ -216,7 +216,7 @@ impl<D: Driver> Worker<D> {
             && schedule.due().is_some_and(|due| due <= now)
             && let Some((due, index)) = schedule.take()
         {
-            let call = super::connection::Call::new(due, index, measured);
+            let call = Call::new(due, index, measured);
             self.recorder.failed(&call, failure, reason, now);
         }
     }

@@ -8,6 +8,8 @@ mod connecting;
 mod connection;
 pub(crate) mod pace;
 mod recorder;
+#[cfg(test)]
+mod tests;
 mod vitals;
 
 use std::collections::VecDeque;
@@ -139,6 +141,8 @@ pub(crate) struct Worker<D> {
     second: u64,
     /// When the measured part began.
     measured_began: u64,
+    /// When the closed model stops to call: at the end of its phase.
+    calls_until: u64,
     measured_ns: u64,
     interrupted: bool,
     /// The earliest time at which a timeout may be due.
@@ -186,6 +190,7 @@ impl<D: Driver> Worker<D> {
             phase_began: now,
             second: 0,
             measured_began: 0,
+            calls_until: NEVER,
             measured_ns: 0,
             interrupted: false,
             next_expiry: NEVER,
@@ -257,21 +262,20 @@ impl<D: Driver> Worker<D> {
                 if now >= end {
                     self.close_phase(phase, end);
                     self.begin_measured(end);
-                    self.dispatch();
+                    self.begin_calls(now);
                 } else {
                     self.dispatch();
                 }
             }
             Phase::Measured => {
-                let end = plan.duration_ns().map_or(NEVER, |duration| self.measured_began.saturating_add(duration));
+                let end = self.calls_until;
                 self.close_seconds(phase, now.min(end));
+                // Before the end as after it: what was due in time is sent if a connection is free for it.
+                self.dispatch();
                 if now >= end {
                     self.end_measured(end);
-                } else {
-                    self.dispatch();
-                    if self.is_exhausted() {
-                        self.end_measured(now);
-                    }
+                } else if self.is_exhausted() {
+                    self.end_measured(now);
                 }
             }
             Phase::Drain => {
@@ -328,6 +332,7 @@ impl<D: Driver> Worker<D> {
         }
         self.recorder.warming_up = true;
         (self.phase_began, self.second) = (now, 0);
+        self.calls_until = now + self.shared.plan.warmup_ns;
         self.pace = match &self.shared.plan.load {
             Load::Closed {} => Pace::Closed(self.shared.warmup_quota.clone()),
             Load::Open { profile, arrivals } => {
@@ -349,14 +354,14 @@ impl<D: Driver> Worker<D> {
         self.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
         (self.phase_began, self.second, self.measured_began) = (now, 0, now);
         self.under_way = 0;
+        self.calls_until = plan.duration_ns().map_or(NEVER, |duration| now.saturating_add(duration));
         self.pace = match &plan.load {
             Load::Closed {} => Pace::Closed(self.shared.quota.clone()),
             Load::Open { profile, arrivals } => {
                 let requests = plan.stop.requests;
                 let arrivals =
                     Arrivals::new(profile.clone(), *arrivals, self.number, plan.workers, plan.seed, requests);
-                let end = plan.duration_ns().map_or(NEVER, |duration| now.saturating_add(duration));
-                Pace::Open(Box::new(Schedule::new(arrivals, now, end)))
+                Pace::Open(Box::new(Schedule::new(arrivals, now, self.calls_until)))
             }
         };
         self.stage = Stage::Loading(Phase::Measured);
