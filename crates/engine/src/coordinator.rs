@@ -15,19 +15,29 @@ use crate::worker::{Interval, Report};
 /// A second of which some workers' share is still missing.
 #[derive(Default)]
 struct Second {
-    workers: u32,
     length_ns: u64,
     snapshot: Snapshot,
     open_connections: u64,
     in_flight: u64,
 }
 
+/// How far a worker has come.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    /// The last second that it handed over.
+    reported: Option<Key>,
+    finished: bool,
+}
+
+/// A second's place in the run: which phase, which second of it.
+type Key = (Phase, u64);
+
 /// The reports of a run's workers, put together.
 pub(crate) struct Coordinator<'a> {
     plan: &'a Plan,
     observer: &'a mut dyn Observer,
-    seconds: BTreeMap<(u8, u64), Second>,
-    finished: u32,
+    seconds: BTreeMap<Key, Second>,
+    workers: Vec<Progress>,
     measured: Snapshot,
     drained: Snapshot,
     series: Series,
@@ -41,7 +51,7 @@ impl<'a> Coordinator<'a> {
             plan,
             observer,
             seconds: BTreeMap::new(),
-            finished: 0,
+            workers: vec![Progress::default(); plan.workers as usize],
             measured: Snapshot::default(),
             drained: Snapshot::default(),
             series: Series::default(),
@@ -52,11 +62,13 @@ impl<'a> Coordinator<'a> {
 
     /// Takes reports until every worker has finished, or none is left to send any.
     pub(crate) fn gather(mut self, reports: &Receiver<Report>, started_unix_ms: u64) -> Run {
-        while self.finished < self.plan.workers {
+        while self.workers.iter().any(|worker| !worker.finished) {
             match reports.recv() {
-                Ok(Report::Interval(interval)) => self.add(interval),
-                Ok(Report::Finished { measured_ns, interrupted }) => {
-                    self.finished += 1;
+                Ok(Report::Interval(interval)) => self.add(&interval),
+                Ok(Report::Finished { worker, measured_ns, interrupted }) => {
+                    if let Some(progress) = self.workers.get_mut(worker as usize) {
+                        progress.finished = true;
+                    }
                     self.measured_ns = self.measured_ns.max(measured_ns);
                     self.interrupted |= interrupted;
                 }
@@ -76,9 +88,12 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    fn add(&mut self, interval: Interval) {
-        let second = self.seconds.entry((interval.phase as u8, interval.second)).or_default();
-        second.workers += 1;
+    fn add(&mut self, interval: &Interval) {
+        let key = (interval.phase, interval.second);
+        if let Some(progress) = self.workers.get_mut(interval.worker as usize) {
+            progress.reported = Some(key);
+        }
+        let second = self.seconds.entry(key).or_default();
         second.length_ns = second.length_ns.max(interval.length_ns);
         second.snapshot.merge(&interval.snapshot);
         second.open_connections += interval.open_connections;
@@ -88,16 +103,12 @@ impl<'a> Coordinator<'a> {
     /// Passes on the seconds that are complete, in order; `all` of them when no more reports come.
     fn pass_on(&mut self, all: bool) {
         while let Some(entry) = self.seconds.first_entry() {
-            let missing = self.plan.workers.saturating_sub(entry.get().workers + self.finished);
-            if missing > 0 && !all {
+            // Workers report in order: who has reported a later second has nothing more to say about this one.
+            let key = Some(*entry.key());
+            if !all && self.workers.iter().any(|worker| !worker.finished && worker.reported < key) {
                 return;
             }
             let ((phase, number), second) = entry.remove_entry();
-            let phase = match phase {
-                0 => Phase::Warmup,
-                1 => Phase::Measured,
-                _ => Phase::Drain,
-            };
             self.pass(phase, number, second);
         }
     }

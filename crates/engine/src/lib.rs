@@ -23,9 +23,9 @@ use brunt_model::plan::{Plan, PlanError};
 use brunt_model::summary::Run;
 
 use crate::coordinator::Coordinator;
-use crate::protocol::{OptionsError, Registry};
+use crate::protocol::{OptionsError, Prepared, Registry, Scheme};
 use crate::transport::epoll::Epoll;
-use crate::transport::route::{Route, addresses};
+use crate::transport::route::{Route, addresses, sources};
 use crate::transport::tls::TlsRoute;
 use crate::worker::pace::Quota;
 use crate::worker::{Shared, StartingLine, Worker};
@@ -82,6 +82,14 @@ pub enum EngineError {
         /// The resolver's words.
         problem: String,
     },
+    /// An address to connect from is not one of this machine's.
+    #[error("cannot connect from {address}: {source}; --source-ip takes addresses of this machine")]
+    Source {
+        /// The address.
+        address: std::net::IpAddr,
+        /// The system's words.
+        source: io::Error,
+    },
     /// More connections than this process may have.
     #[error(
         "{connections} connections need {needed} file descriptors, and the limit is {limit}: ask for fewer (-c), or raise \
@@ -118,16 +126,9 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Run, EngineError> {
-    plan.validate()?;
-    let (protocol, scheme) = registry.find(&plan.target.scheme).ok_or_else(|| EngineError::Scheme {
-        scheme: plan.target.scheme.clone(),
-        known: registry.schemes().join(", "),
-    })?;
-    let prepared = protocol.prepare(plan)?;
-    let tls = scheme.tls.then(|| TlsRoute::prepare(plan, prepared.alpn())).transpose()?;
+    let Checked { scheme, prepared, tls } = examine(plan, registry)?;
     limits::raise_descriptors(plan.connections, plan.workers)?;
-    let route =
-        Route { addresses: addresses(plan, scheme.default_port)?, sources: plan.transport.source_ips.clone(), tls };
+    let route = Route { addresses: addresses(plan, scheme.default_port)?, sources: sources(plan)?, tls };
     let shared = Arc::new(Shared {
         plan: plan.clone(),
         prepared,
@@ -137,6 +138,32 @@ pub fn run(
         stop: stop.clone(),
     });
     carry_out(&shared, &route, observer)
+}
+
+/// Checks everything about `plan` that can be checked without touching the network.
+///
+/// # Errors
+/// When something in it is wrong.
+pub fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
+    examine(plan, registry).map(drop)
+}
+
+/// A plan whose parts were found right, and what was made of them.
+struct Checked {
+    scheme: Scheme,
+    prepared: Arc<dyn Prepared>,
+    tls: Option<TlsRoute>,
+}
+
+fn examine(plan: &Plan, registry: &Registry) -> Result<Checked, EngineError> {
+    plan.validate()?;
+    let (protocol, scheme) = registry.find(&plan.target.scheme).ok_or_else(|| EngineError::Scheme {
+        scheme: plan.target.scheme.clone(),
+        known: registry.schemes().join(", "),
+    })?;
+    let prepared = protocol.prepare(plan)?;
+    let tls = scheme.tls.then(|| TlsRoute::prepare(plan, prepared.alpn())).transpose()?;
+    Ok(Checked { scheme, prepared, tls })
 }
 
 fn carry_out(shared: &Arc<Shared>, route: &Route, observer: &mut dyn Observer) -> Result<Run, EngineError> {

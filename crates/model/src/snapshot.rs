@@ -8,8 +8,8 @@ use crate::outcome::{Failure, OkStatus};
 /// The most distinct reasons kept for failures; what comes after counts under its failure's name alone.
 const MOST_REASONS: usize = 64;
 
-/// The part of a run that an interval belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The part of a run that an interval belongs to, in the order in which they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Before the measured part: shown live, in no figure of the result.

@@ -150,6 +150,8 @@ impl Figure {
     fn of(self, summary: &Summary) -> Option<AtLeast<f64>> {
         let exactly = |value: f64| Some(AtLeast::exactly(value));
         match self {
+            // How soon calls failed is no answer to how soon they are answered.
+            Self::Time(Time::Response | Time::Service, _) if !summary.answered() => None,
             Self::Time(time, statistic) => statistic.of(&time.of(summary)),
             // With nothing due there is no share of it.
             Self::ErrorRate => (summary.total.due > 0).then(|| AtLeast::exactly(summary.error_rate)),
@@ -359,6 +361,16 @@ mod tests {
         assert!(!held("p99<50ms").held);
         assert!(held("p99<50ms").got.starts_with('≥'));
         assert!(held("p50<50ms").held);
+    }
+
+    #[test]
+    fn a_latency_does_not_hold_when_nothing_was_answered() {
+        let mut run = run();
+        run.measured = crate::snapshot::Snapshot { due: 1, ..Default::default() };
+        run.measured.failures.record(Failure::Connect, "connection refused");
+        run.measured.response.known.record(30_000);
+        let result = "p99<50ms".parse::<Threshold>().unwrap().judge(&Summary::of(run));
+        assert_eq!((result.got.as_str(), result.held), ("nothing measured", false));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which ways lead to the target: its addresses, the local ones to connect from, TLS.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 use brunt_model::plan::{Family, Plan};
 
@@ -72,4 +72,13 @@ pub(crate) fn addresses(plan: &Plan, default_port: u16) -> Result<Vec<Address>, 
         return Err(EngineError::Resolve { host: host.to_owned(), problem: problem.to_owned() });
     }
     Ok(addresses)
+}
+
+/// The local addresses of the plan, each of which must be one of this machine's.
+pub(crate) fn sources(plan: &Plan) -> Result<Vec<IpAddr>, EngineError> {
+    for &address in &plan.transport.source_ips {
+        // A socket that is bound and sends nothing: whether the address can be had at all.
+        UdpSocket::bind((address, 0)).map_err(|source| EngineError::Source { address, source })?;
+    }
+    Ok(plan.transport.source_ips.clone())
 }

@@ -66,9 +66,9 @@ impl TlsRoute {
             builder.with_root_certificates(roots(options)?)
         };
         let mut config = match client_auth(options)? {
-            Some((chain, key)) => {
-                builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::ClientAuth(e.to_string()))?
-            }
+            Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| {
+                TlsError::ClientAuth(format!("they do not fit each other, or the key is of no kind known here: {e}"))
+            })?,
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = alpn;

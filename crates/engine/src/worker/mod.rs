@@ -44,9 +44,11 @@ const READ_BUFFER_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) enum Report {
     /// A second of a phase is over, or what was left of the phase.
-    Interval(Interval),
+    Interval(Box<Interval>),
     /// The worker has ended.
     Finished {
+        /// Its number.
+        worker: u32,
         /// How long its measured part was, in nanoseconds.
         measured_ns: u64,
         /// Whether it was asked to stop before its end.
@@ -57,6 +59,8 @@ pub(crate) enum Report {
 /// One worker's figures for one second.
 #[derive(Debug)]
 pub(crate) struct Interval {
+    /// The worker's number.
+    pub(crate) worker: u32,
     /// The part of the run it belongs to.
     pub(crate) phase: Phase,
     /// Which second of the phase, from 0.
@@ -227,7 +231,8 @@ impl<D: Driver> Worker<D> {
                 self.handle(event);
             }
         }
-        let finished = Report::Finished { measured_ns: self.measured_ns, interrupted: self.interrupted };
+        let finished =
+            Report::Finished { worker: self.number, measured_ns: self.measured_ns, interrupted: self.interrupted };
         // The coordinator listens until every worker has finished; if it is gone, so is the run.
         let _ = self.reports.send(finished);
         Ok(())
@@ -432,6 +437,7 @@ impl<D: Driver> Worker<D> {
         }
         self.recorder.snapshot.health = self.vitals.lap(now);
         let interval = Interval {
+            worker: self.number,
             phase,
             second: self.second,
             length_ns,
@@ -440,7 +446,7 @@ impl<D: Driver> Worker<D> {
             in_flight: self.connections.0.iter().map(|c| c.calls.len() as u64).sum(),
         };
         self.second += 1;
-        let _ = self.reports.send(Report::Interval(interval));
+        let _ = self.reports.send(Report::Interval(Box::new(interval)));
     }
 
     fn handle(&mut self, event: Ready) {

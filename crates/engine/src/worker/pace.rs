@@ -125,7 +125,7 @@ mod tests {
     fn every_number_is_given_out_once_whoever_takes_it() {
         for limit in [1, 7, 1000, 4097] {
             let quota = Quota::new(Some(limit), 3);
-            let mut workers = vec![quota.clone(), quota.clone(), quota];
+            let mut workers = [quota.clone(), quota.clone(), quota];
             let mut taken: Vec<u64> = Vec::new();
             let mut turn = 0;
             while workers.iter_mut().any(|worker| worker.take().map(|n| taken.push(n)).is_some()) {

@@ -77,7 +77,7 @@ impl Chunked {
                 self.left = self.left * 16 + u64::from(digit);
                 At::Size { digits: digits + 1 }
             }
-            (At::Size { digits: 1.. }, b'\r') | (At::Extension, b'\r') => At::SizeEnd,
+            (At::Size { digits: 1.. } | At::Extension, b'\r') => At::SizeEnd,
             (At::Size { digits: 1.. }, b';' | b' ' | b'\t') => At::Extension,
             (At::Size { .. }, _) => return Err(Malformed::because("bad chunk size")),
             (At::Extension, b'\n') => return Err(Malformed::because("bad chunk extension")),
@@ -91,7 +91,7 @@ impl Chunked {
                 return Err(Malformed::because("a chunk longer than its size"));
             }
             (At::TrailerStart, b'\r') => At::End,
-            (At::TrailerStart, b'\n') | (At::End, b'\n') => return Ok(true),
+            (At::TrailerStart | At::End, b'\n') => return Ok(true),
             (At::Trailer, b'\n') => At::TrailerStart,
             (At::TrailerStart | At::Trailer, _) => self.aside(At::Trailer)?,
             (At::End, _) => return Err(Malformed::because("bad end of a chunked body")),

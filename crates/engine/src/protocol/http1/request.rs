@@ -319,8 +319,8 @@ mod tests {
         Ok(indices.map(|i| String::from_utf8_lossy(flood.call(i).bytes).into_owned()).collect())
     }
 
-    fn lines(content: &str) -> Option<Lines> {
-        Some(Lines { file: "file.txt".into(), content: Content(content.as_bytes().to_vec()) })
+    fn lines(content: &str) -> Lines {
+        Lines { file: "file.txt".into(), content: Content(content.as_bytes().to_vec()) }
     }
 
     const AGENT: &str = concat!("User-Agent: brunt/", env!("CARGO_PKG_VERSION"), "\r\n");
@@ -353,8 +353,8 @@ mod tests {
     #[test]
     fn lines_are_taken_in_turn() {
         let options = Options {
-            url_lines: lines("/one\r\nPOST /two?x#frag\n\n# not this\nHEAD http://127.0.0.1:8080/three\n"),
-            body_lines: lines("a\nbc\n"),
+            url_lines: Some(lines("/one\r\nPOST /two?x#frag\n\n# not this\nHEAD http://127.0.0.1:8080/three\n")),
+            body_lines: Some(lines("a\nbc\n")),
             ..Options::default()
         };
         let got: Vec<_> = requests(&options, 0..4)
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn random_order_depends_on_the_index_alone() {
-        let options = Options { url_lines: lines("/1\n/2\n/3\n"), order: Order::Random, ..Options::default() };
+        let options = Options { url_lines: Some(lines("/1\n/2\n/3\n")), order: Order::Random, ..Options::default() };
         let all = requests(&options, 0..300).unwrap();
         assert_eq!(requests(&options, 100..101).unwrap()[0], all[100]);
         for path in ["/1", "/2", "/3"] {
@@ -391,7 +391,7 @@ mod tests {
             ("b\n", "file.txt, line 1: expected a path that begins with /"),
             ("\n# x\n", "file.txt: there is no URL in it"),
         ] {
-            let error = requests(&Options { url_lines: lines(content), ..Options::default() }, 0..1).unwrap_err();
+            let error = requests(&Options { url_lines: Some(lines(content)), ..Options::default() }, 0..1).unwrap_err();
             assert!(error.starts_with(expected), "{content}: {error}");
         }
     }
