@@ -1,0 +1,100 @@
+//! The answers of HTTP/1.1, in whatever bytes and whatever pieces they come: nothing panics, and how they are cut
+//! does not change what they mean.
+//!
+//! The first eight bytes of an input decide how the rest is cut; with an `H` as the first, it answers HEAD requests.
+
+#![no_main]
+
+use brunt_engine::protocol::http1::{Parser, Step};
+use libfuzzer_sys::fuzz_target;
+
+/// What a parser says about a connection.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// The connection may end here.
+    Clean,
+    /// It ended within an answer.
+    Incomplete,
+    /// The grammar or a limit is broken.
+    Malformed(String),
+}
+
+/// The answers read from one connection, and how it ended.
+type Reading = (Vec<(u16, bool)>, End);
+
+fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_request: bool) -> Reading {
+    let mut parser = Parser::default();
+    let mut answers = Vec::new();
+    for piece in pieces {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let (taken, step) = match parser.receive(rest, head_request) {
+                Ok(progress) => progress,
+                Err(malformed) => return (answers, End::Malformed(malformed.0.into_owned())),
+            };
+            assert!((1..=rest.len()).contains(&taken), "took {taken} of {} bytes", rest.len());
+            rest = &rest[taken..];
+            match step {
+                Step::Done { status, reusable } => {
+                    assert!((200..=999).contains(&status), "an answer with status {status}");
+                    answers.push((status, reusable));
+                }
+                Step::More => assert!(rest.is_empty(), "more was asked for while {} bytes are left", rest.len()),
+            }
+        }
+    }
+    match parser.closed() {
+        Some(Step::Done { status, reusable }) => {
+            answers.push((status, reusable));
+            (answers, End::Clean)
+        }
+        Some(Step::More) => panic!("an answer that ends with the connection is not complete"),
+        None if parser.is_between_answers() => (answers, End::Clean),
+        None => (answers, End::Incomplete),
+    }
+}
+
+/// Cuts `bytes` by the random numbers that follow from `seed`: mostly small pieces, empty ones among them.
+fn cut(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
+    let mut state = seed | 1;
+    let mut rest = bytes;
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        // Xorshift (Marsaglia 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let most = 1_u64 << (state >> 60);
+        let (piece, after) = rest.split_at(((state >> 8) % (most + 1)).min(rest.len() as u64) as usize);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+/// Whether two readings of the same bytes agree.
+///
+/// A long head is judged once its end has come. Until then a parser that saw it in pieces may still wait where one that
+/// saw it whole knows that it is broken, or too long; both refuse it, after the same answers.
+fn agree(cut: &Reading, whole: &Reading) -> bool {
+    cut.0 == whole.0
+        && match (&cut.1, &whole.1) {
+            (End::Malformed(one), End::Malformed(other)) if one != other => {
+                [one, other].iter().any(|reason| reason.contains("64 KiB"))
+            }
+            (End::Incomplete, End::Malformed(_)) | (End::Malformed(_), End::Incomplete) => true,
+            (one, other) => one == other,
+        }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((seed, bytes)) = input.split_first_chunk() else { return };
+    let head_request = seed.starts_with(b"H");
+    let seed = u64::from_le_bytes(*seed);
+    let whole = read([bytes], head_request);
+    for pieces in [cut(bytes, seed), bytes.chunks(1).collect()] {
+        let sizes: Vec<_> = pieces.iter().map(|piece| piece.len()).collect();
+        let cut = read(pieces, head_request);
+        assert!(agree(&cut, &whole), "cut into {sizes:?}: {cut:?}; whole: {whole:?}");
+    }
+});
