@@ -43,6 +43,7 @@ pub(crate) struct Coordinator<'a> {
     series: Series,
     measured_ns: u64,
     interrupted: bool,
+    failed: Option<String>,
 }
 
 impl<'a> Coordinator<'a> {
@@ -57,6 +58,7 @@ impl<'a> Coordinator<'a> {
             series: Series::default(),
             measured_ns: 0,
             interrupted: false,
+            failed: None,
         }
     }
 
@@ -65,7 +67,8 @@ impl<'a> Coordinator<'a> {
         while self.workers.iter().any(|worker| !worker.finished) {
             match reports.recv() {
                 Ok(Report::Interval(interval)) => self.add(&interval),
-                Ok(Report::Finished { worker, measured_ns, interrupted }) => {
+                Ok(Report::Finished { worker, measured_ns, interrupted, failed }) => {
+                    self.failed = self.failed.take().or(failed);
                     if let Some(progress) = self.workers.get_mut(worker as usize) {
                         progress.finished = true;
                     }
@@ -80,7 +83,11 @@ impl<'a> Coordinator<'a> {
         Run {
             plan: self.plan.clone(),
             started_unix_ms,
-            ending: if self.interrupted { Ending::Interrupted } else { Ending::Completed },
+            ending: match self.failed {
+                Some(reason) => Ending::Failed(reason),
+                None if self.interrupted => Ending::Interrupted,
+                None => Ending::Completed,
+            },
             measured_ns: self.measured_ns,
             measured: self.measured,
             drained: self.drained,

@@ -8,6 +8,7 @@ mod coordinator;
 mod limits;
 pub mod protocol;
 mod transport;
+pub mod user;
 mod worker;
 
 use std::io;
@@ -181,9 +182,10 @@ fn carry_out(shared: &Arc<Shared>, route: &Route, observer: &mut dyn Observer) -
     let mut threads = Vec::new();
     for (number, connections, driver) in drivers {
         let (their_shared, route, sender) = (Arc::clone(shared), route.clone(), sender.clone());
-        let spawned = thread::Builder::new()
-            .name(format!("worker-{number}"))
-            .spawn(move || Worker::new(their_shared, driver, route, number, connections, sender).run());
+        let spawned = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
+            let user = their_shared.prepared.user();
+            Worker::new(their_shared, driver, route, number, connections, user, sender).run().map(drop)
+        });
         match spawned {
             Ok(thread) => threads.push(thread),
             Err(source) => {

@@ -11,13 +11,15 @@ use crate::threshold::ThresholdResult;
 use crate::verdict::Verdict;
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// As planned.
     Completed,
     /// Early, by Ctrl-C or SIGTERM; the figures cover what was done.
     Interrupted,
+    /// Early, because what asked for calls failed, in these words.
+    Failed(String),
 }
 
 /// What the engine has when a run is over.

@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 use brunt_model::plan::Plan;
 
+use crate::user::{Message, User};
+
 /// What a scheme means to the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheme {
@@ -38,10 +40,11 @@ pub trait Protocol: Send + Sync {
 
 /// A protocol made ready for one plan, shared by the workers.
 pub trait Prepared: Send + Sync {
-    /// The state for one connection. It lives from the connection's beginning to its end.
-    fn client(&self) -> Box<dyn Client>;
+    /// The state for one connection. It lives from the connection's beginning to its end. With `keep`, it keeps each
+    /// answer for [`Client::parts`].
+    fn client(&self, keep: bool) -> Box<dyn Client>;
 
-    /// What asks for calls on one worker.
+    /// What asks for calls on one worker, unless a script does.
     fn user(&self) -> Box<dyn User>;
 
     /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
@@ -54,24 +57,6 @@ pub trait Prepared: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OptionsError(pub String);
-
-/// One call, encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message<'a> {
-    /// What the protocol sends for it.
-    pub bytes: &'a [u8],
-    /// Whether it may be sent again when a connection dies before any of its answer came.
-    pub idempotent: bool,
-    /// What its client must know to read the answer; the protocol's own.
-    pub hint: u32,
-}
-
-/// What asks for the next call. One for each worker.
-pub trait User {
-    /// The call with this number. Numbers are unique over all workers. The same number is asked for again when its
-    /// call is sent once more, while it is in flight, and must give the same call.
-    fn call(&mut self, index: u64) -> Message<'_>;
-}
 
 /// What bytes from a connection meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +76,15 @@ pub struct Answer {
     pub status: u16,
     /// Whether the connection can carry another call.
     pub reusable: bool,
+}
+
+/// An answer that was kept, in the protocol's own form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Parts<'a> {
+    /// What came before the body, as it came.
+    pub head: &'a [u8],
+    /// The body, decoded as far as the protocol itself goes.
+    pub body: &'a [u8],
 }
 
 /// Bytes that break the protocol's grammar or its limits.
@@ -123,6 +117,11 @@ pub trait Client {
 
     /// The peer closed its side. Some answers are complete only by that.
     fn closed(&mut self) -> Option<Answer>;
+
+    /// The answer that was completed last, if answers are kept. Holds until the next bytes come.
+    fn parts(&self) -> Parts<'_> {
+        Parts::default()
+    }
 }
 
 /// The protocols that a plan's scheme may name.

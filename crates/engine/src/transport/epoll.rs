@@ -1,11 +1,13 @@
 //! Sockets by readiness, edge-triggered: registered once, so that a call costs one write and one read.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 
 use super::timer::{TIMER, Timer};
@@ -17,6 +19,16 @@ const EVENTS: usize = 512;
 enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl AsFd for Socket {
+    #[inline]
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        }
+    }
 }
 
 /// The driver for real sockets.
@@ -105,20 +117,16 @@ impl Driver for Epoll {
         }
     }
 
+    // These two are half the cost of a call, so they go to the kernel directly: the C library's are cancellation points.
     #[inline]
     fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.socket(token)? {
-            Socket::Tcp(stream) => stream.read(buffer),
-            Socket::Unix(stream) => stream.read(buffer),
-        }
+        let (taken, _) = recv(self.socket(token)?.as_fd(), buffer, RecvFlags::empty())?;
+        Ok(taken)
     }
 
     #[inline]
     fn write(&mut self, token: usize, bytes: &[u8]) -> io::Result<usize> {
-        match self.socket(token)? {
-            Socket::Tcp(stream) => stream.write(bytes),
-            Socket::Unix(stream) => stream.write(bytes),
-        }
+        Ok(send(self.socket(token)?.as_fd(), bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn close(&mut self, token: usize) {

@@ -17,7 +17,7 @@ const READS_IN_A_ROW: usize = 16;
 impl<D: Driver> Worker<D> {
     /// Whether new calls are made at all.
     fn is_loading(&self) -> bool {
-        matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured))
+        matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured)) && self.refusal.is_none()
     }
 
     fn is_measured(&self) -> bool {
@@ -59,16 +59,21 @@ impl<D: Driver> Worker<D> {
             if under_way >= if open { pipeline } else { 1 } || connection.state == State::Backoff {
                 break;
             }
+            if self.interests.pauses && under_way == 0 && self.pauses(token, now) {
+                break;
+            }
             let Pace::Closed(quota) = &mut self.pace else { break };
             let Some(index) = quota.take() else { break };
             let call = Call::new(now, index, measured);
             self.recorder.due(&call);
             self.under_way += u64::from(measured);
             if open {
-                self.compose(token, call, now);
-                composed = true;
+                composed |= self.compose(token, call, now);
             } else {
                 self.connections[token].queue.push_back(call);
+            }
+            if self.refusal.is_some() {
+                break;
             }
         }
         if composed {
@@ -77,6 +82,32 @@ impl<D: Driver> Worker<D> {
         let connection = &self.connections[token];
         if connection.state == State::Idle && !connection.queue.is_empty() {
             self.connect(token, now);
+        }
+    }
+
+    /// Whether the user lets the connection wait before its next call; it is asked once for each.
+    fn pauses(&mut self, token: usize, now: u64) -> bool {
+        let connection = &mut self.connections[token];
+        if connection.paused {
+            if connection.deadline > now {
+                return true;
+            }
+            connection.paused = false;
+            connection.deadline = NEVER;
+            return false;
+        }
+        match self.user.pause() {
+            Ok(0) => false,
+            Ok(pause) => {
+                connection.paused = true;
+                connection.deadline = now.saturating_add(pause);
+                self.next_expiry = self.next_expiry.min(connection.deadline);
+                true
+            }
+            Err(refusal) => {
+                self.refusal = Some(refusal);
+                true
+            }
         }
     }
 
@@ -128,33 +159,67 @@ impl<D: Driver> Worker<D> {
                 self.connections[token].queue.push_back(call);
                 self.connect(token, now);
             } else {
-                self.compose(token, call, now);
-                self.flush(token);
+                if self.compose(token, call, now) {
+                    self.flush(token);
+                }
                 self.offer(token, ready_since);
+            }
+            if self.refusal.is_some() {
+                break;
             }
             now = self.driver.now();
         }
     }
 
-    /// Writes a call's bytes into the outgoing buffer and puts it in flight.
-    fn compose(&mut self, token: usize, mut call: Call, now: u64) {
-        let message = self.user.call(call.index);
-        let connection = &mut self.connections[token];
-        connection.client.start(&message, &mut self.outgoing);
-        call.idempotent = message.idempotent;
-        if call.sent == NEVER {
-            call.sent = now;
+    /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts them in flight. False if the
+    /// user has no more calls.
+    fn compose(&mut self, token: usize, mut call: Call, now: u64) -> bool {
+        loop {
+            let message = match self.user.call(call.index) {
+                Ok(message) => message,
+                Err(refusal) => {
+                    // The call was never made: it is as if it had not been due.
+                    self.recorder.withdraw(&call);
+                    self.under_way -= u64::from(call.measured);
+                    self.refusal = Some(refusal);
+                    return false;
+                }
+            };
+            let connection = &mut self.connections[token];
+            connection.client.start(&message, &mut self.outgoing);
+            call.idempotent = message.idempotent;
+            if call.sent == NEVER {
+                call.sent = now;
+            }
+            self.next_expiry = self.next_expiry.min(call.sent.saturating_add(self.shared.plan.timeout_ns));
+            connection.calls.push_back(call);
+            if !message.more || call.again {
+                return true;
+            }
+            let Some(next) = self.next_of_batch(&call) else { return true };
+            call = next;
         }
-        self.next_expiry = self.next_expiry.min(call.sent.saturating_add(self.shared.plan.timeout_ns));
-        connection.calls.push_back(call);
+    }
+
+    /// The call that follows in a batch: it has a number of its own, and is due with the first.
+    fn next_of_batch(&mut self, call: &Call) -> Option<Call> {
+        let (due, index) = match &mut self.pace {
+            Pace::Closed(quota) => (call.due, quota.take()?),
+            Pace::Open(schedule) => schedule.take()?,
+        };
+        let next = Call::new(due, index, call.measured);
+        if let Pace::Closed(_) = self.pace {
+            self.recorder.due(&next);
+        }
+        self.under_way += u64::from(next.measured);
+        Some(next)
     }
 
     /// Sends the calls that waited for this connection, which is ready now.
     pub(super) fn send_queue(&mut self, token: usize, now: u64) {
         let mut composed = false;
         while let Some(call) = self.connections[token].queue.pop_front() {
-            self.compose(token, call, now);
-            composed = true;
+            composed |= self.compose(token, call, now);
         }
         if composed {
             self.flush(token);
@@ -298,6 +363,11 @@ impl<D: Driver> Worker<D> {
                         self.recorder.answered(&call, answer.status, now);
                         self.under_way -= u64::from(call.measured);
                     }
+                    if self.interests.answers
+                        && let Err(refusal) = self.user.answered(answer.status, connection.client.parts())
+                    {
+                        self.refusal = Some(refusal);
+                    }
                     if !reusable {
                         self.lost(token, Failure::Closed, "the connection closed after an earlier answer", now);
                         return;
@@ -325,6 +395,11 @@ impl<D: Driver> Worker<D> {
         if let Some(answer) = connection.client.closed() {
             connection.served = true;
             connection.fruitless = 0;
+            if self.interests.answers
+                && let Err(refusal) = self.user.answered(answer.status, connection.client.parts())
+            {
+                self.refusal = Some(refusal);
+            }
             if let Some(call) = connection.calls.remove(answer.position) {
                 self.recorder.answered(&call, answer.status, now);
                 self.under_way -= u64::from(call.measured);
@@ -352,6 +427,7 @@ impl<D: Driver> Worker<D> {
                     self.connecting_failed(token, Failure::ConnectTimeout, reason, now);
                 }
                 State::Connecting | State::Handshaking => self.expire_queue(token, now),
+                State::Open if connection.calls.is_empty() => self.next_calls(token, now),
                 State::Open => self.lost(token, Failure::Timeout, "no complete answer within the timeout", now),
                 State::Idle => {}
             }

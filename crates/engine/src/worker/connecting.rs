@@ -249,10 +249,11 @@ impl<D: Driver> Worker<D> {
         let connection = &mut self.connections[token];
         connection.state = State::Idle;
         connection.channel = Channel::Plain;
-        connection.client = self.shared.prepared.client();
+        connection.client = self.shared.prepared.client(self.interests.answers);
         connection.unsent = Vec::new();
         connection.generation = connection.generation.wrapping_add(1);
         connection.served = false;
+        connection.paused = false;
         connection.deadline = NEVER;
     }
 

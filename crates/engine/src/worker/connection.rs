@@ -75,8 +75,10 @@ pub(super) struct Connection {
     pub(super) connected: u64,
     /// Since when it could carry (another) call.
     pub(super) ready_since: u64,
-    /// When connecting is given up, or backing off is over.
+    /// When connecting is given up, or backing off is over, or a pause of its user.
     pub(super) deadline: u64,
+    /// Whether its user was asked for a pause before the next call.
+    pub(super) paused: bool,
     /// Attempts in a row that brought no answer.
     pub(super) fruitless: u32,
     /// Addresses tried in this attempt.
@@ -103,6 +105,7 @@ impl Connection {
             connected: 0,
             ready_since: 0,
             deadline: NEVER,
+            paused: false,
             fruitless: 0,
             tried: 0,
             served: false,
@@ -120,7 +123,7 @@ impl Connection {
                 // A call that was sent before and waits to be sent again keeps its timeout.
                 self.queue.iter().map(|call| call.sent.saturating_add(timeout_ns)).fold(self.deadline, u64::min)
             }
-            State::Open => self.calls.front().map_or(NEVER, |call| call.sent.saturating_add(timeout_ns)),
+            State::Open => self.calls.front().map_or(self.deadline, |call| call.sent.saturating_add(timeout_ns)),
         }
     }
 }

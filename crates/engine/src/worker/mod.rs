@@ -29,9 +29,10 @@ use self::pace::{Pace, Quota, Schedule};
 use self::recorder::Recorder;
 use self::vitals::Vitals;
 use crate::StopHandle;
-use crate::protocol::{Prepared, User};
+use crate::protocol::Prepared;
 use crate::transport::route::Route;
 use crate::transport::{Driver, Ready};
+use crate::user::{Interests, Refusal, User};
 
 /// How often a worker looks whether it should stop, at least, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
@@ -53,6 +54,8 @@ pub(crate) enum Report {
         measured_ns: u64,
         /// Whether it was asked to stop before its end.
         interrupted: bool,
+        /// Why its user failed, if it did.
+        failed: Option<String>,
     },
 }
 
@@ -131,6 +134,9 @@ pub(crate) struct Worker<D> {
     reports: Sender<Report>,
     number: u32,
     user: Box<dyn User>,
+    interests: Interests,
+    /// Why the user asks for no more calls.
+    refusal: Option<Refusal>,
     connections: Connections,
     /// Connections that can carry a call; some may have lost that since.
     ready: VecDeque<usize>,
@@ -173,14 +179,18 @@ impl<D: Driver> Worker<D> {
         mut route: Route,
         number: u32,
         connections: usize,
+        user: Box<dyn User>,
         reports: Sender<Report>,
     ) -> Self {
         let now = driver.now();
         route.tls = route.tls.map(|tls| tls.for_worker());
-        let clients = (0..connections).map(|_| Connection::new(shared.prepared.client()));
+        let interests = user.interests();
+        let clients = (0..connections).map(|_| Connection::new(shared.prepared.client(interests.answers)));
         Self {
             connections: Connections(clients.collect()),
-            user: shared.prepared.user(),
+            user,
+            interests,
+            refusal: None,
             pace: Pace::Closed(shared.quota.clone()),
             driver,
             route,
@@ -210,11 +220,11 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Carries the worker's share of the plan out, to its end.
+    /// Carries the worker's share of the plan out, to its end, and gives its user back.
     ///
     /// # Errors
     /// When the operating system refuses to wait for events, which ends the run.
-    pub(crate) fn run(mut self) -> io::Result<()> {
+    pub(crate) fn run(mut self) -> io::Result<Box<dyn User>> {
         let mut events: Vec<Ready> = Vec::new();
         loop {
             let now = self.driver.now();
@@ -231,11 +241,19 @@ impl<D: Driver> Worker<D> {
                 self.handle(event);
             }
         }
-        let finished =
-            Report::Finished { worker: self.number, measured_ns: self.measured_ns, interrupted: self.interrupted };
+        let failed = match self.refusal.take() {
+            Some(Refusal::Failed(reason)) => Some(reason),
+            Some(Refusal::Done) | None => None,
+        };
+        let finished = Report::Finished {
+            worker: self.number,
+            measured_ns: self.measured_ns,
+            interrupted: self.interrupted,
+            failed,
+        };
         // The coordinator listens until every worker has finished; if it is gone, so is the run.
         let _ = self.reports.send(finished);
-        Ok(())
+        Ok(self.user)
     }
 
     /// Does what is due by time alone.
@@ -253,8 +271,13 @@ impl<D: Driver> Worker<D> {
         if now >= self.next_expiry {
             self.expire(now);
         }
-        if self.shared.stop.is_stopped() {
-            self.interrupt(now);
+        if self.refusal.is_some() {
+            if matches!(self.refusal, Some(Refusal::Failed(_))) {
+                self.shared.stop.stop();
+            }
+            self.end_early(now);
+        } else if self.shared.stop.is_stopped() {
+            self.interrupted |= self.end_early(now);
         }
     }
 
@@ -401,13 +424,14 @@ impl<D: Driver> Worker<D> {
         self.stage = Stage::Over;
     }
 
-    fn interrupt(&mut self, now: u64) {
+    /// Ends the load before its time; false if it had ended already.
+    fn end_early(&mut self, now: u64) -> bool {
         match self.stage {
             Stage::Connecting | Stage::Waiting | Stage::Loading(Phase::Warmup) => self.stage = Stage::Over,
             Stage::Loading(Phase::Measured) => self.end_measured(now),
-            Stage::Loading(Phase::Drain) | Stage::Over => return,
+            Stage::Loading(Phase::Drain) | Stage::Over => return false,
         }
-        self.interrupted = true;
+        true
     }
 
     /// Hands over every second that is over at `now`.

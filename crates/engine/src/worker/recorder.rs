@@ -26,6 +26,13 @@ impl Recorder {
         }
     }
 
+    /// A call that was due was not made after all, since there is none.
+    pub(super) fn withdraw(&mut self, call: &Call) {
+        if self.counts(call) {
+            self.snapshot.due = self.snapshot.due.saturating_sub(1);
+        }
+    }
+
     /// A call was answered at `now`.
     #[inline]
     pub(super) fn answered(&mut self, call: &Call, status: u16, now: u64) {

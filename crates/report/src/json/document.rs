@@ -334,7 +334,7 @@ impl Document {
             version: VERSION,
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: run.started_unix_ms,
-            ending: run.ending,
+            ending: run.ending.clone(),
             verdict: Verdict::of(&summary.verdict),
             rates: Rates::of(&summary.rates),
             times: Times::of(&summary.times),

@@ -20,8 +20,13 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     // Broken after commas only.
     let how = how.replace(' ', UNBROKEN).replace(&format!(",{UNBROKEN}"), ", ");
     lines.extend(wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
-    if summary.run.ending == Ending::Interrupted {
-        lines.push(paint.warning(interrupted(summary)));
+    match &summary.run.ending {
+        Ending::Completed => {}
+        Ending::Interrupted => lines.push(paint.warning(interrupted(summary))),
+        Ending::Failed(reason) => {
+            // A traceback is several lines, and each is to be read as one.
+            lines.extend(reason.lines().map(|line| paint.warning(format!("  {}", clean(line)))));
+        }
     }
     lines
 }

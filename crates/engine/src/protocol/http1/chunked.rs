@@ -45,14 +45,20 @@ impl Chunked {
         Self { at: At::Size { digits: 0 }, left: 0, aside: 0 }
     }
 
-    /// Takes bytes; returns how many, and whether the body is complete.
-    pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
+    /// Takes bytes; returns how many, and whether the body is complete. What is data goes to `data`.
+    pub(super) fn receive(
+        &mut self,
+        bytes: &[u8],
+        mut data: impl FnMut(&[u8]) -> Result<(), Malformed>,
+    ) -> Result<(usize, bool), Malformed> {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             if self.at == At::Data {
                 let taken = rest.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
                 self.left -= taken as u64;
-                rest = rest.get(taken..).unwrap_or(&[]);
+                let (chunk, after) = rest.split_at(taken);
+                data(chunk)?;
+                rest = after;
                 if self.left == 0 {
                     self.at = At::DataCr;
                 }

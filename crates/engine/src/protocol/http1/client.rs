@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::super::{Answer, Client, Malformed, Message, Progress};
+use super::super::{Answer, Client, Malformed, Parts, Progress};
 use super::response::{Parser, Step};
+use crate::user::Message;
 
 /// The hint of a request whose method is HEAD: its answer has no body.
 pub(super) const HEAD: u32 = 1;
 
-#[derive(Default)]
 pub(super) struct Http1Client {
     parser: Parser,
     /// The hints of the requests in flight, oldest first.
@@ -16,6 +16,10 @@ pub(super) struct Http1Client {
 }
 
 impl Http1Client {
+    pub(super) fn new(keep: bool) -> Self {
+        Self { parser: if keep { Parser::keeping() } else { Parser::default() }, in_flight: VecDeque::new() }
+    }
+
     fn answered(&mut self, status: u16, reusable: bool) -> Answer {
         self.in_flight.pop_front();
         Answer { position: 0, status, reusable }
@@ -47,5 +51,10 @@ impl Client for Http1Client {
             Some(Step::Done { status, .. }) => Some(self.answered(status, false)),
             _ => None,
         }
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        let (head, body) = self.parser.kept();
+        Parts { head, body }
     }
 }

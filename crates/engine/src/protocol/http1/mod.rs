@@ -13,7 +13,8 @@ use brunt_model::plan::Plan;
 use self::client::Http1Client;
 use self::options::Options;
 use self::request::{Flood, Requests};
-use super::{Client, OptionsError, Prepared, Protocol, Scheme, User};
+use super::{Client, OptionsError, Prepared, Protocol, Scheme};
+use crate::user::User;
 
 pub use self::response::{Parser, Step};
 
@@ -38,8 +39,8 @@ struct PreparedHttp1 {
 }
 
 impl Prepared for PreparedHttp1 {
-    fn client(&self) -> Box<dyn Client> {
-        Box::new(Http1Client::default())
+    fn client(&self, keep: bool) -> Box<dyn Client> {
+        Box::new(Http1Client::new(keep))
     }
 
     fn user(&self) -> Box<dyn User> {

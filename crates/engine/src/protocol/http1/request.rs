@@ -9,9 +9,10 @@ use brunt_model::plan::Plan;
 use brunt_model::random::choice;
 use brunt_model::target::{self, Target, Url};
 
-use super::super::{Message, OptionsError, User};
+use super::super::OptionsError;
 use super::client::HEAD;
 use super::options::{Header, Lines, Options, Order};
+use crate::user::{Message, Refusal, User};
 
 /// What every request of a run is made from, shared by the workers.
 #[derive(Debug)]
@@ -295,12 +296,13 @@ impl Flood {
 }
 
 impl User for Flood {
-    fn call(&mut self, index: u64) -> Message<'_> {
+    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
         if !self.is_static {
             self.encoded.clear();
             self.kind = self.requests.encode(index, &mut self.encoded);
         }
-        Message { bytes: &self.encoded, idempotent: self.kind.idempotent, hint: self.kind.hint }
+        let Kind { idempotent, hint } = self.kind;
+        Ok(Message { bytes: &self.encoded, idempotent, hint, more: false })
     }
 }
 
@@ -316,7 +318,7 @@ mod tests {
         let env = |name: &str| (name == "TOKEN").then(|| "t0p".to_owned());
         let requests = Requests::prepare(options, &plan(), env).map_err(|e| e.to_string())?;
         let mut flood = Flood::new(Arc::new(requests));
-        Ok(indices.map(|i| String::from_utf8_lossy(flood.call(i).bytes).into_owned()).collect())
+        Ok(indices.map(|i| String::from_utf8_lossy(flood.call(i).unwrap().bytes).into_owned()).collect())
     }
 
     fn lines(content: &str) -> Lines {

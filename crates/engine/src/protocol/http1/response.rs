@@ -7,6 +7,8 @@ use super::chunked::Chunked;
 
 /// The most bytes a status line with its header section may have.
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;
+/// The most bytes of a body that is kept.
+const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
 /// A head of up to this size is parsed anew with each piece that arrives.
 const SHORT_HEAD_BYTES: usize = 512;
 /// The most header fields an answer may have.
@@ -50,11 +52,38 @@ pub struct Parser {
     interim: u8,
     /// The beginning of a head whose end has not come yet.
     partial: Vec<u8>,
+    /// The answer as it came, where answers are kept.
+    kept: Option<Kept>,
+}
+
+/// An answer that is kept for who wants to see it.
+#[derive(Debug, Default)]
+struct Kept {
+    head: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Kept {
+    fn begin(&mut self, head: &[u8]) {
+        self.head.clear();
+        self.head.extend_from_slice(head);
+        self.body.clear();
+        // What one large answer took is not held for ever.
+        self.body.shrink_to(1 << 20);
+    }
+
+    fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        if self.body.len() + body.len() > MOST_KEPT_BYTES {
+            return Err(Malformed::because("a body of more than 64 MiB, which a script would have to hold in memory"));
+        }
+        self.body.extend_from_slice(body);
+        Ok(())
+    }
 }
 
 impl Default for Parser {
     fn default() -> Self {
-        Self { body: Body::Head, status: 0, reusable: true, interim: 0, partial: Vec::new() }
+        Self { body: Body::Head, status: 0, reusable: true, interim: 0, partial: Vec::new(), kept: None }
     }
 }
 
@@ -78,6 +107,16 @@ enum Coding {
 }
 
 impl Parser {
+    /// A parser that keeps each answer until the next begins.
+    pub fn keeping() -> Self {
+        Self { kept: Some(Kept::default()), ..Self::default() }
+    }
+
+    /// The head and the body of the answer read last, without transfer coding; empty unless answers are kept.
+    pub fn kept(&self) -> (&[u8], &[u8]) {
+        self.kept.as_ref().map_or((&[], &[]), |kept| (&kept.head, &kept.body))
+    }
+
     /// Takes bytes of the answer to a request (`head_request` if its method was HEAD); returns how many it took.
     ///
     /// # Errors
@@ -94,14 +133,25 @@ impl Parser {
                 Body::Length(left) => {
                     let n = rest.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                     *left -= n as u64;
+                    if let Some(kept) = &mut self.kept {
+                        kept.add(rest.get(..n).unwrap_or(&[]))?;
+                    }
                     let complete = *left == 0;
                     (n, self.step(complete))
                 }
                 Body::Chunked(chunked) => {
-                    let (n, complete) = chunked.receive(rest)?;
+                    let (n, complete) = match &mut self.kept {
+                        None => chunked.receive(rest, |_| Ok(()))?,
+                        Some(kept) => chunked.receive(rest, |data| kept.add(data))?,
+                    };
                     (n, self.step(complete))
                 }
-                Body::UntilClose => (rest.len(), Step::More),
+                Body::UntilClose => {
+                    if let Some(kept) = &mut self.kept {
+                        kept.add(rest)?;
+                    }
+                    (rest.len(), Step::More)
+                }
             };
             taken += n;
             if step != Step::More {
@@ -152,6 +202,10 @@ impl Parser {
             return Ok((bytes.len(), Step::More));
         };
         let taken = head.bytes.saturating_sub(before);
+        if let Some(kept) = &mut self.kept {
+            let whole = if before == 0 { bytes } else { &self.partial };
+            kept.begin(whole.get(..head.bytes).unwrap_or(&[]));
+        }
         self.partial = Vec::new();
         let step = self.begin_body(&head, head_request)?;
         Ok((taken, step))
@@ -301,6 +355,31 @@ mod tests {
 
     fn whole(bytes: &str) -> Result<Vec<(u16, bool)>, String> {
         read(&[bytes.as_bytes()], false)
+    }
+
+    #[test]
+    fn an_answer_is_kept_until_the_next() {
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let bytes = format!("{OK}{chunked}2\r\nab\r\n1;x\r\nc\r\n0\r\nT: v\r\n\r\n");
+        for size in 1..bytes.len() {
+            let mut parser = Parser::keeping();
+            let mut seen = Vec::new();
+            for piece in bytes.as_bytes().chunks(size) {
+                let mut rest = piece;
+                while !rest.is_empty() {
+                    let (taken, step) = parser.receive(rest, false).unwrap();
+                    rest = &rest[taken..];
+                    if step != Step::More {
+                        let (head, body) = parser.kept();
+                        seen.push((head.to_vec(), body.to_vec()));
+                    }
+                }
+            }
+            let ok_head = OK.trim_end_matches("hello");
+            let expected =
+                [(ok_head, "hello"), (chunked, "abc")].map(|(h, b)| (h.as_bytes().to_vec(), b.as_bytes().to_vec()));
+            assert_eq!(seen, expected, "pieces of {size}");
+        }
     }
 
     const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";

@@ -80,7 +80,8 @@ fn carry_out_on<P: Peer>(plan: &Plan, net: VirtualNet<P>, stop: &StopHandle) -> 
     let route =
         Route { addresses: vec![Address::Tcp("127.0.0.1:80".parse().unwrap())], sources: Vec::new(), tls: None };
     let (sender, reports) = channel();
-    Worker::new(shared, net, route, 0, plan.connections as usize, sender).run().unwrap();
+    let user = shared.prepared.user();
+    Worker::new(shared, net, route, 0, plan.connections as usize, user, sender).run().map(drop).unwrap();
     let mut seconds = Seconds::default();
     let run = Coordinator::new(plan, &mut seconds).gather(&reports, 0);
     let summary = Summary::of(run);

@@ -1,0 +1,97 @@
+//! Users: what asks for calls on one worker. A fixed request, the lines of a file, a script.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::protocol::Parts;
+
+/// One call, encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// What the protocol sends for it.
+    pub bytes: &'a [u8],
+    /// Whether it may be sent again, by asking for the same number once more, when a connection dies before any of its
+    /// answer came.
+    pub idempotent: bool,
+    /// What its client must know to read the answer; the protocol's own.
+    pub hint: u32,
+    /// Whether the next call belongs to the same batch, to be sent on the same connection without waiting for an answer.
+    pub more: bool,
+}
+
+/// Why a user asks for no more calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// It has done what it wanted: this worker's share of the run ends, as if its time was up.
+    Done,
+    /// It failed, in its own words; the whole run ends.
+    Failed(String),
+}
+
+/// What a user takes part in besides asking for calls, decided before the load begins so that what is absent costs
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Interests {
+    /// [`User::pause`] is asked before each call of the closed model.
+    pub pauses: bool,
+    /// [`User::answered`] sees each answer.
+    pub answers: bool,
+}
+
+/// What asks for calls. One for each worker, on which it lives alone.
+pub trait User: Send {
+    /// The call with this number. Numbers are unique over all workers. The number of an idempotent call may be asked
+    /// for again while it is in flight, and must give the same call.
+    ///
+    /// # Errors
+    /// When there are no more calls.
+    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal>;
+
+    /// What it takes part in.
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+
+    /// How long a connection waits before its next call, in nanoseconds.
+    ///
+    /// # Errors
+    /// When there are no more calls.
+    fn pause(&mut self) -> Result<u64, Refusal> {
+        Ok(0)
+    }
+
+    /// A call was answered.
+    ///
+    /// # Errors
+    /// When there are no more calls.
+    fn answered(&mut self, _status: u16, _parts: Parts<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+/// Shows, from outside the worker, whether its user ever comes back from what it was asked. Debug hooks of an
+/// interpreter do not fire in compiled loops, so it cannot be stopped from inside.
+#[derive(Debug, Clone, Default)]
+pub struct Heart(Arc<AtomicU64>);
+
+impl Heart {
+    /// The user is asked something; `what` (under 256) names it. Ends with [`Heart::leave`].
+    #[inline]
+    pub fn enter(&self, what: u8) {
+        let beats = (self.0.load(Ordering::Relaxed) >> 8).wrapping_add(1);
+        self.0.store(beats << 8 | u64::from(what), Ordering::Relaxed);
+    }
+
+    /// The user came back.
+    #[inline]
+    pub fn leave(&self) {
+        let beats = (self.0.load(Ordering::Relaxed) >> 8).wrapping_add(1);
+        self.0.store(beats << 8, Ordering::Relaxed);
+    }
+
+    /// A number that changes whenever the user is asked or comes back, and what it is busy with (0: nothing).
+    pub fn beat(&self) -> (u64, u8) {
+        let value = self.0.load(Ordering::Relaxed);
+        (value >> 8, value as u8)
+    }
+}
