@@ -88,18 +88,16 @@ impl<D: Driver> Worker<D> {
     /// Whether the user lets the connection wait before its next call; it is asked once for each.
     fn pauses(&mut self, token: usize, now: u64) -> bool {
         let connection = &mut self.connections[token];
-        if connection.paused {
+        if connection.deadline != NEVER {
             if connection.deadline > now {
                 return true;
             }
-            connection.paused = false;
             connection.deadline = NEVER;
             return false;
         }
         match self.user.pause() {
             Ok(0) => false,
             Ok(pause) => {
-                connection.paused = true;
                 connection.deadline = now.saturating_add(pause);
                 self.next_expiry = self.next_expiry.min(connection.deadline);
                 true

@@ -253,7 +253,6 @@ impl<D: Driver> Worker<D> {
         connection.unsent = Vec::new();
         connection.generation = connection.generation.wrapping_add(1);
         connection.served = false;
-        connection.paused = false;
         connection.deadline = NEVER;
     }
 

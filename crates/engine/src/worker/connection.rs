@@ -75,10 +75,8 @@ pub(super) struct Connection {
     pub(super) connected: u64,
     /// Since when it could carry (another) call.
     pub(super) ready_since: u64,
-    /// When connecting is given up, or backing off is over, or a pause of its user.
+    /// When connecting is given up, or backing off is over, or a pause before its next call; [`NEVER`] for none.
     pub(super) deadline: u64,
-    /// Whether its user was asked for a pause before the next call.
-    pub(super) paused: bool,
     /// Attempts in a row that brought no answer.
     pub(super) fruitless: u32,
     /// Addresses tried in this attempt.
@@ -105,7 +103,6 @@ impl Connection {
             connected: 0,
             ready_since: 0,
             deadline: NEVER,
-            paused: false,
             fruitless: 0,
             tried: 0,
             served: false,
