@@ -140,6 +140,8 @@ pub(crate) struct Worker<D> {
     connections: Connections,
     /// Connections that can carry a call; some may have lost that since.
     ready: VecDeque<usize>,
+    /// Connections that were answered since the last wait, and when.
+    free: Vec<(usize, u64)>,
     /// Connections whose socket may hold more than was read.
     unread: Vec<usize>,
     pace: Pace,
@@ -197,6 +199,7 @@ impl<D: Driver> Worker<D> {
             reports,
             number,
             ready: VecDeque::new(),
+            free: Vec::new(),
             unread: Vec::new(),
             recorder: Recorder::default(),
             vitals: Vitals::new(now),
@@ -240,6 +243,7 @@ impl<D: Driver> Worker<D> {
             for &event in &events {
                 self.handle(event);
             }
+            self.call_again();
         }
         let failed = match self.refusal.take() {
             Some(Refusal::Failed(reason)) => Some(reason),
