@@ -1,0 +1,70 @@
+//! Bars: what must be reached.
+
+use crate::table::Table;
+
+/// What came of a bar.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It was reached.
+    Met,
+    /// It was not.
+    Missed,
+    /// It cannot be said, for this reason.
+    Unjudged(String),
+}
+
+/// Something that must be reached, and what was.
+#[derive(Debug, Clone)]
+pub struct Bar {
+    /// What is measured.
+    pub figure: &'static str,
+    /// What it must be, for people.
+    pub wanted: String,
+    /// What it was, for people.
+    pub got: String,
+    /// What that means.
+    pub outcome: Outcome,
+}
+
+impl Bar {
+    /// A bar that is reached or not.
+    pub fn new(figure: &'static str, wanted: impl Into<String>, got: impl Into<String>, met: bool) -> Self {
+        let outcome = if met { Outcome::Met } else { Outcome::Missed };
+        Self { figure, wanted: wanted.into(), got: got.into(), outcome }
+    }
+
+    /// The same, but a miss only counts where nothing else explains it.
+    pub fn excused(self, excuse: Option<String>) -> Self {
+        match (&self.outcome, excuse) {
+            (Outcome::Missed, Some(excuse)) => Self { outcome: Outcome::Unjudged(excuse), ..self },
+            _ => self,
+        }
+    }
+}
+
+/// The bars as a Markdown table.
+pub fn table(bars: &[Bar]) -> String {
+    let mut table = Table::new(&["bar", "wanted", "got", "outcome"]);
+    for bar in bars {
+        let outcome = match &bar.outcome {
+            Outcome::Met => "PASS".to_owned(),
+            Outcome::Missed => "**FAIL**".to_owned(),
+            Outcome::Unjudged(why) => format!("not judged: {why}"),
+        };
+        table.row([bar.figure.to_owned(), bar.wanted.clone(), bar.got.clone(), outcome]);
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excuse_counts_only_for_a_miss() {
+        let excuse = || Some("the machine was busy".to_owned());
+        assert_eq!(Bar::new("x", "", "", true).excused(excuse()).outcome, Outcome::Met);
+        assert_eq!(Bar::new("x", "", "", false).excused(None).outcome, Outcome::Missed);
+        assert!(matches!(Bar::new("x", "", "", false).excused(excuse()).outcome, Outcome::Unjudged(_)));
+    }
+}

@@ -1,0 +1,71 @@
+//! Ten thousand connections: the memory they take, and whether it stays that way.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use super::{Bench, brunt};
+use crate::bar::Bar;
+use crate::race::median;
+use crate::servers::Server;
+use crate::setup::Setup;
+use crate::table::Table;
+
+const CONNECTIONS: u64 = 10_000;
+/// The most memory that may be resident at any time, in bytes.
+const MOST_BYTES: u64 = 100_000_000;
+/// By how much memory may be more in the last fifth of the run than in the second, as a share: what each further
+/// second adds to the result (its distributions, packed) is all that may be in it.
+const MOST_GROWTH: f64 = 0.05;
+
+pub(super) const BENCH: Bench =
+    Bench { name: "connections", about: "The memory of 10,000 busy connections, over minutes.", run };
+
+fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
+    let server = Server::target(setup, &[])?;
+    let options = format!("-c {CONNECTIONS} -d {}s", setup.watch.as_secs());
+    let mut began = None;
+    let mut resident: Vec<(Duration, u64)> = Vec::new();
+    let run = brunt(setup, &server, &options, setup.watch, |process| {
+        let at = began.get_or_insert_with(Instant::now).elapsed();
+        if resident.last().is_none_or(|(last, _)| at >= *last + Duration::from_millis(500))
+            && let Some((now, _)) = process.resident_bytes()
+        {
+            resident.push((at, now));
+        }
+    })?;
+    println!("{}; brunt {options}; resident memory twice a second\n", server.about);
+    let fifths: Vec<f64> = (0..5)
+        .map(|fifth| median_between(&resident, setup.watch, fifth))
+        .collect::<Option<_>>()
+        .context("too short")?;
+    let peak = run.finished.peak_bytes;
+    let mut table = Table::new(&["fifth of the run", "median resident MB"]);
+    for (fifth, bytes) in fifths.iter().enumerate() {
+        table.row([(fifth + 1).to_string(), format!("{:.2}", bytes / 1e6)]);
+    }
+    println!("{table}");
+    let made = run.result["connections"]["made"].as_u64().unwrap_or(0);
+    let failed = run.count("not_ok")?;
+    let growth = fifths[4] / fifths[1] - 1.0;
+    Ok(vec![
+        Bar::new(
+            "connections",
+            format!("{CONNECTIONS}, none failed"),
+            format!("{made} made, {failed} calls failed"),
+            made == CONNECTIONS && failed == 0,
+        ),
+        Bar::new("resident memory at its peak", "≤ 100 MB", format!("{:.1} MB", peak as f64 / 1e6), peak <= MOST_BYTES),
+        Bar::new(
+            "growth from the second fifth to the last",
+            "≤ 5 %",
+            format!("{:+.1} %", growth * 100.0),
+            growth <= MOST_GROWTH,
+        ),
+    ])
+}
+
+fn median_between(resident: &[(Duration, u64)], length: Duration, fifth: u32) -> Option<f64> {
+    let (from, to) = (length * fifth / 5, length * (fifth + 1) / 5);
+    median(resident.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, bytes)| *bytes as f64).collect())
+}

@@ -1,0 +1,108 @@
+//! The benchmarks. One file each; a new one is a file here and a line in [`BENCHES`].
+
+mod connections;
+mod http;
+mod https;
+mod rate;
+mod script;
+mod stall;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::bar::Bar;
+use crate::clients::figures;
+use crate::process::{Finished, Process, pinned};
+use crate::race::{Race, Watched};
+use crate::servers::Server;
+use crate::setup::Setup;
+
+/// Something to measure.
+pub struct Bench {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What it measures, in a sentence.
+    pub about: &'static str,
+    /// Measures, prints what it saw, and judges.
+    pub run: fn(&Setup) -> anyhow::Result<Vec<Bar>>,
+}
+
+impl std::fmt::Debug for Bench {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Every benchmark, in the order in which they run.
+pub const BENCHES: &[Bench] =
+    &[http::BENCH, https::BENCH, script::BENCH, rate::BENCH, stall::BENCH, connections::BENCH];
+
+/// Connections of the comparisons.
+const CONNECTIONS: u32 = 64;
+
+/// A bar on brunt's requests a second, compared to wrk's.
+fn rate_bar(race: &Race, least: f64) -> anyhow::Result<Bar> {
+    let ratio = race.ratio_to_wrk("brunt", |sample| sample.report.per_s).context(WITHOUT_WRK)?;
+    let bar = Bar::new("requests/s", format!("≥ {least:.2} × wrk"), format!("{ratio:.3} × wrk"), ratio >= least);
+    Ok(bar.excused(race.server_bound().or_else(|| race.disturbed())))
+}
+
+/// A bar on brunt's CPU time for each request, compared to wrk's.
+fn cpu_bar(race: &Race, most: f64) -> anyhow::Result<Bar> {
+    let ratio = race.ratio_to_wrk("brunt", crate::race::Sample::cpu_us).context(WITHOUT_WRK)?;
+    let bar = Bar::new("CPU per request", format!("≤ {most:.2} × wrk"), format!("{ratio:.3} × wrk"), ratio <= most);
+    // Others cost cache and interrupt the server, which then has fewer answers ready at a time.
+    Ok(bar.excused(race.disturbed()))
+}
+
+const WITHOUT_WRK: &str = "this is measured in comparison to wrk: install it";
+
+/// A bar on brunt having seen every answer that the server gave.
+fn counted_bar(race: &Race) -> Bar {
+    let failed: u64 = race.of("brunt").map(|sample| sample.report.failed).sum();
+    let uncounted = race.uncounted("brunt");
+    let got = format!("{uncounted:+} answers, {failed} failed");
+    Bar::new("counted by brunt and the server", "the same, none failed", got, uncounted == 0 && failed == 0)
+}
+
+/// One run of brunt, watched.
+struct Run {
+    /// Its result, as JSON.
+    result: Value,
+    finished: Finished,
+    around: Watched,
+}
+
+/// Runs brunt with `options` at `server`; `look` sees it every 20 ms.
+fn brunt(
+    setup: &Setup,
+    server: &Server,
+    options: &str,
+    length: Duration,
+    look: impl FnMut(&Process),
+) -> anyhow::Result<Run> {
+    setup.wait_for_quiet();
+    let mut command = pinned(setup.client_core, &setup.brunt);
+    command.args("-t 1 --format json --quiet".split(' ')).args(options.split_whitespace()).arg(&server.url);
+    let work = || Process::client(command, "brunt")?.finish(length + Duration::from_secs(60), look);
+    let (around, finished) = Watched::run(setup, server, work)?;
+    Ok(Run { result: figures(&finished.stdout)?, finished, around })
+}
+
+impl Run {
+    fn count(&self, outcome: &str) -> anyhow::Result<u64> {
+        let count = self.result["outcomes"][outcome].as_u64();
+        count.with_context(|| format!("brunt's result has no outcomes.{outcome}"))
+    }
+
+    /// A quantile such as p99 of a distribution such as `response`, in nanoseconds.
+    fn quantile(&self, times: &str, name: &str) -> anyhow::Result<u64> {
+        let quantiles = self.result["times"][times]["quantiles"].as_array();
+        let found = quantiles.into_iter().flatten().find(|quantile| quantile["name"] == name);
+        found
+            .and_then(|quantile| quantile["value_ns"].as_u64())
+            .with_context(|| format!("brunt's result has no {name} of {times}"))
+    }
+}

@@ -1,0 +1,82 @@
+//! The clients that are compared: how each is called, and how its output is read. One file each.
+
+mod ab;
+mod brunt;
+mod h2load;
+mod hey;
+mod oha;
+mod wrk;
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+pub use self::brunt::figures;
+
+/// The load that a client is asked to put on a server, on one thread.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// What to ask for, over and over.
+    pub url: String,
+    /// Connections kept open.
+    pub connections: u32,
+    /// How long.
+    pub length: Duration,
+    /// A script of wrk's to make the requests and to see the answers.
+    pub script: Option<PathBuf>,
+}
+
+/// What a client says it did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Requests that were answered.
+    pub answered: u64,
+    /// Those a second.
+    pub per_s: f64,
+    /// Requests that failed, or were answered with an error.
+    pub failed: u64,
+}
+
+/// A program that puts load on a server.
+#[derive(Debug)]
+pub struct Client {
+    /// Its name and its program's.
+    pub name: &'static str,
+    /// What makes it print its version; nothing if it cannot.
+    pub version: &'static [&'static str],
+    /// Whether it runs scripts of wrk's.
+    pub scripts: bool,
+    /// Its arguments for a load.
+    pub arguments: fn(&Load) -> Vec<String>,
+    /// Reads what it printed.
+    pub read: fn(&str) -> anyhow::Result<Report>,
+}
+
+/// Every client, brunt first.
+pub const CLIENTS: &[Client] = &[brunt::CLIENT, wrk::CLIENT, ab::CLIENT, h2load::CLIENT, oha::CLIENT, hey::CLIENT];
+
+/// The words of a command line.
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The number right after `label` in `text`.
+fn number_after<T: FromStr>(text: &str, label: &str) -> anyhow::Result<T> {
+    let (_, rest) = text.split_once(label).with_context(|| format!("'{label}' is missing in the output:\n{text}"))?;
+    number(rest).with_context(|| format!("no number comes after '{label}' in the output:\n{text}"))
+}
+
+/// The number right before `label` in `text`.
+fn number_before<T: FromStr>(text: &str, label: &str) -> anyhow::Result<T> {
+    let (rest, _) = text.split_once(label).with_context(|| format!("'{label}' is missing in the output:\n{text}"))?;
+    let word = rest.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or("");
+    number(word).with_context(|| format!("no number comes before '{label}' in the output:\n{text}"))
+}
+
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    text.get(..end)?.parse().ok()
+}

@@ -1,0 +1,196 @@
+//! Processes that are pinned, watched, bounded in time, and ended by their own handle.
+
+use std::fs;
+use std::io::{Read, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+/// How often a running client is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A program with its arguments, to be run on one core.
+pub fn pinned(core: usize, program: &Path) -> Command {
+    let mut command = Command::new("taskset");
+    command.arg("-c").arg(core.to_string()).arg(program);
+    // What runtimes with threads of their own go by: one thread, as for everybody else.
+    command.env("GOMAXPROCS", "1").env("TOKIO_WORKER_THREADS", "1");
+    command
+}
+
+/// A process that ends when this is dropped.
+pub struct Process {
+    child: Child,
+    name: String,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What became of a process that ran to its end.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// What it printed.
+    pub stdout: String,
+    /// CPU time, user and system, of the whole process.
+    pub cpu_ticks: u64,
+    /// From its start to its end.
+    pub wall: Duration,
+    /// The most memory it had resident at once, in bytes.
+    pub peak_bytes: u64,
+}
+
+impl Process {
+    /// Starts a client, whose end is waited for with [`Process::finish`].
+    pub fn client(mut command: Command, name: &str) -> anyhow::Result<Self> {
+        command.stderr(Stdio::piped());
+        Self::start(command, name)
+    }
+
+    /// Starts a server, which runs until this is dropped. What goes wrong with it is seen at once.
+    pub fn server(mut command: Command, name: &str) -> anyhow::Result<Self> {
+        command.stderr(Stdio::inherit());
+        Self::start(command, name)
+    }
+
+    fn start(mut command: Command, name: &str) -> anyhow::Result<Self> {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        Ok(Self { child: child.with_context(|| format!("cannot start {name}"))?, name: name.to_owned() })
+    }
+
+    /// What a server prints.
+    pub fn stdout(&mut self) -> anyhow::Result<impl Read + use<>> {
+        self.child.stdout.take().with_context(|| format!("{}: its output was taken already", self.name))
+    }
+
+    fn proc(&self, file: &str) -> Option<String> {
+        fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).ok()
+    }
+
+    /// CPU time so far, in clock ticks. Still there when the process has ended, until it is waited for.
+    pub fn cpu_ticks(&self) -> anyhow::Result<u64> {
+        self.proc("stat")
+            .and_then(|stat| cpu_ticks_in(&stat))
+            .with_context(|| format!("{}: cannot read its CPU time", self.name))
+    }
+
+    /// Memory resident now, and the most so far, in bytes; none once it has ended.
+    pub fn resident_bytes(&self) -> Option<(u64, u64)> {
+        let status = self.proc("status")?;
+        Some((bytes_in(&status, "VmRSS:")?, bytes_in(&status, "VmHWM:")?))
+    }
+
+    fn has_ended(&self) -> anyhow::Result<bool> {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).context("a process without a number")?;
+        // Without reaping it, so that its figures can be read.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Ok(waitid(WaitId::Pid(pid), options)?.is_some())
+    }
+
+    /// Waits until it has ended by itself, `most` at most. `look` sees it every 20 ms.
+    pub fn finish(mut self, most: Duration, mut look: impl FnMut(&Self)) -> anyhow::Result<Finished> {
+        let began = Instant::now();
+        let (out, err) = (drain(self.child.stdout.take()), drain(self.child.stderr.take()));
+        let mut peak_bytes = 0;
+        while !self.has_ended()? {
+            if began.elapsed() > most {
+                bail!("{} did not end within {} s", self.name, most.as_secs());
+            }
+            if let Some((_, peak)) = self.resident_bytes() {
+                peak_bytes = peak;
+            }
+            look(&self);
+            thread::sleep(LOOK);
+        }
+        let wall = began.elapsed();
+        let cpu_ticks = self.cpu_ticks()?;
+        let status = self.child.wait()?;
+        let (stdout, stderr) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+        if !status.success() {
+            bail!("{} ended with {status}: {}", self.name, stderr.trim());
+        }
+        Ok(Finished { stdout, cpu_ticks, wall, peak_bytes })
+    }
+}
+
+fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What cannot be read is not there; the parser of the output will say so.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// User and system time in `/proc/PID/stat` (proc(5), fields 14 and 15; the second may contain anything).
+fn cpu_ticks_in(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    Some(user + system)
+}
+
+fn bytes_in(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// A length in clock ticks as time.
+pub fn ticks(ticks: u64) -> Duration {
+    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// Runs a program to its end and returns what it printed, on either output.
+pub fn output(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
+    let output =
+        Command::new(program).args(arguments).output().with_context(|| format!("cannot run {}", program.display()))?;
+    let mut text = output.stdout;
+    text.write_all(&output.stderr)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_found_behind_any_name() {
+        let stat = "42 (a) b (c)) S 1 1 1 0 -1 4194560 1 0 0 0 250 125 0 0 20 0 1 0 100 0 0";
+        assert_eq!(cpu_ticks_in(stat), Some(375));
+    }
+
+    #[test]
+    fn memory_is_read_in_bytes() {
+        let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t       4 kB\n";
+        assert_eq!((bytes_in(status, "VmRSS:"), bytes_in(status, "VmHWM:")), (Some(4096), Some(2 << 20)));
+    }
+
+    #[test]
+    fn a_finished_process_tells_what_it_used() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo $i"]);
+        let finished = Process::client(command, "sh").unwrap().finish(Duration::from_secs(60), |_| {}).unwrap();
+        assert_eq!(finished.stdout, "200000\n");
+        assert!(finished.cpu_ticks > 0 && finished.peak_bytes > 0, "{finished:?}");
+    }
+
+    #[test]
+    fn a_process_that_does_not_end_is_ended() {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let error = Process::client(command, "sleep").unwrap().finish(Duration::from_millis(50), |_| {}).unwrap_err();
+        assert!(error.to_string().contains("did not end"), "{error}");
+    }
+}

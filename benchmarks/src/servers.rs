@@ -1,0 +1,182 @@
+//! The servers that clients are aimed at, on loopback and on a core of their own.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+use crate::process::{Process, pinned};
+use crate::setup::{self, Setup};
+
+/// How long a server may take to start.
+const START: Duration = Duration::from_secs(10);
+/// After this long a target ends by itself, should nobody be left to end it.
+const LONGEST_RUN: Duration = Duration::from_secs(2 * 3600);
+
+/// A server that runs until this is dropped.
+pub struct Server {
+    /// Ends before the folder goes.
+    process: Process,
+    /// What clients ask for.
+    pub url: String,
+    /// What it is, for people.
+    pub about: String,
+    count: Count,
+    _folder: Option<Folder>,
+}
+
+/// How a server's count of requests is had: a port to ask, and a way to read what it says.
+struct Count {
+    port: u16,
+    /// Requests that were counted, without the one that asks.
+    read: fn(&str) -> Option<u64>,
+}
+
+impl Server {
+    /// brunt's built-in target, with further `options`.
+    pub fn target(setup: &Setup, options: &[&str]) -> anyhow::Result<Self> {
+        let mut command = pinned(setup.server_core, &setup.brunt);
+        command.args(["serve", "http", "127.0.0.1:0", "--workers", "1", "--duration"]);
+        command.arg(format!("{}s", LONGEST_RUN.as_secs())).args(options);
+        let mut process = Process::server(command, "brunt serve http")?;
+        let mut line = String::new();
+        BufReader::new(process.stdout()?).read_line(&mut line)?;
+        let url = line.trim().strip_prefix("listening on ").context("brunt serve http does not start")?.to_owned();
+        let port = url.trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse().ok());
+        let count = Count { port: port.context("brunt serve http names no port")?, read: |body| body.parse().ok() };
+        let about = format!("brunt serve http --workers 1 {}", options.join(" ")).trim_end().to_owned();
+        Ok(Self { process, url, about, count, _folder: None })
+    }
+
+    /// nginx over TLS 1.3 with an ECDSA P-256 certificate, answering 12 bytes.
+    pub fn nginx(setup: &Setup) -> anyhow::Result<Self> {
+        let program = setup::find("nginx").context("nginx is needed: install it")?;
+        let folder = Folder::new("nginx")?;
+        certificate(&folder.0)?;
+        let (port, count_port) = (free_port()?, free_port()?);
+        let file = folder.0.join("nginx.conf");
+        fs::write(&file, nginx_configuration(&folder.0, port, count_port))?;
+        let mut command = pinned(setup.server_core, &program);
+        command.arg("-p").arg(&folder.0).arg("-c").arg(&file).args(["-e", "stderr"]);
+        let process = Process::server(command, "nginx")?;
+        let read = |body: &str| {
+            let numbers = body.lines().nth(2)?.split_whitespace().nth(2)?;
+            numbers.parse::<u64>().ok()?.checked_sub(1)
+        };
+        let version = crate::process::output(&program, &["-v"])?;
+        let about = format!("{}, TLS 1.3, ECDSA P-256, 12 bytes", version.trim().trim_start_matches("nginx version: "));
+        let url = format!("https://127.0.0.1:{port}/");
+        let server = Self { process, url, about, count: Count { port: count_port, read }, _folder: Some(folder) };
+        server.wait_until_up()?;
+        Ok(server)
+    }
+
+    fn wait_until_up(&self) -> anyhow::Result<()> {
+        let began = Instant::now();
+        loop {
+            match self.requests() {
+                Ok(_) => return Ok(()),
+                Err(error) if began.elapsed() > START => return Err(error.context("the server does not start")),
+                Err(_) => thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    /// How many requests it has answered, without those that asked for this.
+    pub fn requests(&self) -> anyhow::Result<u64> {
+        let body = get(self.count.port, "/_/count").context("the server does not say how much it answered")?;
+        (self.count.read)(&body).with_context(|| format!("the server's count is unreadable: {body}"))
+    }
+
+    /// CPU time so far, in clock ticks.
+    pub fn cpu_ticks(&self) -> anyhow::Result<u64> {
+        self.process.cpu_ticks()
+    }
+}
+
+/// A folder that is gone when this is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("brunt-benchmarks-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Left behind, it is in nobody's way.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn certificate(folder: &Path) -> anyhow::Result<()> {
+    let output = Command::new("openssl")
+        .args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost".split(' '))
+        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"])
+        .current_dir(folder)
+        .output()
+        .context("openssl is needed to make a certificate: install it")?;
+    if !output.status.success() {
+        bail!("openssl makes no certificate: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+fn nginx_configuration(folder: &Path, port: u16, count_port: u16) -> String {
+    let folder = folder.display();
+    format!(
+        "daemon off;
+master_process off;
+pid nginx.pid;
+error_log stderr crit;
+events {{ worker_connections 16384; }}
+http {{
+    access_log off;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port} ssl backlog=16384;
+        ssl_protocols TLSv1.3;
+        ssl_certificate {folder}/cert.pem;
+        ssl_certificate_key {folder}/key.pem;
+        location / {{ return 200 \"hello world\\n\"; }}
+    }}
+    server {{
+        listen 127.0.0.1:{count_port};
+        location = /_/count {{ stub_status; }}
+    }}
+}}
+"
+    )
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// The body of a small answer on loopback.
+fn get(port: u16, path: &str) -> anyhow::Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(START))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("an answer without an end of its head")?;
+    if !head.starts_with("HTTP/1.1 200") {
+        bail!("{path} is answered with {}", head.lines().next().unwrap_or("nothing"));
+    }
+    Ok(body.to_owned())
+}
