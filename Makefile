@@ -1,0 +1,39 @@
+# What people and CI run. `make demo` shows brunt at work; `make test` passes on a fresh machine.
+
+# System packages that the tests run against; installed from Debian's registry where they are missing.
+TEST_PACKAGES := nginx wrk openssl util-linux
+BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils nghttp2-client
+# A first word for commands that need root, where we are not.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+.PHONY: demo test test-packages bench bench-packages fuzz fmt lint docs
+
+# The main job on the built-in target.
+demo:
+	cargo run --release --locked -- demo
+
+# Everything that can fail, against real servers.
+test: test-packages
+	cargo test --workspace --locked
+	fuzz/smoke.sh
+
+test-packages:
+	@sh .ci/packages $(SUDO) $(TEST_PACKAGES)
+
+# Measures brunt beside its peers; `make bench BENCH="http rate"` picks some.
+bench: bench-packages
+	cargo build --release --locked
+	cargo run --release --manifest-path benchmarks/Cargo.toml -- $(BENCH)
+
+bench-packages:
+	@sh .ci/packages $(SUDO) $(BENCH_PACKAGES)
+
+fmt:
+	cargo fmt --all
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+docs:
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
