@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::arrivals::Spread;
+use crate::content::Content;
 use crate::outcome::OkStatus;
 use crate::profile::Profile;
 use crate::secret::Template;
@@ -29,6 +30,9 @@ pub struct Plan {
     pub target: Target,
     /// What the protocol of the target's scheme makes its calls from; that protocol reads and validates it.
     pub protocol: ProtocolOptions,
+    /// What asks for the calls, if not the protocol's options alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
     /// Connections kept open, over all workers.
     pub connections: u32,
     /// Worker threads; at least one, never more than connections.
@@ -108,6 +112,18 @@ impl<'de> Deserialize<'de> for ProtocolOptions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         serde_json::Value::deserialize(deserializer).map(|value| Self::new(value.clone(), value))
     }
+}
+
+/// A Lua script as wrk runs them. It travels whole; what it holds is shown as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// The file's name, for errors.
+    pub file: String,
+    /// What is in it.
+    pub content: Content,
+    /// What `init(args)` gets: the URL as it was given, then what stood behind it.
+    pub args: Vec<String>,
 }
 
 /// What decides when a call is due.
@@ -295,6 +311,7 @@ pub(crate) mod tests {
             version: PLAN_VERSION,
             target: Target { scheme: "http".into(), host: "127.0.0.1".into(), port: Some(8080), path: "/".into() },
             protocol: ProtocolOptions::default(),
+            script: None,
             connections: 64,
             workers: 2,
             load: Load::Closed {},

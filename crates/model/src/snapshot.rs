@@ -125,6 +125,9 @@ impl Failures {
     }
 }
 
+/// The shortest interval that tells how a worker fares, in nanoseconds: many turns of the scheduler.
+const SHORTEST_JUDGED_NS: u64 = 100_000_000;
+
 /// How the generator itself fared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Health {
@@ -141,9 +144,10 @@ pub struct Health {
 }
 
 impl Health {
-    /// One worker's interval.
+    /// One worker's interval. Shares of a very short one say nothing, and are 0.
     pub fn of_interval(wall_ns: u64, cpu_ns: u64, starved_ns: u64) -> Self {
-        let share = |part: u64| if wall_ns > 0 { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
+        let judged = wall_ns >= SHORTEST_JUDGED_NS;
+        let share = |part: u64| if judged { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
         Self { wall_ns, cpu_ns, starved_ns, busiest_worker: share(cpu_ns), most_starved_worker: share(starved_ns) }
     }
 
@@ -283,7 +287,7 @@ mod tests {
         a.failures.record(Failure::Protocol, "bad chunk size");
         let mut b = Snapshot { due: 1, ..Snapshot::default() };
         b.failures.record(Failure::Protocol, "bad chunk size");
-        b.health = Health::of_interval(100, 40, 10);
+        b.health = Health::of_interval(1_000_000_000, 400_000_000, 10);
         a.merge(&b);
         assert_eq!((a.due, a.ended()), (4, 4));
         assert_eq!(a.not_ok(&OkStatus::default()), 3);

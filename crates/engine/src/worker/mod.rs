@@ -301,7 +301,8 @@ impl<D: Driver> Worker<D> {
             }
             Phase::Measured => {
                 let end = self.calls_until;
-                self.close_seconds(phase, now.min(end));
+                // The last second is handed over with what was never sent in it.
+                self.close_seconds(phase, now.min(end.saturating_sub(1)));
                 // Before the end as after it: what was due in time is sent if a connection is free for it.
                 self.dispatch();
                 if now >= end {

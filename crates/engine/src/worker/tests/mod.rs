@@ -28,6 +28,7 @@ fn plan(url: &str) -> Plan {
         version: PLAN_VERSION,
         target: Url::parse(url).unwrap().target,
         protocol: ProtocolOptions::default(),
+        script: None,
         connections: 1,
         workers: 1,
         load: Load::Closed {},

@@ -98,6 +98,7 @@ fn what_was_never_sent_is_counted_with_its_lower_bound() {
     let summary = carry_out(&plan, Target::taking(100 * MS)).summary;
     assert_eq!(summary.total.due, 1000);
     assert!(summary.total.unsent >= 899, "{}", summary.total.unsent);
+    assert_eq!(summary.run.series.points().len(), 10, "they belong to the last second");
     let response = summary.times.response.unwrap();
     let p99 = response.quantiles[4];
     assert!(p99.at_least && p99.value > 8 * SECOND_NS, "{p99:?}");
