@@ -231,6 +231,7 @@ impl<D: Driver> Worker<D> {
         let mut events: Vec<Ready> = Vec::new();
         loop {
             let now = self.driver.now();
+            self.vitals.beat(now);
             self.tick(now);
             if self.stage == Stage::Over {
                 break;
@@ -443,7 +444,7 @@ impl<D: Driver> Worker<D> {
     fn close_seconds(&mut self, phase: Phase, now: u64) {
         while now >= self.phase_began + (self.second + 1) * SECOND_NS {
             let end = self.phase_began + (self.second + 1) * SECOND_NS;
-            self.hand_over(phase, end, SECOND_NS, now);
+            self.hand_over(phase, end, SECOND_NS);
         }
     }
 
@@ -454,17 +455,17 @@ impl<D: Driver> Worker<D> {
         let left = end.saturating_sub(began);
         // A phase that ends with a full second has nothing left, but for what ended at that very moment.
         if left > 0 || self.recorder.snapshot.due > 0 || self.recorder.snapshot.ended() > 0 {
-            self.hand_over(phase, end, left, end);
+            self.hand_over(phase, end, left);
         }
     }
 
-    fn hand_over(&mut self, phase: Phase, end: u64, length_ns: u64, now: u64) {
+    fn hand_over(&mut self, phase: Phase, end: u64, length_ns: u64) {
         if let Pace::Open(schedule) = &mut self.pace
             && phase != Phase::Drain
         {
             self.recorder.snapshot.due += schedule.count_due(end);
         }
-        self.recorder.snapshot.health = self.vitals.lap(now);
+        self.recorder.snapshot.health = self.vitals.lap(end);
         let interval = Interval {
             worker: self.number,
             phase,

@@ -2,6 +2,11 @@
 
 use brunt_model::snapshot::Health;
 
+use super::HEARTBEAT_NS;
+
+/// How much later than planned a heartbeat may come before the worker has stood still, in nanoseconds.
+const TOLERATED_NS: u64 = 20_000_000;
+
 /// The running totals of the current thread.
 pub(super) struct Vitals {
     #[cfg(target_os = "linux")]
@@ -9,6 +14,11 @@ pub(super) struct Vitals {
     wall_ns: u64,
     cpu_ns: u64,
     starved_ns: u64,
+    /// When the loop last came round.
+    beat: u64,
+    /// How long the worker stood still since the last lap, and when that was last over.
+    still_ns: u64,
+    still_until: u64,
 }
 
 impl Vitals {
@@ -20,22 +30,39 @@ impl Vitals {
             wall_ns: now,
             cpu_ns: 0,
             starved_ns: 0,
+            beat: now,
+            still_ns: 0,
+            still_until: now,
         };
         vitals.cpu_ns = cpu_ns();
         vitals.starved_ns = vitals.starved_ns();
         vitals
     }
 
-    /// What happened since the last time, until `now`.
-    pub(super) fn lap(&mut self, now: u64) -> Health {
-        let (cpu, starved) = (cpu_ns(), self.starved_ns());
-        let health = Health::of_interval(
-            now.saturating_sub(self.wall_ns),
-            cpu.saturating_sub(self.cpu_ns),
-            starved.saturating_sub(self.starved_ns),
-        );
-        (self.wall_ns, self.cpu_ns, self.starved_ns) = (now, cpu, starved);
-        health
+    /// The loop has come round, as it does at least every heartbeat unless something keeps the whole thread from
+    /// running: a stopped process, a machine that sleeps, a hypervisor that has other guests. The scheduler's own
+    /// figures know nothing of those.
+    #[inline]
+    pub(super) fn beat(&mut self, now: u64) {
+        let planned = self.beat + HEARTBEAT_NS;
+        if now > planned + TOLERATED_NS {
+            self.still_ns += now - planned;
+            self.still_until = now;
+        }
+        self.beat = now;
+    }
+
+    /// What happened since the last time, until `end`, which may be past.
+    pub(super) fn lap(&mut self, end: u64) -> Health {
+        let (cpu_ns, starved_ns) = (cpu_ns(), self.starved_ns());
+        let wall = end.saturating_sub(self.wall_ns);
+        let cpu = cpu_ns.saturating_sub(self.cpu_ns);
+        // What of standing still came after the end belongs to the next lap.
+        let later = self.still_until.saturating_sub(end).min(self.still_ns);
+        let still = (self.still_ns - later).min(wall.saturating_sub(cpu));
+        let starved = starved_ns.saturating_sub(self.starved_ns).max(still);
+        (self.wall_ns, self.cpu_ns, self.starved_ns, self.still_ns) = (end, cpu_ns, starved_ns, later);
+        Health::of_interval(wall, cpu, starved)
     }
 
     /// The second figure of schedstat: time on a run queue, in nanoseconds (Linux, Documentation/scheduler/sched-stats).
@@ -59,4 +86,28 @@ impl Vitals {
 fn cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn standing_still_counts_in_the_seconds_in_which_it_was() {
+        let mut vitals = Vitals::new(0);
+        for at in (0..=1200).step_by(50) {
+            vitals.beat(at * MS);
+            if at == 1000 {
+                let health = vitals.lap(1000 * MS);
+                assert!(health.most_starved_worker < 0.1, "{health:?}");
+            }
+        }
+        vitals.beat(3450 * MS);
+        let share = |health: Health| (health.most_starved_worker * 20.0).round() / 20.0;
+        // The heartbeat planned for 1.25 s came at 3.45 s.
+        assert_eq!([2000, 3000, 4000].map(|end| share(vitals.lap(end * MS))), [0.75, 1.0, 0.45]);
+        assert!(share(vitals.lap(5000 * MS)) < 0.1);
+    }
 }
