@@ -470,18 +470,9 @@ impl<D: Driver> Worker<D> {
         self.under_way -= u64::from(call.measured);
     }
 
-    /// The measured part ended: calls that were due and never sent.
+    /// The measured part ended: calls that were due and have no connection. Those for which one is being made are under
+    /// way, and may still end.
     pub(super) fn drop_unsent(&mut self, end: u64) {
-        for connection in &mut self.connections.0 {
-            connection.queue.retain(|call| {
-                let unsent = call.sent == NEVER;
-                if unsent && call.measured {
-                    self.recorder.unsent(call.due, end);
-                    self.under_way -= 1;
-                }
-                !unsent
-            });
-        }
         if let Pace::Open(schedule) = &mut self.pace {
             while let Some((due, _)) = schedule.take() {
                 self.recorder.unsent(due, end);
@@ -489,11 +480,15 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// The drain ended: calls that are still in flight.
+    /// The drain ended: calls that are still under way.
     pub(super) fn drop_unfinished(&mut self, now: u64) {
         for connection in &mut self.connections.0 {
             for call in connection.calls.drain(..).chain(connection.queue.drain(..)) {
-                self.recorder.unfinished(&call, now);
+                if call.sent != NEVER {
+                    self.recorder.unfinished(&call, now);
+                } else if call.measured {
+                    self.recorder.unsent(call.due, now);
+                }
             }
         }
         self.under_way = 0;

@@ -70,7 +70,7 @@ impl Recorder {
         }
     }
 
-    /// The measured part ended at `end` before a call due at `due` was sent.
+    /// The measured part, or the drain after it, ended at `end` before a call due at `due` was sent.
     pub(super) fn unsent(&mut self, due: u64, end: u64) {
         self.snapshot.unsent += 1;
         self.snapshot.response.bounds.record(end.saturating_sub(due));

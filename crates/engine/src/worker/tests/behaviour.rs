@@ -1,6 +1,7 @@
 //! One suite for every protocol: what a peer can do to a call, and what must come of it. A protocol says how it speaks
 //! ([`Speech`]) and runs [`every_behaviour`].
 
+use brunt_model::arrivals::Spread;
 use brunt_model::outcome::Failure;
 use brunt_model::plan::{Load, Plan, Stop};
 use brunt_model::summary::Summary;
@@ -116,6 +117,18 @@ impl Peer for BlackHole {
     }
 }
 
+/// Takes its time to accept.
+struct SlowToAccept(Server);
+
+impl Peer for SlowToAccept {
+    fn connecting(&mut self, _now: u64) -> Reaction {
+        vec![(100 * MS - 1, Act::Accept)]
+    }
+    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+        self.0.received(connection, bytes, now)
+    }
+}
+
 fn against(speech: Speech, manner: Manner) -> Summary {
     carry_out(&plan(speech.url), Server::new(speech, manner)).summary
 }
@@ -137,6 +150,7 @@ pub(super) fn every_behaviour(speech: Speech) {
     in_any_pieces(speech);
     refused(speech);
     never_connected(speech);
+    connecting_at_the_end(speech);
     reset_mid_answer(speech);
     closed_early(speech);
     closed_after_each_answer(speech);
@@ -183,7 +197,19 @@ fn refused(speech: Speech) {
 fn never_connected(speech: Speech) {
     let summary = carry_out(&plan(speech.url), BlackHole).summary;
     assert!(summary.failures(Failure::ConnectTimeout) > 0);
-    assert_eq!(summary.failures(Failure::ConnectTimeout) + summary.total.unsent, summary.total.due);
+    assert_eq!(summary.failures(Failure::ConnectTimeout), summary.total.due, "the last one in the drain");
+}
+
+fn connecting_at_the_end(speech: Speech) {
+    for load in [Load::Closed {}, Load::Open { profile: "400".parse().unwrap(), arrivals: Spread::Uniform }] {
+        let plan = Plan { reconnect: true, connections: 50, load, ..plan(speech.url) };
+        let summary = carry_out(&plan, SlowToAccept(Server::new(speech, Manner::Answer))).summary;
+        assert!(summary.total.due > 300, "{}", summary.total.due);
+        assert_eq!(summary.total.statuses.total(), summary.total.due, "a good server has answered every call");
+    }
+    let plan = Plan { reconnect: true, drain_ns: 5 * MS, ..plan(speech.url) };
+    let summary = carry_out(&plan, SlowToAccept(Server::new(speech, Manner::Answer))).summary;
+    assert_eq!(summary.total.unsent, 1, "the drain was too short");
 }
 
 fn reset_mid_answer(speech: Speech) {
@@ -248,7 +274,7 @@ fn deadline_with_calls_in_flight(speech: Speech) {
 
 fn open_model_without_a_target(speech: Speech) {
     let mut plan = plan(speech.url);
-    plan.load = Load::Open { profile: "1000".parse().unwrap(), arrivals: brunt_model::arrivals::Spread::Uniform };
+    plan.load = Load::Open { profile: "1000".parse().unwrap(), arrivals: Spread::Uniform };
     let summary = carry_out(&plan, Refusal).summary;
     assert_eq!(summary.total.due, 1000);
     assert!(summary.failures(Failure::Connect) > 0);
