@@ -1,0 +1,150 @@
+//! What brunt counts is what nginx wrote down.
+
+use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::nginx::{Nginx, counts};
+use crate::program::Running;
+use crate::report::{Report, report};
+
+const HELLO: &str = "location / { return 200 hello; }";
+
+#[test]
+fn a_count_is_as_many_lines() {
+    for args in [
+        "-n 1 -c 8",
+        "-n 1000 -c 7 -t 3",
+        "-n 777 -c 5 -r 5k",
+        "-n 500 -c 16 -r 5k --arrivals poisson",
+        "-n 60 -c 4 --reconnect",
+        "-n 60 -c 4 --reconnect -r 500",
+        "-n 1000 -c 4 --pipeline 8",
+        "-n 1000 -c 4 --pipeline 8 -r 20k",
+    ] {
+        let nginx = Nginx::start(HELLO);
+        let n = args.split(' ').nth(1).unwrap().parse().unwrap();
+        let report = report(0, args.split(' ').chain([nginx.url("/").as_str()]));
+        report.assert_all(n, 200);
+        let log = nginx.log();
+        assert_eq!(counts(&log, "status"), BTreeMap::from([("200", n as usize)]), "{args}");
+    }
+}
+
+#[test]
+fn a_time_is_as_many_lines_as_answers() {
+    for args in [
+        "-d 500ms -c 8 -t 2",
+        "-d 500ms -c 8 -r 2000",
+        "-d 500ms -c 4 --pipeline 16",
+        "-d 300ms -c 4 --reconnect",
+        "-d 20s -n 500 -c 4",
+        "-r 100..1000/300ms,1000..0/300ms -c 4",
+    ] {
+        let nginx = Nginx::start(HELLO);
+        let report = report(0, args.split(' ').chain([nginx.url("/").as_str()]));
+        let answered = report.outcome("answered");
+        assert!(answered > 0);
+        report.assert_all(answered, 200);
+        assert_eq!(nginx.log().len() as u64, answered, "{args}");
+    }
+}
+
+#[test]
+fn a_warm_up_is_in_the_log_and_in_no_figure() {
+    let nginx = Nginx::start(HELLO);
+    let report = report(0, ["-n", "100", "-w", "200ms", "-c", "2", "-r", "200", &nginx.url("/")]);
+    report.assert_all(100, 200);
+    let warmed_up = nginx.log().len() - 100;
+    assert!((35..=41).contains(&warmed_up), "{warmed_up}");
+}
+
+#[test]
+fn calls_that_the_end_cuts_off_are_unfinished() {
+    let nginx = Nginx::start("location / { limit_rate 10; return 200 'as slow as can be, for as long as it takes'; }");
+    let began = Instant::now();
+    let report = report(3, ["-d", "300ms", "--drain", "100ms", "-c", "5", &nginx.url("/")]);
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert_eq!((report.outcome("due"), report.outcome("unfinished")), (5, 5));
+    assert_eq!(nginx.log().len(), 5);
+}
+
+#[test]
+fn a_server_that_goes_and_comes_back() {
+    let mut nginx = Nginx::start(HELLO);
+    let url = nginx.url("/");
+    let began = Instant::now();
+    let run = Running::start(["-d", "3s", "-r", "200", "-c", "4", "--format", "json", &url]);
+    sleep(Duration::from_secs(1));
+    nginx.end(Signal::TERM);
+    sleep(Duration::from_millis(600));
+    assert!(nginx.begin(), "nginx does not come back");
+    let back = began.elapsed();
+    let done = run.wait().with_status(0);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    let report = Report::of(&done);
+    assert!(report.outcome("failed") > 0, "{report:#?}");
+    for (reason, _) in report.reasons() {
+        let known = [
+            "connect: connection refused",
+            "closed: the peer closed before the answer was complete",
+            "read: connection reset by the peer",
+        ];
+        assert!(known.contains(&reason.as_str()), "{reason}");
+    }
+    // A connection that is refused is tried again at least every second.
+    let expected_after = Duration::from_secs(3).saturating_sub(back + Duration::from_secs(1)).as_millis() as u64 / 5;
+    assert!(report.outcome("answered") >= 100 + expected_after / 2, "{report:#?}");
+    assert_eq!(nginx.log().len() as u64, report.outcome("answered"));
+}
+
+#[test]
+fn a_server_that_goes_for_good() {
+    for load in [["-c", "8"].as_slice(), &["-c", "8", "-r", "500"]] {
+        let mut nginx = Nginx::start(HELLO);
+        let url = nginx.url("/");
+        let began = Instant::now();
+        let run = Running::start([load, &["-d", "1500ms", "--format", "json", &url]].concat());
+        sleep(Duration::from_millis(700));
+        nginx.end(Signal::TERM);
+        let done = run.wait().with_status(0);
+        assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+        let report = Report::of(&done);
+        assert!(report.failures().contains_key("connect"), "{load:?} {:?}", report.failures());
+        assert_eq!(nginx.lines().len() as u64, report.outcome("answered"), "{load:?}");
+        // Nothing spins on a port where nobody listens.
+        let attempts = report.connections("failed");
+        assert!(attempts < 500, "{load:?} {attempts} attempts");
+    }
+}
+
+#[test]
+fn a_reload_under_load_fails_nothing() {
+    for load in [["-c", "8"].as_slice(), &["-c", "8", "-r", "1000"], &["-c", "4", "--pipeline", "4"]] {
+        let nginx = Nginx::start(HELLO);
+        let url = nginx.url("/");
+        let run = Running::start([load, &["-d", "1s", "--format", "json", &url]].concat());
+        for _ in 0..3 {
+            sleep(Duration::from_millis(200));
+            nginx.send(Signal::HUP);
+        }
+        let report = Report::of(&run.wait().with_status(0));
+        assert_eq!(report.failures(), BTreeMap::new(), "{load:?} {:?}", report.reasons());
+        assert!(report.connections("made") > 8, "{load:?}");
+        report.assert_all(report.outcome("answered"), 200);
+        assert_eq!(nginx.log().len() as u64, report.outcome("answered"), "{load:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_early_with_every_answer_counted() {
+    let nginx = Nginx::start(HELLO);
+    let run = Running::start(["-d", "60s", "-c", "4", "-t", "2", "--format", "json", &nginx.url("/")]);
+    sleep(Duration::from_millis(500));
+    run.send(Signal::INT);
+    let report = Report::of(&run.wait().with_status(0));
+    assert_eq!(report.at("/ending"), "interrupted");
+    assert_eq!(nginx.log().len() as u64, report.outcome("answered"));
+}

@@ -1,0 +1,199 @@
+//! Servers that each break the rules in one way: the right failure with its reason, in time, for every call.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use brunt_testbed::faulty::{After, Fault, Server};
+
+use crate::report::{Report, report};
+
+/// Calls that are made of each server.
+const CALLS: u64 = 6;
+
+/// What comes of calling a server with this fault, in the closed model and in the open one.
+#[track_caller]
+fn of(fault: &Fault, status: i32, args: &[&str], judge: impl Fn(&Report, &Server)) {
+    for load in [["-c", "2", "-t", "1"].as_slice(), &["-c", "2", "-t", "1", "-r", "40"]] {
+        let server = Server::start(fault.clone()).unwrap();
+        let began = Instant::now();
+        let fixed = ["-n", "6", "--timeout", "400ms", "--connect-timeout", "300ms", &server.url()];
+        let report = report(status, [load, args, &fixed].concat());
+        assert!(began.elapsed() < Duration::from_secs(8), "{fault:?} {load:?} {:?}", began.elapsed());
+        assert_eq!(report.outcome("due"), CALLS, "{fault:?} {load:?}");
+        judge(&report, &server);
+    }
+}
+
+/// Every call fails, for one of these reasons.
+#[track_caller]
+fn fails(fault: &Fault, reasons: &[&str]) {
+    of(fault, 3, &[], |report, _| {
+        assert_eq!(report.outcome("failed"), CALLS, "{fault:?} {:?}", report.at("/outcomes"));
+        for reason in report.reasons().keys() {
+            assert!(reasons.contains(&reason.as_str()), "{fault:?}: {reason}");
+        }
+    });
+}
+
+/// Every call is answered with 200.
+#[track_caller]
+fn answers(fault: &Fault, args: &[&str]) {
+    of(fault, 0, args, |report, server| {
+        report.assert_all(CALLS, 200);
+        assert_eq!(server.requests(), CALLS, "{fault:?}");
+    });
+}
+
+fn raw(answer: &str, after: After) -> Fault {
+    Fault::Raw { answer: answer.as_bytes().to_vec(), after }
+}
+
+#[test]
+fn nobody_accepts() {
+    fails(&Fault::NeverAccept, &["connect_timeout: no connection within the connect timeout"]);
+}
+
+#[test]
+fn closed_at_once() {
+    let reasons = [
+        "closed: the peer closed before the answer was complete",
+        "read: connection reset by the peer",
+        "write: connection reset by the peer",
+        "write: the peer had closed the connection",
+    ];
+    fails(&Fault::CloseAfterAccept, &reasons);
+}
+
+#[test]
+fn never_answered() {
+    fails(&Fault::NeverAnswer, &["timeout: no complete answer within the timeout"]);
+    fails(&Fault::Drip { interval: Duration::from_millis(50) }, &["timeout: no complete answer within the timeout"]);
+}
+
+#[test]
+fn ended_in_the_middle() {
+    fails(&Fault::ResetMidAnswer, &["read: connection reset by the peer"]);
+    for fault in [
+        Fault::CloseMidBody,
+        Fault::CloseMidHead,
+        raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", After::Close),
+        raw("HTTP/1.1 103 Early Hints\r\n\r\n", After::Close),
+    ] {
+        fails(&fault, &["closed: the peer closed before the answer was complete"]);
+    }
+}
+
+#[test]
+fn bytes_that_are_no_answer() {
+    for (fault, reason) in [
+        (Fault::Garbage, "bad status line: not HTTP/1.x"),
+        (Fault::ConflictingLength, "conflicting Content-Length"),
+        (Fault::BadLength, "bad Content-Length"),
+        (Fault::BadChunkSize, "bad chunk size"),
+        (Fault::HugeChunk, "a chunk size of more than 15 digits"),
+        (Fault::OversizeHead { bytes: 100_000 }, "a header section of more than 64 KiB"),
+        (Fault::EndlessHead, "more than 128 header fields"),
+        (
+            raw("HTTP/1.1 101 Switching Protocols\r\n\r\n", After::KeepOpen),
+            "status 101: nobody asked to switch protocols",
+        ),
+        (raw(&"HTTP/1.1 100 Continue\r\n\r\n".repeat(17), After::KeepOpen), "more than 16 interim answers"),
+        (raw("HTTP/2.0 200 OK\r\n\r\n", After::KeepOpen), "bad status line: not HTTP/1.x"),
+        (raw("HTTP/1.1 20x OK\r\n\r\n", After::KeepOpen), "bad status line: bad status code or reason"),
+        (raw("HTTP/1.1 200 OK\r\nNo Colon\r\n\r\n", After::KeepOpen), "bad header name"),
+        (raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", After::KeepOpen), "bad Content-Length"),
+    ] {
+        fails(&fault, &[&format!("protocol: {reason}")]);
+    }
+}
+
+#[test]
+fn unusual_and_right() {
+    for fault in [
+        Fault::Drip { interval: Duration::from_millis(1) },
+        Fault::OversizeHead { bytes: 50_000 },
+        Fault::Interim,
+        Fault::UntilClose,
+        Fault::CloseIdle,
+        raw("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", After::Close),
+        raw("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello", After::KeepOpen),
+        raw("HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\nConnection: close\r\n\r\nhello", After::Close),
+        raw(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nT: x\r\n\r\n",
+            After::KeepOpen,
+        ),
+        raw("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", After::KeepOpen),
+    ] {
+        answers(&fault, &[]);
+    }
+    answers(&Fault::AnswerEarly, &["--body", "hello"]);
+}
+
+#[test]
+fn answers_without_a_body() {
+    answers(&raw("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", After::KeepOpen), &["-m", "HEAD"]);
+    answers(&raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", After::KeepOpen), &["-m", "HEAD"]);
+    for status in [204, 304] {
+        let fault = raw(&format!("HTTP/1.1 {status} X\r\nContent-Length: 5\r\n\r\n"), After::KeepOpen);
+        of(&fault, 0, &[], |report, _| report.assert_all(CALLS, status));
+    }
+}
+
+#[test]
+fn an_answer_to_head_with_a_body_spoils_no_other_call() {
+    let fault = raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", After::KeepOpen);
+    answers(&fault, &["-m", "HEAD"]);
+}
+
+#[test]
+fn an_idle_connection_that_was_closed_is_no_failure() {
+    of(&Fault::CloseIdle, 0, &["--body", "x"], |report, server| {
+        // A POST must not be sent twice; if its connection closed under it, it has failed.
+        let failed = report.outcome("failed");
+        assert_eq!(report.statuses(), BTreeMap::from([(200, CALLS - failed)]));
+        assert!(
+            report.failures().keys().all(|name| ["closed", "read", "write"].contains(name)),
+            "{:?}",
+            report.reasons()
+        );
+        assert!(server.connections() >= 2);
+    });
+}
+
+#[test]
+fn nobody_listens() {
+    let server = Server::start(Fault::NeverAnswer).unwrap();
+    let url = server.url();
+    drop(server);
+    for args in [["-n", "6", "-c", "2"].as_slice(), &["-n", "6", "-c", "2", "-r", "40"], &["-n", "6", "--reconnect"]] {
+        let report = report(3, [args, &[&url]].concat());
+        assert_eq!(report.reasons(), BTreeMap::from([("connect: connection refused".to_owned(), 6)]), "{args:?}");
+    }
+}
+
+#[test]
+fn a_handshake_that_never_ends() {
+    for (fault, expected) in [
+        (Fault::NeverAnswer, "connect_timeout: no TLS handshake within the connect timeout"),
+        (Fault::CloseAfterAccept, ""),
+    ] {
+        let server = Server::start(fault.clone()).unwrap();
+        let url = server.url().replace("http:", "https:");
+        let report = report(3, ["-n", "4", "-c", "2", "-k", "--connect-timeout", "300ms", &url]);
+        assert_eq!(report.outcome("failed"), 4);
+        if expected.is_empty() {
+            assert!(!report.failures().contains_key("connect_timeout"), "{:?}", report.reasons());
+        } else {
+            assert_eq!(report.reasons(), BTreeMap::from([(expected.to_owned(), 4)]), "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn pipelined_calls_end_with_the_first() {
+    let server = Server::start(Fault::NeverAnswer).unwrap();
+    let args = ["-n", "16", "-c", "1", "--pipeline", "8", "--timeout", "300ms", &server.url()];
+    let report = report(3, args);
+    assert_eq!(report.outcome("failed"), 16, "{:?}", report.reasons());
+    assert_eq!(report.failures(), BTreeMap::from([("timeout", 16)]), "all had the same time: {:?}", report.reasons());
+}

@@ -1,0 +1,16 @@
+//! The program against servers as they are: nginx, and servers that each break the rules in one way. Whatever happens,
+//! the accounts add up, and agree with what the server itself wrote down.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
+
+mod accounting;
+mod addresses;
+mod faults;
+mod keep_alive;
+mod nginx;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/program.rs"]
+mod program;
+mod report;
+mod requests;
+mod tls;

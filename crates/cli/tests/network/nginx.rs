@@ -1,0 +1,268 @@
+//! nginx, with a configuration and a log of its own.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{Ipv6Addr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use brunt_testbed::tls::{Made, server_certificate};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::program::Directory;
+
+/// How long nginx may take to begin or to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How it listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listen {
+    Plain,
+    Tls,
+}
+
+/// A running nginx on 127.0.0.1, `::1` and a Unix socket. It ends with its test, however that ends.
+pub struct Nginx {
+    pub dir: Directory,
+    pub port: u16,
+    child: Option<Child>,
+    /// What it shows with TLS.
+    pub certificate: Option<Made>,
+}
+
+impl Nginx {
+    /// One whose `server` block has `body` in it, such as `location / { return 200 hello; }`.
+    pub fn start(body: &str) -> Self {
+        Self::listening(Listen::Plain, &[], body)
+    }
+
+    /// The same with TLS and a certificate for localhost, 127.0.0.1 and `::1`.
+    pub fn start_tls(body: &str) -> Self {
+        Self::start_tls_with(&[], body)
+    }
+
+    /// The same, with these files beside its configuration.
+    pub fn start_tls_with(files: &[(&str, &str)], body: &str) -> Self {
+        Self::listening(Listen::Tls, files, body)
+    }
+
+    fn listening(listen: Listen, files: &[(&str, &str)], body: &str) -> Self {
+        let mut nginx = Self { dir: Directory::new(), port: 0, child: None, certificate: None };
+        fs::create_dir(nginx.dir.path("www")).unwrap();
+        for (name, content) in files {
+            nginx.dir.file(name, content);
+        }
+        if listen == Listen::Tls {
+            let made = server_certificate().unwrap();
+            nginx.dir.file("cert.pem", &made.certificate_pem);
+            nginx.dir.file("key.pem", &made.key_pem);
+            nginx.certificate = Some(made);
+        }
+        // Somebody else may take the port before nginx does.
+        for _ in 0..5 {
+            nginx.port = free_port();
+            nginx.dir.file("nginx.conf", nginx.configuration(listen, body));
+            if nginx.begin() {
+                return nginx;
+            }
+        }
+        panic!("nginx does not start:\n{}", nginx.errors());
+    }
+
+    fn configuration(&self, listen: Listen, body: &str) -> String {
+        let dir = self.dir.path("");
+        let dir = dir.trim_end_matches('/');
+        let port = self.port;
+        // Its workers would be somebody who may not read the directory.
+        let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
+        let (ssl, tls) = match listen {
+            Listen::Plain => ("", ""),
+            Listen::Tls => (" ssl", "ssl_certificate cert.pem; ssl_certificate_key key.pem;"),
+        };
+        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path {dir}/{kind};\n"))
+            .concat();
+        let fields: Vec<_> = FIELDS.iter().map(|field| format!("\"{field}\":\"${field}\"")).collect();
+        let fields = fields.join(",");
+        format!(
+            "{user} daemon off; worker_processes 1; pid {dir}/pid; error_log {dir}/error.log;
+             events {{ worker_connections 4096; }}
+             http {{
+                 log_format lines escape=json '{{{fields}}}';
+                 access_log {dir}/access.log lines;
+                 {temporary}
+                 root {dir}/www;
+                 {tls}
+                 server {{
+                     listen 127.0.0.1:{port}{ssl} backlog=4096; listen [::1]:{port}{ssl}; listen unix:{dir}/socket{ssl};
+                     {body}
+                 }}
+                 # Takes any body, so that the server before it reads and writes it down.
+                 upstream sink {{ server unix:{dir}/sink; }}
+                 server {{ listen unix:{dir}/sink; access_log off; client_max_body_size 0; return 200 sunk; }}
+             }}"
+        )
+    }
+
+    /// Starts it, anew if it was stopped; false if it ends at once.
+    pub fn begin(&mut self) -> bool {
+        let dir = self.dir.path("");
+        let mut child = spawn(&dir);
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            // Until it has written that down, a signal might still end it in the wrong way.
+            let ready = fs::metadata(self.dir.path("pid")).is_ok_and(|pid| pid.len() > 0);
+            if ready && TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                self.child = Some(child);
+                return true;
+            }
+            if Instant::now() > until {
+                let _ = child.kill();
+                panic!("nginx does not answer:\n{}", self.errors());
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(self.child.as_ref().unwrap()), signal).unwrap();
+    }
+
+    /// Ends it and waits for that. It may begin again after that.
+    pub fn end(&mut self, signal: Signal) {
+        self.send(signal);
+        let mut child = self.child.take().unwrap();
+        if !ends(&mut child) {
+            let _ = child.kill();
+            panic!("nginx does not end:\n{}", self.errors());
+        }
+    }
+
+    /// Lets it finish what it does, and reads what it wrote down: a line for each request, in the order of their ends.
+    pub fn log(mut self) -> Vec<Line> {
+        self.end(Signal::QUIT);
+        self.lines()
+    }
+
+    /// What it wrote down so far.
+    pub fn lines(&self) -> Vec<Line> {
+        let log = fs::read_to_string(self.dir.path("access.log")).unwrap();
+        log.lines().map(|line| Line(serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))).collect()
+    }
+
+    fn errors(&self) -> String {
+        fs::read_to_string(self.dir.path("error.log")).unwrap_or_default()
+    }
+
+    /// A file under its root, of this size.
+    pub fn file(&self, name: &str, bytes: u64) {
+        fs::File::create(self.dir.path(&format!("www/{name}"))).unwrap().set_len(bytes).unwrap();
+    }
+
+    /// The URL of this path over HTTP.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// The URL of `/` over TLS.
+    pub fn tls_url(&self) -> String {
+        format!("https://127.0.0.1:{}/", self.port)
+    }
+
+    pub fn socket(&self) -> String {
+        self.dir.path("socket")
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // Killed, it could not end its workers.
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            if !ends(&mut child) {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+/// What is written down of each request.
+const FIELDS: [&str; 14] = [
+    "status",
+    "request_method",
+    "request_uri",
+    "remote_addr",
+    "remote_user",
+    "http_host",
+    "request_body",
+    "request_completion",
+    "connection",
+    "connection_requests",
+    "ssl_protocol",
+    "ssl_session_reused",
+    "ssl_server_name",
+    "ssl_client_s_dn",
+];
+
+/// A line of the log.
+#[derive(Debug)]
+pub struct Line(Value);
+
+impl Line {
+    /// One of [`FIELDS`]; empty where nginx has nothing to say.
+    #[track_caller]
+    pub fn get(&self, field: &str) -> &str {
+        self.0[field].as_str().unwrap_or_else(|| panic!("no {field} in {}", self.0))
+    }
+}
+
+/// How often each value of a field is in the log.
+pub fn counts<'a>(log: &'a [Line], field: &str) -> std::collections::BTreeMap<&'a str, usize> {
+    let mut counts = std::collections::BTreeMap::new();
+    for line in log {
+        *counts.entry(line.get(field)).or_default() += 1;
+    }
+    counts
+}
+
+fn spawn(dir: &str) -> Child {
+    for name in ["nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"] {
+        let mut command = Command::new(name);
+        let error = format!("{dir}error.log");
+        command.args(["-p", dir, "-c", "nginx.conf", "-e", &error]).stdin(Stdio::null()).stderr(Stdio::null());
+        match command.spawn() {
+            Ok(child) => return child,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => panic!("cannot start {name}: {error}"),
+        }
+    }
+    panic!("nginx is not installed, and these tests need it: `make test` installs it");
+}
+
+fn ends(child: &mut Child) -> bool {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if child.try_wait().unwrap().is_some() {
+            return true;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+/// A port that was free on both families a moment ago.
+fn free_port() -> u16 {
+    loop {
+        let v6 = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+        let port = v6.local_addr().unwrap().port();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}

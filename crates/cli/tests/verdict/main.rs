@@ -1,0 +1,238 @@
+//! Whether brunt notices what is wrong with itself: each fault is planted for real, and found by its name; where there
+//! is none, none is found. One at a time, since each would be another's fault.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
+
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/program.rs"]
+mod program;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../network/report.rs"]
+mod report;
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+use brunt_testbed::http::{Config, Delay, Server};
+use rustix::process::Signal;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use program::{Directory, Running, brunt, done, run};
+use report::{Report, report};
+
+/// How often a run may be repeated whose result another process can spoil.
+const TRIES: usize = 8;
+
+/// Keeps the other tests of this file waiting.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn target(config: Config) -> Server {
+    Server::start(config).unwrap()
+}
+
+fn judgement(report: &Report) -> &str {
+    report.at("/verdict/judgement").as_str().unwrap()
+}
+
+/// What was found that spoils the run.
+fn causes(report: &Report) -> Vec<&str> {
+    let findings = report.at("/verdict/findings").as_array().unwrap();
+    findings.iter().filter(|f| f["decisive"] == true).map(|f| f["cause"].as_str().unwrap()).collect()
+}
+
+/// Repeats a run until it is judged trustworthy: whatever else the machine does, some time must be quiet enough.
+#[track_caller]
+fn is_trusted_in_the_end(args: &[&str]) -> Report {
+    let mut seen = Vec::new();
+    for _ in 0..TRIES {
+        let report = report(0, args);
+        if judgement(&report) == "trustworthy" {
+            return report;
+        }
+        seen.push(report.at("/verdict").to_string());
+        sleep(Duration::from_millis(500));
+    }
+    panic!("{args:?} was never trusted: {seen:#?}");
+}
+
+/// Does something on one core, which `busy` other threads want at the same time. What it starts stays there.
+fn on_a_busy_core<T: Send>(busy: usize, work: impl FnOnce() -> T + Send) -> T {
+    let allowed = sched_getaffinity(None).unwrap();
+    let core = (0..CpuSet::MAX_CPU).rfind(|core| allowed.is_set(*core)).unwrap();
+    let stay = || {
+        let mut one = CpuSet::new();
+        one.set(core);
+        sched_setaffinity(None, &one).unwrap();
+    };
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..busy {
+            scope.spawn(|| {
+                stay();
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let worker = scope.spawn(move || {
+            stay();
+            work()
+        });
+        let done = worker.join();
+        over.store(true, Ordering::Relaxed);
+        done.unwrap()
+    })
+}
+
+#[test]
+fn a_starved_generator() {
+    let _alone = alone();
+    let server = target(Config::default());
+    for load in [["-c", "64", "-t", "1"], ["-r", "50k", "-t", "1"]] {
+        let url = server.url();
+        let report =
+            on_a_busy_core(3, || report(0, [load.as_slice(), &["-d", "2s", "--drain", "100ms", &url]].concat()));
+        assert_eq!(judgement(&report), "latency_unreliable", "{load:?} {:#}", report.at("/verdict"));
+        assert!(causes(&report).contains(&"cpu_starved"), "{load:?} {:#}", report.at("/verdict"));
+        let spoiled = report.at("/series").as_array().unwrap().iter().filter(|point| point["spoiled"] == true).count();
+        assert!(spoiled > 0, "{load:?}");
+    }
+}
+
+#[test]
+fn a_starved_generator_says_so_in_every_view() {
+    let _alone = alone();
+    let (server, dir) = (target(Config::default()), Directory::new());
+    let (url, json, csv) = (server.url(), dir.path("run.json"), dir.path("run.csv"));
+    let args = ["-c", "64", "-t", "1", "-d", "1s", "-o", &json, "-o", &csv, &url];
+    let text = on_a_busy_core(3, || run(args).with_status(0)).stdout;
+    assert!(text.contains("latency is not to be believed") && text.contains("waited for a CPU"), "{text}");
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    assert!(read(&json).contains("latency_unreliable"));
+    assert!(read(&csv).contains("latency is not to be believed"));
+    let wrk = on_a_busy_core(3, || run(["-c", "64", "-t", "1", "-d", "1s", "--format", "wrk", &url]).with_status(0));
+    assert!((wrk.stdout + &wrk.stderr).contains("latency is not to be believed"));
+}
+
+#[test]
+fn a_generator_that_was_stopped() {
+    let _alone = alone();
+    let server = target(Config { delay: Delay::Fixed(Duration::from_millis(20)), ..Config::default() });
+    for load in [["-c", "8"].as_slice(), &["-c", "8", "-r", "200"]] {
+        let run = Running::start([load, &["-d", "3s", "--format", "json", &server.url()]].concat());
+        sleep(Duration::from_millis(1200));
+        run.send(Signal::STOP);
+        sleep(Duration::from_millis(1200));
+        run.send(Signal::CONT);
+        let report = Report::of(&run.wait().with_status(0));
+        assert_eq!(judgement(&report), "latency_unreliable", "{load:?} {:#}", report.at("/verdict"));
+        let findings = report.at("/verdict/findings").as_array().unwrap();
+        let second =
+            |f: &serde_json::Value| f["seconds"].as_array().unwrap().iter().any(|s| s["first"].as_u64() <= Some(1));
+        assert!(findings.iter().any(|f| f["cause"] == "cpu_starved" && second(f)), "{load:?} {findings:#?}");
+    }
+}
+
+/// A shell in a network of its own where few local ports are left. None if the system does not let us have one.
+fn few_ports(script: &str) -> Option<Command> {
+    let root = rustix::process::geteuid().is_root();
+    let flags: &[&str] = if root { &["-n"] } else { &["-r", "-n"] };
+    let prepared = "ip link set lo up && echo 40000 40019 >/proc/sys/net/ipv4/ip_local_port_range";
+    let command = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(flags).args(["sh", "-c", script]);
+        command
+    };
+    let possible = command(prepared).output().is_ok_and(|output| output.status.success());
+    possible.then(|| command(&format!("{prepared} && {script}")))
+}
+
+#[test]
+fn ports_that_run_out() {
+    let _alone = alone();
+    let brunt = env!("CARGO_BIN_EXE_brunt");
+    for load in ["-c 4 -t 1 --reconnect -d 1s", "-c 4 -t 1 --reconnect -d 1s -r 500", "-c 40 -t 1 -d 1s"] {
+        // The target must be in the same network.
+        let script = format!(
+            "{{ {brunt} serve http 127.0.0.1:8080 --duration 20s >/dev/null & }} && sleep 0.5 &&
+             {brunt} {load} --format json http://127.0.0.1:8080/; status=$?; kill $!; exit $status"
+        );
+        let Some(mut command) = few_ports(&script) else {
+            eprintln!("not tested: this system gives us no network of our own (unshare -n)");
+            return;
+        };
+        let report = Report::of(&done(&mut command).with_status(0));
+        assert_eq!(judgement(&report), "generator_bound", "{load} {:#}", report.at("/verdict"));
+        assert_eq!(causes(&report)[0], "ports", "{load}");
+        assert_eq!(report.failures().keys().copied().collect::<Vec<_>>(), ["ports"], "{load} {:?}", report.reasons());
+        assert!(report.outcome("answered") > 0, "{load}");
+        let advice = report.at("/verdict/findings/0/advice").as_str().unwrap();
+        assert!(advice.contains("--source-ip") && advice.contains("ip_local_port_range"), "{advice}");
+    }
+}
+
+/// brunt under a limit of the shell's.
+fn under(limit: &str, args: &str) -> program::Done {
+    let script = format!("{limit} && exec {} {args}", env!("CARGO_BIN_EXE_brunt"));
+    let mut command = Command::new("sh");
+    done(command.args(["-c", &script]))
+}
+
+#[test]
+fn descriptors_that_are_too_few() {
+    let said = under("ulimit -n 100", "-c 200 http://127.0.0.1:9/").with_status(2);
+    assert!(said.stderr.contains("200 connections need"), "{}", said.stderr);
+    assert!(said.stderr.contains("the limit is 100") && said.stderr.contains("ulimit -Hn"), "{}", said.stderr);
+    assert_eq!(said.stdout, "");
+}
+
+#[test]
+fn a_soft_limit_on_descriptors_is_raised() {
+    let server = target(Config::default());
+    let args = format!("-c 400 -n 4000 --format json {}", server.url());
+    Report::of(&under("ulimit -Sn 50", &args).with_status(0)).assert_all(4000, 200);
+}
+
+#[test]
+fn a_slow_target_is_not_the_generators_fault() {
+    let _alone = alone();
+    let server = target(Config { delay: Delay::Fixed(Duration::from_millis(200)), ..Config::default() });
+    let url = server.url();
+    is_trusted_in_the_end(&["-c", "16", "-d", "2s", &url]);
+    // Far more is due than four connections can carry: most calls wait for one.
+    let report = is_trusted_in_the_end(&["-c", "4", "-r", "100", "-d", "2s", &url]);
+    assert!(report.outcome("waited_for_connection") > 20 && report.outcome("unsent") > 50, "{report:#?}");
+}
+
+#[test]
+fn a_clean_run_is_trusted() {
+    let _alone = alone();
+    let server = target(Config::default());
+    let report = is_trusted_in_the_end(&["-c", "8", "-r", "500", "-d", "2s", &server.url()]);
+    assert_eq!(causes(&report), Vec::<&str>::new());
+    report.assert_all(1000, 200);
+}
+
+#[test]
+fn a_target_that_is_not_there_is_not_the_generators_fault() {
+    let _alone = alone();
+    let server = target(Config::default());
+    let url = server.url();
+    server.stop();
+    let mut seen = Vec::new();
+    for _ in 0..TRIES {
+        let args = ["-c", "4", "-r", "100", "-d", "1s", "--format", "json", &url];
+        let report = Report::of(&done(&mut brunt(args)).with_status(3));
+        if judgement(&report) == "trustworthy" {
+            return;
+        }
+        seen.push(report.at("/verdict").to_string());
+    }
+    panic!("{seen:#?}");
+}
