@@ -14,8 +14,9 @@ use crate::content::Content;
 use crate::outcome::OkStatus;
 use crate::profile::Profile;
 use crate::secret::Template;
-use crate::target::Target;
+use crate::target::{Target, Url, UrlError};
 use crate::threshold::Threshold;
+use crate::units::{ExactDuration, LONGEST_NS};
 
 /// The version of the plan's format that this brunt reads and writes.
 pub const PLAN_VERSION: u32 = 1;
@@ -219,6 +220,9 @@ pub enum PlanError {
         /// What it is.
         got: String,
     },
+    /// The target is none that a URL could name.
+    #[error("the plan's target: {0}")]
+    Target(UrlError),
     /// Two settings contradict each other.
     #[error("{one} and {other} cannot go together: {why}")]
     Conflict {
@@ -251,6 +255,19 @@ impl Plan {
         range("connections", 1, MOST_CONNECTIONS, self.connections)?;
         range("threads", 1, self.connections.min(1024), self.workers)?;
         range("pipeline", 1, MOST_PIPELINED, self.pipeline)?;
+        self.validate_target()?;
+        for (what, ns) in [
+            ("the duration", self.stop.duration_ns.unwrap_or(0)),
+            ("the warm-up", self.warmup_ns),
+            ("the timeout", self.timeout_ns),
+            ("the connect timeout", self.connect_timeout_ns),
+            ("the drain", self.drain_ns),
+        ] {
+            if ns > LONGEST_NS {
+                let (expected, got) = ("at most 720h".into(), ExactDuration(ns).to_string());
+                return Err(PlanError::Range { what, expected, got });
+            }
+        }
         if self.timeout_ns == 0 || self.connect_timeout_ns == 0 {
             return Err(PlanError::Range { what: "a timeout", expected: "above 0".into(), got: "0".into() });
         }
@@ -279,6 +296,17 @@ impl Plan {
             return Err(PlanError::Endless);
         }
         Ok(())
+    }
+
+    /// Whatever wrote the plan, its target reads like one from a URL.
+    fn validate_target(&self) -> Result<(), PlanError> {
+        let url = self.target.url();
+        let read = Url::parse(&url).map_err(PlanError::Target)?.target;
+        if read == self.target {
+            return Ok(());
+        }
+        let problem = format!("expected it in the parts of '{}'", read.url());
+        Err(PlanError::Target(UrlError { url, column: 1, problem }))
     }
 
     /// How long the measured part lasts at most, in nanoseconds; none if only the number of requests ends it.
@@ -371,7 +399,35 @@ pub(crate) mod tests {
             p.pipeline = 2;
         });
         assert!(both.starts_with("--reconnect and --pipeline cannot go together"));
+        assert_eq!(broken(|p| p.drain_ns = u64::MAX), "the drain must be at most 720h, not 18446744073709551615ns");
+        assert_eq!(
+            broken(|p| p.warmup_ns = crate::units::LONGEST_NS + 1),
+            "the warm-up must be at most 720h, not 2592000000000001ns"
+        );
         assert_eq!(plan().validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_target_that_no_url_could_name_is_refused() {
+        for change in [
+            (|t| t.host.clear()) as fn(&mut Target),
+            |t| t.host = "a b".to_owned(),
+            |t| t.host = "a\r\nX-Evil: 1".to_owned(),
+            |t| t.host = "Example.org".to_owned(),
+            |t| t.host = "a/b".to_owned(),
+            |t| t.host = "me@a".to_owned(),
+            |t| t.port = Some(0),
+            |t| t.path.clear(),
+            |t| t.path = "a".to_owned(),
+            |t| t.path = "/a b".to_owned(),
+            |t| t.path = "/a#b".to_owned(),
+            |t| t.scheme = "HTTP".to_owned(),
+        ] {
+            let mut plan = plan();
+            change(&mut plan.target);
+            let error = plan.validate().unwrap_err().to_string();
+            assert!(error.starts_with("the plan's target: '"), "{:?}: {error}", plan.target);
+        }
     }
 
     #[test]
