@@ -61,6 +61,17 @@ fn source_addresses_of_one_family_leave_the_other_alone() {
 }
 
 #[test]
+fn source_addresses_are_used_or_nothing_is() {
+    let nginx = Nginx::start(HELLO);
+    let done = run(["-n", "10", "--source-ip", "::1", &nginx.url("/")]).with_status(3);
+    assert!(done.stderr.contains("it has only IPv4 addresses, and --source-ip none to reach them"), "{}", done.stderr);
+    let v6 = format!("http://[::1]:{}/", nginx.port);
+    let done = run(["-n", "10", "--source-ip", "127.0.0.1", &v6]).with_status(3);
+    assert!(done.stderr.contains("it has only IPv6 addresses, and --source-ip none to reach them"), "{}", done.stderr);
+    assert_eq!(nginx.log().len(), 0);
+}
+
+#[test]
 fn one_family_of_a_name() {
     let nginx = Nginx::start(HELLO);
     let url = format!("http://localhost:{}/", nginx.port);

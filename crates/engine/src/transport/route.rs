@@ -34,7 +34,10 @@ impl Route {
     }
 }
 
-/// Finds every address of the plan's target.
+const UNREACHED_V4: &str = "it has only IPv4 addresses, and --source-ip none to reach them from";
+const UNREACHED_V6: &str = "it has only IPv6 addresses, and --source-ip none to reach them from";
+
+/// Finds every address of the plan's target that can be reached as the plan wants it.
 pub(crate) fn addresses(plan: &Plan, default_port: u16) -> Result<Vec<Address>, EngineError> {
     let transport = &plan.transport;
     if let Some(path) = &transport.unix_socket {
@@ -57,18 +60,29 @@ pub(crate) fn addresses(plan: &Plan, default_port: u16) -> Result<Vec<Address>, 
         Family::V4 => address.is_ipv4(),
         Family::V6 => address.is_ipv6(),
     };
+    let found = found.into_iter().filter(wanted);
+    // A connection comes from the addresses that were asked for, or not at all.
+    let sources = &transport.source_ips;
+    let reached =
+        |address: &SocketAddr| sources.is_empty() || sources.iter().any(|ip| ip.is_ipv4() == address.is_ipv4());
     let mut addresses = Vec::new();
-    for address in found.into_iter().filter(wanted).map(Address::Tcp) {
+    let mut unreached = None;
+    for address in found {
+        if !reached(&address) {
+            unreached = Some(if address.is_ipv4() { UNREACHED_V4 } else { UNREACHED_V6 });
+            continue;
+        }
+        let address = Address::Tcp(address);
         if !addresses.contains(&address) {
             addresses.push(address);
         }
     }
     if addresses.is_empty() {
-        let problem = match transport.family {
+        let problem = unreached.unwrap_or(match transport.family {
             Family::Any => "it has no address",
             Family::V4 => "it has no IPv4 address (-4)",
             Family::V6 => "it has no IPv6 address (-6)",
-        };
+        });
         return Err(EngineError::Resolve { host: host.to_owned(), problem: problem.to_owned() });
     }
     Ok(addresses)
