@@ -401,7 +401,7 @@ pub(crate) mod tests {
         assert!(both.starts_with("--reconnect and --pipeline cannot go together"));
         assert_eq!(broken(|p| p.drain_ns = u64::MAX), "the drain must be at most 720h, not 18446744073709551615ns");
         assert_eq!(
-            broken(|p| p.warmup_ns = crate::units::LONGEST_NS + 1),
+            broken(|p| p.warmup_ns = LONGEST_NS + 1),
             "the warm-up must be at most 720h, not 2592000000000001ns"
         );
         assert_eq!(plan().validate(), Ok(()));
