@@ -46,17 +46,30 @@ fn causes(report: &Report) -> Vec<&str> {
     findings.iter().filter(|f| f["decisive"] == true).map(|f| f["cause"].as_str().unwrap()).collect()
 }
 
+/// Runs brunt before everything else that wants a CPU, if the system lets us.
+#[track_caller]
+fn favoured(status: i32, args: &[&str]) -> Report {
+    let done = thread::scope(|scope| {
+        let favoured = scope.spawn(|| {
+            // This thread's, and that of what it starts.
+            let _ = rustix::process::nice(-20);
+            done(brunt(args).args(["--format", "json"]))
+        });
+        favoured.join().unwrap()
+    });
+    Report::of(&done.with_status(status))
+}
+
 /// Repeats a run until it is judged trustworthy: whatever else the machine does, some time must be quiet enough.
 #[track_caller]
-fn is_trusted_in_the_end(args: &[&str]) -> Report {
+fn is_trusted_in_the_end(status: i32, args: &[&str]) -> Report {
     let mut seen = Vec::new();
     for _ in 0..TRIES {
-        let report = report(0, args);
+        let report = favoured(status, args);
         if judgement(&report) == "trustworthy" {
             return report;
         }
-        seen.push(report.at("/verdict").to_string());
-        sleep(Duration::from_millis(500));
+        seen.push(report.at("/verdict/sentence").to_string());
     }
     panic!("{args:?} was never trusted: {seen:#?}");
 }
@@ -204,9 +217,9 @@ fn a_slow_target_is_not_the_generators_fault() {
     let _alone = alone();
     let server = target(Config { delay: Delay::Fixed(Duration::from_millis(200)), ..Config::default() });
     let url = server.url();
-    is_trusted_in_the_end(&["-c", "16", "-d", "2s", &url]);
+    is_trusted_in_the_end(0, &["-c", "16", "-d", "2s", &url]);
     // Far more is due than four connections can carry: most calls wait for one.
-    let report = is_trusted_in_the_end(&["-c", "4", "-r", "100", "-d", "2s", &url]);
+    let report = is_trusted_in_the_end(0, &["-c", "4", "-r", "100", "-d", "2s", &url]);
     assert!(report.outcome("waited_for_connection") > 20 && report.outcome("unsent") > 50, "{report:#?}");
 }
 
@@ -214,7 +227,7 @@ fn a_slow_target_is_not_the_generators_fault() {
 fn a_clean_run_is_trusted() {
     let _alone = alone();
     let server = target(Config::default());
-    let report = is_trusted_in_the_end(&["-c", "8", "-r", "500", "-d", "2s", &server.url()]);
+    let report = is_trusted_in_the_end(0, &["-c", "8", "-r", "500", "-d", "2s", &server.url()]);
     assert_eq!(causes(&report), Vec::<&str>::new());
     report.assert_all(1000, 200);
 }
@@ -225,14 +238,5 @@ fn a_target_that_is_not_there_is_not_the_generators_fault() {
     let server = target(Config::default());
     let url = server.url();
     server.stop();
-    let mut seen = Vec::new();
-    for _ in 0..TRIES {
-        let args = ["-c", "4", "-r", "100", "-d", "1s", "--format", "json", &url];
-        let report = Report::of(&done(&mut brunt(args)).with_status(3));
-        if judgement(&report) == "trustworthy" {
-            return;
-        }
-        seen.push(report.at("/verdict").to_string());
-    }
-    panic!("{seen:#?}");
+    is_trusted_in_the_end(3, &["-c", "4", "-r", "100", "-d", "1s", &url]);
 }
