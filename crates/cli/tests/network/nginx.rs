@@ -257,7 +257,7 @@ fn ends(child: &mut Child) -> bool {
 }
 
 /// A port that was free on both families a moment ago.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     loop {
         let v6 = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
         let port = v6.local_addr().unwrap().port();

@@ -1,11 +1,13 @@
 //! TLS against OpenSSL, as nginx has it.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
 
-use brunt_testbed::tls::client_certificate;
+use brunt_testbed::tls::{client_certificate, server_certificate};
 
-use crate::nginx::{Nginx, counts};
-use crate::program::{brunt, done, run};
+use crate::nginx::{Nginx, counts, free_port};
+use crate::program::{Directory, brunt, done, run};
 use crate::report::{Report, report};
 
 const HELLO: &str = "location / { return 200 hello; }";
@@ -33,7 +35,7 @@ fn certificates_are_verified() {
 #[test]
 fn certificates_that_nobody_vouches_for_are_refused() {
     let nginx = Nginx::start_tls(HELLO);
-    let stranger = brunt_testbed::tls::server_certificate().unwrap().certificate_pem;
+    let stranger = server_certificate().unwrap().certificate_pem;
     let stranger = nginx.dir.file("stranger.pem", stranger);
     let refused = report(3, ["-n", "4", "-c", "2", "--cacert", &stranger, &nginx.tls_url()]);
     assert_eq!(refused.failures(), BTreeMap::from([("tls", 4)]));
@@ -121,7 +123,7 @@ fn client_certificates() {
         assert_eq!(names, BTreeMap::from([("", 20), ("CN=somebody", 40)]), "{version}");
         // A key that is not the certificate's.
         let other = nginx_key();
-        let dir = crate::program::Directory::new();
+        let dir = Directory::new();
         let (certificate, key) = (dir.file("client.pem", &made.certificate_pem), dir.file("key.pem", other));
         let wrong = run(["-k", "--cert", &certificate, "--key", &key, "https://127.0.0.1:9/"]).with_status(2);
         assert!(wrong.stderr.contains("--cert and --key: they do not fit each other"), "{}", wrong.stderr);
@@ -129,7 +131,7 @@ fn client_certificates() {
 }
 
 fn nginx_key() -> String {
-    brunt_testbed::tls::server_certificate().unwrap().key_pem
+    server_certificate().unwrap().key_pem
 }
 
 #[test]
@@ -158,6 +160,43 @@ fn everything_else_over_tls() {
         report(0, args.split(' ').chain(["--cacert", &ca, &url])).assert_all(n, 200);
         assert_eq!(nginx.log().len() as u64, n, "{args}");
     }
+}
+
+/// A server of OpenSSL's own, which ends each answer with a `close_notify` and then waits for the client to close.
+struct OpenSsl(Child);
+
+impl OpenSsl {
+    fn start(dir: &Directory, port: u16) -> Self {
+        let made = server_certificate().unwrap();
+        dir.file("cert.pem", made.certificate_pem);
+        dir.file("key.pem", made.key_pem);
+        dir.file("page", "hello");
+        let address = format!("127.0.0.1:{port}");
+        let mut command = Command::new("openssl");
+        command.args(["s_server", "-accept", &address, "-cert", "cert.pem", "-key", "key.pem", "-WWW"]);
+        command.current_dir(dir).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("openssl is needed for this test: `make test` installs it");
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap().contains("ACCEPT")), "openssl does not listen on {address}");
+        std::thread::spawn(move || said.for_each(drop));
+        Self(child)
+    }
+}
+
+impl Drop for OpenSsl {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn an_answer_may_end_with_the_tls_session() {
+    let (dir, port) = (Directory::new(), free_port());
+    let _server = OpenSsl::start(&dir, port);
+    let url = format!("https://127.0.0.1:{port}/page");
+    // It serves one connection at a time.
+    report(0, ["-n", "5", "-c", "1", "-t", "1", "-k", "--timeout", "5s", &url]).assert_all(5, 200);
 }
 
 #[test]

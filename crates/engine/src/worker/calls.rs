@@ -399,7 +399,7 @@ impl<D: Driver> Worker<D> {
     }
 
     /// The peer sends no more.
-    fn peer_closed(&mut self, token: usize, now: u64) {
+    pub(super) fn peer_closed(&mut self, token: usize, now: u64) {
         let connection = &mut self.connections[token];
         if connection.state == State::Handshaking {
             self.connecting_failed(token, Failure::Tls, "the peer closed during the TLS handshake", now);

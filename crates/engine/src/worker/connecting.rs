@@ -124,7 +124,11 @@ impl<D: Driver> Worker<D> {
         while self.connections[token].generation == generation {
             let Channel::Tls(tls) = &mut self.connections[token].channel else { break };
             match tls.reader().read(&mut clear) {
-                Ok(0) => break,
+                // The peer's close_notify: it sends no more, whether or not it closes the socket (RFC 8446 §6.1).
+                Ok(0) => {
+                    self.peer_closed(token, now);
+                    break;
+                }
                 Ok(n) => {
                     self.received_clear(token, clear.get(..n).unwrap_or(&[]), now);
                     continue;
