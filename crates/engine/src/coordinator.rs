@@ -1,7 +1,8 @@
 //! Gathers what the workers report: seconds for who watches, and the run when it is over.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use brunt_model::live::Live;
 use brunt_model::plan::Plan;
@@ -9,8 +10,12 @@ use brunt_model::series::Series;
 use brunt_model::snapshot::{Phase, Snapshot};
 use brunt_model::summary::{Ending, Run};
 
-use crate::Observer;
+use crate::watchdog::{Stuck, Watchdog};
 use crate::worker::{Interval, Report};
+use crate::{Observer, StopHandle, script};
+
+/// How often the watchdog looks.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A second of which some workers' share is still missing.
 #[derive(Default)]
@@ -42,12 +47,22 @@ pub(crate) struct Coordinator<'a> {
     drained: Snapshot,
     series: Series,
     measured_ns: u64,
+    /// How much of the measured part was handed over.
+    reported_ns: u64,
     interrupted: bool,
     failed: Option<String>,
+    watchdog: &'a mut Watchdog,
+    stop: &'a StopHandle,
 }
 
 impl<'a> Coordinator<'a> {
-    pub(crate) fn new(plan: &'a Plan, observer: &'a mut dyn Observer) -> Self {
+    /// Gives up workers whose user `watchdog` finds stuck, and lets the others end by `stop`.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        observer: &'a mut dyn Observer,
+        watchdog: &'a mut Watchdog,
+        stop: &'a StopHandle,
+    ) -> Self {
         Self {
             plan,
             observer,
@@ -57,15 +72,24 @@ impl<'a> Coordinator<'a> {
             drained: Snapshot::default(),
             series: Series::default(),
             measured_ns: 0,
+            reported_ns: 0,
             interrupted: false,
             failed: None,
+            watchdog,
+            stop,
         }
     }
 
     /// Takes reports until every worker has finished, or none is left to send any.
     pub(crate) fn gather(mut self, reports: &Receiver<Report>, started_unix_ms: u64) -> Run {
         while self.workers.iter().any(|worker| !worker.finished) {
-            match reports.recv() {
+            let report = if self.watchdog.is_idle() {
+                reports.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                self.give_up_stuck();
+                reports.recv_timeout(LOOK)
+            };
+            match report {
                 Ok(Report::Interval(interval)) => self.add(&interval),
                 Ok(Report::Finished { worker, measured_ns, interrupted, failed }) => {
                     self.failed = self.failed.take().or(failed);
@@ -75,7 +99,8 @@ impl<'a> Coordinator<'a> {
                     self.measured_ns = self.measured_ns.max(measured_ns);
                     self.interrupted |= interrupted;
                 }
-                Err(_) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
             }
             self.pass_on(false);
         }
@@ -88,15 +113,33 @@ impl<'a> Coordinator<'a> {
                 None if self.interrupted => Ending::Interrupted,
                 None => Ending::Completed,
             },
-            measured_ns: self.measured_ns,
+            // Nobody is left to say how long it was if every worker was given up.
+            measured_ns: if self.measured_ns == 0 { self.reported_ns } else { self.measured_ns },
             measured: self.measured,
             drained: self.drained,
             series: self.series,
         }
     }
 
+    /// Waits no longer for workers whose user does not come back, and ends the run.
+    fn give_up_stuck(&mut self) {
+        for Stuck { worker, what } in self.watchdog.look(Instant::now(), self.stop.is_stopped()) {
+            let hook = script::hook_name(what);
+            let reason = format!("thread {}: {hook} has not come back, and was left behind", worker + 1);
+            self.failed.get_or_insert(reason);
+            if let Some(progress) = self.workers.get_mut(worker as usize) {
+                progress.finished = true;
+            }
+            self.stop.stop();
+        }
+    }
+
     fn add(&mut self, interval: &Interval) {
         let key = (interval.phase, interval.second);
+        if interval.phase == Phase::Measured {
+            let end = interval.second * brunt_model::SECOND_NS + interval.length_ns;
+            self.reported_ns = self.reported_ns.max(end);
+        }
         if let Some(progress) = self.workers.get_mut(interval.worker as usize) {
             progress.reported = Some(key);
         }

@@ -7,8 +7,10 @@
 mod coordinator;
 mod limits;
 pub mod protocol;
+pub mod script;
 mod transport;
 pub mod user;
+mod watchdog;
 mod worker;
 
 use std::io;
@@ -25,9 +27,12 @@ use brunt_model::summary::Run;
 
 use crate::coordinator::Coordinator;
 use crate::protocol::{OptionsError, Prepared, Registry, Scheme};
+use crate::script::{Beginning, Begun, ScriptError, Scripted, Session};
+use crate::transport::Address;
 use crate::transport::epoll::Epoll;
 use crate::transport::route::{Route, addresses, sources};
 use crate::transport::tls::TlsRoute;
+use crate::watchdog::Watchdog;
 use crate::worker::pace::Quota;
 use crate::worker::{Shared, StartingLine, Worker};
 
@@ -112,9 +117,28 @@ pub enum EngineError {
         /// The system's words.
         source: io::Error,
     },
+    /// The protocol's calls are not such as scripts make.
+    #[error(
+        "a script makes HTTP/1.1 requests, and {scheme}:// takes none: leave the script out, or aim at http:// or https://"
+    )]
+    Unscriptable {
+        /// The target's scheme.
+        scheme: &'static str,
+    },
+    /// The plan's script is wrong, or failed before the load began.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
     /// A defect of brunt.
     #[error("a worker came to an unplanned end; this is a defect of brunt, please report it")]
     Defect,
+}
+
+/// A run that is over.
+pub struct Finished {
+    /// What happened.
+    pub run: Run,
+    /// What the plan's script may still have to say about it.
+    pub script: Option<Session>,
 }
 
 /// Carries `plan` out and returns what happened. Blocks until it is over.
@@ -126,7 +150,7 @@ pub fn run(
     registry: &Registry,
     observer: &mut dyn Observer,
     stop: &StopHandle,
-) -> Result<Run, EngineError> {
+) -> Result<Finished, EngineError> {
     let Checked { scheme, prepared, tls } = examine(plan, registry)?;
     limits::raise_descriptors(plan.connections, plan.workers)?;
     let route = Route { addresses: addresses(plan, scheme.default_port)?, sources: sources(plan)?, tls };
@@ -138,7 +162,35 @@ pub fn run(
         quota: Quota::new(plan.stop.requests, plan.workers),
         stop: stop.clone(),
     });
-    carry_out(&shared, &route, observer)
+    let (mut session, scripted) = match begin_script(&shared, &route, scheme)? {
+        Some(Begun { session, workers }) => (Some(session), workers),
+        None => (None, Vec::new()),
+    };
+    let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
+    let run = carry_out(&shared, &route, scripted, &mut watchdog, observer)?;
+    if let Some(session) = &mut session {
+        (0..plan.workers).filter(|worker| watchdog.has_given_up(*worker)).for_each(|worker| session.give_up(worker));
+    }
+    Ok(Finished { run, script: session })
+}
+
+/// Does what the plan's script does before the load, if there is one.
+fn begin_script(shared: &Shared, route: &Route, scheme: Scheme) -> Result<Option<Begun>, EngineError> {
+    let plan = &shared.plan;
+    let (Some(script), Some(start)) = (&plan.script, shared.prepared.script_start()) else { return Ok(None) };
+    let tcp = route.addresses.iter().filter_map(|address| match address {
+        Address::Tcp(address) => Some(*address),
+        Address::Unix(_) => None,
+    });
+    let target = || (plan.target.host.clone(), plan.target.port.unwrap_or(scheme.default_port));
+    let beginning = Beginning {
+        script,
+        start,
+        addresses: tcp.collect(),
+        host: plan.transport.connect_to.clone().unwrap_or_else(target),
+        workers: plan.workers,
+    };
+    Ok(Some(script::begin(&beginning, &shared.stop)?))
 }
 
 /// Checks everything about `plan` that can be checked without touching the network.
@@ -163,11 +215,23 @@ fn examine(plan: &Plan, registry: &Registry) -> Result<Checked, EngineError> {
         known: registry.schemes().join(", "),
     })?;
     let prepared = protocol.prepare(plan)?;
+    if let Some(script) = &plan.script {
+        if prepared.script_start().is_none() {
+            return Err(EngineError::Unscriptable { scheme: scheme.name });
+        }
+        script::check(script)?;
+    }
     let tls = scheme.tls.then(|| TlsRoute::prepare(plan, prepared.alpn())).transpose()?;
     Ok(Checked { scheme, prepared, tls })
 }
 
-fn carry_out(shared: &Arc<Shared>, route: &Route, observer: &mut dyn Observer) -> Result<Run, EngineError> {
+fn carry_out(
+    shared: &Arc<Shared>,
+    route: &Route,
+    scripted: Vec<Scripted>,
+    watchdog: &mut Watchdog,
+    observer: &mut dyn Observer,
+) -> Result<Run, EngineError> {
     let plan = &shared.plan;
     let epoch = Instant::now();
     let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
@@ -180,14 +244,19 @@ fn carry_out(shared: &Arc<Shared>, route: &Route, observer: &mut dyn Observer) -
         drivers.push((number, connections, driver));
     }
     let mut threads = Vec::new();
+    let mut scripted = scripted.into_iter();
     for (number, connections, driver) in drivers {
-        let (their_shared, route, sender) = (Arc::clone(shared), route.clone(), sender.clone());
+        let (their_shared, mut route, sender) = (Arc::clone(shared), route.clone(), sender.clone());
+        let theirs = scripted.next();
+        if let Some(address) = theirs.as_ref().and_then(|scripted| scripted.address) {
+            route.addresses = vec![Address::Tcp(address)];
+        }
         let spawned = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
-            let user = their_shared.prepared.user();
+            let user = theirs.map_or_else(|| their_shared.prepared.user(), |scripted| scripted.user);
             Worker::new(their_shared, driver, route, number, connections, user, sender).run().map(drop)
         });
         match spawned {
-            Ok(thread) => threads.push(thread),
+            Ok(thread) => threads.push((number, thread)),
             Err(source) => {
                 // Those that run already wait for the others; they see this and end.
                 shared.stop.stop();
@@ -196,8 +265,12 @@ fn carry_out(shared: &Arc<Shared>, route: &Route, observer: &mut dyn Observer) -
         }
     }
     drop(sender);
-    let run = Coordinator::new(plan, observer).gather(&reports, started_unix_ms);
-    for thread in threads {
+    let run = Coordinator::new(plan, observer, watchdog, &shared.stop).gather(&reports, started_unix_ms);
+    for (number, thread) in threads {
+        // One that was given up never ends.
+        if watchdog.has_given_up(number) {
+            continue;
+        }
         match thread.join() {
             Ok(Ok(())) => {}
             Ok(Err(source)) => return Err(EngineError::System { what: "wait for events", source }),

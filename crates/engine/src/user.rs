@@ -67,6 +67,11 @@ pub trait User: Send {
     fn answered(&mut self, _status: u16, _parts: Parts<'_>) -> Result<(), Refusal> {
         Ok(())
     }
+
+    /// About how long it was busy since this was last asked, in nanoseconds; 0 if it does nothing worth measuring.
+    fn take_busy_ns(&mut self) -> u64 {
+        0
+    }
 }
 
 /// Shows, from outside the worker, whether its user ever comes back from what it was asked. Debug hooks of an

@@ -20,6 +20,9 @@ pub struct Bench {
     /// Only to say what is wrong with it.
     #[arg(hide = true, conflicts_with = "plan")]
     pub surplus: Vec<String>,
+    /// What the script's init(args) gets behind the URL
+    #[arg(last = true, value_name = "ARGS", requires = "script", conflicts_with = "plan")]
+    pub script_args: Vec<String>,
     #[command(flatten)]
     pub load: Load,
     #[command(flatten)]
@@ -93,6 +96,9 @@ pub enum Arrivals {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Request")]
 pub struct Request {
+    /// Make the requests by this script for wrk (Lua); what stands behind -- is for its init(args)
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["body_lines", "url_lines", "order"])]
+    pub script: Option<PathBuf>,
     /// The method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "M", value_parser = values::method)]
     pub method: Option<String>,

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use brunt_engine::protocol::Registry;
-use brunt_engine::{EngineError, StopHandle};
+use brunt_engine::{EngineError, Finished, StopHandle};
 use brunt_model::plan::Plan;
 use brunt_model::secret::REDACTED;
-use brunt_model::summary::Summary;
+use brunt_model::summary::{Ending, Summary};
 
 use super::Exit;
 use crate::args::{Bench, Output};
@@ -46,16 +46,23 @@ pub fn carry_out(plan: &Plan, registry: &Registry, results: &Results, args: &Out
     let mut watch = Watch::of(plan, results, args, &stop);
     let run = brunt_engine::run(plan, registry, &mut watch, &stop);
     watch.clear();
-    let summary = match run {
-        Ok(run) => Summary::of(run),
+    let Finished { run, script } = match run {
+        Ok(finished) => finished,
         Err(error @ EngineError::Resolve { .. }) => {
             console::complain(&error.into());
             return Ok(Exit::NoAnswer);
         }
         Err(error) => return Err(error.into()),
     };
+    let summary = Summary::of(run);
     results.write(&summary)?;
     let exit = exit_of(&summary);
+    // A script that failed has nothing more to say.
+    if let Some(script) = script
+        && exit != Exit::Wrong
+    {
+        script.done(&summary, &stop)?;
+    }
     // Who reads the result sees it there.
     if !results.is_for_people() {
         explain(exit, &summary);
@@ -72,7 +79,12 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: the threshold {} failed: {}", failed.threshold, failed.got));
             }
         }
-        Exit::Done | Exit::Wrong => {}
+        Exit::Wrong => {
+            if let Ending::Failed(reason) = &summary.run.ending {
+                console::note(&format!("error: {reason}"));
+            }
+        }
+        Exit::Done => {}
     }
 }
 
@@ -88,7 +100,9 @@ fn never_answered(summary: &Summary) -> String {
 }
 
 fn exit_of(summary: &Summary) -> Exit {
-    if !summary.answered() {
+    if let Ending::Failed(_) = summary.run.ending {
+        Exit::Wrong
+    } else if !summary.answered() {
         Exit::NoAnswer
     } else if summary.thresholds_held() {
         Exit::Done

@@ -10,7 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_model::SECOND_NS;
 use brunt_model::arrivals::Spread;
-use brunt_model::plan::{Family, Load, PLAN_VERSION, Plan, Stop, Tls, Transport};
+use brunt_model::content::Content;
+use brunt_model::plan::{Family, Load, PLAN_VERSION, Plan, Script, Stop, Tls, Transport};
 use brunt_model::profile::Profile;
 use brunt_model::random::Random;
 use brunt_model::target::Url;
@@ -60,7 +61,11 @@ fn made(bench: &Bench) -> Result<Plan> {
             bench.surplus.len() + 1
         );
     }
+    let written = url;
     let url = Url::parse(url).map_err(|e| anyhow!("URL {e}"))?;
+    // A password in it is not for plans that are stored.
+    let shown = if url.user.is_some() { url.target.url() } else { written.clone() };
+    let script = bench.request.script.as_deref().map(|path| script(path, shown, &bench.script_args)).transpose()?;
     let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
     let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
     let connections = connections.unwrap_or(DEFAULT_CONNECTIONS);
@@ -69,6 +74,7 @@ fn made(bench: &Bench) -> Result<Plan> {
         version: PLAN_VERSION,
         protocol: request::options(&bench.request, url.user)?.to_protocol(),
         target: url.target,
+        script,
         connections,
         workers: workers(threads, connections)?,
         stop: stop(&bench.load, &load),
@@ -84,6 +90,12 @@ fn made(bench: &Bench) -> Result<Plan> {
         ok_status: bench.request.ok_status.clone().unwrap_or_default(),
         thresholds: Vec::new(),
     })
+}
+
+/// A script travels with the plan. What it gets as arguments is written as wrk has it: the URL comes first.
+fn script(path: &Path, url: String, args: &[String]) -> Result<Script> {
+    let args = std::iter::once(url).chain(args.iter().cloned()).collect();
+    Ok(Script { file: path.display().to_string(), content: Content(files::read(path)?), args })
 }
 
 fn load(args: &args::Load) -> Result<Load> {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use brunt_model::plan::Plan;
 
+use crate::script::Start;
 use crate::user::{Message, User};
 
 /// What a scheme means to the transport.
@@ -46,6 +47,12 @@ pub trait Prepared: Send + Sync {
 
     /// What asks for calls on one worker, unless a script does.
     fn user(&self) -> Box<dyn User>;
+
+    /// What a script's requests are made from where it does not say otherwise; none if this protocol's calls are not
+    /// such as scripts make (HTTP/1.1 requests).
+    fn script_start(&self) -> Option<&Start> {
+        None
+    }
 
     /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
     fn alpn(&self) -> Vec<Vec<u8>> {

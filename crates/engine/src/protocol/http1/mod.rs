@@ -3,6 +3,7 @@
 mod chunked;
 mod client;
 pub mod options;
+pub(crate) mod ready_made;
 mod request;
 mod response;
 
@@ -14,6 +15,7 @@ use self::client::Http1Client;
 use self::options::Options;
 use self::request::{Flood, Requests};
 use super::{Client, OptionsError, Prepared, Protocol, Scheme};
+use crate::script::Start;
 use crate::user::User;
 
 pub use self::response::{Parser, Step};
@@ -30,12 +32,14 @@ impl Protocol for Http1 {
         let options: Options = serde_json::from_value(plan.protocol.reveal().clone())
             .map_err(|e| OptionsError(format!("the plan's protocol part is not one of HTTP: {e}")))?;
         let requests = Requests::prepare(&options, plan, |name| std::env::var(name).ok())?;
-        Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests) }))
+        let start = plan.script.is_some().then(|| request::start(&options, plan, |name| std::env::var(name).ok()));
+        Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), start: start.transpose()? }))
     }
 }
 
 struct PreparedHttp1 {
     requests: Arc<Requests>,
+    start: Option<Start>,
 }
 
 impl Prepared for PreparedHttp1 {
@@ -45,6 +49,10 @@ impl Prepared for PreparedHttp1 {
 
     fn user(&self) -> Box<dyn User> {
         Box::new(Flood::new(Arc::clone(&self.requests)))
+    }
+
+    fn script_start(&self) -> Option<&Start> {
+        self.start.as_ref()
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
@@ -66,6 +74,7 @@ mod tests {
             version: PLAN_VERSION,
             target: Url::parse("http://127.0.0.1:8080/a?b=c").unwrap().target,
             protocol: Options::default().to_protocol(),
+            script: None,
             connections: 1,
             workers: 1,
             load: Load::Closed {},

@@ -1,10 +1,9 @@
 //! What HTTP calls are made from: the `protocol` part of a plan for `http` and `https`.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+pub use brunt_model::content::Content;
 use brunt_model::plan::ProtocolOptions;
 use brunt_model::secret::{Template, is_secret_header};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// How the calls of a flood over HTTP are made.
@@ -106,36 +105,6 @@ impl From<Header> for (String, String) {
     }
 }
 
-/// Bytes; in a stored plan a string where they are UTF-8, else `{"base64": "…"}`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Content(pub Vec<u8>);
-
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum StoredContent {
-    Text(String),
-    Binary { base64: String },
-}
-
-impl Serialize for Content {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match std::str::from_utf8(&self.0) {
-            Ok(text) => StoredContent::Text(text.to_owned()),
-            Err(_) => StoredContent::Binary { base64: STANDARD.encode(&self.0) },
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match StoredContent::deserialize(deserializer)? {
-            StoredContent::Text(text) => Ok(Self(text.into_bytes())),
-            StoredContent::Binary { base64 } => STANDARD.decode(base64).map(Self).map_err(de::Error::custom),
-        }
-    }
-}
-
 /// The lines of a file, which travels by content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -161,13 +130,5 @@ mod tests {
         let shown = protocol.shown().to_string();
         assert!(!shown.contains("t0p") && !shown.contains("hunter2") && shown.contains("text/plain"), "{shown}");
         assert_eq!(serde_json::from_value::<Options>(protocol.reveal().clone()).unwrap(), options);
-    }
-
-    #[test]
-    fn content_that_is_not_text_is_kept() {
-        let binary = Content(vec![0, 159, 255]);
-        let json = serde_json::to_string(&binary).unwrap();
-        assert_eq!(serde_json::from_str::<Content>(&json).unwrap(), binary);
-        assert_eq!(serde_json::to_string(&Content(b"plain".to_vec())).unwrap(), "\"plain\"");
     }
 }

@@ -7,11 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brunt_model::plan::Plan;
 use brunt_model::random::choice;
+use brunt_model::secret::Template;
 use brunt_model::target::{self, Target, Url};
 
 use super::super::OptionsError;
 use super::client::HEAD;
 use super::options::{Header, Lines, Options, Order};
+use crate::script::Start;
 use crate::user::{Message, Refusal, User};
 
 /// What every request of a run is made from, shared by the workers.
@@ -121,14 +123,14 @@ impl Requests {
 
 /// What a method means for sending and reading.
 #[derive(Debug, Clone, Copy, Default)]
-struct Kind {
-    idempotent: bool,
-    hint: u32,
+pub(super) struct Kind {
+    pub(super) idempotent: bool,
+    pub(super) hint: u32,
 }
 
 impl Kind {
     /// Idempotent methods are those of RFC 9110 §9.2.2.
-    fn of(method: &[u8]) -> Self {
+    pub(super) fn of(method: &[u8]) -> Self {
         Self {
             idempotent: matches!(method, b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE"),
             hint: if method == b"HEAD" { HEAD } else { 0 },
@@ -237,6 +239,44 @@ fn body_lines(lines: &Lines) -> Result<Bodies, OptionsError> {
     Ok(Bodies::Lines { content: lines.content.0.clone(), lines: ranges })
 }
 
+/// What a script's requests are made from where it does not say otherwise. As with wrk, there are no header fields but
+/// those that were asked for.
+pub(super) fn start(
+    options: &Options,
+    plan: &Plan,
+    env: impl Fn(&str) -> Option<String>,
+) -> Result<Start, OptionsError> {
+    if options.url_lines.is_some() || options.body_lines.is_some() {
+        let problem = "a script makes every request, so there are none for --url-lines or --body-lines to make: \
+                       read the file in the script (io.lines)";
+        return Err(OptionsError(problem.to_owned()));
+    }
+    let mut headers = Vec::new();
+    if let Some(basic) = &options.basic {
+        headers.push(("Authorization".to_owned(), authorization(basic, &env)?));
+    }
+    if plan.reconnect {
+        headers.push(("Connection".to_owned(), "close".to_owned()));
+    }
+    for header in &options.headers {
+        headers.push((header.name().to_owned(), header_value(header, &env)?));
+    }
+    Ok(Start {
+        scheme: plan.target.scheme.clone(),
+        host: plan.target.host.clone(),
+        port: plan.target.port,
+        path: plan.target.path.clone(),
+        method: options.method.clone(),
+        headers,
+        body: options.body.as_ref().map(|body| body.0.clone()),
+    })
+}
+
+fn authorization(basic: &Template, env: impl Fn(&str) -> Option<String>) -> Result<String, OptionsError> {
+    let user = basic.reveal(env).map_err(|e| OptionsError(format!("--basic: {e}")))?;
+    Ok(format!("Basic {}", STANDARD.encode(user)))
+}
+
 /// The header fields that all requests have.
 fn header_section(
     options: &Options,
@@ -255,8 +295,7 @@ fn header_section(
         field("User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")));
     }
     if let Some(basic) = &options.basic {
-        let user = basic.reveal(&env).map_err(|e| OptionsError(format!("--basic: {e}")))?;
-        field("Authorization", &format!("Basic {}", STANDARD.encode(user)));
+        field("Authorization", &authorization(basic, &env)?);
     }
     if plan.reconnect && !sets("connection") {
         field("Connection", "close");

@@ -19,6 +19,7 @@ use super::*;
 use crate::coordinator::Coordinator;
 use crate::protocol::Registry;
 use crate::transport::Address;
+use crate::watchdog::Watchdog;
 
 pub(super) const MS: u64 = 1_000_000;
 
@@ -84,7 +85,8 @@ fn carry_out_on<P: Peer>(plan: &Plan, net: VirtualNet<P>, stop: &StopHandle) -> 
     let user = shared.prepared.user();
     Worker::new(shared, net, route, 0, plan.connections as usize, user, sender).run().map(drop).unwrap();
     let mut seconds = Seconds::default();
-    let run = Coordinator::new(plan, &mut seconds).gather(&reports, 0);
+    let run =
+        Coordinator::new(plan, &mut seconds, &mut Watchdog::default(), &StopHandle::default()).gather(&reports, 0);
     let summary = Summary::of(run);
     let total = &summary.total;
     assert_eq!(total.due, total.ended(), "due is the sum of outcomes: {total:#?}");

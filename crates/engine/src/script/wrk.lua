@@ -1,0 +1,73 @@
+-- The table `wrk` that scripts know, as far as it is better said in Lua than in Rust: what is called for each request
+-- must be compiled together with the script. The rest of it (scheme, host, port, path, lookup, connect, thread) is put
+-- in from outside.
+
+local wrk = { method = "GET", headers = {} }
+
+local tostring, type, pairs = tostring, type, pairs
+local text = require("string.buffer").new(512)
+
+-- Keeps the addresses of the target that take connections.
+function wrk.resolve(host, service)
+  local reachable = {}
+  for _, address in ipairs(wrk.lookup(host, service)) do
+    if wrk.connect(address) then
+      reachable[#reachable + 1] = address
+    end
+  end
+  wrk.addrs = reachable
+end
+
+-- In the main state, for each thread.
+function wrk.setup(thread)
+  local first = wrk.addrs and wrk.addrs[1]
+  if first then
+    thread.addr = first
+  end
+  if type(setup) == "function" then
+    setup(thread)
+  end
+end
+
+-- In the state of a thread, before its load begins.
+function wrk.init(args)
+  if not wrk.headers["Host"] then
+    local host = wrk.host
+    if host:find(":", 1, true) then
+      host = "[" .. host .. "]"
+    end
+    wrk.headers["Host"] = wrk.port and host .. ":" .. wrk.port or host
+  end
+  if type(init) == "function" then
+    init(args)
+  end
+  local request = wrk.format()
+  function wrk.request()
+    return request
+  end
+end
+
+local function printable(value)
+  local kind = type(value)
+  return (kind == "string" or kind == "number") and value or tostring(value)
+end
+
+-- A request; what is not given comes from the table. Headers that are given get the fields that every request needs,
+-- and keep them.
+function wrk.format(method, path, headers, body)
+  headers = headers or wrk.headers
+  body = body or wrk.body
+  if not headers["Host"] then
+    headers["Host"] = wrk.headers["Host"]
+  end
+  headers["Content-Length"] = body and #body
+  text:reset()
+  text:put(printable(method or wrk.method), " ", printable(path or wrk.path), " HTTP/1.1\r\n")
+  for name, value in pairs(headers) do
+    text:put(printable(name), ": ", printable(value), "\r\n")
+  end
+  text:put("\r\n", body or "")
+  return text:get()
+end
+
+return wrk
