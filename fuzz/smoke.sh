@@ -35,6 +35,7 @@ for target in "$@"; do
         -print_final_stats=1 >"$log" 2>&1; then
         tail -n 40 "$log"
         echo "$target: found something; its input lies in $PWD/artifacts/$target/" >&2
+        echo "again: $out/fuzz/$host/release/$target INPUT" >&2
         exit 1
     fi
     grep -E ' DONE |number_of_executed|per_sec|new_units' "$log"

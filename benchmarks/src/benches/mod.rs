@@ -83,7 +83,6 @@ fn brunt(
     length: Duration,
     look: impl FnMut(&Process),
 ) -> anyhow::Result<Run> {
-    setup.wait_for_quiet();
     let mut command = pinned(setup.client_core, &setup.brunt);
     command.args("-t 1 --format json --quiet".split(' ')).args(options.split_whitespace()).arg(&server.url);
     let work = || Process::client(command, "brunt")?.finish(length + Duration::from_secs(60), look);
@@ -92,6 +91,11 @@ fn brunt(
 }
 
 impl Run {
+    /// The share of a core that others used, from 0 to 1.
+    fn others(&self) -> f64 {
+        self.around.others(self.finished.cpu_ticks)
+    }
+
     fn count(&self, outcome: &str) -> anyhow::Result<u64> {
         let count = self.result["outcomes"][outcome].as_u64();
         count.with_context(|| format!("brunt's result has no outcomes.{outcome}"))

@@ -25,11 +25,15 @@ pub(super) const BENCH: Bench =
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let server = Server::target(setup, &[])?;
     let options = format!("-r {RATE} -d {}s", LENGTH.as_secs());
-    let runs: Vec<Run> =
-        (0..setup.rounds).map(|_| brunt(setup, &server, &options, LENGTH, |_| {})).collect::<anyhow::Result<_>>()?;
+    let runs: Vec<Run> = (0..setup.rounds)
+        .map(|_| {
+            setup.wait_for_quiet();
+            brunt(setup, &server, &options, LENGTH, |_| {})
+        })
+        .collect::<anyhow::Result<_>>()?;
     println!("{}; brunt {options}\n\n{}", server.about, table(&runs)?);
-    let quiet: Vec<_> = runs.iter().filter(|run| disturbed(others(run)).is_none()).collect();
-    let excuse = disturbed(median(runs.iter().map(others).collect()).unwrap_or(0.0)).filter(|_| quiet.is_empty());
+    let quiet: Vec<_> = runs.iter().filter(|run| disturbed(run.others()).is_none()).collect();
+    let excuse = disturbed(median(runs.iter().map(Run::others).collect()).unwrap_or(0.0)).filter(|_| quiet.is_empty());
     let fair = if quiet.is_empty() { runs.iter().collect() } else { quiet };
     let due = RATE * LENGTH.as_secs();
     let mut answered = true;
@@ -49,11 +53,6 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         Bar::new("median generator lag", "< 50 µs", us(lag), lag < MOST_LAG_NS).excused(excuse.clone()),
         Bar::new("p99 response time", "< 300 µs", us(p99), p99 < MOST_P99_NS).excused(excuse),
     ])
-}
-
-/// The share of a core that others used, from 0 to 1.
-fn others(run: &Run) -> f64 {
-    run.around.others(run.finished.cpu_ticks)
 }
 
 fn median_of(runs: &[&Run], times: &str, name: &str) -> anyhow::Result<f64> {
@@ -87,7 +86,7 @@ fn table(runs: &[Run]) -> anyhow::Result<Table> {
             us("response", "p99")?,
             us("response", "p99.9")?,
             format!("{:.0} %", cpu * 100.0),
-            format!("{:.0} %", others(run) * 100.0),
+            format!("{:.0} %", run.others() * 100.0),
         ]);
     }
     Ok(table)
