@@ -46,8 +46,10 @@ fn a_time_is_as_many_lines_as_answers() {
         let nginx = Nginx::start(HELLO);
         let report = report(0, args.split(' ').chain([nginx.url("/").as_str()]));
         let answered = report.outcome("answered");
-        assert!(answered > 0);
-        report.assert_all(answered, 200);
+        assert_eq!(report.statuses(), BTreeMap::from([(200, answered)]), "{args}");
+        // On a busy machine the last calls of a rate may find no connection in time; without one, all are answered.
+        let unsent = if args.contains("-r ") { report.outcome("unsent") } else { 0 };
+        assert_eq!(report.outcome("due"), answered + unsent, "{args}");
         assert_eq!(nginx.log().len() as u64, answered, "{args}");
     }
 }
@@ -122,19 +124,23 @@ fn a_server_that_goes_for_good() {
 
 #[test]
 fn a_reload_under_load_fails_nothing() {
-    for load in [["-c", "8"].as_slice(), &["-c", "8", "-r", "1000"], &["-c", "4", "--pipeline", "4"]] {
-        let nginx = Nginx::start(HELLO);
-        let url = nginx.url("/");
-        let run = Running::start([load, &["-d", "1s", "--format", "json", &url]].concat());
+    for (tls, load) in
+        [(false, "-c 8"), (false, "-c 8 -r 1000"), (false, "-c 4 --pipeline 4"), (true, "-c 8"), (true, "-c 8 -r 500")]
+    {
+        let nginx = if tls { Nginx::start_tls(HELLO) } else { Nginx::start(HELLO) };
+        let url = if tls { nginx.tls_url() } else { nginx.url("/") };
+        let run = Running::start(load.split(' ').chain(["-k", "-d", "1s", "--format", "json", &url]));
         for _ in 0..3 {
             sleep(Duration::from_millis(200));
             nginx.send(Signal::HUP);
         }
         let report = Report::of(&run.wait().with_status(0));
-        assert_eq!(report.failures(), BTreeMap::new(), "{load:?} {:?}", report.reasons());
-        assert!(report.connections("made") > 8, "{load:?}");
-        report.assert_all(report.outcome("answered"), 200);
-        assert_eq!(nginx.log().len() as u64, report.outcome("answered"), "{load:?}");
+        assert_eq!(report.failures(), BTreeMap::new(), "{url} {load} {:?}", report.reasons());
+        assert!(report.connections("made") > 8, "{url} {load}");
+        // On a busy machine the last calls of a rate may find no connection in time.
+        assert_eq!(report.outcome("due"), report.outcome("answered") + report.outcome("unsent"), "{url} {load}");
+        assert_eq!(report.statuses().into_keys().collect::<Vec<_>>(), [200], "{url} {load}");
+        assert_eq!(nginx.log().len() as u64, report.outcome("answered"), "{url} {load}");
     }
 }
 

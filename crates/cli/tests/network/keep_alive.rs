@@ -56,23 +56,32 @@ fn connections_are_kept_unless_told_otherwise() {
     assert!(connections.len() <= 5, "{connections:?}");
 }
 
+/// nginx with these settings, plain and with TLS, and its URLs.
+fn both(body: &str) -> [(Nginx, String); 2] {
+    let (plain, tls) = (Nginx::start(body), Nginx::start_tls(body));
+    let urls = (plain.url("/"), tls.tls_url());
+    [(plain, urls.0), (tls, urls.1)]
+}
+
 #[test]
 fn idle_connections_that_the_server_closes_fail_nothing() {
-    let nginx = Nginx::start("keepalive_timeout 50ms; location / { return 200 hello; }");
-    // Due every 100 ms on either of two connections: each has been closed by then.
-    let report = report(0, ["-r", "10", "-n", "15", "-c", "2", "-t", "1", &nginx.url("/")]);
-    report.assert_all(15, 200);
-    assert!(report.connections("made") >= 10, "{}", report.at("/connections"));
-    assert_eq!(nginx.log().len(), 15);
+    for (nginx, url) in both("keepalive_timeout 50ms; location / { return 200 hello; }") {
+        // Due every 100 ms on either of two connections: each has been closed by then.
+        let report = report(0, ["-r", "10", "-n", "15", "-c", "2", "-t", "1", "-k", &url]);
+        report.assert_all(15, 200);
+        assert!(report.connections("made") >= 10, "{}", report.at("/connections"));
+        assert_eq!(nginx.log().len(), 15);
+    }
 }
 
 #[test]
 fn an_idle_connection_that_the_server_closes_just_then_is_made_anew() {
     // The close and the next request meet now and then.
-    let nginx = Nginx::start("keepalive_timeout 10ms; location / { return 200 hello; }");
-    let report = report(0, ["-r", "400", "-n", "400", "-c", "4", "-t", "1", &nginx.url("/")]);
-    report.assert_all(400, 200);
-    assert_eq!(nginx.log().len(), 400);
+    for (nginx, url) in both("keepalive_timeout 10ms; location / { return 200 hello; }") {
+        let report = report(0, ["-r", "400", "-n", "400", "-c", "4", "-t", "1", "-k", &url]);
+        report.assert_all(400, 200);
+        assert_eq!(nginx.log().len(), 400);
+    }
 }
 
 #[test]
