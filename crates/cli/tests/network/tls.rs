@@ -175,7 +175,8 @@ impl OpenSsl {
         let mut command = Command::new("openssl");
         command.args(["s_server", "-accept", &address, "-cert", "cert.pem", "-key", "key.pem", "-WWW"]);
         command.current_dir(dir).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().expect("openssl is needed for this test: `make test` installs it");
+        let mut child =
+            command.spawn().unwrap_or_else(|e| panic!("this test needs openssl ({e}): `make test` installs it"));
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(said.any(|line| line.unwrap().contains("ACCEPT")), "openssl does not listen on {address}");
         std::thread::spawn(move || said.for_each(drop));
