@@ -22,7 +22,7 @@ RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-simplifycfg-branch-fold-threshold=0 \
 -Ccodegen-units=1 ${RUSTFLAGS:-}" \
-    cargo build --release --locked --target "$host" --target-dir "$out/fuzz"
+    cargo build --release --target "$host" --target-dir "$out/fuzz"
 
 for target in "$@"; do
     echo "== $target, ${seconds} s"
