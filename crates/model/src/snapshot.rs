@@ -137,6 +137,9 @@ pub struct Health {
     pub cpu_ns: u64,
     /// Time they were ready to run and had no CPU, in nanoseconds.
     pub starved_ns: u64,
+    /// About how much of it was spent in the hooks of a script, in nanoseconds.
+    #[serde(default)]
+    pub script_ns: u64,
     /// CPU time over wall time of the busiest worker in any interval, 0 to 1.
     pub busiest_worker: f64,
     /// The largest share of an interval that a worker was ready to run and had no CPU, 0 to 1.
@@ -148,13 +151,26 @@ impl Health {
     pub fn of_interval(wall_ns: u64, cpu_ns: u64, starved_ns: u64) -> Self {
         let judged = wall_ns >= SHORTEST_JUDGED_NS;
         let share = |part: u64| if judged { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
-        Self { wall_ns, cpu_ns, starved_ns, busiest_worker: share(cpu_ns), most_starved_worker: share(starved_ns) }
+        Self {
+            wall_ns,
+            cpu_ns,
+            starved_ns,
+            script_ns: 0,
+            busiest_worker: share(cpu_ns),
+            most_starved_worker: share(starved_ns),
+        }
+    }
+
+    /// The share of the workers' CPU time that was spent in the hooks of a script, 0 to 1.
+    pub fn script_share(&self) -> f64 {
+        if self.cpu_ns > 0 { (self.script_ns as f64 / self.cpu_ns as f64).min(1.0) } else { 0.0 }
     }
 
     fn merge(&mut self, other: &Self) {
         self.wall_ns += other.wall_ns;
         self.cpu_ns += other.cpu_ns;
         self.starved_ns += other.starved_ns;
+        self.script_ns += other.script_ns;
         self.busiest_worker = self.busiest_worker.max(other.busiest_worker);
         self.most_starved_worker = self.most_starved_worker.max(other.most_starved_worker);
     }

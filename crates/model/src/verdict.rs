@@ -16,6 +16,8 @@ const SATURATED: f64 = 0.95;
 const STARVED: f64 = 0.10;
 /// Generator lag under this does not spoil anything, in nanoseconds.
 const HARMLESS_LAG_NS: u64 = 500_000;
+/// The share of the workers' CPU time from which on a script is what keeps them busy.
+const SCRIPT_SHARE: f64 = 0.5;
 /// The share of the 99th percentile of the response time that the lag's may be.
 const LAG_SHARE: f64 = 0.25;
 /// The share of seconds that may be spoiled before the whole run is.
@@ -43,6 +45,8 @@ pub enum Cause {
     CpuStarved,
     /// Calls were sent late although a connection was ready.
     Lag,
+    /// Most of the workers' CPU time went into the hooks of a script, and they had none left or were late.
+    SlowScript,
     /// No local ports were left to connect from.
     Ports,
     /// No file descriptors were left.
@@ -104,6 +108,17 @@ impl Verdict {
             find(cause, Vec::new(), n > 0, message, advice);
         }
         find(
+            Cause::SlowScript,
+            seconds_of(is_bound_by_script),
+            false,
+            format!(
+                "the script's hooks took {:.0} % of the CPU time that the workers used",
+                health.script_share() * 100.0
+            ),
+            "do less in request() and response(): make requests in init(), leave out parameters of response() that it \
+             does not use; or give it more threads on more cores (-t)",
+        );
+        find(
             Cause::CpuSaturated,
             seconds_of(is_saturated),
             false,
@@ -149,6 +164,11 @@ pub fn is_saturated(point: &Point) -> bool {
     point.health.busiest_worker >= SATURATED
 }
 
+/// Whether a script kept the workers too busy in this second.
+pub fn is_bound_by_script(point: &Point) -> bool {
+    (is_saturated(point) || is_late(point)) && point.health.script_share() > SCRIPT_SHARE
+}
+
 /// Whether a worker had to wait for a CPU in this second.
 pub fn is_starved(point: &Point) -> bool {
     point.health.most_starved_worker >= STARVED
@@ -173,7 +193,7 @@ fn judgement(findings: &[Finding]) -> Judgement {
         Judgement::GeneratorBound
     } else if decisive(Cause::Lag) || decisive(Cause::CpuStarved) {
         Judgement::LatencyUnreliable
-    } else if decisive(Cause::CpuSaturated) {
+    } else if decisive(Cause::CpuSaturated) || decisive(Cause::SlowScript) {
         Judgement::GeneratorBound
     } else {
         Judgement::Trustworthy
@@ -238,6 +258,21 @@ mod tests {
         let verdict = verdict_of(|_, second| second.health = Health::of_interval(SECOND_NS, 990_000_000, 0));
         assert_eq!(verdict.judgement, Judgement::GeneratorBound);
         assert_eq!(verdict.sentence(), "generator-bound: throughput is a lower bound (a worker used 99 % of a CPU)");
+    }
+
+    #[test]
+    fn a_slow_script_is_named_only_where_it_is_the_limit() {
+        let with = |cpu_ns, script_ns| {
+            verdict_of(move |_, second| {
+                second.health = Health { script_ns, ..Health::of_interval(SECOND_NS, cpu_ns, 0) };
+            })
+        };
+        let slow = with(990_000_000, 800_000_000);
+        assert_eq!(slow.judgement, Judgement::GeneratorBound);
+        assert_eq!(slow.findings[0].cause, Cause::SlowScript);
+        assert!(slow.sentence().contains("the script's hooks took 81 % of the CPU time"), "{}", slow.sentence());
+        assert!(with(990_000_000, 300_000_000).findings.iter().all(|finding| finding.cause != Cause::SlowScript));
+        assert!(with(500_000_000, 450_000_000).is_trustworthy(), "a busy script on an idle worker is no limit");
     }
 
     #[test]

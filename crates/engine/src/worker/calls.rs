@@ -17,7 +17,7 @@ const READS_IN_A_ROW: usize = 16;
 impl<D: Driver> Worker<D> {
     /// Whether new calls are made at all.
     fn is_loading(&self) -> bool {
-        matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured)) && self.refusal.is_none()
+        self.stage.is_loading() && self.refusal.is_none()
     }
 
     fn is_measured(&self) -> bool {
@@ -361,7 +361,10 @@ impl<D: Driver> Worker<D> {
                         self.recorder.answered(&call, answer.status, now);
                         self.under_way -= u64::from(call.measured);
                     }
+                    // Whoever takes part sees what counts while the load is on, no more and no less.
                     if self.interests.answers
+                        && self.stage.is_loading()
+                        && self.refusal.is_none()
                         && let Err(refusal) = self.user.answered(answer.status, connection.client.parts())
                     {
                         self.refusal = Some(refusal);
@@ -409,6 +412,8 @@ impl<D: Driver> Worker<D> {
             connection.served = true;
             connection.fruitless = 0;
             if self.interests.answers
+                && self.stage.is_loading()
+                && self.refusal.is_none()
                 && let Err(refusal) = self.user.answered(answer.status, connection.client.parts())
             {
                 self.refusal = Some(refusal);
@@ -442,7 +447,8 @@ impl<D: Driver> Worker<D> {
                 State::Connecting | State::Handshaking => self.expire_queue(token, now),
                 State::Open if connection.calls.is_empty() => self.next_calls(token, now),
                 State::Open => self.lost(token, Failure::Timeout, "no complete answer within the timeout", now),
-                State::Idle => {}
+                // A pause before the call that it is made for is over.
+                State::Idle => self.next_calls(token, now),
             }
         }
         let earliest = self.connections.0.iter().map(|c| c.expiry(timeout_ns)).min().unwrap_or(NEVER);

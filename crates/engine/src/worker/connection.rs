@@ -114,8 +114,7 @@ impl Connection {
     /// When something must be done about it if nothing else happens.
     pub(super) fn expiry(&self, timeout_ns: u64) -> u64 {
         match self.state {
-            State::Idle => NEVER,
-            State::Backoff => self.deadline,
+            State::Idle | State::Backoff => self.deadline,
             State::Connecting | State::Handshaking => {
                 // A call that was sent before and waits to be sent again keeps its timeout.
                 self.queue.iter().map(|call| call.sent.saturating_add(timeout_ns)).fold(self.deadline, u64::min)

@@ -126,6 +126,13 @@ enum Stage {
     Over,
 }
 
+impl Stage {
+    /// Whether new calls are made.
+    fn is_loading(self) -> bool {
+        matches!(self, Self::Loading(Phase::Warmup | Phase::Measured))
+    }
+}
+
 /// One worker.
 pub(crate) struct Worker<D> {
     shared: Arc<Shared>,
@@ -466,6 +473,7 @@ impl<D: Driver> Worker<D> {
             self.recorder.snapshot.due += schedule.count_due(end);
         }
         self.recorder.snapshot.health = self.vitals.lap(end);
+        self.recorder.snapshot.health.script_ns = self.user.take_busy_ns();
         let interval = Interval {
             worker: self.number,
             phase,

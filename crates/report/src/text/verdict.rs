@@ -20,7 +20,7 @@ pub(super) enum Spoils {
 impl Spoils {
     fn of(cause: Cause) -> Self {
         match cause {
-            Cause::CpuSaturated | Cause::Ports | Cause::Descriptors => Self::Throughput,
+            Cause::CpuSaturated | Cause::SlowScript | Cause::Ports | Cause::Descriptors => Self::Throughput,
             Cause::CpuStarved | Cause::Lag => Self::Latency,
         }
     }
