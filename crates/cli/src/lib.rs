@@ -15,13 +15,17 @@ use brunt_engine::protocol::Registry;
 use clap::Parser as _;
 
 use args::{Args, Command};
-use commands::{Exit, bench, completions, demo, man, serve};
+use commands::{Exit, bench, completions, demo, man, serve, wrk};
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
 /// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
-/// answered.
+/// answered. Called as `wrk`, it takes wrk's arguments.
 #[expect(clippy::needless_pass_by_value, reason = "made for the one call")]
 pub fn main_with(registry: Registry) -> ExitCode {
+    if args::wrk::is_called(std::env::args_os().next().as_deref()) {
+        let args = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
+        return ended(wrk::run(&args::wrk::read(args), &registry));
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return console::usage(&error),
@@ -34,6 +38,11 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Completions(completions)) => completions::run(&completions),
         Some(Command::Man(man)) => man::run(&man),
     };
+    ended(done)
+}
+
+/// The exit status, after saying what went wrong.
+fn ended(done: anyhow::Result<Exit>) -> ExitCode {
     done.unwrap_or_else(|error| {
         console::complain(&error);
         Exit::Wrong

@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod serve;
 pub mod values;
+pub mod wrk;
 
 use std::path::PathBuf;
 

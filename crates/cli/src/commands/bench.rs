@@ -84,7 +84,7 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: {reason}"));
             }
         }
-        Exit::Done => {}
+        Exit::Done | Exit::AsWrk => {}
     }
 }
 

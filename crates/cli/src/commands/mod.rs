@@ -5,6 +5,7 @@ pub mod completions;
 pub mod demo;
 pub mod man;
 pub mod serve;
+pub mod wrk;
 
 use std::process::ExitCode;
 
@@ -20,13 +21,15 @@ pub enum Exit {
     Wrong,
     /// The target never answered.
     NoAnswer,
+    /// wrk's command line was wrong: the status is wrk's.
+    AsWrk,
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Done => 0,
-            Exit::ThresholdFailed => 1,
+            Exit::ThresholdFailed | Exit::AsWrk => 1,
             Exit::Wrong => 2,
             Exit::NoAnswer => 3,
         })

@@ -68,7 +68,7 @@ fn made(bench: &Bench) -> Result<Plan> {
     let script = bench.request.script.as_deref().map(|path| script(path, shown, &bench.script_args)).transpose()?;
     let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
     let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
-    let connections = connections.unwrap_or(DEFAULT_CONNECTIONS);
+    let connections = connections.unwrap_or_else(|| default_connections(bench.load.requests));
     let load = load(&bench.load)?;
     Ok(Plan {
         version: PLAN_VERSION,
@@ -120,6 +120,12 @@ fn stop(args: &args::Load, load: &Load) -> Stop {
     };
     let default = (args.requests.is_none() && !ends).then_some(DEFAULT_DURATION_NS);
     Stop { duration_ns: args.duration.or(default), requests: args.requests }
+}
+
+/// No more connections than there are requests for them.
+fn default_connections(requests: Option<u64>) -> u32 {
+    let needed = requests.and_then(|requests| u32::try_from(requests).ok()).unwrap_or(u32::MAX);
+    DEFAULT_CONNECTIONS.min(needed.max(1))
 }
 
 fn workers(asked: Option<u32>, connections: u32) -> Result<u32> {

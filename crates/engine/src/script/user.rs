@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bstr::BStr;
-use mlua::{Function, Lua, LuaString, Table, Value};
+use mlua::{Function, Lua, LuaString, ObjectLike as _, Table, Value};
 
 use super::ScriptError;
 use super::hook::Hook;
@@ -17,6 +17,9 @@ use crate::user::{Heart, Interests, Message, Refusal, User};
 
 /// One in this many calls of a hook is timed, for all of them.
 const TIMED: u32 = 16;
+
+/// A body of at most this size is kept without giving memory back, in bytes.
+const MOST_KEPT_BYTES: usize = 1 << 16;
 
 /// How much of an answer `response` is given.
 enum Respond {
@@ -41,18 +44,23 @@ pub(super) struct ScriptUser {
     lua: Lua,
     file: String,
     thread: Arc<Thread>,
-    heart: Heart,
     hooks: Table,
     source: Source,
     delay: Option<Function>,
     respond: Respond,
-    respond_whole: Function,
+    repeats: Repeats,
     /// The requests that came of the last call of `request`, and how many of them were taken.
     bytes: Vec<u8>,
     pieces: Vec<Piece>,
     taken: usize,
     /// Set when there is nothing more to ask the script for.
     refusal: Option<Refusal>,
+    meter: Meter,
+}
+
+/// Shows and measures when hooks are called.
+struct Meter {
+    heart: Heart,
     clocks: [Clock; Hook::COUNT],
 }
 
@@ -73,20 +81,19 @@ impl ScriptUser {
         let present = |name: &str| function(&lua, name).map(|_| hook(name)).transpose();
         let source = present("request")?.map_or(Source::Static, Source::Hook);
         let delay = present("delay")?;
-        let respond_whole = hook("response")?;
+        let repeats = Repeats::new(hook("response")?, hook("remember")?, hook("again")?);
         let mut user = Self {
             file: file.to_owned(),
             thread,
-            heart,
             source,
             delay,
             respond: Respond::Absent,
-            respond_whole,
+            repeats,
             bytes: Vec::new(),
             pieces: Vec::new(),
             taken: 0,
             refusal: None,
-            clocks: [Clock::default(); Hook::COUNT],
+            meter: Meter { heart, clocks: [Clock::default(); Hook::COUNT] },
             hooks,
             lua,
         };
@@ -112,17 +119,18 @@ impl ScriptUser {
 
     /// Asks the script for its next request, or requests.
     fn refill(&mut self) -> Result<(), ScriptError> {
-        let hook = match &self.source {
+        let returned = match &self.source {
             Source::Static => {
                 let wrk: mlua::Result<Table> = self.lua.globals().get("wrk");
-                wrk.and_then(|wrk| wrk.get::<Function>("request"))
-                    .map_err(|error| ScriptError::from_lua("wrk.request", &self.file, &error))?
+                wrk.and_then(|wrk| wrk.call_function::<Value>("request", ()))
             }
-            Source::Hook(request) => request.clone(),
+            Source::Hook(request) => {
+                let timer = self.meter.enter(Hook::Request);
+                let returned = request.call::<Value>(());
+                self.meter.leave(Hook::Request, timer);
+                returned
+            }
         };
-        let timer = self.enter(Hook::Request);
-        let returned = hook.call::<Value>(());
-        self.leave(Hook::Request, timer);
         let returned = returned.map_err(|error| ScriptError::from_lua("request()", &self.file, &error))?;
         let text = match returned {
             Value::String(text) => text,
@@ -150,26 +158,6 @@ impl ScriptUser {
         })
     }
 
-    /// A hook begins. Every so often its time is taken.
-    #[inline]
-    fn enter(&mut self, hook: Hook) -> Option<Instant> {
-        self.heart.enter(hook as u8);
-        let clock = self.clocks.get_mut(hook as usize)?;
-        let timed = clock.calls.is_multiple_of(TIMED);
-        clock.calls = clock.calls.wrapping_add(1);
-        timed.then(Instant::now)
-    }
-
-    #[inline]
-    fn leave(&mut self, hook: Hook, timer: Option<Instant>) {
-        self.heart.leave();
-        if let Some(began) = timer
-            && let Some(clock) = self.clocks.get_mut(hook as usize)
-        {
-            clock.spent_ns += began.elapsed().as_nanos() as u64 * u64::from(TIMED);
-        }
-    }
-
     /// Whether the script wants no more; asked after each hook.
     fn check(&mut self) -> Result<(), Refusal> {
         if self.thread.is_stopped() && self.refusal.is_none() {
@@ -192,8 +180,7 @@ impl ScriptUser {
                 respond.call::<bool>((status, header_table(&self.lua, parts.head)?))?
             }
             Respond::Whole => {
-                let headers = header_table(&self.lua, parts.head)?;
-                self.respond_whole.call::<()>((status, headers, BStr::new(parts.body)))?;
+                self.repeats.respond(&self.lua, status, parts)?;
                 false
             }
         };
@@ -210,14 +197,83 @@ impl ScriptUser {
     }
 }
 
+impl Meter {
+    /// A hook begins. Every so often its time is taken.
+    #[inline]
+    fn enter(&mut self, hook: Hook) -> Option<Instant> {
+        self.heart.enter(hook as u8);
+        let clock = self.clocks.get_mut(hook as usize)?;
+        let timed = clock.calls.is_multiple_of(TIMED);
+        clock.calls = clock.calls.wrapping_add(1);
+        timed.then(Instant::now)
+    }
+
+    #[inline]
+    fn leave(&mut self, hook: Hook, timer: Option<Instant>) {
+        self.heart.leave();
+        if let Some(began) = timer
+            && let Some(clock) = self.clocks.get_mut(hook as usize)
+        {
+            clock.spent_ns += began.elapsed().as_nanos() as u64 * u64::from(TIMED);
+        }
+    }
+}
+
 /// The header fields of an answer, with their names as they came; of a name that comes again, the last value.
 fn header_table(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
-    let fields = head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
+    lua.create_table_from(fields(head))
+}
+
+/// Names and values of the header fields in `head`.
+fn fields(head: &[u8]) -> impl Iterator<Item = (&BStr, &BStr)> {
+    head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
         let colon = line.iter().position(|byte| *byte == b':')?;
         let (name, value) = (line.get(..colon)?, line.get(colon + 1..)?);
         Some((BStr::new(name), BStr::new(value.trim_ascii())))
-    });
-    lua.create_table_from(fields)
+    })
+}
+
+/// Gives `response` whole answers. What repeats the answer before is made from the strings that Lua has already.
+struct Repeats {
+    respond: Function,
+    remember: Function,
+    again: Function,
+    /// The head of the answer before, and whether Lua keeps its fields.
+    head: Vec<u8>,
+    is_kept: bool,
+    /// The body that Lua keeps, if it keeps one.
+    body: Option<Vec<u8>>,
+}
+
+impl Repeats {
+    fn new(respond: Function, remember: Function, again: Function) -> Self {
+        Self { respond, remember, again, head: Vec::new(), is_kept: false, body: None }
+    }
+
+    fn respond(&mut self, lua: &Lua, status: u16, parts: Parts<'_>) -> mlua::Result<()> {
+        let body = BStr::new(parts.body);
+        if parts.head != self.head {
+            self.head.clear();
+            self.head.extend_from_slice(parts.head);
+            self.is_kept = false;
+            return self.respond.call((status, header_table(lua, parts.head)?, body));
+        }
+        if !self.is_kept {
+            let both = fields(parts.head).flat_map(|(name, value)| [name, value]);
+            self.is_kept = self.remember.call(lua.create_sequence_from(both)?)?;
+            if !self.is_kept {
+                return self.respond.call((status, header_table(lua, parts.head)?, body));
+            }
+        }
+        if self.body.as_deref() == Some(parts.body) {
+            return self.again.call(status);
+        }
+        let kept = self.body.get_or_insert_default();
+        kept.clear();
+        kept.extend_from_slice(parts.body);
+        kept.shrink_to(MOST_KEPT_BYTES);
+        self.again.call((status, body))
+    }
 }
 
 impl User for ScriptUser {
@@ -249,10 +305,10 @@ impl User for ScriptUser {
     }
 
     fn pause(&mut self) -> Result<u64, Refusal> {
-        let Some(delay) = self.delay.clone() else { return Ok(0) };
-        let timer = self.enter(Hook::Delay);
+        let Some(delay) = &self.delay else { return Ok(0) };
+        let timer = self.meter.enter(Hook::Delay);
         let returned = delay.call::<Value>(());
-        self.leave(Hook::Delay, timer);
+        self.meter.leave(Hook::Delay, timer);
         let milliseconds = returned.map(|value| value.as_f64().or_else(|| value.to_string().ok()?.parse().ok()));
         let milliseconds = match milliseconds {
             Ok(number) => number.unwrap_or(0.0),
@@ -271,9 +327,9 @@ impl User for ScriptUser {
         if self.refusal.is_some() {
             return Ok(());
         }
-        let timer = self.enter(Hook::Response);
+        let timer = self.meter.enter(Hook::Response);
         let done = self.respond(status, parts);
-        self.leave(Hook::Response, timer);
+        self.meter.leave(Hook::Response, timer);
         if let Err(error) = done {
             let error = ScriptError::from_lua("response()", &self.file, &error);
             return Err(self.failed(&error));
@@ -282,7 +338,7 @@ impl User for ScriptUser {
     }
 
     fn take_busy_ns(&mut self) -> u64 {
-        self.clocks.iter_mut().map(|clock| std::mem::take(&mut clock.spent_ns)).sum()
+        self.meter.clocks.iter_mut().map(|clock| std::mem::take(&mut clock.spent_ns)).sum()
     }
 }
 

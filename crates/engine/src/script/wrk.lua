@@ -4,7 +4,7 @@
 
 local wrk = { method = "GET", headers = {} }
 
-local tostring, type, pairs = tostring, type, pairs
+local tostring, type, next = tostring, type, next
 local text = require("string.buffer").new(512)
 
 -- Keeps the addresses of the target that take connections.
@@ -52,6 +52,20 @@ local function printable(value)
   return (kind == "string" or kind == "number") and value or tostring(value)
 end
 
+-- Writes header fields. The first of them without a loop: the compiler leaves a function that has one within to the
+-- interpreter, and most requests have few fields.
+local write_fields
+do
+  local one = "if name == nil then return end put(name, value) name, value = next(fields, name) "
+  local all = "local put, next = ... return function(fields) local name, value = next(fields) "
+    .. one:rep(12)
+    .. "while name ~= nil do put(name, value) name, value = next(fields, name) end end"
+  local function put(name, value)
+    text:put(printable(name), ": ", printable(value), "\r\n")
+  end
+  write_fields = assert(loadstring(all, "=wrk"))(put, next)
+end
+
 -- A request; what is not given comes from the table. Headers that are given get the fields that every request needs,
 -- and keep them.
 function wrk.format(method, path, headers, body)
@@ -63,9 +77,7 @@ function wrk.format(method, path, headers, body)
   headers["Content-Length"] = body and #body
   text:reset()
   text:put(printable(method or wrk.method), " ", printable(path or wrk.path), " HTTP/1.1\r\n")
-  for name, value in pairs(headers) do
-    text:put(printable(name), ": ", printable(value), "\r\n")
-  end
+  write_fields(headers)
   text:put("\r\n", body or "")
   return text:get()
 end
