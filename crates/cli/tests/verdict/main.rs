@@ -24,7 +24,7 @@ use program::{Directory, Running, brunt, done, run};
 use report::{Report, report};
 
 /// How often a run may be repeated whose result another process can spoil.
-const TRIES: usize = 8;
+const TRIES: usize = 15;
 
 /// Keeps the other tests of this file waiting.
 fn alone() -> MutexGuard<'static, ()> {
@@ -226,10 +226,12 @@ fn a_slow_target_is_not_the_generators_fault() {
 #[test]
 fn a_clean_run_is_trusted() {
     let _alone = alone();
-    let server = target(Config::default());
-    let report = is_trusted_in_the_end(0, &["-c", "8", "-r", "500", "-d", "2s", &server.url()]);
+    // Beside answers this long, what the scheduler of a busy machine adds is little.
+    let server = target(Config { delay: Delay::Fixed(Duration::from_millis(20)), ..Config::default() });
+    let report = is_trusted_in_the_end(0, &["-c", "16", "-r", "200", "-d", "2s", &server.url()]);
     assert_eq!(causes(&report), Vec::<&str>::new());
-    report.assert_all(1000, 200);
+    assert_eq!(report.outcome("due"), 400);
+    assert_eq!(report.failures().len(), 0, "{:?}", report.reasons());
 }
 
 #[test]
