@@ -89,7 +89,7 @@ pub enum EngineError {
         problem: String,
     },
     /// An address to connect from is not one of this machine's.
-    #[error("cannot connect from {address}: {source}; --source-ip takes addresses of this machine")]
+    #[error("cannot connect from {address}; --source-ip takes addresses of this machine")]
     Source {
         /// The address.
         address: std::net::IpAddr,
@@ -110,7 +110,7 @@ pub enum EngineError {
         limit: u64,
     },
     /// The operating system refused something that a run cannot do without.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}")]
     System {
         /// What was refused.
         what: &'static str,

@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
         if host.is_empty() {
             return Err(self.error(start, "expected a host name or address, got nothing"));
         }
-        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~' | '%');
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~');
         if let Some(at) = host.find(|c| !allowed(c)) {
             let got = host.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
             let hint = if got.is_ascii() { "" } else { " (write an international name in its xn-- form)" };
@@ -139,7 +139,9 @@ impl<'a> Parser<'a> {
     }
 
     fn port(self, text: &str, at: usize) -> Result<u16, UrlError> {
-        let digits = text.strip_prefix(':').unwrap_or(text);
+        let Some(digits) = text.strip_prefix(':') else {
+            return Err(self.error(at, format!("expected a port after :, got '{text}'")));
+        };
         let number = digits.chars().all(|c| c.is_ascii_digit()).then(|| digits.parse::<u16>().ok()).flatten();
         number
             .filter(|port| *port > 0)
@@ -247,7 +249,9 @@ mod tests {
             ("http://a:/", 10, "expected a port"),
             ("http://[::g]/", 9, "expected an IPv6 address, got '::g'"),
             ("http://[::1/", 12, "expected ]"),
-            ("http://[::1]x/", 14, "expected a port"),
+            ("http://[::1]x/", 13, "expected a port after :, got 'x'"),
+            ("http://[::1]80/", 13, "expected a port after :, got '80'"),
+            ("http://%zz/", 8, "'%' cannot stand in a host name"),
             ("http://1.2.3/", 8, "expected an IPv4 address"),
             ("http://a/b c", 11, "write it as %20"),
             ("http://a/ü", 10, "write it as %C3%BC"),

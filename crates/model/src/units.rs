@@ -208,6 +208,7 @@ mod tests {
             parse_count("1.5").unwrap_err().to_string(),
             "expected a whole number such as 64, 10k, 2M or 1G, got '1.5'"
         );
+        assert!(parse_number(&format!("{}G", "9".repeat(302))).is_err(), "no number is infinite");
         assert!(parse_ratio("5ms").is_err());
         assert!(parse_size("1.3").is_err());
     }

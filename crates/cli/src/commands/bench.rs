@@ -19,7 +19,7 @@ pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
     let plan = plan::of(args)?;
     let results = Results::of(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
-        check(&plan, registry)?;
+        brunt_engine::check(&plan, registry)?;
     }
     if let Some(path) = &args.kept.write_plan {
         write_plan(&plan, path)?;
@@ -28,15 +28,6 @@ pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     carry_out(&plan, registry, &results, &args.output)
-}
-
-/// What the engine would refuse before any load begins.
-fn check(plan: &Plan, registry: &Registry) -> Result<()> {
-    let scheme = &plan.target.scheme;
-    let unknown = || EngineError::Scheme { scheme: scheme.clone(), known: registry.schemes().join(", ") };
-    let (protocol, _) = registry.find(scheme).ok_or_else(unknown)?;
-    protocol.prepare(plan)?;
-    Ok(())
 }
 
 /// Carries the plan out, shows it as it goes, and writes what came of it.
@@ -102,6 +93,9 @@ fn never_answered(summary: &Summary) -> String {
 fn exit_of(summary: &Summary) -> Exit {
     if let Ending::Failed(_) = summary.run.ending {
         Exit::Wrong
+    } else if summary.run.ending == Ending::Interrupted && summary.total.due == 0 {
+        // Ended before the measured part: nothing is known of the target, good or bad.
+        Exit::Done
     } else if !summary.answered() {
         Exit::NoAnswer
     } else if summary.thresholds_held() {

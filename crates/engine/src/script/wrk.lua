@@ -79,7 +79,8 @@ function wrk.format(method, path, headers, body)
   text:put(printable(method or wrk.method), " ", printable(path or wrk.path), " HTTP/1.1\r\n")
   write_fields(headers)
   text:put("\r\n", body or "")
-  return text:get()
+  local request = text:get()
+  return request
 end
 
 return wrk

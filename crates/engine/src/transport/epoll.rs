@@ -75,8 +75,10 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStr
 }
 
 impl Driver for Epoll {
+    #[inline]
     fn now(&mut self) -> u64 {
-        self.epoch.elapsed().as_nanos() as u64
+        let elapsed = self.epoch.elapsed();
+        elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos())
     }
 
     fn connect(&mut self, token: usize, address: &Address, source: Option<IpAddr>) -> io::Result<()> {

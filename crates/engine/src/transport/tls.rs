@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use brunt_model::plan::{Plan, Tls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 /// TLS as a plan wants it cannot be had.
@@ -63,7 +65,12 @@ impl TlsRoute {
         let builder = if options.insecure {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(TakeAny { provider }))
         } else {
-            builder.with_root_certificates(roots(options)?)
+            let roots = Arc::new(roots(options)?);
+            let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
+                .build()
+                .map_err(|e| TlsError::ClientAuth(e.to_string()))?;
+            let trusted = options.trusted_pem.as_deref().map_or(Ok(Vec::new()), |pem| certificates("--cacert", pem))?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(TakeTrusted { verifier, trusted }))
         };
         let mut config = match client_auth(options)? {
             Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| {
@@ -131,6 +138,54 @@ fn client_auth(options: &Tls) -> Result<Option<Identity>, TlsError> {
         problem: e.to_string(),
     })?;
     Ok(Some((certificates("--cert", chain)?, key)))
+}
+
+/// Takes what the trusted certificates vouch for, and those themselves: a server that shows a self-signed certificate
+/// is known by it, as it is to OpenSSL, though webpki takes no authority's certificate for a server's.
+#[derive(Debug)]
+struct TakeTrusted {
+    verifier: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for TakeTrusted {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified = self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        if verified.is_err() && self.trusted.contains(end_entity) {
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        verified
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
 }
 
 /// Takes any certificate, as asked for by `--insecure`; signatures of the handshake are still checked.

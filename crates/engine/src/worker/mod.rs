@@ -363,7 +363,7 @@ impl<D: Driver> Worker<D> {
     fn begin(&mut self, now: u64) {
         self.vitals.lap(now);
         // How connections were made belongs to the result, also when a warm-up comes first.
-        let begun = std::mem::take(&mut self.recorder.snapshot);
+        let begun = self.recorder.take();
         self.connected_ahead =
             Snapshot { connect: begun.connect, tls: begun.tls, connections: begun.connections, ..Snapshot::default() };
         if self.shared.plan.warmup_ns == 0 {
@@ -479,7 +479,7 @@ impl<D: Driver> Worker<D> {
             phase,
             second: self.second,
             length_ns,
-            snapshot: std::mem::take(&mut self.recorder.snapshot),
+            snapshot: self.recorder.take(),
             open_connections: self.connections.0.iter().filter(|c| c.state == State::Open).count() as u64,
             in_flight: self.connections.0.iter().map(|c| c.calls.len() as u64).sum(),
         };

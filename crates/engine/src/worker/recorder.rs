@@ -1,5 +1,6 @@
 //! What a worker writes down about its calls.
 
+use brunt_model::histogram::Histogram;
 use brunt_model::outcome::Failure;
 use brunt_model::snapshot::Snapshot;
 
@@ -9,11 +10,24 @@ use super::connection::{Call, NEVER};
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     pub(super) snapshot: Snapshot,
+    /// Calls that were sent when due and whose answer came in one piece: response time, service time and first byte are
+    /// one, and are written down once.
+    plain: Histogram,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
     pub(super) warming_up: bool,
 }
 
 impl Recorder {
+    /// Hands over what was written down, and begins anew.
+    pub(super) fn take(&mut self) -> Snapshot {
+        let mut snapshot = std::mem::take(&mut self.snapshot);
+        snapshot.response.known.merge(&self.plain);
+        snapshot.service.known.merge(&self.plain);
+        snapshot.first_byte.merge(&self.plain);
+        self.plain.clear();
+        snapshot
+    }
+
     fn counts(&self, call: &Call) -> bool {
         call.measured || self.warming_up
     }
@@ -41,6 +55,10 @@ impl Recorder {
         }
         let snapshot = &mut self.snapshot;
         snapshot.statuses.record(status);
+        if call.due == call.sent && call.first_byte == now {
+            self.plain.record(now - call.sent);
+            return;
+        }
         snapshot.response.known.record(now - call.due);
         snapshot.service.known.record(now - call.sent);
         snapshot.first_byte.record(call.first_byte.min(now) - call.sent);

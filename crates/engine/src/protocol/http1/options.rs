@@ -12,7 +12,7 @@ use serde_json::json;
 pub struct Options {
     /// The method.
     pub method: String,
-    /// Header fields, in order; they replace those that brunt would send by itself (Host, User-Agent, Accept,
+    /// Header fields, in order; they replace those that brunt would send by itself (Host, User-Agent,
     /// Content-Length).
     pub headers: Vec<Header>,
     /// `user:password` for an Authorization field.
