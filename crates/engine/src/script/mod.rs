@@ -1,6 +1,6 @@
 //! wrk's Lua scripts: hooks that make requests and see answers, as wrk's own documentation gives them.
 //!
-//! There is one Lua state for each worker and a main one, and all of them run the script. [`begin`] goes through what
+//! There is one Lua state for each worker and a main one, and all of them run the script. `begin` goes through what
 //! comes before the load, in wrk's order: for each worker `setup(thread)` in the main state, then `init(args)` in the
 //! worker's own, then its first request, so that what is wrong shows while nothing is lost. While the load is on,
 //! `user` calls `request`, `response` and `delay` on the worker's thread. After it, [`Session::done`] calls `done` in the
