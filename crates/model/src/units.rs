@@ -65,7 +65,10 @@ fn decimal_scale(unit: &str) -> Option<f64> {
 
 /// Reads a non-negative number with an optional k, M or G (powers of 1000).
 pub fn parse_number(text: &str) -> Result<f64, UnitError> {
-    split(text).and_then(|(number, unit)| Some(number * decimal_scale(unit)?)).ok_or_else(|| error(NUMBER, text))
+    split(text)
+        .and_then(|(number, unit)| Some(number * decimal_scale(unit)?))
+        .filter(|number| number.is_finite())
+        .ok_or_else(|| error(NUMBER, text))
 }
 
 /// Reads a whole number with an optional k, M or G (powers of 1000).

@@ -85,11 +85,12 @@ impl Verdict {
         let health = &total.health;
         let lag = total.lag.quantile(0.99).unwrap_or(0);
         let mut findings = Vec::new();
-        let mut find = |cause, seconds: Vec<(u64, u64)>, always: bool, message: String, advice: &str| {
+        // What spoils many seconds spoils the whole, unless it is known otherwise whether it does.
+        let mut find = |cause, seconds: Vec<(u64, u64)>, whole: Option<bool>, message: String, advice: &str| {
             let spoiled: u64 = seconds.iter().map(|(from, to)| to - from + 1).sum();
-            let whole = run.measured_ns.div_ceil(SECOND_NS);
-            let decisive = always || spoiled as f64 > SPOILED_SHARE * whole as f64;
-            if always || !seconds.is_empty() {
+            let all = run.measured_ns.div_ceil(SECOND_NS);
+            let decisive = whole.unwrap_or(spoiled as f64 > SPOILED_SHARE * all as f64);
+            if decisive || !seconds.is_empty() {
                 findings.push(Finding { cause, message, advice: advice.to_owned(), seconds, decisive });
             }
         };
@@ -105,12 +106,12 @@ impl Verdict {
             let n = total.failures.count(failure);
             let what = if failure == Failure::Ports { "local ports" } else { "file descriptors" };
             let message = format!("this machine ran out of {what}: {n} calls were never sent for it");
-            find(cause, Vec::new(), n > 0, message, advice);
+            find(cause, Vec::new(), Some(n > 0), message, advice);
         }
         find(
             Cause::SlowScript,
             seconds_of(is_bound_by_script),
-            false,
+            None,
             format!(
                 "the script's hooks took {:.0} % of the CPU time that the workers used",
                 health.script_share() * 100.0
@@ -121,21 +122,21 @@ impl Verdict {
         find(
             Cause::CpuSaturated,
             seconds_of(is_saturated),
-            false,
+            None,
             format!("a worker used {:.0} % of a CPU", health.busiest_worker * 100.0),
             "give brunt more cores (-t), or let a second machine help; to measure latency, ask for less (-r)",
         );
         find(
             Cause::CpuStarved,
             seconds_of(is_starved),
-            false,
+            None,
             format!("a worker waited for a CPU for {:.0} % of a second", health.most_starved_worker * 100.0),
             "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t)",
         );
         find(
             Cause::Lag,
             seconds_of(is_late),
-            false,
+            Some(shows(lag, total.response.quantile(0.99).map_or(0, |p99| p99.value))),
             format!("calls were sent late by the generator itself: lag p99 {}", Duration(lag)),
             "use fewer calls a second for each worker (-t), or keep other work off brunt's cores",
         );
@@ -177,8 +178,12 @@ pub fn is_starved(point: &Point) -> bool {
 /// Whether calls were sent late by the generator in this second, by enough to show in what is reported.
 pub fn is_late(point: &Point) -> bool {
     let Some(lag) = point.lag.unpack().quantile(0.99) else { return false };
-    let response = point.response_times().quantile(0.99).map_or(0, |p99| p99.value);
-    lag > HARMLESS_LAG_NS && lag as f64 > LAG_SHARE * response as f64
+    shows(lag, point.response_times().quantile(0.99).map_or(0, |p99| p99.value))
+}
+
+/// Whether a 99th percentile of lag shows in that of the response time.
+fn shows(lag_ns: u64, response_ns: u64) -> bool {
+    lag_ns > HARMLESS_LAG_NS && lag_ns as f64 > LAG_SHARE * response_ns as f64
 }
 
 /// Whether this second is spoiled in any way.
@@ -292,6 +297,19 @@ mod tests {
             second.response.known.record_n(SECOND_NS, 1000);
         });
         assert!(hidden.is_trustworthy());
+    }
+
+    #[test]
+    fn late_seconds_that_do_not_show_in_the_whole_are_named_and_do_not_decide() {
+        let verdict = verdict_of(|i, second| {
+            if i < 3 {
+                second.lag.record_n(2_000_000, 11);
+            } else {
+                second.response.known.record_n(SECOND_NS, 1000);
+            }
+        });
+        assert!(verdict.is_trustworthy());
+        assert_eq!(verdict.findings[0].seconds, [(0, 2)]);
     }
 
     #[test]
