@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use brunt_testbed::http::{Delay, Listen, Stall};
+use brunt_testbed::http::{Delay, Listen, PATHS, Stall};
 use clap::{Args, Subcommand};
 
 use super::values;
@@ -21,7 +21,15 @@ pub enum Server {
     Http(Box<Http>),
 }
 
+/// The paths that answer in their own way, for the end of the help.
+fn paths() -> String {
+    let widest = PATHS.iter().map(|path| path.pattern.len()).max().unwrap_or(0);
+    let lines = PATHS.iter().map(|path| format!("  {:<widest$}  {}\n", path.pattern, path.answers));
+    format!("Paths with answers of their own (all others have the same):\n{}", lines.collect::<String>())
+}
+
 #[derive(Debug, Args)]
+#[command(after_help = paths())]
 pub struct Http {
     /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
     #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
