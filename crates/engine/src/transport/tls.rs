@@ -9,7 +9,7 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 /// TLS as a plan wants it cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,16 +62,9 @@ impl TlsRoute {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|e| TlsError::ClientAuth(e.to_string()))?;
-        let builder = if options.insecure {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(TakeAny { provider }))
-        } else {
-            let roots = Arc::new(roots(options)?);
-            let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
-                .build()
-                .map_err(|e| TlsError::ClientAuth(e.to_string()))?;
-            let trusted = options.trusted_pem.as_deref().map_or(Ok(Vec::new()), |pem| certificates("--cacert", pem))?;
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(TakeTrusted { verifier, trusted }))
-        };
+        let trust = if options.insecure { Trust::Anyone } else { known(options, &provider)? };
+        let verifier = Arc::new(Verifier { trust, provider });
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match client_auth(options)? {
             Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| {
                 TlsError::ClientAuth(format!("they do not fit each other, or the key is of no kind known here: {e}"))
@@ -88,6 +81,14 @@ impl TlsRoute {
         config.resumption = rustls::client::Resumption::in_memory_sessions(256);
         Self { config: Arc::new(config), server_name: self.server_name.clone() }
     }
+}
+
+fn known(options: &Tls, provider: &Arc<CryptoProvider>) -> Result<Trust, TlsError> {
+    let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(options)?), Arc::clone(provider))
+        .build()
+        .map_err(|e| TlsError::ClientAuth(e.to_string()))?;
+    let trusted = options.trusted_pem.as_deref().map_or(Ok(Vec::new()), |pem| certificates("--cacert", pem))?;
+    Ok(Trust::Known { authorities, trusted })
 }
 
 fn roots(options: &Tls) -> Result<RootCertStore, TlsError> {
@@ -140,15 +141,24 @@ fn client_auth(options: &Tls) -> Result<Option<Identity>, TlsError> {
     Ok(Some((certificates("--cert", chain)?, key)))
 }
 
-/// Takes what the trusted certificates vouch for, and those themselves: a server that shows a self-signed certificate
-/// is known by it, as it is to OpenSSL, though webpki takes no authority's certificate for a server's.
+/// Whose certificates are taken.
 #[derive(Debug)]
-struct TakeTrusted {
-    verifier: Arc<WebPkiServerVerifier>,
-    trusted: Vec<CertificateDer<'static>>,
+enum Trust {
+    /// Everybody's, as asked for by `--insecure`.
+    Anyone,
+    /// Those that the trusted certificates vouch for, and these themselves: a server that shows a self-signed certificate
+    /// is known by it, as it is to OpenSSL, though webpki takes no authority's certificate for a server's.
+    Known { authorities: Arc<WebPkiServerVerifier>, trusted: Vec<CertificateDer<'static>> },
 }
 
-impl ServerCertVerifier for TakeTrusted {
+/// Verifies servers. Signatures of the handshake are checked whoever is trusted.
+#[derive(Debug)]
+struct Verifier {
+    trust: Trust,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -157,53 +167,16 @@ impl ServerCertVerifier for TakeTrusted {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verified = self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        if verified.is_err() && self.trusted.contains(end_entity) {
-            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
-            return Ok(ServerCertVerified::assertion());
+        let Trust::Known { authorities, trusted } = &self.trust else { return Ok(ServerCertVerified::assertion()) };
+        match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            // That an authority shows its own certificate has no name of its own among the errors; all that would be
+            // wrong with it besides, such as its dates, has.
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) if trusted.contains(end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
         }
-        verified
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
-    }
-}
-
-/// Takes any certificate, as asked for by `--insecure`; signatures of the handshake are still checked.
-#[derive(Debug)]
-struct TakeAny {
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for TakeAny {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -226,5 +199,48 @@ impl ServerCertVerifier for TakeAny {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
+
+    use super::*;
+
+    /// A self-signed authority's certificate for `localhost`, valid to the end of this year, in PEM.
+    fn self_signed(last_year: i32) -> String {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(last_year, 12, 31);
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem()
+    }
+
+    /// What comes of a server called `name` that shows `shown`, where `trusted` is trusted.
+    fn verify(trusted: &str, shown: &str, name: &str) -> Result<(), String> {
+        let options = Tls { trusted_pem: Some(trusted.to_owned()), ..Tls::default() };
+        let provider = Arc::new(ring::default_provider());
+        let trust = known(&options, &provider).unwrap();
+        let shown = CertificateDer::from_pem_slice(shown.as_bytes()).unwrap();
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        Verifier { trust, provider }
+            .verify_server_cert(&shown, &[], &name, &[], UnixTime::now())
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_self_signed_server_is_known_by_its_certificate() {
+        let trusted = self_signed(2100);
+        assert_eq!(verify(&trusted, &trusted, "localhost"), Ok(()));
+    }
+
+    #[test]
+    fn being_known_is_not_enough() {
+        let (trusted, expired) = (self_signed(2100), self_signed(2001));
+        assert!(verify(&trusted, &trusted, "other.example").unwrap_err().contains("not valid for name"));
+        assert!(verify(&expired, &expired, "localhost").unwrap_err().contains("expired"));
+        assert!(verify(&trusted, &self_signed(2100), "localhost").is_err(), "another of the same name");
     }
 }
