@@ -49,6 +49,9 @@ pub(crate) struct Coordinator<'a> {
     measured_ns: u64,
     /// How much of the measured part was handed over.
     reported_ns: u64,
+    /// Whether there are virtual users, and how the drain changed their number: it only falls.
+    has_users: bool,
+    users_left: i64,
     interrupted: bool,
     failed: Option<String>,
     watchdog: &'a mut Watchdog,
@@ -73,6 +76,8 @@ impl<'a> Coordinator<'a> {
             series: Series::default(),
             measured_ns: 0,
             reported_ns: 0,
+            has_users: false,
+            users_left: 0,
             interrupted: false,
             failed: None,
             watchdog,
@@ -165,13 +170,22 @@ impl<'a> Coordinator<'a> {
 
     fn pass(&mut self, phase: Phase, number: u64, second: Second) {
         match phase {
-            Phase::Warmup => {}
+            Phase::Warmup => {
+                self.measured.figures.carry_over(&second.snapshot.figures);
+                self.series.warmed_up(&second.snapshot);
+            }
             Phase::Measured => {
                 self.measured.merge(&second.snapshot);
                 self.series.push(second.length_ns, &second.snapshot, &self.plan.ok_status);
             }
-            Phase::Drain => self.drained.merge(&second.snapshot),
+            Phase::Drain => {
+                self.drained.merge(&second.snapshot);
+                self.users_left += second.snapshot.figures.users_gained();
+            }
         }
+        self.has_users |= !second.snapshot.figures.scenarios.is_empty();
+        let alive = (self.series.users() as i64 + self.users_left).max(0) as u64;
+        let users = self.has_users.then_some(alive);
         let planned_ns = match phase {
             Phase::Warmup => Some(self.plan.warmup_ns),
             Phase::Measured => self.plan.duration_ns(),
@@ -186,6 +200,7 @@ impl<'a> Coordinator<'a> {
             snapshot: second.snapshot,
             open_connections: second.open_connections,
             in_flight: second.in_flight,
+            users,
         });
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod arrivals;
 pub mod content;
+pub mod figures;
 pub mod histogram;
 pub mod live;
 pub mod outcome;

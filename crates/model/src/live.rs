@@ -21,4 +21,6 @@ pub struct Live {
     pub open_connections: u64,
     /// Calls in flight at its end.
     pub in_flight: u64,
+    /// Virtual users alive at its end; none where there are no scenarios.
+    pub users: Option<u64>,
 }

@@ -98,6 +98,9 @@ pub struct Point {
     pub waited_for_connection: u64,
     /// How the generator fared.
     pub health: Health,
+    /// Virtual users alive at its end; 0 where there are no scenarios.
+    #[serde(default)]
+    pub users: u64,
     /// Response times of calls that ended here.
     pub response: Packed,
     /// Lower bounds of response times of calls that never ended.
@@ -109,7 +112,7 @@ pub struct Point {
 }
 
 impl Point {
-    fn of(start_ns: u64, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) -> Self {
+    fn of(start_ns: u64, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus, users: u64) -> Self {
         Self {
             start_ns,
             length_ns,
@@ -119,6 +122,7 @@ impl Point {
             bytes: snapshot.bytes,
             waited_for_connection: snapshot.waited_for_connection,
             health: snapshot.health,
+            users,
             response: Packed::of(&snapshot.response.known),
             response_bounds: Packed::of(&snapshot.response.bounds),
             service: Packed::of(&snapshot.service.known),
@@ -142,6 +146,7 @@ impl Point {
         self.bytes = numbers.bytes;
         self.health = numbers.health;
         self.length_ns = next.start_ns + next.length_ns - self.start_ns;
+        self.users = next.users;
         self.due += next.due;
         self.answered += next.answered;
         self.not_ok += next.not_ok;
@@ -164,11 +169,16 @@ pub struct Series {
     points: Vec<Point>,
     /// How long a point is, in nanoseconds, but for the last.
     resolution_ns: u64,
+    /// Virtual users alive at its end, and the most that were alive at the end of any stretch.
+    #[serde(default)]
+    users: i64,
+    #[serde(default)]
+    most_users: i64,
 }
 
 impl Default for Series {
     fn default() -> Self {
-        Self { points: Vec::new(), resolution_ns: SECOND_NS }
+        Self { points: Vec::new(), resolution_ns: SECOND_NS, users: 0, most_users: 0 }
     }
 }
 
@@ -176,7 +186,8 @@ impl Series {
     /// Adds what happened in the stretch that follows the last.
     pub fn push(&mut self, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) {
         let start_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);
-        let point = Point::of(start_ns, length_ns, snapshot, ok);
+        self.count_users(snapshot);
+        let point = Point::of(start_ns, length_ns, snapshot, ok, self.users());
         match self.points.last_mut() {
             Some(last) if last.length_ns < self.resolution_ns => last.absorb(&point),
             _ => self.points.push(point),
@@ -184,6 +195,27 @@ impl Series {
         if self.points.len() > MOST_POINTS {
             self.halve();
         }
+    }
+
+    /// Takes in a stretch of the warm-up, which has no point, but leaves users alive.
+    pub fn warmed_up(&mut self, snapshot: &Snapshot) {
+        self.count_users(snapshot);
+        self.most_users = self.users;
+    }
+
+    fn count_users(&mut self, snapshot: &Snapshot) {
+        self.users += snapshot.figures.users_gained();
+        self.most_users = self.most_users.max(self.users);
+    }
+
+    /// Virtual users alive at its end.
+    pub fn users(&self) -> u64 {
+        self.users.max(0) as u64
+    }
+
+    /// The most virtual users that were alive at the end of any stretch.
+    pub fn most_users(&self) -> u64 {
+        self.most_users.max(0) as u64
     }
 
     fn halve(&mut self) {
@@ -231,6 +263,23 @@ mod tests {
             assert_eq!(point.start_ns, end);
             end += point.length_ns;
         }
+    }
+
+    #[test]
+    fn users_of_the_warm_up_are_alive_in_the_first_point() {
+        let users = |started, ended| {
+            let mut snapshot = Snapshot::default();
+            let scenario = snapshot.figures.scenarios.named("browse");
+            (scenario.users_started, scenario.users_ended) = (started, ended);
+            snapshot
+        };
+        let mut series = Series::default();
+        series.warmed_up(&users(9, 2));
+        for (started, ended) in [(3, 0), (0, 4), (1, 7)] {
+            series.push(SECOND_NS, &users(started, ended), &OkStatus::default());
+        }
+        assert_eq!(series.points().iter().map(|point| point.users).collect::<Vec<_>>(), [10, 6, 0]);
+        assert_eq!((series.users(), series.most_users()), (0, 10));
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::figures::Figures;
 use crate::histogram::{Censored, Histogram};
 use crate::outcome::{Failure, OkStatus};
 
@@ -56,7 +57,7 @@ impl Statuses {
         self.0.iter().filter(|(status, _)| ok.holds(*status)).map(|(_, n)| n).sum()
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for &(status, n) in &other.0 {
             self.add(status, n);
         }
@@ -74,6 +75,11 @@ impl Failures {
     /// Counts one failure with its reason.
     pub fn record(&mut self, failure: Failure, reason: &str) {
         self.add_reason(failure, reason, 1);
+        self.add(failure, 1);
+    }
+
+    /// Counts one failure whose reason is kept elsewhere.
+    pub fn count_one(&mut self, failure: Failure) {
         self.add(failure, 1);
     }
 
@@ -115,7 +121,7 @@ impl Failures {
         reasons
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for (count, n) in self.counts.iter_mut().zip(other.counts) {
             *count += n;
         }
@@ -230,6 +236,9 @@ pub struct Snapshot {
     pub due: u64,
     /// Answers by status.
     pub statuses: Statuses,
+    /// Those among them that failed a check, by status.
+    #[serde(default)]
+    pub failed_check: Statuses,
     /// Failures by name.
     pub failures: Failures,
     /// Calls in flight when the drain ended.
@@ -258,6 +267,9 @@ pub struct Snapshot {
     pub connections: Connections,
     /// How the generator fared.
     pub health: Health,
+    /// What scenarios are counted by; empty without scenarios.
+    #[serde(default)]
+    pub figures: Figures,
 }
 
 impl Snapshot {
@@ -266,15 +278,17 @@ impl Snapshot {
         self.statuses.total() + self.failures.total() + self.unfinished + self.unsent
     }
 
-    /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok.
+    /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok or that
+    /// failed a check.
     pub fn not_ok(&self, ok: &OkStatus) -> u64 {
-        self.ended() - self.statuses.ok(ok)
+        self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
     }
 
     /// Adds everything that `other` recorded.
     pub fn merge(&mut self, other: &Self) {
         self.due += other.due;
         self.statuses.merge(&other.statuses);
+        self.failed_check.merge(&other.failed_check);
         self.failures.merge(&other.failures);
         self.unfinished += other.unfinished;
         self.unsent += other.unsent;
@@ -289,6 +303,7 @@ impl Snapshot {
         self.bytes.merge(&other.bytes);
         self.connections.merge(&other.connections);
         self.health.merge(&other.health);
+        self.figures.merge(&other.figures);
     }
 }
 

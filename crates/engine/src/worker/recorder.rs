@@ -20,7 +20,12 @@ pub(super) struct Recorder {
 impl Recorder {
     /// Hands over what was written down, and begins anew.
     pub(super) fn take(&mut self) -> Snapshot {
+        // The numbers of names hold for the whole run.
+        let figures = self.snapshot.figures.take();
+        let names = std::mem::take(&mut self.snapshot.figures);
         let mut snapshot = std::mem::take(&mut self.snapshot);
+        snapshot.figures = figures;
+        self.snapshot.figures = names;
         snapshot.response.known.merge(&self.plain);
         snapshot.service.known.merge(&self.plain);
         snapshot.first_byte.merge(&self.plain);

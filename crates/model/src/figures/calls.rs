@@ -1,0 +1,142 @@
+//! Figures of the calls that have something in common: a name or a tag.
+
+use serde::{Deserialize, Serialize};
+
+use super::Figure;
+use crate::histogram::{Censored, Histogram};
+use crate::outcome::{Failure, OkStatus};
+use crate::snapshot::{Failures, Statuses};
+
+/// Figures of some of a run's calls. As for all of them, once the run is over
+/// `due = statuses + failures + unfinished + unsent`. All times in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallFigures {
+    /// Calls that were due.
+    pub due: u64,
+    /// Answers by status.
+    pub statuses: Statuses,
+    /// Those among them that failed a check, by status.
+    pub failed_check: Statuses,
+    /// Failures by name, without reasons: these are kept once, over all calls.
+    pub failures: Failures,
+    /// Calls in flight when the drain ended.
+    pub unfinished: u64,
+    /// Calls that were due and never sent.
+    pub unsent: u64,
+    /// From when a call was due to its end.
+    pub response: Censored,
+    /// From when a call was sent to its end.
+    pub service: Censored,
+    /// The response times, among all those, of calls that failed.
+    pub failed: Histogram,
+    /// Bytes of answers, after decryption.
+    pub bytes_in: u64,
+    /// Bytes of calls, before encryption.
+    pub bytes_out: u64,
+}
+
+impl CallFigures {
+    /// A call was due.
+    #[inline]
+    pub fn due(&mut self) {
+        self.due += 1;
+    }
+
+    /// It turned out that there is no call.
+    pub fn withdrawn(&mut self) {
+        self.due = self.due.saturating_sub(1);
+    }
+
+    /// It was answered.
+    #[inline]
+    pub fn answered(&mut self, status: u16, response_ns: u64, service_ns: u64) {
+        self.statuses.record(status);
+        self.response.known.record(response_ns);
+        self.service.known.record(service_ns);
+    }
+
+    /// It was answered, and its answer failed a check; told once a call, after [`CallFigures::answered`].
+    pub fn failed_check(&mut self, status: u16) {
+        self.failed_check.record(status);
+    }
+
+    /// It failed; `service_ns` if it was sent at all.
+    pub fn failed(&mut self, failure: Failure, response_ns: u64, service_ns: Option<u64>) {
+        self.failures.count_one(failure);
+        self.response.known.record(response_ns);
+        self.failed.record(response_ns);
+        if let Some(service_ns) = service_ns {
+            self.service.known.record(service_ns);
+        }
+    }
+
+    /// It was in flight when the drain ended, and had taken so long.
+    pub fn unfinished(&mut self, response_ns: u64, service_ns: u64) {
+        self.unfinished += 1;
+        self.response.bounds.record(response_ns);
+        self.service.bounds.record(service_ns);
+    }
+
+    /// It was due and never sent, and had waited so long.
+    pub fn unsent(&mut self, response_ns: u64) {
+        self.unsent += 1;
+        self.response.bounds.record(response_ns);
+    }
+
+    /// Bytes that it took.
+    #[inline]
+    pub fn bytes(&mut self, bytes_in: u64, bytes_out: u64) {
+        self.bytes_in += bytes_in;
+        self.bytes_out += bytes_out;
+    }
+
+    /// Calls that ended, in whichever way.
+    pub fn ended(&self) -> u64 {
+        self.statuses.total() + self.failures.total() + self.unfinished + self.unsent
+    }
+
+    /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok or that
+    /// failed a check.
+    pub fn not_ok(&self, ok: &OkStatus) -> u64 {
+        self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
+    }
+}
+
+impl Figure for CallFigures {
+    fn is_empty(&self) -> bool {
+        // A check can come in an interval after its answer's.
+        self.due == 0 && self.ended() == 0 && self.failed_check.total() == 0 && self.bytes_in + self.bytes_out == 0
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.due += other.due;
+        self.statuses.merge(&other.statuses);
+        self.failed_check.merge(&other.failed_check);
+        self.failures.merge(&other.failures);
+        self.unfinished += other.unfinished;
+        self.unsent += other.unsent;
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.failed.merge(&other.failed);
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_failed_a_check_is_not_ok_once() {
+        let mut calls = CallFigures::default();
+        for status in [200, 200, 500] {
+            calls.due();
+            calls.answered(status, 10, 10);
+        }
+        calls.failed_check(200);
+        calls.failed_check(500);
+        assert_eq!((calls.ended(), calls.not_ok(&OkStatus::default())), (3, 2));
+        assert_eq!(calls.response.count(), 3, "its latency is kept");
+    }
+}

@@ -1,0 +1,266 @@
+//! Figures by name: a bounded number of names, recorded into by number, merged by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The most distinct names of one kind that are told apart; what comes after counts together, as [`OTHERS`].
+pub const MOST_NAMES: usize = 500;
+/// The longest name, in bytes; longer ones are cut, and end in `…`.
+pub const LONGEST_NAME: usize = 200;
+/// What everything beyond [`MOST_NAMES`] counts as.
+pub const OTHERS: &str = "(others)";
+
+/// What is counted under a name.
+pub trait Figure: Default {
+    /// Whether nothing was counted.
+    fn is_empty(&self) -> bool;
+
+    /// Adds everything that `other` counted.
+    fn merge(&mut self, other: &Self);
+}
+
+/// A name's number within one [`Named`] and those that [`Named::take`] leaves behind. It means nothing elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NameId(u32);
+
+impl NameId {
+    /// As a plain number, for a script that keeps it.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// From a plain number. One that was never given out counts as [`OTHERS`].
+    pub const fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+/// Figures by name, in the order in which the names came.
+#[derive(Clone, Default)]
+pub struct Named<T> {
+    entries: Vec<(Arc<str>, T)>,
+    numbers: BTreeMap<Arc<str>, u32>,
+    /// What has no name of its own any more.
+    others: T,
+}
+
+impl<T: Figure> Named<T> {
+    /// The number to record under for `name`; the same for the same name, and that of [`OTHERS`] for what comes after
+    /// [`MOST_NAMES`].
+    pub fn id(&mut self, name: &str) -> NameId {
+        let name = shortened(name);
+        if let Some(&number) = self.numbers.get(name.as_ref()) {
+            return NameId(number);
+        }
+        if self.entries.len() >= MOST_NAMES || name == OTHERS {
+            return NameId(u32::MAX);
+        }
+        let (name, number): (Arc<str>, _) = (name.into(), self.entries.len() as u32);
+        self.numbers.insert(name.clone(), number);
+        self.entries.push((name, T::default()));
+        NameId(number)
+    }
+
+    /// What is recorded under a name.
+    #[inline]
+    pub fn at(&mut self, id: NameId) -> &mut T {
+        match self.entries.get_mut(id.0 as usize) {
+            Some((_, figure)) => figure,
+            None => &mut self.others,
+        }
+    }
+
+    /// What is recorded under `name`, by name.
+    pub fn named(&mut self, name: &str) -> &mut T {
+        let id = self.id(name);
+        self.at(id)
+    }
+
+    /// What was recorded under `name`.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        if name == OTHERS {
+            return self.others();
+        }
+        let number = *self.numbers.get(name)?;
+        self.entries.get(number as usize).map(|(_, figure)| figure)
+    }
+
+    /// Every name under which something was recorded, in the order in which the names came, [`OTHERS`] last.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        let entries = self.entries.iter().map(|(name, figure)| (&**name, figure));
+        entries.chain([(OTHERS, &self.others)]).filter(|(_, figure)| !figure.is_empty())
+    }
+
+    /// What was recorded for names beyond [`MOST_NAMES`], if anything was.
+    pub fn others(&self) -> Option<&T> {
+        (!self.others.is_empty()).then_some(&self.others)
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.others.is_empty() && self.entries.iter().all(|(_, figure)| figure.is_empty())
+    }
+
+    /// Hands over what was recorded, and begins anew; the names keep their numbers.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let mut taken = Self { others: std::mem::take(&mut self.others), ..Self::default() };
+        for (name, figure) in self.entries.iter_mut().filter(|(_, figure)| !figure.is_empty()) {
+            taken.numbers.insert(name.clone(), taken.entries.len() as u32);
+            taken.entries.push((name.clone(), std::mem::take(figure)));
+        }
+        taken
+    }
+
+    /// Adds everything that `other` recorded, name by name.
+    pub fn merge(&mut self, other: &Self) {
+        for (name, figure) in other.iter() {
+            if name == OTHERS {
+                self.others.merge(figure);
+            } else {
+                self.named(name).merge(figure);
+            }
+        }
+    }
+}
+
+/// `name`, cut to [`LONGEST_NAME`].
+fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
+    if name.len() <= LONGEST_NAME {
+        return name.into();
+    }
+    let end = (0..=LONGEST_NAME - '…'.len_utf8()).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
+    format!("{}…", name.get(..end).unwrap_or("")).into()
+}
+
+impl<T: Figure + PartialEq> PartialEq for Named<T> {
+    /// The same figures under the same names, in whatever order.
+    fn eq(&self, other: &Self) -> bool {
+        let within = |a: &Self, b: &Self| a.iter().all(|(name, figure)| b.get(name) == Some(figure));
+        within(self, other) && within(other, self)
+    }
+}
+
+impl<T: Figure + fmt::Debug> fmt::Debug for Named<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<T: Figure + Serialize> Serialize for Named<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, figure) in self.iter() {
+            map.serialize_entry(name, figure)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de, T: Figure + Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries<T>(Named<T>);
+        impl<'de, T: Figure + Deserialize<'de>> Visitor<'de> for Entries<T> {
+            type Value = Named<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("figures by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Named<T>, A::Error> {
+                while let Some((name, figure)) = map.next_entry::<String, T>()? {
+                    self.0.named(&name).merge(&figure);
+                }
+                Ok(self.0)
+            }
+        }
+        deserializer.deserialize_map(Entries(Self::default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    impl Figure for u64 {
+        fn is_empty(&self) -> bool {
+            *self == 0
+        }
+
+        fn merge(&mut self, other: &Self) {
+            *self += other;
+        }
+    }
+
+    #[test]
+    fn names_are_capped_and_nothing_is_lost() {
+        let mut named = Named::<u64>::default();
+        for i in 0..2 * MOST_NAMES {
+            *named.named(&format!("name {i}")) += 1;
+        }
+        assert_eq!(named.iter().count(), MOST_NAMES + 1);
+        assert_eq!(named.others(), Some(&(MOST_NAMES as u64)));
+        let mut merged = Named::<u64>::default();
+        *merged.named("another") += 1;
+        merged.merge(&named);
+        assert_eq!(merged.iter().map(|(_, n)| n).sum::<u64>(), 2 * MOST_NAMES as u64 + 1);
+        assert_eq!(merged.iter().count(), MOST_NAMES + 1);
+    }
+
+    #[test]
+    fn a_name_keeps_its_number_when_its_figures_are_taken() {
+        let mut named = Named::<u64>::default();
+        let (idle, busy) = (named.id("idle"), named.id("busy"));
+        *named.at(busy) += 2;
+        let taken = named.take();
+        assert_eq!(taken.iter().collect::<Vec<_>>(), [("busy", &2)]);
+        assert!(named.is_empty());
+        *named.at(idle) += 1;
+        *named.at(busy) += 1;
+        assert_eq!(named.iter().collect::<Vec<_>>(), [("idle", &1), ("busy", &1)]);
+    }
+
+    #[test]
+    fn a_number_that_nobody_gave_out_counts_among_others() {
+        let mut named = Named::<u64>::default();
+        *named.at(NameId::from_number(7)) += 1;
+        assert_eq!(named.get(OTHERS), Some(&1));
+    }
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        let mut named = Named::<u64>::default();
+        *named.named(&"ä".repeat(LONGEST_NAME)) += 1;
+        let (name, _) = named.iter().next().unwrap();
+        assert!(name.len() <= LONGEST_NAME && name.ends_with("ä…"), "{name}");
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_recording_everything_in_one(
+            a in prop::collection::vec((0_u8..20, 1_u64..9), 0..50),
+            b in prop::collection::vec((0_u8..20, 1_u64..9), 0..50),
+        ) {
+            let of = |records: &[(u8, u64)]| {
+                let mut named = Named::<u64>::default();
+                for (name, n) in records {
+                    *named.named(&name.to_string()) += n;
+                }
+                named
+            };
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let whole = of(&[a, b].concat());
+            prop_assert_eq!(&merged, &whole);
+            let json = serde_json::to_string(&merged).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Named<u64>>(&json).unwrap(), whole);
+        }
+    }
+}
