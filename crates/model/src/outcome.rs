@@ -18,6 +18,8 @@ pub enum Failure {
     Descriptors,
     /// The TLS handshake or a TLS record failed.
     Tls,
+    /// The protocol's own opening exchange failed: the peer refused it, or ended it.
+    Handshake,
     /// Sending failed.
     Write,
     /// Receiving failed, for instance because the peer reset the connection.
@@ -26,23 +28,27 @@ pub enum Failure {
     Closed,
     /// What came breaks the protocol's grammar or its limits.
     Protocol,
+    /// The answer is well-formed and not the one that was expected.
+    Mismatch,
     /// No complete answer within the timeout, counted from when the call was sent.
     Timeout,
 }
 
 impl Failure {
     /// Every failure, in the order reports list them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Resolve,
         Self::Connect,
         Self::ConnectTimeout,
         Self::Ports,
         Self::Descriptors,
         Self::Tls,
+        Self::Handshake,
         Self::Write,
         Self::Read,
         Self::Closed,
         Self::Protocol,
+        Self::Mismatch,
         Self::Timeout,
     ];
 
@@ -55,10 +61,12 @@ impl Failure {
             Self::Ports => "ports",
             Self::Descriptors => "descriptors",
             Self::Tls => "tls",
+            Self::Handshake => "handshake",
             Self::Write => "write",
             Self::Read => "read",
             Self::Closed => "closed",
             Self::Protocol => "protocol",
+            Self::Mismatch => "mismatch",
             Self::Timeout => "timeout",
         }
     }

@@ -21,7 +21,7 @@ pub enum Phase {
     Drain,
 }
 
-/// Answers by status.
+/// Answers by status, which is 0 where the protocol has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statuses(Vec<(u16, u64)>);
 
@@ -257,10 +257,16 @@ pub struct Snapshot {
     pub connect: Histogram,
     /// TLS handshakes.
     pub tls: Histogram,
+    /// The protocol's own opening exchanges.
+    #[serde(default)]
+    pub handshake: Histogram,
     /// Generator lag: from when a call was due and had a connection ready, to when it was sent. Open model only.
     pub lag: Histogram,
     /// Calls that were due while every connection was busy or not ready. Open model only.
     pub waited_for_connection: u64,
+    /// Messages that came without a call that asked for them.
+    #[serde(default)]
+    pub unasked: u64,
     /// Bytes over all connections.
     pub bytes: Bytes,
     /// Connections made and lost.
@@ -298,8 +304,10 @@ impl Snapshot {
         self.first_byte.merge(&other.first_byte);
         self.connect.merge(&other.connect);
         self.tls.merge(&other.tls);
+        self.handshake.merge(&other.handshake);
         self.lag.merge(&other.lag);
         self.waited_for_connection += other.waited_for_connection;
+        self.unasked += other.unasked;
         self.bytes.merge(&other.bytes);
         self.connections.merge(&other.connections);
         self.health.merge(&other.health);

@@ -103,6 +103,8 @@ pub struct Times {
     pub connect: Option<Distribution>,
     /// TLS handshakes.
     pub tls: Option<Distribution>,
+    /// The protocol's own opening exchanges.
+    pub handshake: Option<Distribution>,
     /// Generator lag, in the open model.
     pub lag: Option<Distribution>,
 }
@@ -173,6 +175,7 @@ impl Summary {
                 first_byte: Distribution::of_known(&total.first_byte),
                 connect: Distribution::of_known(&total.connect),
                 tls: Distribution::of_known(&total.tls),
+                handshake: Distribution::of_known(&total.handshake),
                 lag: Distribution::of_known(&total.lag),
             },
             verdict: Verdict::of(&run, &total),

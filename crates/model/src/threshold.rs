@@ -23,17 +23,19 @@ enum Time {
     FirstByte,
     Connect,
     Tls,
+    Handshake,
     Lag,
     Failed,
 }
 
 impl Time {
-    const NAMED: [(&'static str, Self); 7] = [
+    const NAMED: [(&'static str, Self); 8] = [
         ("response", Self::Response),
         ("service", Self::Service),
         ("first_byte", Self::FirstByte),
         ("connect", Self::Connect),
         ("tls", Self::Tls),
+        ("handshake", Self::Handshake),
         ("lag", Self::Lag),
         ("failed", Self::Failed),
     ];
@@ -47,6 +49,7 @@ impl Time {
             Self::FirstByte => known(&total.first_byte),
             Self::Connect => known(&total.connect),
             Self::Tls => known(&total.tls),
+            Self::Handshake => known(&total.handshake),
             Self::Lag => known(&total.lag),
             Self::Failed => known(&total.failed),
         }

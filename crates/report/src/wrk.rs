@@ -156,8 +156,9 @@ impl SocketErrors {
                 | Failure::ConnectTimeout
                 | Failure::Ports
                 | Failure::Descriptors
-                | Failure::Tls => &mut errors.connect,
-                Failure::Read | Failure::Closed | Failure::Protocol => &mut errors.read,
+                | Failure::Tls
+                | Failure::Handshake => &mut errors.connect,
+                Failure::Read | Failure::Closed | Failure::Protocol | Failure::Mismatch => &mut errors.read,
                 Failure::Write => &mut errors.write,
                 Failure::Timeout => &mut errors.timeout,
             } += n;

@@ -11,6 +11,7 @@ pub mod http1;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use brunt_model::outcome::Failure;
 use brunt_model::plan::Plan;
 
 use crate::script::Start;
@@ -65,13 +66,43 @@ pub trait Prepared: Send + Sync {
 #[error("{0}")]
 pub struct OptionsError(pub String);
 
-/// What bytes from a connection meant.
+/// What a fresh connection needs before calls can be sent on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// Nothing.
+    Ready,
+    /// An exchange of the protocol's own, a handshake or a login. It has the connect timeout, begun with the connection,
+    /// and ends with [`Progress::Opened`]; how long it took is a figure of its own.
+    Exchange,
+}
+
+/// What a call waits for once it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// Its answer.
+    Awaited,
+    /// Nothing: it ends, with this status, when the operating system has taken its bytes.
+    Sent(u16),
+}
+
+/// What bytes from a connection meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// All bytes were taken, and nothing is complete yet.
+    /// The bytes belong to what the oldest call in flight waits for, or to the opening exchange, and do not complete it.
     More,
+    /// The bytes were taken, and belong to no call: a ping, or a part of what nobody asked for.
+    Aside,
+    /// The opening exchange is over, and calls can be sent.
+    Opened,
     /// A call's answer is complete.
     Answered(Answer),
+    /// A call has come to an end that is none of its answers.
+    Failed(Failed),
+    /// A message is complete that no call asked for.
+    Unasked,
+    /// The peer says, in the protocol's own way and for this reason, that it ends the connection: calls in flight fail
+    /// as [`Failure::Closed`], an opening exchange as [`Failure::Handshake`].
+    Closing(Cow<'static, str>),
 }
 
 /// A complete answer.
@@ -81,6 +112,19 @@ pub struct Answer {
     pub position: usize,
     /// The protocol's own status.
     pub status: u16,
+    /// Whether the connection can carry another call.
+    pub reusable: bool,
+}
+
+/// The end of a call that got no answer, or the wrong one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// Which of the calls in flight on the connection it was, counted from the oldest, which is 0.
+    pub position: usize,
+    /// What it counts as.
+    pub failure: Failure,
+    /// Why, the same for the same cause whatever came, so that reasons can be counted.
+    pub reason: Cow<'static, str>,
     /// Whether the connection can carry another call.
     pub reusable: bool,
 }
@@ -108,22 +152,44 @@ impl Malformed {
 
 /// One connection's state of a protocol. Pure: it only sees bytes.
 ///
-/// Any error ends the connection: the oldest call in flight gets it as its outcome, and the others end with it.
-/// A call that times out ends the connection too; the client is then dropped, as it is when the run ends.
+/// **Order.** [`open`](Self::open) once, first; then [`start`](Self::start) and [`receive`](Self::receive) in any order, the
+/// former only once the connection is open; [`closed`](Self::closed) or [`close`](Self::close) at most once, last. Bytes
+/// appended to `out` are sent in that order.
+///
+/// **Errors.** Any error ends the connection: the oldest call in flight gets it as its outcome, and the others fail as
+/// [`Failure::Closed`]. Before the connection is open, those that wait for it fail with it.
+///
+/// **Timeouts and cancellation.** A call that takes longer than the plan's timeout ends as [`Failure::Timeout`], and the
+/// connection with it: an answer that comes later could not be told from another's. The client is then dropped without
+/// a word, as it is whenever a socket fails. When the run ends, [`close`](Self::close) is asked for a last one.
+///
+/// **Byte counts** are the worker's: what `out` gets is counted as sent, what `receive` is given as received.
+///
+/// **Memory.** A client holds what it needs to go on, within limits of its own, and nothing for its history; there may be
+/// tens of thousands of them.
 pub trait Client {
+    /// A fresh connection is there, with TLS where the scheme wants it. Appends to `out` what opens it.
+    fn open(&mut self, _out: &mut Vec<u8>) -> Opening {
+        Opening::Ready
+    }
+
     /// Appends to `out` what must be sent for `message`. Calls may be started while others are in flight, up to the
     /// plan's `pipeline`.
-    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>);
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started;
 
-    /// Takes bytes that arrived, in whatever pieces, and says how many it took and what they meant. It is called again
-    /// with the rest until everything is taken.
+    /// Takes bytes that arrived, in whatever pieces, and says how many it took (at least one) and what they meant. It is
+    /// called again with the rest until everything is taken. What it appends to `out` is sent at once: the answer to
+    /// a ping, the next step of the opening exchange.
     ///
     /// # Errors
     /// When the bytes break the grammar or a limit, or when there is no call that they could answer.
-    fn receive(&mut self, bytes: &[u8]) -> Result<(usize, Progress), Malformed>;
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed>;
 
     /// The peer closed its side. Some answers are complete only by that.
     fn closed(&mut self) -> Option<Answer>;
+
+    /// The run ends, and the connection with it. Appends to `out` what takes leave; nobody waits for what comes back.
+    fn close(&mut self, _out: &mut Vec<u8>) {}
 
     /// The answer that was completed last, if answers are kept. Holds until the next bytes come.
     fn parts(&self) -> Parts<'_> {

@@ -8,7 +8,7 @@ use brunt_model::snapshot::Phase;
 use super::connection::{Call, Channel, NEVER, State};
 use super::pace::Pace;
 use super::{Stage, Worker};
-use crate::protocol::Progress;
+use crate::protocol::{Progress, Started};
 use crate::transport::Driver;
 
 /// How often one connection is read before the others have their turn.
@@ -184,7 +184,10 @@ impl<D: Driver> Worker<D> {
                 }
             };
             let connection = &mut self.connections[token];
-            connection.client.start(&message, &mut self.outgoing);
+            call.ends_sent = match connection.client.start(&message, &mut self.outgoing) {
+                Started::Awaited => None,
+                Started::Sent(status) => Some(status),
+            };
             call.idempotent = message.idempotent;
             if call.sent == NEVER {
                 call.sent = now;
@@ -225,7 +228,7 @@ impl<D: Driver> Worker<D> {
     }
 
     /// Sends what is in the outgoing buffer, and what the connection still holds.
-    fn flush(&mut self, token: usize) {
+    pub(super) fn flush(&mut self, token: usize) {
         let connection = &mut self.connections[token];
         self.recorder.snapshot.bytes.clear_out += self.outgoing.len() as u64;
         let outcome = match &mut connection.channel {
@@ -250,8 +253,78 @@ impl<D: Driver> Worker<D> {
         // A large body must not be kept in memory for ever after.
         self.outgoing.shrink_to(1 << 20);
         match outcome {
-            Ok(written) => self.recorder.snapshot.bytes.wire_out += written as u64,
+            Ok(written) => {
+                self.recorder.snapshot.bytes.wire_out += written as u64;
+                self.end_sent(token);
+            }
             Err(error) => self.write_failed(token, &error),
+        }
+    }
+
+    /// Sends what a client has to say by itself, if anything. That the socket fails is seen by who reads it.
+    #[inline]
+    fn flush_aside(&mut self, token: usize) {
+        if !self.outgoing.is_empty() {
+            self.send_aside(token);
+        }
+    }
+
+    #[cold]
+    fn send_aside(&mut self, token: usize) {
+        let bytes = self.outgoing.len() as u64;
+        let connection = &mut self.connections[token];
+        let outcome = match &mut connection.channel {
+            Channel::Plain => {
+                connection.unsent.extend_from_slice(&self.outgoing);
+                let outcome = write_all(&mut self.driver, token, &connection.unsent);
+                if let Ok(written) = outcome {
+                    connection.unsent.drain(..written);
+                }
+                outcome
+            }
+            Channel::Tls(tls) => {
+                let taken = io::Write::write_all(&mut tls.writer(), &self.outgoing);
+                taken.and_then(|()| write_tls(&mut self.driver, token, tls))
+            }
+        };
+        self.outgoing.clear();
+        self.recorder.snapshot.bytes.clear_out += bytes;
+        self.recorder.snapshot.bytes.wire_out += outcome.unwrap_or(0) as u64;
+    }
+
+    /// Ends the calls that wait for nothing but to be sent, once the socket has taken everything.
+    fn end_sent(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        if connection.calls.front().is_none_or(|call| call.ends_sent.is_none()) || !connection.is_sent() {
+            return;
+        }
+        let now = self.driver.now();
+        while let Some(status) = self.connections[token].calls.front().and_then(|call| call.ends_sent)
+            && let Some(mut call) = self.connections[token].calls.pop_front()
+        {
+            call.first_byte = now;
+            self.recorder.answered(&call, status, now);
+            self.under_way -= u64::from(call.measured);
+            self.show(token, status);
+        }
+        let connection = &mut self.connections[token];
+        connection.served = true;
+        connection.fruitless = 0;
+        if self.shared.plan.reconnect {
+            self.lost(token, Failure::Closed, "the connection closed after an earlier answer", now);
+        } else {
+            self.free.push((token, now));
+        }
+    }
+
+    /// The run is over: says goodbye on every connection where the protocol has a word for it.
+    pub(super) fn take_leave(&mut self) {
+        for token in 0..self.connections.0.len() {
+            let connection = &mut self.connections[token];
+            if connection.state == State::Open {
+                connection.client.close(&mut self.outgoing);
+                self.flush_aside(token);
+            }
         }
     }
 
@@ -272,7 +345,10 @@ impl<D: Driver> Worker<D> {
             Channel::Tls(_) => return,
         };
         match outcome {
-            Ok(written) => self.recorder.snapshot.bytes.wire_out += written as u64,
+            Ok(written) => {
+                self.recorder.snapshot.bytes.wire_out += written as u64;
+                self.end_sent(token);
+            }
             Err(error) => self.write_failed(token, &error),
         }
     }
@@ -285,7 +361,7 @@ impl<D: Driver> Worker<D> {
         }
         if self.connections[token].generation == generation {
             let now = self.driver.now();
-            self.lost(token, Failure::Write, &reason_of(error), now);
+            self.broken(token, Failure::Write, &reason_of(error), now);
         }
     }
 
@@ -296,7 +372,7 @@ impl<D: Driver> Worker<D> {
         let mut reads = 0;
         loop {
             let same = self.connections[token].generation == generation;
-            if !same || !matches!(self.connections[token].state, State::Open | State::Handshaking) {
+            if !same || !self.connections[token].is_read() {
                 break;
             }
             reads += 1;
@@ -322,7 +398,7 @@ impl<D: Driver> Worker<D> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let now = self.driver.now();
-                    self.lost(token, Failure::Read, &reason_of(&error), now);
+                    self.broken(token, Failure::Read, &reason_of(&error), now);
                     break;
                 }
             }
@@ -343,16 +419,19 @@ impl<D: Driver> Worker<D> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let connection = &mut self.connections[token];
-            if let Some(call) = connection.calls.front_mut()
-                && call.first_byte == NEVER
-            {
-                call.first_byte = now;
-            }
-            match connection.client.receive(rest) {
-                Ok((taken, Progress::More)) => rest = rest.get(taken..).unwrap_or(&[]),
+            match connection.client.receive(rest, &mut self.outgoing) {
+                Ok((taken, Progress::More)) => {
+                    rest = rest.get(taken..).unwrap_or(&[]);
+                    if let Some(call) = connection.calls.front_mut() {
+                        call.first_byte = call.first_byte.min(now);
+                    }
+                }
                 Ok((taken, Progress::Answered(answer))) => {
                     rest = rest.get(taken..).unwrap_or(&[]);
-                    let call = connection.calls.remove(answer.position);
+                    let mut call = connection.calls.remove(answer.position);
+                    if let Some(call) = &mut call {
+                        call.first_byte = call.first_byte.min(now);
+                    }
                     connection.served = true;
                     connection.fruitless = 0;
                     // An answer before the request was sent in full: nobody will read the rest of it.
@@ -361,26 +440,77 @@ impl<D: Driver> Worker<D> {
                         self.recorder.answered(&call, answer.status, now);
                         self.under_way -= u64::from(call.measured);
                     }
-                    // Whoever takes part sees what counts while the load is on, no more and no less.
-                    if self.interests.answers
-                        && self.stage.is_loading()
-                        && self.refusal.is_none()
-                        && let Err(refusal) = self.user.answered(answer.status, connection.client.parts())
-                    {
-                        self.refusal = Some(refusal);
-                    }
+                    self.show(token, answer.status);
                     if !reusable {
+                        self.flush_aside(token);
                         self.lost(token, Failure::Closed, "the connection closed after an earlier answer", now);
                         return;
                     }
                 }
+                Ok((taken, progress)) => {
+                    rest = rest.get(taken..).unwrap_or(&[]);
+                    self.flush_aside(token);
+                    if !self.progressed(token, progress, now) {
+                        return;
+                    }
+                }
                 Err(malformed) => {
-                    self.lost(token, Failure::Protocol, &malformed.0, now);
+                    self.flush_aside(token);
+                    self.broken(token, Failure::Protocol, &malformed.0, now);
                     return;
                 }
             }
         }
+        self.flush_aside(token);
         self.free.push((token, now));
+    }
+
+    /// Shows an answer to whoever takes part: what counts while the load is on, no more and no less.
+    #[inline]
+    fn show(&mut self, token: usize, status: u16) {
+        if self.interests.answers
+            && self.stage.is_loading()
+            && self.refusal.is_none()
+            && let Err(refusal) = self.user.answered(status, self.connections[token].client.parts())
+        {
+            self.refusal = Some(refusal);
+        }
+    }
+
+    /// What comes of bytes besides answers; false if the connection is gone.
+    fn progressed(&mut self, token: usize, progress: Progress, now: u64) -> bool {
+        match progress {
+            Progress::Opened => {
+                let generation = self.connections[token].generation;
+                self.opened(token, now);
+                self.connections[token].generation == generation
+            }
+            Progress::Unasked => {
+                self.recorder.unasked();
+                true
+            }
+            Progress::Failed(failed) => {
+                let connection = &mut self.connections[token];
+                // The peer said something that was understood: nothing is wrong with the way to it.
+                connection.served = true;
+                connection.fruitless = 0;
+                let reusable = failed.reusable && connection.unsent.is_empty() && !self.shared.plan.reconnect;
+                if let Some(call) = connection.calls.remove(failed.position) {
+                    self.fail(&call, failed.failure, &failed.reason, now);
+                }
+                if !reusable {
+                    self.lost(token, Failure::Closed, "the connection ended with an earlier call", now);
+                }
+                reusable
+            }
+            Progress::Closing(reason) => {
+                let opening = self.connections[token].state == State::Opening;
+                let failure = if opening { Failure::Handshake } else { Failure::Closed };
+                self.broken(token, failure, &reason, now);
+                false
+            }
+            Progress::More | Progress::Aside | Progress::Answered(_) => true,
+        }
     }
 
     /// Gives the connections that were answered their next calls. All that has come is read first: it is then timed
@@ -404,21 +534,22 @@ impl<D: Driver> Worker<D> {
     /// The peer sends no more.
     pub(super) fn peer_closed(&mut self, token: usize, now: u64) {
         let connection = &mut self.connections[token];
-        if connection.state == State::Handshaking {
-            self.connecting_failed(token, Failure::Tls, "the peer closed during the TLS handshake", now);
-            return;
+        match connection.state {
+            State::Handshaking => {
+                let reason = "the peer closed during the TLS handshake";
+                return self.connecting_failed(token, Failure::Tls, reason, now);
+            }
+            State::Opening => {
+                let reason = "the peer closed during the opening handshake";
+                return self.connecting_failed(token, Failure::Handshake, reason, now);
+            }
+            _ => {}
         }
         if let Some(answer) = connection.client.closed() {
             connection.served = true;
             connection.fruitless = 0;
-            if self.interests.answers
-                && self.stage.is_loading()
-                && self.refusal.is_none()
-                && let Err(refusal) = self.user.answered(answer.status, connection.client.parts())
-            {
-                self.refusal = Some(refusal);
-            }
-            if let Some(call) = connection.calls.remove(answer.position) {
+            self.show(token, answer.status);
+            if let Some(call) = self.connections[token].calls.remove(answer.position) {
                 self.recorder.answered(&call, answer.status, now);
                 self.under_way -= u64::from(call.measured);
             }
@@ -436,15 +567,15 @@ impl<D: Driver> Worker<D> {
             }
             match connection.state {
                 State::Backoff => self.backed_off(token, now),
-                State::Connecting | State::Handshaking if connection.deadline <= now => {
-                    let reason = if connection.state == State::Connecting {
-                        "no connection within the connect timeout"
-                    } else {
-                        "no TLS handshake within the connect timeout"
+                State::Connecting | State::Handshaking | State::Opening if connection.deadline <= now => {
+                    let reason = match connection.state {
+                        State::Connecting => "no connection within the connect timeout",
+                        State::Handshaking => "no TLS handshake within the connect timeout",
+                        _ => "no opening handshake within the connect timeout",
                     };
                     self.connecting_failed(token, Failure::ConnectTimeout, reason, now);
                 }
-                State::Connecting | State::Handshaking => self.expire_queue(token, now),
+                State::Connecting | State::Handshaking | State::Opening => self.expire_queue(token, now),
                 State::Open if connection.calls.is_empty() => self.next_calls(token, now),
                 State::Open => self.lost(token, Failure::Timeout, "no complete answer within the timeout", now),
                 // A pause before the call that it is made for is over.

@@ -11,6 +11,7 @@ use super::calls::{reason_of, write_tls};
 use super::connection::{Call, Channel, NEVER, State};
 use super::pace::Pace;
 use super::{SETUP_PATIENCE_NS, Stage, Worker};
+use crate::protocol::Opening;
 use crate::transport::Driver;
 
 /// Connections being made at once in the beginning: less than what a listening socket usually holds.
@@ -88,7 +89,7 @@ impl<D: Driver> Worker<D> {
                 self.recorder.snapshot.connect.record(now - began);
                 self.connections[token].connected = now;
                 match &self.route.tls {
-                    None => self.ready(token, now),
+                    None => self.open(token, now),
                     Some(tls) => {
                         let session = ClientConnection::new(tls.config.clone(), tls.server_name.clone());
                         self.begin_handshake(token, session, now);
@@ -144,11 +145,7 @@ impl<D: Driver> Worker<D> {
             if let Err(reason) = outcome {
                 // The alert that says why, as far as the socket takes it.
                 let _ = write_tls(&mut self.driver, token, tls);
-                if self.connections[token].state == State::Handshaking {
-                    self.connecting_failed(token, Failure::Tls, &reason, now);
-                } else {
-                    self.lost(token, Failure::Tls, &reason, now);
-                }
+                self.broken(token, Failure::Tls, &reason, now);
                 break;
             }
             self.after_records(token, now);
@@ -165,7 +162,7 @@ impl<D: Driver> Worker<D> {
                 Ok(written) => self.recorder.snapshot.bytes.wire_out += written as u64,
                 Err(error) => {
                     let reason = reason_of(&error);
-                    return self.lost(token, Failure::Write, &reason, now);
+                    return self.broken(token, Failure::Write, &reason, now);
                 }
             }
         }
@@ -173,6 +170,28 @@ impl<D: Driver> Worker<D> {
             self.recorder.snapshot.tls.record(now - connection.connected);
             let resumed = tls.handshake_kind() == Some(HandshakeKind::Resumed);
             self.recorder.snapshot.connections.tls_resumed += u64::from(resumed);
+            self.connections[token].connected = now;
+            self.open(token, now);
+        }
+    }
+
+    /// The way to the peer is there: the protocol opens its own connection on it.
+    fn open(&mut self, token: usize, now: u64) {
+        let connection = &mut self.connections[token];
+        match connection.client.open(&mut self.outgoing) {
+            Opening::Ready => self.ready(token, now),
+            Opening::Exchange => {
+                connection.state = State::Opening;
+                self.flush(token);
+            }
+        }
+    }
+
+    /// The protocol's opening exchange is over.
+    pub(super) fn opened(&mut self, token: usize, now: u64) {
+        let connection = &self.connections[token];
+        if connection.state == State::Opening {
+            self.recorder.snapshot.handshake.record(now - connection.connected);
             self.ready(token, now);
         }
     }
@@ -222,6 +241,14 @@ impl<D: Driver> Worker<D> {
         {
             let call = Call::new(due, index, measured);
             self.recorder.failed(&call, failure, reason, now);
+        }
+    }
+
+    /// A connection is gone, ready or not yet.
+    pub(super) fn broken(&mut self, token: usize, failure: Failure, reason: &str, now: u64) {
+        match self.connections[token].state {
+            State::Open => self.lost(token, failure, reason, now),
+            _ => self.connecting_failed(token, failure, reason, now),
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Call {
     pub(super) idempotent: bool,
     /// Whether it was sent again already.
     pub(super) again: bool,
+    /// The status with which it ends once its bytes are sent, if it waits for no answer.
+    pub(super) ends_sent: Option<u16>,
 }
 
 /// A time that has not come.
@@ -31,7 +33,7 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 impl Call {
     pub(super) fn new(due: u64, index: u64, measured: bool) -> Self {
-        Self { due, sent: NEVER, first_byte: NEVER, index, measured, idempotent: false, again: false }
+        Self { due, sent: NEVER, first_byte: NEVER, index, measured, idempotent: false, again: false, ends_sent: None }
     }
 }
 
@@ -46,6 +48,8 @@ pub(super) enum State {
     Connecting,
     /// The TLS handshake is under way.
     Handshaking,
+    /// The protocol's own opening exchange is under way.
+    Opening,
     /// Calls can be sent.
     Open,
 }
@@ -71,7 +75,7 @@ pub(super) struct Connection {
     pub(super) generation: u32,
     /// When the socket began to connect.
     pub(super) began: u64,
-    /// When the socket was connected.
+    /// When the socket was connected, or TLS was there: when what comes next in connecting began.
     pub(super) connected: u64,
     /// Since when it could carry (another) call.
     pub(super) ready_since: u64,
@@ -111,11 +115,24 @@ impl Connection {
         }
     }
 
+    /// Whether bytes are read from its socket.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.state, State::Handshaking | State::Opening | State::Open)
+    }
+
+    /// Whether the socket has taken everything that was to be sent.
+    pub(super) fn is_sent(&self) -> bool {
+        match &self.channel {
+            Channel::Plain => self.unsent.is_empty(),
+            Channel::Tls(tls) => !tls.wants_write(),
+        }
+    }
+
     /// When something must be done about it if nothing else happens.
     pub(super) fn expiry(&self, timeout_ns: u64) -> u64 {
         match self.state {
             State::Idle | State::Backoff => self.deadline,
-            State::Connecting | State::Handshaking => {
+            State::Connecting | State::Handshaking | State::Opening => {
                 // A call that was sent before and waits to be sent again keeps its timeout.
                 self.queue.iter().map(|call| call.sent.saturating_add(timeout_ns)).fold(self.deadline, u64::min)
             }

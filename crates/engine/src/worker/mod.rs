@@ -243,7 +243,7 @@ impl<D: Driver> Worker<D> {
             if self.stage == Stage::Over {
                 break;
             }
-            let until = if self.unread.is_empty() { self.next_wake(now) } else { now };
+            let until = if self.unread.is_empty() && self.free.is_empty() { self.next_wake(now) } else { now };
             self.driver.wait(until, &mut events)?;
             for token in std::mem::take(&mut self.unread) {
                 self.readable(token, false);
@@ -364,8 +364,13 @@ impl<D: Driver> Worker<D> {
         self.vitals.lap(now);
         // How connections were made belongs to the result, also when a warm-up comes first.
         let begun = self.recorder.take();
-        self.connected_ahead =
-            Snapshot { connect: begun.connect, tls: begun.tls, connections: begun.connections, ..Snapshot::default() };
+        self.connected_ahead = Snapshot {
+            connect: begun.connect,
+            tls: begun.tls,
+            handshake: begun.handshake,
+            connections: begun.connections,
+            ..Snapshot::default()
+        };
         if self.shared.plan.warmup_ns == 0 {
             self.begin_measured(now);
             self.begin_calls(now);
@@ -433,6 +438,7 @@ impl<D: Driver> Worker<D> {
 
     fn end_drain(&mut self, now: u64) {
         self.drop_unfinished(now);
+        self.take_leave();
         self.close_phase(Phase::Drain, now);
         self.stage = Stage::Over;
     }
@@ -493,7 +499,7 @@ impl<D: Driver> Worker<D> {
         }
         match self.connections[event.token].state {
             State::Connecting => self.socket_connected(event.token),
-            State::Handshaking | State::Open => {
+            State::Handshaking | State::Opening | State::Open => {
                 if event.writable {
                     self.writable(event.token);
                 }

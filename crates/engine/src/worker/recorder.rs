@@ -69,6 +69,11 @@ impl Recorder {
         snapshot.first_byte.record(call.first_byte.min(now) - call.sent);
     }
 
+    /// A message came that no call asked for.
+    pub(super) fn unasked(&mut self) {
+        self.snapshot.unasked += 1;
+    }
+
     /// A call failed at `now`.
     pub(super) fn failed(&mut self, call: &Call, failure: Failure, reason: &str, now: u64) {
         if !self.counts(call) {

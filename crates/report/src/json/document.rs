@@ -116,6 +116,8 @@ pub struct Times {
     pub connect: Option<Distribution>,
     /// TLS handshakes.
     pub tls: Option<Distribution>,
+    /// The protocol's own opening exchanges.
+    pub handshake: Option<Distribution>,
     /// Generator lag.
     pub lag: Option<Distribution>,
 }
@@ -169,6 +171,8 @@ pub struct Outcomes {
     pub error_ratio: f64,
     /// Calls that were due while no connection was free, however they ended.
     pub waited_for_connection: u64,
+    /// Messages that came without a call that asked for them.
+    pub unasked: u64,
     /// Answers by status.
     pub statuses: Vec<Status>,
     /// Failures by name.
@@ -321,6 +325,8 @@ pub struct Histograms {
     pub connect: Histogram,
     /// TLS handshakes.
     pub tls: Histogram,
+    /// The protocol's own opening exchanges.
+    pub handshake: Histogram,
     /// Generator lag.
     pub lag: Histogram,
 }
@@ -396,6 +402,7 @@ impl Times {
             first_byte: of(&times.first_byte),
             connect: of(&times.connect),
             tls: of(&times.tls),
+            handshake: of(&times.handshake),
             lag: of(&times.lag),
         }
     }
@@ -441,6 +448,7 @@ impl Outcomes {
             not_ok: summary.not_ok,
             error_ratio: summary.error_rate,
             waited_for_connection: total.waited_for_connection,
+            unasked: total.unasked,
             statuses: total.statuses.sorted().iter().map(|&(status, count)| Status { status, count }).collect(),
             failures: failures.collect(),
         }
@@ -509,6 +517,7 @@ impl Histograms {
             first_byte: total.first_byte.clone(),
             connect: total.connect.clone(),
             tls: total.tls.clone(),
+            handshake: total.handshake.clone(),
             lag: total.lag.clone(),
         }
     }

@@ -60,6 +60,7 @@ fn columns(summary: &Summary) -> Vec<(&'static str, &Distribution)> {
         ("first byte", times.first_byte.as_ref()),
         ("connect", times.connect.as_ref()),
         ("TLS", times.tls.as_ref()),
+        ("handshake", times.handshake.as_ref()),
         ("lag", times.lag.as_ref()),
     ];
     columns.into_iter().filter_map(|(name, times)| Some((name, times?))).collect()

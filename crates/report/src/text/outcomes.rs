@@ -12,7 +12,8 @@ const MOST_REASONS: usize = 3;
 
 pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     let mut lines = vec![sum(summary, paint)];
-    let statuses = summary.total.statuses.sorted();
+    // A protocol without statuses has answers with status 0.
+    let statuses: Vec<_> = summary.total.statuses.sorted().into_iter().filter(|(status, _)| *status != 0).collect();
     if !statuses.is_empty() {
         let ok = summary.ok_status();
         let shown = statuses.iter().map(|&(status, n)| {
@@ -35,6 +36,9 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     if summary.total.waited_for_connection > 0 {
         let calls = format!("{} of {}", count(summary.total.waited_for_connection), counted(summary.total.due, "call"));
         lines.push(format!("{}{}", paint.warning("  waited for a free connection: "), calls));
+    }
+    if summary.total.unasked > 0 {
+        lines.push(format!("{}{}", label("unasked", paint), counted(summary.total.unasked, "message")));
     }
     let made = wrapped("", "", &connections(summary), WIDTH - 15);
     let names = ["connections"].into_iter().chain(std::iter::repeat(""));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::{Answer, Client, Malformed, Parts, Progress};
+use super::super::{Answer, Client, Malformed, Parts, Progress, Started};
 use super::response::{Parser, Step};
 use crate::user::Message;
 
@@ -27,12 +27,13 @@ impl Http1Client {
 }
 
 impl Client for Http1Client {
-    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) {
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         self.in_flight.push_back(message.hint);
         out.extend_from_slice(message.bytes);
+        Started::Awaited
     }
 
-    fn receive(&mut self, bytes: &[u8]) -> Result<(usize, Progress), Malformed> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
         let Some(&hint) = self.in_flight.front() else {
             return Err(Malformed::because("an answer that nobody asked for"));
         };
