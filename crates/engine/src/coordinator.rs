@@ -9,6 +9,7 @@ use brunt_model::plan::Plan;
 use brunt_model::series::Series;
 use brunt_model::snapshot::{Phase, Snapshot};
 use brunt_model::summary::{Ending, Run};
+use brunt_model::threshold::{Outlook, Standing, Threshold};
 
 use crate::watchdog::{Stuck, Watchdog};
 use crate::worker::{Interval, Report};
@@ -54,6 +55,8 @@ pub(crate) struct Coordinator<'a> {
     users_left: i64,
     interrupted: bool,
     failed: Option<String>,
+    /// The threshold that ended the run, in words.
+    aborted: Option<String>,
     watchdog: &'a mut Watchdog,
     stop: &'a StopHandle,
 }
@@ -80,6 +83,7 @@ impl<'a> Coordinator<'a> {
             users_left: 0,
             interrupted: false,
             failed: None,
+            aborted: None,
             watchdog,
             stop,
         }
@@ -113,10 +117,11 @@ impl<'a> Coordinator<'a> {
         Run {
             plan: self.plan.clone(),
             started_unix_ms,
-            ending: match self.failed {
-                Some(reason) => Ending::Failed(reason),
-                None if self.interrupted => Ending::Interrupted,
-                None => Ending::Completed,
+            ending: match (self.failed, self.aborted) {
+                (Some(reason), _) => Ending::Failed(reason),
+                (None, Some(reason)) => Ending::Aborted(reason),
+                _ if self.interrupted => Ending::Interrupted,
+                _ => Ending::Completed,
             },
             // Nobody is left to say how long it was if every worker was given up.
             measured_ns: if self.measured_ns == 0 { self.reported_ns } else { self.measured_ns },
@@ -168,6 +173,30 @@ impl<'a> Coordinator<'a> {
         }
     }
 
+    /// Ends the run where a threshold that is to end it can hold no more.
+    fn abort_if_beyond_repair(&mut self, elapsed_ns: u64) {
+        let over = self.plan.duration_ns().is_some_and(|planned_ns| elapsed_ns >= planned_ns);
+        if self.aborted.is_some() || over || !self.plan.thresholds.iter().any(Threshold::aborts) {
+            return;
+        }
+        let standing = Standing {
+            total: &self.measured,
+            measured: &self.measured,
+            measured_ns: elapsed_ns,
+            ok: &self.plan.ok_status,
+            most_users: self.series.most_users(),
+        };
+        let outlook = Outlook::of(self.plan, elapsed_ns, self.measured.due);
+        let mut aborting = self.plan.thresholds.iter().filter(|threshold| threshold.aborts());
+        if let Some(threshold) = aborting.find(|threshold| threshold.is_beyond_repair(&standing, outlook)) {
+            let got = threshold.judge_standing(&standing).got;
+            let after = Duration::from_nanos(elapsed_ns).as_secs();
+            self.aborted =
+                Some(format!("the threshold {threshold} was beyond repair after {after}s, when it was at {got}"));
+            self.stop.stop();
+        }
+    }
+
     fn pass(&mut self, phase: Phase, number: u64, second: Second) {
         match phase {
             Phase::Warmup => {
@@ -177,6 +206,7 @@ impl<'a> Coordinator<'a> {
             Phase::Measured => {
                 self.measured.merge(&second.snapshot);
                 self.series.push(second.length_ns, &second.snapshot, &self.plan.ok_status);
+                self.abort_if_beyond_repair(number * brunt_model::SECOND_NS + second.length_ns);
             }
             Phase::Drain => {
                 self.drained.merge(&second.snapshot);

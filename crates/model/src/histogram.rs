@@ -203,6 +203,11 @@ impl Histogram {
         self.slots().map(|(slot, n)| (highest_in(slot), n))
     }
 
+    /// How many values were surely larger than `limit_ns`, at this resolution.
+    pub fn count_above(&self, limit_ns: u64) -> u64 {
+        self.slots().filter(|&(slot, _)| lowest_in(slot) > limit_ns).map(|(_, n)| n).sum()
+    }
+
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &Self) {
         for (slot, n) in other.slots() {

@@ -6,6 +6,7 @@
 //! can be believed. All times are nanoseconds (`_ns`) since the start of the run, from one monotonic clock.
 
 pub mod arrivals;
+pub mod breakdown;
 pub mod content;
 pub mod figures;
 pub mod histogram;

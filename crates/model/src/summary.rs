@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::breakdown::Breakdown;
 use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::outcome::{Failure, OkStatus};
 use crate::plan::{Load, Plan};
@@ -20,6 +21,8 @@ pub enum Ending {
     Interrupted,
     /// Early, because what asked for calls failed, in these words.
     Failed(String),
+    /// Early, because a threshold that was to end it was beyond repair, in these words.
+    Aborted(String),
 }
 
 /// What the engine has when a run is over.
@@ -141,6 +144,8 @@ pub struct Summary {
     pub rates: Rates,
     /// Distributions over all calls.
     pub times: Times,
+    /// Figures by name.
+    pub breakdown: Breakdown,
     /// Whether the figures can be believed.
     pub verdict: Verdict,
     /// Each threshold and whether it held.
@@ -178,6 +183,7 @@ impl Summary {
                 handshake: Distribution::of_known(&total.handshake),
                 lag: Distribution::of_known(&total.lag),
             },
+            breakdown: Breakdown::of(&run, &total.figures),
             verdict: Verdict::of(&run, &total),
             thresholds: Vec::new(),
             total,

@@ -187,7 +187,7 @@ pub struct Tls {
 pub struct Output {
     /// What must hold at the end, repeatable: 'p99<50ms', 'error_rate<0.1%', 'rate>10k', 'timeout==0', …; else exit
     /// status 1
-    #[arg(long = "threshold", value_name = "FIGURE OP VALUE")]
+    #[arg(long = "threshold", value_name = "[NAME:]FIGURE OP VALUE [abort]")]
     pub thresholds: Vec<Threshold>,
     /// How the result is printed [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = values::format())]

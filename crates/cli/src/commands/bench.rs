@@ -66,6 +66,9 @@ fn explain(exit: Exit, summary: &Summary) {
     match exit {
         Exit::NoAnswer => console::note(&never_answered(summary)),
         Exit::ThresholdFailed => {
+            if let Ending::Aborted(reason) = &summary.run.ending {
+                console::note(&format!("error: aborted: {reason}"));
+            }
             for failed in summary.thresholds.iter().filter(|result| !result.held) {
                 console::note(&format!("error: the threshold {} failed: {}", failed.threshold, failed.got));
             }

@@ -68,6 +68,21 @@ fn a_failed_threshold_exits_with_1() {
 }
 
 #[test]
+fn a_threshold_beyond_repair_ends_the_run_where_it_is_to() {
+    let (_server, url) = target(Config { error_share: 1.0, ..Config::default() });
+    let threshold = "error_rate < 1% abort";
+    let done = run(["-c", "2", "-d", "30s", "--format", "json", "--threshold", threshold, &url]).with_status(1);
+    let result = json(&done);
+    let why = result["ending"]["aborted"].as_str().unwrap();
+    assert!(why.starts_with("the threshold error_rate < 1% abort was beyond repair after"), "{why}");
+    assert!(why.ends_with("when it was at 100%"), "{why}");
+    assert!(result["measured"]["length_ns"].as_u64().unwrap() < 25_000_000_000);
+    assert!(done.stderr.contains("error: aborted: the threshold"), "{}", done.stderr);
+    let done = run(["-c", "2", "-d", "1500ms", "--threshold", "error_rate < 1%", &url]).with_status(1);
+    assert!(!done.stdout.contains("aborted"), "{}", done.stdout);
+}
+
+#[test]
 fn a_target_that_never_answers_exits_with_3() {
     let (_port, url) = nobody();
     let args = ["-d", "200ms", "--threshold", "error_rate<1%", &url];

@@ -23,6 +23,10 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     match &summary.run.ending {
         Ending::Completed => {}
         Ending::Interrupted => lines.push(paint.warning(interrupted(summary))),
+        Ending::Aborted(reason) => {
+            let text = format!("aborted: {}", clean(reason));
+            lines.extend(wrapped("! ", "  ", &text, WIDTH).into_iter().map(|line| paint.bad(line)));
+        }
         Ending::Failed(reason) => {
             // A traceback is several lines, and each is to be read as one.
             lines.extend(reason.lines().map(|line| paint.warning(format!("  {}", clean(line)))));

@@ -1,0 +1,206 @@
+//! The figures that thresholds can be about.
+
+use crate::histogram::{AtLeast, Censored};
+use crate::outcome::Failure;
+use crate::units;
+
+/// A time that calls, groups or iterations have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Time {
+    /// None was named: the response time of calls, a group's time without pauses, an iteration's.
+    Usual,
+    Response,
+    Service,
+    FirstByte,
+    Connect,
+    Tls,
+    Handshake,
+    Lag,
+    Failed,
+    WithPauses,
+    WithoutPauses,
+    Iteration,
+}
+
+impl Time {
+    const NAMED: [(&'static str, Self); 11] = [
+        ("response", Self::Response),
+        ("service", Self::Service),
+        ("first_byte", Self::FirstByte),
+        ("connect", Self::Connect),
+        ("tls", Self::Tls),
+        ("handshake", Self::Handshake),
+        ("lag", Self::Lag),
+        ("failed", Self::Failed),
+        ("with_pauses", Self::WithPauses),
+        ("without_pauses", Self::WithoutPauses),
+        ("iteration", Self::Iteration),
+    ];
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Statistic {
+    Quantile(f64),
+    Mean,
+    Stdev,
+    Min,
+    Max,
+}
+
+impl Statistic {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "mean" => Some(Self::Mean),
+            "stdev" => Some(Self::Stdev),
+            "min" => Some(Self::Min),
+            "max" => Some(Self::Max),
+            _ => {
+                let digits = text.strip_prefix('p')?;
+                let plain = digits.starts_with(|c: char| c.is_ascii_digit());
+                let percent: f64 = digits.parse().ok()?;
+                (plain && percent > 0.0 && percent < 100.0).then_some(Self::Quantile(percent / 100.0))
+            }
+        }
+    }
+
+    /// Its value, in nanoseconds.
+    pub(super) fn of(self, times: &Censored) -> Option<AtLeast<f64>> {
+        let lower = times.lower();
+        let bounded = |value: f64| AtLeast { value, at_least: !times.bounds.is_empty() };
+        match self {
+            Self::Quantile(q) => times.quantile(q).map(|value| value.map(|ns| ns as f64)),
+            Self::Mean => lower.mean().map(bounded),
+            Self::Stdev => lower.stdev().map(bounded),
+            Self::Min => lower.min().map(|ns| AtLeast::exactly(ns as f64)),
+            Self::Max => lower.max().map(|ns| bounded(ns as f64)),
+        }
+    }
+}
+
+/// Something that is counted, and only ever grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Count {
+    Due,
+    Unsent,
+    Unfinished,
+    Failure(Failure),
+    Passes,
+    Fails,
+    Users,
+    UsersStarted,
+    NotAdmitted,
+    Iterations,
+    ScriptErrors,
+}
+
+impl Count {
+    const NAMED: [(&'static str, Self); 10] = [
+        ("due", Self::Due),
+        ("unsent", Self::Unsent),
+        ("unfinished", Self::Unfinished),
+        ("passes", Self::Passes),
+        ("fails", Self::Fails),
+        ("users", Self::Users),
+        ("users_started", Self::UsersStarted),
+        ("not_admitted", Self::NotAdmitted),
+        ("iterations", Self::Iterations),
+        ("script_errors", Self::ScriptErrors),
+    ];
+}
+
+/// What a threshold limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Figure {
+    Time(Time, Statistic),
+    /// What is not ok over all.
+    ErrorRate,
+    /// Checks that held over all checks.
+    Checks,
+    /// Answers, groups or iterations a second.
+    Rate,
+    BytesIn,
+    BytesOut,
+    Count(Count),
+}
+
+/// How a figure's value is written.
+pub(super) enum Unit {
+    Duration,
+    Ratio,
+    Number,
+    Size,
+    Count,
+}
+
+impl Figure {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let plain = match text {
+            "error_rate" => Some(Self::ErrorRate),
+            "checks" => Some(Self::Checks),
+            "rate" => Some(Self::Rate),
+            "bytes_in" => Some(Self::BytesIn),
+            "bytes_out" => Some(Self::BytesOut),
+            _ => {
+                let count = Count::NAMED.iter().find(|(name, _)| *name == text).map(|(_, count)| *count);
+                count.or_else(|| Failure::from_name(text).map(Count::Failure)).map(Self::Count)
+            }
+        };
+        plain.or_else(|| {
+            // A percentile has a point of its own: p99.9.
+            let (time, statistic) = match text.split_once('.') {
+                Some((name, rest)) if Statistic::parse(text).is_none() => {
+                    (Time::NAMED.iter().find(|(known, _)| *known == name)?.1, rest)
+                }
+                _ => (Time::Usual, text),
+            };
+            Some(Self::Time(time, Statistic::parse(statistic)?))
+        })
+    }
+
+    /// All there are, for people.
+    pub(super) fn known() -> String {
+        let times: Vec<_> = Time::NAMED.iter().map(|(name, _)| format!("{name}.")).collect();
+        let counts = Count::NAMED.iter().map(|(name, _)| *name);
+        let failures = Failure::ALL.iter().map(|failure| failure.name());
+        format!(
+            "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), error_rate, checks, rate, \
+             bytes_in, bytes_out, {}",
+            times.join(" "),
+            counts.chain(failures).collect::<Vec<_>>().join(", ")
+        )
+    }
+
+    pub(super) fn unit(self) -> Unit {
+        match self {
+            Self::Time(..) => Unit::Duration,
+            Self::ErrorRate | Self::Checks => Unit::Ratio,
+            Self::Rate => Unit::Number,
+            Self::BytesIn | Self::BytesOut => Unit::Size,
+            Self::Count(_) => Unit::Count,
+        }
+    }
+}
+
+impl Unit {
+    pub(super) fn parse(&self, text: &str) -> Result<f64, units::UnitError> {
+        match self {
+            Self::Duration if text.trim().parse::<f64>().is_ok_and(|bare| bare != 0.0) => {
+                Err(units::UnitError { expected: "a duration with its unit, such as 50ms", got: text.to_owned() })
+            }
+            Self::Duration => units::parse_duration(text).map(|ns| ns as f64),
+            Self::Ratio => units::parse_ratio(text),
+            Self::Number | Self::Count => units::parse_number(text),
+            Self::Size => units::parse_size(text).map(|bytes| bytes as f64),
+        }
+    }
+
+    pub(super) fn show(&self, value: f64) -> String {
+        match self {
+            Self::Duration => units::Duration(value as u64).to_string(),
+            Self::Ratio => format!("{}%", (value * 1e8).round() / 1e6),
+            Self::Number => format!("{}/s", units::Number(value)),
+            Self::Count => format!("{value}"),
+            Self::Size => format!("{}/s", units::Size(value)),
+        }
+    }
+}

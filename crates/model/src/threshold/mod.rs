@@ -1,0 +1,345 @@
+//! What must hold at the end of a run: `[[kind ]name:]figure op value[ abort]`, for example `p99 < 50ms`.
+//!
+//! Figures: `p50` … `p99.99` (any `p` with a number under 100), `mean`, `stdev`, `min`, `max` of the response time, or
+//! with `service.`, `first_byte.`, `connect.`, `tls.`, `handshake.`, `lag.` or `failed.` before them of another time; `error_rate`;
+//! `rate` (answers a second); `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`; and each failure by its
+//! name. Operators: `<`, `<=`, `>`, `>=`, `==`. Of scenarios: `checks` (the share of checks that held), `passes` and
+//! `fails` (how many did and did not), `users` (the most alive at once), `users_started`, `not_admitted`, `iterations`,
+//! `script_errors`, and `iteration.` for how long iterations took.
+//!
+//! A name is that of a request, a tag (`plan=pro`), a group, a check (`home: 200`) or a scenario, looked up in this order;
+//! `request`, `tag`, `group`, `check` or `scenario` before it says which. A request or tag has the times `response`,
+//! `service` and `failed`; a group `without_pauses` (its usual one) and `with_pauses`, a scenario `iteration`.
+//!
+//! `abort` at its end lets it end the run as soon as it is beyond repair: see [`Outlook`].
+
+mod figure;
+mod outlook;
+mod subject;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use self::figure::Figure;
+use self::subject::{Kind, Subject};
+use crate::histogram::AtLeast;
+use crate::summary::Summary;
+
+pub use self::outlook::Outlook;
+pub use self::subject::Standing;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+    Equal,
+}
+
+impl Operator {
+    const WRITTEN: [(&'static str, Self); 5] =
+        [("<=", Self::AtMost), (">=", Self::AtLeast), ("==", Self::Equal), ("<", Self::Below), (">", Self::Above)];
+
+    /// Whether it holds for a value that is known.
+    fn holds_for(self, got: f64, limit: f64) -> bool {
+        self.holds(AtLeast::exactly(got), limit)
+    }
+
+    /// Whether it surely holds for a value that may only be known from below.
+    fn holds(self, got: AtLeast<f64>, limit: f64) -> bool {
+        match self {
+            Self::Below => !got.at_least && got.value < limit,
+            Self::AtMost => !got.at_least && got.value <= limit,
+            Self::Above => got.value > limit,
+            Self::AtLeast => got.value >= limit,
+            Self::Equal => !got.at_least && got.value.total_cmp(&limit).is_eq(),
+        }
+    }
+}
+
+/// One condition on a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Threshold {
+    /// As written.
+    text: String,
+    /// What it is about, and of which kind that is; none for all calls.
+    name: Option<(Option<Kind>, String)>,
+    /// Whether it ends the run when it is beyond repair.
+    abort: bool,
+    figure: Figure,
+    operator: Operator,
+    limit: f64,
+}
+
+/// A threshold that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a threshold such as 'p99<50ms', 'error_rate<0.1%' or 'rate>10k', got '{text}': {problem}")]
+pub struct ThresholdError {
+    /// What was written.
+    pub text: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl FromStr for Threshold {
+    type Err = ThresholdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |problem: String| ThresholdError { text: text.to_owned(), problem };
+        let (at, (sign, operator)) = Operator::WRITTEN
+            .iter()
+            .filter_map(|entry| Some((text.find(entry.0)?, entry)))
+            .min_by_key(|(at, (sign, _))| (*at, std::cmp::Reverse(sign.len())))
+            .ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
+        let (left, right) = (text.get(..at).unwrap_or(""), text.get(at + sign.len()..).unwrap_or(""));
+        let (right, abort) = match right.trim_end().strip_suffix("abort") {
+            Some(limit) => (limit, true),
+            None => (right, false),
+        };
+        let (name, figure) = match left.rsplit_once(':') {
+            Some((name, figure)) => (Some(name_of(name)), figure),
+            None => (None, left),
+        };
+        let figure = figure.trim();
+        let figure = Figure::parse(figure)
+            .ok_or_else(|| error(format!("'{figure}' is no figure; there are {}", Figure::known())))?;
+        let limit = figure.unit().parse(right).map_err(|e| error(e.to_string()))?;
+        Ok(Self { text: text.to_owned(), name, abort, figure, operator: *operator, limit })
+    }
+}
+
+/// `group cart` is the group, `cart` whatever has that name.
+fn name_of(text: &str) -> (Option<Kind>, String) {
+    let text = text.trim();
+    let kind = text.split_once(' ').and_then(|(kind, name)| {
+        let (_, kind) = Kind::NAMED.into_iter().find(|(known, _)| *known == kind)?;
+        Some((Some(kind), name.trim().to_owned()))
+    });
+    kind.unwrap_or_else(|| (None, text.to_owned()))
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl TryFrom<String> for Threshold {
+    type Error = ThresholdError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Threshold> for String {
+    fn from(threshold: Threshold) -> Self {
+        threshold.text
+    }
+}
+
+/// A threshold and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThresholdResult {
+    /// The threshold as written.
+    pub threshold: String,
+    /// The figure as it came out, for people; with ≥ where only that is known.
+    pub got: String,
+    /// Whether it held. A threshold on something that was not measured, or that can only be bounded from below and
+    /// might lie beyond, does not.
+    pub held: bool,
+}
+
+impl Threshold {
+    /// As a script writes it: `condition` is what follows the figure, such as `< 50ms`; with `abort` as well as where the
+    /// condition says so it ends the run when it is beyond repair.
+    ///
+    /// # Errors
+    /// Says what cannot be read.
+    pub fn expected(figure: &str, condition: &str, abort: bool) -> Result<Self, ThresholdError> {
+        let (figure, condition) = (figure.trim(), condition.trim());
+        let said = condition.ends_with("abort");
+        format!("{figure} {condition}{}", if abort && !said { " abort" } else { "" }).parse()
+    }
+
+    /// Whether it ends the run when it is beyond repair.
+    pub fn aborts(&self) -> bool {
+        self.abort
+    }
+
+    /// What it is about.
+    ///
+    /// # Errors
+    /// Why nothing has the name, or this figure, in words that stand where the figure would.
+    fn subject<'a>(&'a self, standing: &Standing<'a>) -> Result<Subject<'a>, String> {
+        let Some((kind, name)) = &self.name else { return Ok(Subject::All) };
+        let kinds = Kind::NAMED.into_iter().filter(|(_, known)| kind.is_none_or(|kind| kind == *known));
+        let found: Vec<_> = kinds.filter_map(|(_, kind)| Subject::find(kind, name, standing)).collect();
+        let has_figure = found.iter().find(|subject| subject.value(self.figure, standing).is_some());
+        has_figure.copied().ok_or_else(|| match (found.first(), kind) {
+            (Some(subject), _) => format!("a {} has no such figure", subject.kind()),
+            (None, Some(kind)) => {
+                let kind = Kind::NAMED.iter().find(|(_, known)| known == kind).map_or("", |(name, _)| *name);
+                format!("no {kind} has the name '{name}'")
+            }
+            (None, None) => format!("nothing has the name '{name}'"),
+        })
+    }
+
+    /// Whether it holds for `summary`.
+    pub fn judge(&self, summary: &Summary) -> ThresholdResult {
+        self.judge_standing(&Standing::of(&summary.run, &summary.total))
+    }
+
+    /// Whether it holds for what a run came to so far.
+    pub fn judge_standing(&self, standing: &Standing<'_>) -> ThresholdResult {
+        let subject = self.subject(standing);
+        let value = subject.as_ref().ok().and_then(|subject| subject.value(self.figure, standing)).flatten();
+        let got = match (value, subject) {
+            (Some(value), _) => {
+                format!("{}{}", if value.at_least { "≥" } else { "" }, self.figure.unit().show(value.value))
+            }
+            (None, Err(why)) => why,
+            (None, Ok(_)) => "nothing measured".to_owned(),
+        };
+        let held = value.is_some_and(|value| self.operator.holds(value, self.limit));
+        ThresholdResult { threshold: self.text.clone(), got, held }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Failure;
+    use crate::summary::tests::run;
+
+    fn judge(text: &str) -> (String, bool) {
+        let result = text.parse::<Threshold>().unwrap().judge(&Summary::of(run()));
+        (result.got, result.held)
+    }
+
+    #[test]
+    fn figures_are_judged_in_their_units() {
+        for (text, got, held) in [
+            ("p99 < 50ms", "1.00ms", true),
+            ("p99.99<50ms", "2.00s", false),
+            ("service.min<=900us", "900.0us", true),
+            ("max>1s", "2.00s", true),
+            ("error_rate<=0.1%", "0.1%", true),
+            ("error_rate < 0.05%", "0.1%", false),
+            ("rate >= 990", "999.5/s", true),
+            ("timeout==1", "1", true),
+            ("closed<1", "0", true),
+            ("unsent==0", "0", true),
+            ("tls.p99<1s", "nothing measured", false),
+            ("home:p99<1s", "nothing has the name 'home'", false),
+        ] {
+            assert_eq!(judge(text), (got.to_owned(), held), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bound_from_below_holds_nothing_up() {
+        let mut run = run();
+        run.drained.unfinished = 100;
+        run.drained.response.bounds.record_n(10_000, 100);
+        let summary = Summary::of(run);
+        let held = |text: &str| text.parse::<Threshold>().unwrap().judge(&summary);
+        assert!(!held("p99<50ms").held);
+        assert!(held("p99<50ms").got.starts_with('≥'));
+        assert!(held("p50<50ms").held);
+    }
+
+    #[test]
+    fn a_latency_does_not_hold_when_nothing_was_answered() {
+        let mut run = run();
+        run.measured = crate::snapshot::Snapshot { due: 1, ..Default::default() };
+        run.measured.failures.record(Failure::Connect, "connection refused");
+        run.measured.response.known.record(30_000);
+        let result = "p99<50ms".parse::<Threshold>().unwrap().judge(&Summary::of(run));
+        assert_eq!((result.got.as_str(), result.held), ("nothing measured", false));
+    }
+
+    /// One user, who was at home and in the cart.
+    fn with_names() -> crate::summary::Run {
+        let mut run = run();
+        let figures = &mut run.measured.figures;
+        for (name, ms) in [("home", 5), ("cart/:id", 20), ("cart", 30)] {
+            let calls = figures.requests.named(name);
+            calls.due();
+            calls.answered(200, ms * 1_000_000, ms * 1_000_000);
+        }
+        figures.tags.named("plan=pro").failed(Failure::Timeout, 7, None);
+        figures.tags.named("plan=pro").due();
+        figures.groups.named("cart").ended(900_000_000, 50_000_000, true);
+        figures.checks.named("home: 200").passed(Some("home"), "200");
+        figures.checks.named("cart: 200").failed(Some("cart"), "200", Default::default);
+        let scenario = figures.scenarios.named("shop");
+        (scenario.users_started, scenario.not_admitted) = (3, 1);
+        scenario.iteration(1_000_000_000);
+        scenario.script_error("oh");
+        run
+    }
+
+    #[test]
+    fn everything_that_has_a_name_can_be_limited() {
+        let summary = Summary::of(with_names());
+        for (text, got, held) in [
+            ("home:p95<10ms", "5.00ms", true),
+            ("cart/:id:p95 < 10ms", "20.00ms", false),
+            ("cart:p95<40ms", "30.00ms", true),
+            ("group cart:p95<40ms", "50.00ms", false),
+            ("cart:with_pauses.p95<1s", "900.0ms", true),
+            ("plan=pro:error_rate<1%", "100%", false),
+            ("tag plan=pro:timeout==1", "1", true),
+            ("plan=pro:p95<1s", "nothing measured", false),
+            ("home: 200:checks>99%", "100%", true),
+            ("cart:checks>99%", "0%", false),
+            ("checks>=50%", "50%", true),
+            ("fails==1", "1", true),
+            ("shop:iterations>=1", "1", true),
+            ("shop:error_rate<60%", "50%", true),
+            ("shop:p50<2s", "1.00s", true),
+            ("iteration.p50<2s", "1.00s", true),
+            ("not_admitted==0", "1", false),
+            ("users_started==3", "3", true),
+            ("script_errors==0", "1", false),
+            ("home:rate>0.4", "0.50/s", true),
+            ("home:tls.p99<1s", "a request has no such figure", false),
+            ("group home:p99<1s", "no group has the name 'home'", false),
+        ] {
+            let result = text.parse::<Threshold>().unwrap().judge(&summary);
+            assert_eq!((result.got, result.held), (got.to_owned(), held), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_script_says_the_figure_and_the_condition_apart() {
+        let threshold = Threshold::expected("home:p95", " < 20ms ", true).unwrap();
+        assert_eq!((threshold.to_string().as_str(), threshold.aborts()), ("home:p95 < 20ms abort", true));
+        assert!(Threshold::expected("p99", "<20ms abort", false).unwrap().aborts());
+        assert!(!Threshold::expected("p99", "<20ms", false).unwrap().aborts());
+        let error = Threshold::expected("p99", "20ms", true).unwrap_err().to_string();
+        assert!(error.contains("got 'p99 20ms") && error.contains("there is none of <"), "{error}");
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_way_out() {
+        for (text, expected) in [
+            ("p99", "there is none of < <= > >= =="),
+            ("p100<1s", "'p100' is no figure"),
+            ("px<1s", "'px' is no figure"),
+            ("p99<fast", "expected a duration"),
+            ("p99<50", "expected a duration with its unit"),
+            ("error_rate<5ms", "expected a share"),
+            ("<5ms", "'' is no figure"),
+        ] {
+            let error = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}
