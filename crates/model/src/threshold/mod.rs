@@ -179,7 +179,7 @@ impl Threshold {
         let Some((kind, name)) = &self.name else { return Ok(Subject::All) };
         let kinds = Kind::NAMED.into_iter().filter(|(_, known)| kind.is_none_or(|kind| kind == *known));
         let found: Vec<_> = kinds.filter_map(|(_, kind)| Subject::find(kind, name, standing)).collect();
-        let has_figure = found.iter().find(|subject| subject.value(self.figure, standing).is_some());
+        let has_figure = found.iter().find(|subject| subject.value(self.figure, standing).is_ok());
         has_figure.copied().ok_or_else(|| match (found.first(), kind) {
             (Some(subject), _) => format!("a {} has no such figure", subject.kind()),
             (None, Some(kind)) => {
@@ -198,7 +198,7 @@ impl Threshold {
     /// Whether it holds for what a run came to so far.
     pub fn judge_standing(&self, standing: &Standing<'_>) -> ThresholdResult {
         let subject = self.subject(standing);
-        let value = subject.as_ref().ok().and_then(|subject| subject.value(self.figure, standing)).flatten();
+        let value = subject.as_ref().ok().and_then(|subject| subject.value(self.figure, standing).ok()?);
         let got = match (value, subject) {
             (Some(value), _) => {
                 format!("{}{}", if value.at_least { "≥" } else { "" }, self.figure.unit().show(value.value))

@@ -69,6 +69,10 @@ pub(super) enum Subject<'a> {
     Scenario(&'a ScenarioFigures, Option<&'a ScenarioFigures>),
 }
 
+/// What a threshold is about has no such figure: a check has no percentiles.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoSuchFigure;
+
 /// A share: so many of so many.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
@@ -222,20 +226,27 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The value of `figure`: none if it has no such figure, none within if nothing was measured.
-    pub(super) fn value(&self, figure: Figure, standing: &Standing<'_>) -> Option<Option<AtLeast<f64>>> {
-        let exactly = |value: f64| Some(AtLeast::exactly(value));
+    /// The value of `figure`; none if nothing was measured.
+    ///
+    /// # Errors
+    /// When it has no such figure.
+    pub(super) fn value(&self, figure: Figure, standing: &Standing<'_>) -> Result<Option<AtLeast<f64>>, NoSuchFigure> {
         // Of nothing there is no share.
-        let share = |share: Share, of: u64| (share.whole > 0).then(|| AtLeast::exactly(of as f64 / share.whole as f64));
-        Some(match figure {
-            Figure::Time(time, statistic) => statistic.of(&self.times(time, standing)?),
-            Figure::ErrorRate => self.errors(standing).map(|errors| share(errors, errors.part))?,
-            Figure::Checks => self.failed_checks(standing).map(|failed| share(failed, failed.whole - failed.part))?,
-            Figure::Rate => exactly(standing.per_s(self.ended(standing)?)),
-            Figure::BytesIn => exactly(standing.per_s(self.bytes(standing)?.0)),
-            Figure::BytesOut => exactly(standing.per_s(self.bytes(standing)?.1)),
-            Figure::Count(count) => exactly(self.count(count, standing)? as f64),
-        })
+        let share = |of: u64, whole: u64| (whole > 0).then(|| of as f64 / whole as f64);
+        let value = match figure {
+            Figure::Time(time, statistic) => {
+                return self.times(time, standing).map(|times| statistic.of(&times)).ok_or(NoSuchFigure);
+            }
+            Figure::ErrorRate => self.errors(standing).map(|errors| share(errors.part, errors.whole)),
+            Figure::Checks => {
+                self.failed_checks(standing).map(|failed| share(failed.whole - failed.part, failed.whole))
+            }
+            Figure::Rate => self.ended(standing).map(|ended| Some(standing.per_s(ended))),
+            Figure::BytesIn => self.bytes(standing).map(|(bytes_in, _)| Some(standing.per_s(bytes_in))),
+            Figure::BytesOut => self.bytes(standing).map(|(_, bytes_out)| Some(standing.per_s(bytes_out))),
+            Figure::Count(count) => self.count(count, standing).map(|n| Some(n as f64)),
+        };
+        value.map(|value| value.map(AtLeast::exactly)).ok_or(NoSuchFigure)
     }
 }
 
