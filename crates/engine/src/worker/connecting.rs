@@ -7,9 +7,9 @@ use brunt_model::random::mix;
 use brunt_model::snapshot::Phase;
 use rustls::{ClientConnection, HandshakeKind};
 
-use super::calls::{reason_of, write_tls};
 use super::connection::{Call, Channel, NEVER, State};
 use super::pace::Pace;
+use super::sending::{reason_of, write_tls};
 use super::{SETUP_PATIENCE_NS, Stage, Worker};
 use crate::protocol::Opening;
 use crate::transport::Driver;

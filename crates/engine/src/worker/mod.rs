@@ -1,13 +1,16 @@
 //! One worker: a thread with its own connections, pace, user and recorder, and one loop for every protocol.
 //!
-//! `mod.rs` has the loop and the phases of a run; [`calls`] sends calls and takes their answers; [`connecting`] makes and
-//! loses connections.
+//! `mod.rs` has the loop and the phases of a run; [`calls`] makes calls, [`sending`] sends them, [`receiving`] takes their
+//! answers, [`ending`] ends those that get none; [`connecting`] makes and loses connections.
 
 mod calls;
 mod connecting;
 mod connection;
+mod ending;
 pub(crate) mod pace;
+mod receiving;
 mod recorder;
+mod sending;
 #[cfg(test)]
 mod tests;
 mod vitals;

@@ -1,0 +1,201 @@
+//! Bytes out.
+
+use std::io;
+
+use brunt_model::outcome::Failure;
+
+use super::Worker;
+use super::connection::{Channel, State};
+use crate::transport::Driver;
+
+impl<D: Driver> Worker<D> {
+    /// Sends what is in the outgoing buffer, and what the connection still holds.
+    pub(super) fn flush(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        self.recorder.snapshot.bytes.clear_out += self.outgoing.len() as u64;
+        let outcome = match &mut connection.channel {
+            Channel::Plain if connection.unsent.is_empty() => {
+                let outcome = write_all(&mut self.driver, token, &self.outgoing);
+                if let Ok(written) = outcome {
+                    connection.unsent.extend_from_slice(self.outgoing.get(written..).unwrap_or(&[]));
+                }
+                outcome
+            }
+            Channel::Plain => {
+                connection.unsent.extend_from_slice(&self.outgoing);
+                Ok(0)
+            }
+            Channel::Tls(tls) => {
+                // Without a limit on its buffer this takes everything; it does no I/O.
+                let taken = io::Write::write_all(&mut tls.writer(), &self.outgoing);
+                taken.and_then(|()| write_tls(&mut self.driver, token, tls))
+            }
+        };
+        self.outgoing.clear();
+        // A large body must not be kept in memory for ever after.
+        self.outgoing.shrink_to(1 << 20);
+        match outcome {
+            Ok(written) => {
+                self.recorder.snapshot.bytes.wire_out += written as u64;
+                self.end_sent(token);
+            }
+            Err(error) => self.write_failed(token, &error),
+        }
+    }
+
+    /// Sends what a client has to say by itself, if anything. That the socket fails is seen by who reads it.
+    #[inline]
+    pub(super) fn flush_aside(&mut self, token: usize) {
+        if !self.outgoing.is_empty() {
+            self.send_aside(token);
+        }
+    }
+
+    #[cold]
+    fn send_aside(&mut self, token: usize) {
+        let bytes = self.outgoing.len() as u64;
+        let connection = &mut self.connections[token];
+        let outcome = match &mut connection.channel {
+            Channel::Plain => {
+                connection.unsent.extend_from_slice(&self.outgoing);
+                let outcome = write_all(&mut self.driver, token, &connection.unsent);
+                if let Ok(written) = outcome {
+                    connection.unsent.drain(..written);
+                }
+                outcome
+            }
+            Channel::Tls(tls) => {
+                let taken = io::Write::write_all(&mut tls.writer(), &self.outgoing);
+                taken.and_then(|()| write_tls(&mut self.driver, token, tls))
+            }
+        };
+        self.outgoing.clear();
+        self.recorder.snapshot.bytes.clear_out += bytes;
+        self.recorder.snapshot.bytes.wire_out += outcome.unwrap_or(0) as u64;
+    }
+
+    /// Ends the calls that wait for nothing but to be sent, once the socket has taken everything.
+    fn end_sent(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        if connection.calls.front().is_none_or(|call| call.ends_sent.is_none()) || !connection.is_sent() {
+            return;
+        }
+        let now = self.driver.now();
+        while let Some(status) = self.connections[token].calls.front().and_then(|call| call.ends_sent)
+            && let Some(mut call) = self.connections[token].calls.pop_front()
+        {
+            call.first_byte = now;
+            self.recorder.answered(&call, status, now);
+            self.under_way -= u64::from(call.measured);
+            self.show(token, status);
+        }
+        let connection = &mut self.connections[token];
+        connection.served = true;
+        connection.fruitless = 0;
+        if self.shared.plan.reconnect {
+            self.lost(token, Failure::Closed, "the connection closed after an earlier answer", now);
+        } else {
+            self.free.push((token, now));
+        }
+    }
+
+    /// The run is over: says goodbye on every connection where the protocol has a word for it.
+    pub(super) fn take_leave(&mut self) {
+        for token in 0..self.connections.0.len() {
+            let connection = &mut self.connections[token];
+            if connection.state == State::Open {
+                connection.client.close(&mut self.outgoing);
+                self.flush_aside(token);
+            }
+        }
+    }
+
+    /// The socket takes more.
+    pub(super) fn writable(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        let outcome = match &mut connection.channel {
+            Channel::Plain if connection.unsent.is_empty() => return,
+            Channel::Plain => {
+                let outcome = write_all(&mut self.driver, token, &connection.unsent);
+                if let Ok(written) = outcome {
+                    connection.unsent.drain(..written);
+                    connection.unsent.shrink_to(4096);
+                }
+                outcome
+            }
+            Channel::Tls(tls) if tls.wants_write() => write_tls(&mut self.driver, token, tls),
+            Channel::Tls(_) => return,
+        };
+        match outcome {
+            Ok(written) => {
+                self.recorder.snapshot.bytes.wire_out += written as u64;
+                self.end_sent(token);
+            }
+            Err(error) => self.write_failed(token, &error),
+        }
+    }
+
+    /// Sending failed. An answer may have come all the same, sent before the peer closed: it counts.
+    pub(super) fn write_failed(&mut self, token: usize, error: &io::Error) {
+        let generation = self.connections[token].generation;
+        if self.connections[token].state == State::Open {
+            self.readable(token, true);
+        }
+        if self.connections[token].generation == generation {
+            let now = self.driver.now();
+            self.broken(token, Failure::Write, &reason_of(error), now);
+        }
+    }
+}
+
+/// The system's own words for an error, without what is added to them.
+pub(super) fn reason_of(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset => "connection reset by the peer".to_owned(),
+        io::ErrorKind::BrokenPipe => "the peer had closed the connection".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Writes as much of `bytes` as the socket takes.
+fn write_all(driver: &mut impl Driver, token: usize, bytes: &[u8]) -> io::Result<usize> {
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..)
+        && !rest.is_empty()
+    {
+        match driver.write(token, rest) {
+            Ok(n) => written += n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
+
+/// Writes as many of the TLS records that wait as the socket takes; returns how many bytes.
+pub(super) fn write_tls(
+    driver: &mut impl Driver,
+    token: usize,
+    tls: &mut rustls::ClientConnection,
+) -> io::Result<usize> {
+    struct Socket<'a, D>(&'a mut D, usize);
+    impl<D: Driver> io::Write for Socket<'_, D> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(self.1, bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut written = 0;
+    while tls.wants_write() {
+        match tls.write_tls(&mut Socket(driver, token)) {
+            Ok(n) => written += n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
