@@ -12,9 +12,8 @@ mod watch;
 use std::process::ExitCode;
 
 use brunt_engine::protocol::Registry;
-use clap::Parser as _;
 
-use args::{Args, Command};
+use args::Command;
 use commands::{Exit, bench, completions, demo, man, serve, wrk};
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
@@ -26,7 +25,11 @@ pub fn main_with(registry: Registry) -> ExitCode {
         let args = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
         return ended(wrk::run(&args::wrk::read(args), &registry));
     }
-    let args = match Args::try_parse() {
+    let command = match args::command(&registry) {
+        Ok(command) => command,
+        Err(error) => return ended(Err(error)),
+    };
+    let args = match args::read(command, &registry) {
         Ok(args) => args,
         Err(error) => return console::usage(&error),
     };
@@ -35,8 +38,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Bench(bench)) => bench::run(&bench, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),
         Some(Command::Demo(demo)) => demo::run(demo, &registry),
-        Some(Command::Completions(completions)) => completions::run(&completions),
-        Some(Command::Man(man)) => man::run(&man),
+        Some(Command::Completions(completions)) => completions::run(&completions, &registry),
+        Some(Command::Man(man)) => man::run(&man, &registry),
     };
     ended(done)
 }

@@ -80,6 +80,14 @@ pub enum EngineError {
         /// Those that there are.
         known: String,
     },
+    /// The URL names no port, and its scheme has none of its own.
+    #[error(
+        "the URL names no port, and {scheme}:// has none of its own: write it behind the host, such as {scheme}://localhost:7"
+    )]
+    NoPort {
+        /// The target's scheme.
+        scheme: &'static str,
+    },
     /// The target has no address.
     #[error("'{host}' cannot be resolved: {problem}")]
     Resolve {
@@ -210,10 +218,12 @@ struct Checked {
 
 fn examine(plan: &Plan, registry: &Registry) -> Result<Checked, EngineError> {
     plan.validate()?;
-    let (protocol, scheme) = registry.find(&plan.target.scheme).ok_or_else(|| EngineError::Scheme {
-        scheme: plan.target.scheme.clone(),
-        known: registry.schemes().join(", "),
-    })?;
+    let (protocol, scheme) = registry.named(&plan.target.scheme)?;
+    let transport = &plan.transport;
+    let has_port = plan.target.port.is_some() || transport.connect_to.is_some() || transport.unix_socket.is_some();
+    if scheme.default_port == 0 && !has_port {
+        return Err(EngineError::NoPort { scheme: scheme.name });
+    }
     let prepared = protocol.prepare(plan)?;
     if let Some(script) = &plan.script {
         if prepared.script_start().is_none() {

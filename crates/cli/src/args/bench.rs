@@ -10,11 +10,12 @@ use brunt_model::threshold::Threshold;
 use brunt_report::Format;
 use clap::{Args, ValueEnum};
 
+use super::flags::ProtocolFlags;
 use super::values::{self, SourceIps};
 
 #[derive(Debug, Default, Args)]
 pub struct Bench {
-    /// What to aim at: http:// or https://, a host, a port and a path; user:password@ becomes --basic
+    /// What to aim at: a scheme such as http://, a host, a port and a path; user:password@ becomes --basic
     #[arg(value_name = "URL", conflicts_with = "plan")]
     pub url: Option<String>,
     /// Only to say what is wrong with it.
@@ -35,6 +36,9 @@ pub struct Bench {
     pub output: Output,
     #[command(flatten)]
     pub kept: Kept,
+    /// What was given by the flags of protocols.
+    #[arg(skip)]
+    pub protocol: ProtocolFlags,
 }
 
 /// How much, how long, how fast.
@@ -97,45 +101,11 @@ pub enum Arrivals {
 #[command(next_help_heading = "Request")]
 pub struct Request {
     /// Make the requests by this script for wrk (Lua); what stands behind -- is for its init(args)
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["body_lines", "url_lines", "order"])]
+    #[arg(short, long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// The method [default: GET, or POST with a body]
-    #[arg(short, long, value_name = "M", value_parser = values::method)]
-    pub method: Option<String>,
-    /// A header field, repeatable; @NAME at the beginning of a word of V is taken from the environment, never shown
-    /// (@@ for a plain @)
-    #[arg(short = 'H', long = "header", value_name = "K: V")]
-    pub headers: Vec<String>,
-    /// The body of every request, as it is
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["body_file", "body_lines"])]
-    pub body: Option<String>,
-    /// The body of every request, from a file
-    #[arg(long, value_name = "F", conflicts_with = "body_lines")]
-    pub body_file: Option<PathBuf>,
-    /// A body for each request: the lines of a file, in turn over all workers
-    #[arg(long, value_name = "F")]
-    pub body_lines: Option<PathBuf>,
-    /// A URL for each request: the lines of a file (a path, or a method and a path), in turn over all workers
-    #[arg(long, value_name = "F")]
-    pub url_lines: Option<PathBuf>,
-    /// The order in which lines are taken [default: sequential]
-    #[arg(long, value_name = "HOW")]
-    pub order: Option<Order>,
-    /// User and password; @NAME is taken from the environment (U:@NAME, or @NAME for both)
-    #[arg(long, value_name = "U:P")]
-    pub basic: Option<String>,
     /// The statuses that are a success: 2xx, 200-399, 200,404 [default: all under 400]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
-}
-
-/// The order in which lines are taken.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Order {
-    /// From the top, and from the top again after the last
-    Sequential,
-    /// Any line each time, by the seed
-    Random,
 }
 
 /// Where to connect, from where.

@@ -2,16 +2,20 @@
 //! one validated plan of them.
 
 pub mod bench;
+pub mod flags;
 pub mod serve;
 pub mod values;
 pub mod wrk;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use anyhow::Result;
+use brunt_engine::protocol::Registry;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub use bench::{Bench, Load, Output, Tls};
+pub use flags::ProtocolFlags;
 pub use serve::{Http, Serve, Server};
 
 const EXAMPLES: &str = "\
@@ -59,6 +63,29 @@ pub enum Command {
     Man(Man),
 }
 
+/// The definitions, with the flags of the registry's protocols.
+///
+/// # Errors
+/// When a protocol wants a flag that is taken.
+pub fn command(registry: &Registry) -> Result<clap::Command> {
+    flags::add(Args::command(), registry)
+}
+
+/// What the process's arguments ask for.
+///
+/// # Errors
+/// What clap has to say: what is wrong with them, or the help that they ask for.
+pub fn read(command: clap::Command, registry: &Registry) -> Result<Args, clap::Error> {
+    let matches = command.try_get_matches()?;
+    let mut args = Args::from_arg_matches(&matches)?;
+    match (&mut args.command, matches.subcommand()) {
+        (Some(Command::Bench(bench)), Some((_, matches))) => bench.protocol = ProtocolFlags::of(matches, registry),
+        (None, _) => args.bench.protocol = ProtocolFlags::of(&matches, registry),
+        _ => {}
+    }
+    Ok(args)
+}
+
 /// Whether a command is called that.
 pub fn is_command(name: &str) -> bool {
     Command::has_subcommand(name)
@@ -94,16 +121,4 @@ pub struct Man {
     /// Write a page for each command into this directory instead (brunt.1, brunt-serve-http.1, …)
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[test]
-    fn the_definitions_are_consistent() {
-        Args::command().debug_assert();
-    }
 }

@@ -75,20 +75,6 @@ pub fn ratio(text: &str) -> Read<f64> {
     if ratio <= 1.0 { Ok(ratio) } else { Err("expected a share from 0 to 1, or from 0% to 100%".to_owned()) }
 }
 
-/// The token of a method (RFC 9110, section 9.1).
-pub fn method(text: &str) -> Read<String> {
-    match text.chars().position(|c| !is_token(c)) {
-        None if !text.is_empty() => Ok(text.to_owned()),
-        None => Err("expected a method such as GET".to_owned()),
-        Some(at) => Err(format!("column {}: expected a method such as GET, without spaces or signs", at + 1)),
-    }
-}
-
-/// Whether `c` may stand in a token (RFC 9110, section 5.6.2): a method, or the name of a header field.
-pub fn is_token(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
-}
-
 /// A host and a port.
 pub fn host_and_port(text: &str) -> Read<(String, u16)> {
     const EXPECTED: &str = "expected a host and a port such as 10.0.0.7:8080 or [::1]:8080";
@@ -258,7 +244,5 @@ mod tests {
         assert_eq!(connections("0").unwrap_err(), "expected a number from 1 to 1000000");
         assert_eq!(pipeline("5G").unwrap_err(), "expected a number from 1 to 1024");
         assert!(requests("0").is_err() && positive_duration("0ms").is_err() && ratio("101%").is_err());
-        assert!(method("GE T").unwrap_err().starts_with("column 3"));
-        assert!(method("").is_err());
     }
 }

@@ -7,6 +7,7 @@ use brunt_model::SECOND_NS;
 use brunt_report::Format;
 
 use super::bench::{Bench, Load, Output, Request, Tls};
+use super::flags::ProtocolFlags;
 
 /// What wrk says about itself.
 pub const USAGE: &str = "\
@@ -167,7 +168,8 @@ impl Reader {
                 timeout: Some(ns(self.timeout_s.max(1))),
                 ..Load::default()
             },
-            request: Request { headers: self.headers, script: self.script.map(Into::into), ..Request::default() },
+            request: Request { script: self.script.map(Into::into), ..Request::default() },
+            protocol: ProtocolFlags::default().with("header", self.headers),
             // wrk takes any certificate.
             tls: Tls { insecure: true, ..Tls::default() },
             output: Output { format: Some(Format::Wrk), latency: self.latency, ..Output::default() },
@@ -234,7 +236,7 @@ mod tests {
         assert_eq!((bench.load.threads, bench.load.connections), (Some(4), Some(1000)));
         assert_eq!((bench.load.duration, bench.load.timeout), (Some(120 * SECOND_NS), Some(3 * SECOND_NS)));
         assert_eq!((bench.output.latency, bench.output.format), (true, Some(Format::Wrk)));
-        assert_eq!(bench.request.headers, ["A: b"]);
+        assert_eq!(format!("{:?}", bench.protocol), r#"ProtocolFlags([("header", ["A: b"])])"#);
         assert_eq!(bench.script_args, ["-y"]);
     }
 

@@ -16,7 +16,7 @@ use crate::watch::Watch;
 use crate::{console, files, plan, signals};
 
 pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
-    let plan = plan::of(args)?;
+    let plan = plan::of(args, registry)?;
     let results = Results::of(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
         brunt_engine::check(&plan, registry)?;

@@ -1,15 +1,15 @@
 //! `brunt completions SHELL`: from the same definitions as the help.
 
 use anyhow::Result;
-use clap::CommandFactory as _;
+use brunt_engine::protocol::Registry;
 
 use super::Exit;
-use crate::args::{Args, Completions};
+use crate::args::{self, Completions};
 use crate::console;
 
-pub fn run(args: &Completions) -> Result<Exit> {
+pub fn run(args: &Completions, registry: &Registry) -> Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "brunt", &mut script);
+    clap_complete::generate(args.shell, &mut args::command(registry)?, "brunt", &mut script);
     console::print(&script)?;
     Ok(Exit::Done)
 }

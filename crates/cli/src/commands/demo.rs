@@ -22,7 +22,7 @@ pub fn run(args: Demo, registry: &Registry) -> Result<Exit> {
     };
     let output = Output { no_color: args.no_color, ..Output::default() };
     let bench = Bench { url: Some(server.url()), load, output, ..Bench::default() };
-    let plan = plan::of(&bench)?;
+    let plan = plan::of(&bench, registry)?;
     console::print(before(&server.url()).as_bytes())?;
     let exit = bench::carry_out(&plan, registry, &Results::of(&bench.output)?, &bench.output)?;
     console::print(AFTER.as_bytes())?;

@@ -1,15 +1,16 @@
 //! `brunt man`: a manual page for each command, from the same definitions as the help.
 
 use anyhow::{Context as _, Result};
-use clap::{Command, CommandFactory as _};
+use brunt_engine::protocol::Registry;
+use clap::Command;
 use clap_mangen::Man;
 
 use super::Exit;
-use crate::args::{self, Args};
+use crate::args;
 use crate::{console, files};
 
-pub fn run(args: &args::Man) -> Result<Exit> {
-    let mut root = Args::command();
+pub fn run(args: &args::Man, registry: &Registry) -> Result<Exit> {
+    let mut root = args::command(registry)?;
     root.build();
     let mut pages = Vec::new();
     collect(root, &mut pages);

@@ -1,13 +1,13 @@
 //! Flags into a plan: the one place where they are checked against each other. Below it nothing sees a flag.
 
 mod pem;
-mod request;
 
 use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use brunt_engine::protocol::Registry;
 use brunt_model::SECOND_NS;
 use brunt_model::arrivals::Spread;
 use brunt_model::content::Content;
@@ -28,10 +28,10 @@ const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 ///
 /// # Errors
 /// Which flag, file, line or column is wrong, and what to do about it.
-pub fn of(bench: &Bench) -> Result<Plan> {
+pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
     let mut plan = match &bench.kept.plan {
         Some(path) => kept(path)?,
-        None => made(bench)?,
+        None => made(bench, registry)?,
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
     plan.validate()?;
@@ -47,7 +47,7 @@ fn kept(path: &Path) -> Result<Plan> {
     })
 }
 
-fn made(bench: &Bench) -> Result<Plan> {
+fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
     let Some(url) = &bench.url else {
         bail!("no URL is given: name what to aim at, such as http://localhost:8080/ (or try brunt demo)");
     };
@@ -65,6 +65,8 @@ fn made(bench: &Bench) -> Result<Plan> {
     let url = Url::parse(url).map_err(|e| anyhow!("URL {e}"))?;
     // A password in it is not for plans that are stored.
     let shown = if url.user.is_some() { url.target.url() } else { written.clone() };
+    let (protocol, _) = registry.named(&url.target.scheme)?;
+    let given = bench.protocol.given(protocol, &url.target.scheme, registry)?.with_user(url.user);
     let script = bench.request.script.as_deref().map(|path| script(path, shown, &bench.script_args)).transpose()?;
     let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
     let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
@@ -72,7 +74,7 @@ fn made(bench: &Bench) -> Result<Plan> {
     let load = load(&bench.load)?;
     Ok(Plan {
         version: PLAN_VERSION,
-        protocol: request::options(&bench.request, url.user)?.to_protocol(),
+        protocol: protocol.options(&given)?,
         target: url.target,
         script,
         connections,

@@ -6,14 +6,17 @@
 //! To add one: a folder beside [`http1`] that implements [`Protocol`], [`Prepared`], [`Client`] and [`User`], and a line in
 //! [`Registry::built_in`].
 
+pub mod flags;
 pub mod http1;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use brunt_model::outcome::Failure;
-use brunt_model::plan::Plan;
+use brunt_model::plan::{Plan, ProtocolOptions};
 
+use self::flags::{Flag, Given};
+use crate::EngineError;
 use crate::script::Start;
 use crate::user::{Message, User};
 
@@ -22,7 +25,7 @@ use crate::user::{Message, User};
 pub struct Scheme {
     /// In lower case, as in `http://`.
     pub name: &'static str,
-    /// The port where the URL names none.
+    /// The port where the URL names none; 0 if it must name one.
     pub default_port: u16,
     /// Whether TLS lies under the protocol.
     pub tls: bool,
@@ -30,8 +33,22 @@ pub struct Scheme {
 
 /// A protocol that a plan's scheme may name.
 pub trait Protocol: Send + Sync {
+    /// What it is called in the help, such as `HTTP`.
+    fn name(&self) -> &'static str;
+
     /// The schemes it answers to.
     fn schemes(&self) -> &[Scheme];
+
+    /// The flags by which its options are given.
+    fn flags(&self) -> &[Flag] {
+        &[]
+    }
+
+    /// The plan's `protocol` part, as these flags ask for it. Files are in it by content.
+    ///
+    /// # Errors
+    /// Says which flag is wrong and what was expected.
+    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError>;
 
     /// Reads and validates the plan's `protocol` part, and prepares what can be prepared before the load begins.
     ///
@@ -211,6 +228,20 @@ impl Registry {
     /// Adds a protocol; where it names a scheme that is there already, it takes its place.
     pub fn register(&mut self, protocol: impl Protocol + 'static) {
         self.protocols.insert(0, Box::new(protocol));
+    }
+
+    /// The protocol for a scheme, and what that scheme means.
+    ///
+    /// # Errors
+    /// When there is none; the error names those that there are.
+    pub fn named(&self, scheme: &str) -> Result<(&dyn Protocol, Scheme), EngineError> {
+        self.find(scheme)
+            .ok_or_else(|| EngineError::Scheme { scheme: scheme.to_owned(), known: self.schemes().join(", ") })
+    }
+
+    /// Every protocol, in the order in which they are asked.
+    pub fn protocols(&self) -> impl Iterator<Item = &dyn Protocol> {
+        self.protocols.iter().map(AsRef::as_ref)
     }
 
     /// The protocol for a scheme, and what that scheme means.

@@ -2,6 +2,7 @@
 
 mod chunked;
 mod client;
+pub(crate) mod flags;
 pub mod options;
 pub(crate) mod ready_made;
 mod request;
@@ -9,11 +10,12 @@ mod response;
 
 use std::sync::Arc;
 
-use brunt_model::plan::Plan;
+use brunt_model::plan::{Plan, ProtocolOptions};
 
 use self::client::Http1Client;
 use self::options::Options;
 use self::request::{Flood, Requests};
+use super::flags::{Flag, Given};
 use super::{Client, OptionsError, Prepared, Protocol, Scheme};
 use crate::script::Start;
 use crate::user::User;
@@ -26,6 +28,18 @@ pub struct Http1;
 impl Protocol for Http1 {
     fn schemes(&self) -> &[Scheme] {
         &[Scheme { name: "http", default_port: 80, tls: false }, Scheme { name: "https", default_port: 443, tls: true }]
+    }
+
+    fn name(&self) -> &'static str {
+        "HTTP"
+    }
+
+    fn flags(&self) -> &[Flag] {
+        &flags::FLAGS
+    }
+
+    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+        Ok(flags::options(given)?.to_protocol())
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
@@ -96,7 +110,7 @@ mod tests {
     fn options_that_are_not_https_are_refused() {
         let mut plan = plan();
         let wrong = serde_json::json!({"methd": "GET"});
-        plan.protocol = brunt_model::plan::ProtocolOptions::new(wrong.clone(), wrong);
+        plan.protocol = ProtocolOptions::new(wrong.clone(), wrong);
         let error = Http1.prepare(&plan).err().map(|e| e.to_string()).unwrap_or_default();
         assert!(error.contains("methd"), "{error}");
     }

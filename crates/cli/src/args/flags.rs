@@ -1,0 +1,202 @@
+//! The flags of protocols, which stand on the command line beside brunt's own.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use brunt_engine::protocol::flags::{Flag, Given, Takes, Value};
+use brunt_engine::protocol::{Protocol, Registry};
+use brunt_model::content::Content;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use crate::files;
+
+/// What was given by flags of protocols, as it was written.
+#[derive(Debug, Default)]
+pub struct ProtocolFlags(Vec<(&'static str, Vec<OsString>)>);
+
+/// The definitions with every protocol's flags, for the command itself and for `bench`.
+///
+/// # Errors
+/// When a protocol wants a flag that is taken.
+pub fn add(command: Command, registry: &Registry) -> Result<Command> {
+    let args = args(registry);
+    for arg in &args {
+        let long = arg.get_long();
+        let taken = |known: &Arg| {
+            known.get_long() == long || known.get_short().is_some_and(|short| Some(short) == arg.get_short())
+        };
+        if let Some(known) = command.get_arguments().find(|known| taken(known)) {
+            bail!(
+                "a protocol of this program declares --{}, which is taken by --{}: give it another name or letter",
+                long.unwrap_or_default(),
+                known.get_long().unwrap_or_default()
+            );
+        }
+    }
+    let ids: Vec<_> = args.iter().map(|arg| arg.get_id().clone()).collect();
+    let with = |command: Command| {
+        command.args(args.clone()).mut_arg("plan", |plan| plan.conflicts_with_all(ids.iter().cloned()))
+    };
+    Ok(with(command).mut_subcommand("bench", with))
+}
+
+/// Each flag once, with those that have it.
+fn flags(registry: &Registry) -> Vec<(Flag, Vec<&'static str>)> {
+    let mut all: Vec<(Flag, Vec<&'static str>)> = Vec::new();
+    for protocol in registry.protocols() {
+        for flag in protocol.flags() {
+            match all.iter_mut().find(|(known, _)| known.name == flag.name) {
+                Some((_, names)) => names.push(protocol.name()),
+                None => all.push((*flag, vec![protocol.name()])),
+            }
+        }
+    }
+    all
+}
+
+fn args(registry: &Registry) -> Vec<Arg> {
+    let flags = flags(registry);
+    let is_known = |name: &str| flags.iter().any(|(flag, _)| flag.name == name);
+    let mut args: Vec<_> = flags
+        .iter()
+        .map(|(flag, names)| {
+            let conflicts = flag.conflicts.iter().copied().filter(|name| is_known(name));
+            arg(flag).help_heading(names.join(", ")).conflicts_with_all(conflicts)
+        })
+        .collect();
+    // What several protocols have comes first.
+    args.sort_by_key(|arg| std::cmp::Reverse(arg.get_help_heading().map(|heading| heading.matches(',').count())));
+    args
+}
+
+fn arg(flag: &Flag) -> Arg {
+    let mut arg = Arg::new(flag.name).long(flag.name).help(flag.help);
+    if let Some(short) = flag.short {
+        arg = arg.short(short);
+    }
+    let arg = match flag.takes {
+        Takes::Nothing => return arg.action(ArgAction::SetTrue),
+        Takes::Text(name) | Takes::TextOrFile(name) => arg.value_name(name),
+        Takes::Texts(name) => arg.value_name(name).action(ArgAction::Append),
+        Takes::OneOf(name, texts) => return arg.value_name(name).value_parser(PossibleValuesParser::new(texts)),
+        Takes::File(name) => return arg.value_name(name).value_parser(value_parser!(PathBuf)),
+    };
+    match flag.check {
+        Some(check) => arg.value_parser(move |text: &str| check(text).map(|()| text.to_owned())),
+        None => arg,
+    }
+}
+
+impl ProtocolFlags {
+    /// What stands in `matches`.
+    pub fn of(matches: &ArgMatches, registry: &Registry) -> Self {
+        let written = |flag: &Flag| -> Option<Vec<OsString>> {
+            match flag.takes {
+                Takes::Nothing => matches.get_flag(flag.name).then(Vec::new),
+                Takes::File(_) => matches.get_one::<PathBuf>(flag.name).map(|path| vec![path.clone().into()]),
+                _ => Some(matches.get_many::<String>(flag.name)?.map(Into::into).collect()),
+            }
+        };
+        Self(flags(registry).iter().filter_map(|(flag, _)| Some((flag.name, written(flag)?))).collect())
+    }
+
+    /// The same with this flag.
+    pub fn with(mut self, name: &'static str, texts: impl IntoIterator<Item = String>) -> Self {
+        let texts: Vec<OsString> = texts.into_iter().map(Into::into).collect();
+        if !texts.is_empty() {
+            self.0.push((name, texts));
+        }
+        self
+    }
+
+    /// What is given to the protocol that the URL's scheme names, with the files that flags name.
+    ///
+    /// # Errors
+    /// A flag of another protocol, or a file that cannot be read.
+    pub fn given(&self, protocol: &dyn Protocol, scheme: &str, registry: &Registry) -> Result<Given> {
+        let mut given = Given::default();
+        for (name, texts) in &self.0 {
+            let Some(flag) = protocol.flags().iter().find(|flag| flag.name == *name) else {
+                bail!("--{name} belongs to {}, and the URL's scheme is {scheme}: leave it out", owners(name, registry));
+            };
+            if texts.is_empty() {
+                given.push(*name, Value::Set);
+            }
+            for text in texts {
+                given.push(*name, value(flag, text)?);
+            }
+        }
+        Ok(given)
+    }
+}
+
+/// The schemes of the protocols that have the flag, such as `ws://, wss://`.
+fn owners(name: &str, registry: &Registry) -> String {
+    let owners = registry.protocols().filter(|protocol| protocol.flags().iter().any(|flag| flag.name == name));
+    let schemes = owners.flat_map(Protocol::schemes).map(|scheme| format!("{}://", scheme.name));
+    schemes.collect::<Vec<_>>().join(", ")
+}
+
+fn value(flag: &Flag, text: &OsString) -> Result<Value> {
+    let as_text = text.to_string_lossy();
+    match (flag.takes, as_text.strip_prefix('@')) {
+        (Takes::File(_), _) => file(Path::new(text)),
+        (Takes::TextOrFile(_), Some(rest)) if rest.starts_with('@') => Ok(Value::Text(rest.to_owned())),
+        (Takes::TextOrFile(_), Some(path)) => file(Path::new(path)),
+        _ => Ok(Value::Text(as_text.into_owned())),
+    }
+}
+
+fn file(path: &Path) -> Result<Value> {
+    Ok(Value::File { name: path.display().to_string(), content: Content(files::read(path)?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::args::Args;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        add(Args::command(), &Registry::built_in()).unwrap().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_that_is_taken_is_refused() {
+        struct Greedy(Flag);
+        impl Protocol for Greedy {
+            fn name(&self) -> &'static str {
+                "Greedy"
+            }
+            fn schemes(&self) -> &[brunt_engine::protocol::Scheme] {
+                &[]
+            }
+            fn flags(&self) -> &[Flag] {
+                std::slice::from_ref(&self.0)
+            }
+            fn options(
+                &self,
+                _: &Given,
+            ) -> Result<brunt_model::plan::ProtocolOptions, brunt_engine::protocol::OptionsError> {
+                Ok(brunt_model::plan::ProtocolOptions::default())
+            }
+            fn prepare(
+                &self,
+                _: &brunt_model::plan::Plan,
+            ) -> Result<std::sync::Arc<dyn brunt_engine::protocol::Prepared>, brunt_engine::protocol::OptionsError>
+            {
+                Err(brunt_engine::protocol::OptionsError(String::new()))
+            }
+        }
+        for flag in [Flag::new("rate", Takes::Nothing, ""), Flag::new("fresh", Takes::Nothing, "").short('r')] {
+            let mut registry = Registry::built_in();
+            registry.register(Greedy(flag));
+            let error = add(Args::command(), &registry).unwrap_err().to_string();
+            assert!(error.contains("taken by --rate"), "{error}");
+        }
+    }
+}
