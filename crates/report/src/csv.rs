@@ -4,18 +4,26 @@
 //! rows, hence `length_s`. A row holds the calls that ended in it; `total` those that ended in the drain as well, which
 //! no second has. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
 //! `spoiled` is 1 where the generator spoiled the row's figures, in `total` where the verdict is anything but
-//! trustworthy; `verdict` says why. Quoted as RFC 4180 has it, lines end in LF.
+//! trustworthy; `verdict` says why. `users` is how many virtual users were alive at the row's end, in `total` the most.
+//!
+//! Below `total` has a run with scenarios a row for each name, whose first column is `request NAME`, `tag KEY=VALUE`,
+//! `group NAME` (response: without pauses, service: with them; `not_ok`: ended by an error), `check NAME` (due: how often it
+//! was made, answered: held, `not_ok`: did not) or `scenario NAME` (response: how long iterations took; due: iterations
+//! that began, answered: came to their end, `not_ok`: were ended by an error; users: those that were started).
+//!
+//! Quoted as RFC 4180 has it, lines end in LF.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
+use brunt_model::breakdown::CallBreakdown;
 use brunt_model::histogram::{AtLeast, Censored, Histogram};
 use brunt_model::series::Point;
 use brunt_model::snapshot::Bytes;
 use brunt_model::summary::{Distribution, QUANTILES, Summary};
 use brunt_model::verdict;
 
-const COLUMNS: [&str; 26] = [
+const COLUMNS: [&str; 27] = [
     "second",
     "length_s",
     "due",
@@ -39,6 +47,7 @@ const COLUMNS: [&str; 26] = [
     "lag_p99_ns",
     "busiest_worker_cpu_ratio",
     "most_starved_worker_ratio",
+    "users",
     "at_least",
     "spoiled",
     "verdict",
@@ -51,9 +60,10 @@ const COLUMNS: [&str; 26] = [
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     writeln!(out, "{}", COLUMNS.join(","))?;
     for point in summary.run.series.points() {
-        second(point).write(out)?;
+        second(point, !summary.breakdown.scenarios.is_empty()).write(out)?;
     }
-    total(summary).write(out)
+    total(summary).write(out)?;
+    names(summary).into_iter().try_for_each(|row| row.write(out))
 }
 
 #[derive(Default)]
@@ -106,7 +116,7 @@ impl Row {
     }
 }
 
-fn second(point: &Point) -> Row {
+fn second(point: &Point, has_users: bool) -> Row {
     let mut row = Row::default();
     row.put(point.start_ns as f64 / 1e9);
     row.put(point.length_ns as f64 / 1e9);
@@ -124,6 +134,7 @@ fn second(point: &Point) -> Row {
     }
     row.put_ratio(point.health.busiest_worker);
     row.put_ratio(point.health.most_starved_worker);
+    row.put(if has_users { point.users.to_string() } else { String::new() });
     let why = [
         (verdict::is_saturated(point), "cpu_saturated"),
         (verdict::is_starved(point), "cpu_starved"),
@@ -152,8 +163,98 @@ fn total(summary: &Summary) -> Row {
     }
     row.put_ratio(total.health.busiest_worker);
     row.put_ratio(total.health.most_starved_worker);
+    let has_users = !summary.breakdown.scenarios.is_empty();
+    row.put(if has_users { summary.run.series.most_users().to_string() } else { String::new() });
     row.put_verdict(!summary.verdict.is_trustworthy(), &summary.verdict.sentence());
     row
+}
+
+/// A row for each name.
+fn names(summary: &Summary) -> Vec<Row> {
+    let names = &summary.breakdown;
+    let seconds = summary.run.measured_ns as f64 / 1e9;
+    let requests = names.requests.iter().map(|calls| NameRow::of_calls("request", calls));
+    let tags = names.tags.iter().map(|calls| NameRow::of_calls("tag", calls));
+    let groups = names.groups.iter().map(|group| NameRow {
+        name: format!("group {}", group.name),
+        counts: [group.count, group.count - group.unfinished, group.failed],
+        rate_per_s: None,
+        times: [group.without_pauses.as_ref(), group.with_pauses.as_ref()],
+        bytes: None,
+        users: None,
+    });
+    let checks = names.checks.iter().map(|check| NameRow {
+        name: format!("check {}", check.name),
+        counts: [check.passes + check.fails, check.passes, check.fails],
+        rate_per_s: None,
+        times: [None, None],
+        bytes: None,
+        users: None,
+    });
+    let scenarios = names.scenarios.iter().map(|scenario| NameRow {
+        name: format!("scenario {}", scenario.name),
+        counts: [scenario.iterations + scenario.unfinished + scenario.errors, scenario.iterations, scenario.errors],
+        rate_per_s: None,
+        times: [scenario.iteration.as_ref(), None],
+        bytes: None,
+        users: Some(scenario.users_started),
+    });
+    let rows = requests.chain(tags).chain(groups).chain(checks).chain(scenarios);
+    rows.map(|row| row.into_row(seconds)).collect()
+}
+
+/// What a row says of a name.
+struct NameRow<'a> {
+    name: String,
+    /// Due, answered, not ok.
+    counts: [u64; 3],
+    rate_per_s: Option<f64>,
+    /// Response and service.
+    times: [Option<&'a Distribution>; 2],
+    /// In and out, in the clear.
+    bytes: Option<(u64, u64)>,
+    users: Option<u64>,
+}
+
+impl<'a> NameRow<'a> {
+    fn of_calls(kind: &str, calls: &'a CallBreakdown) -> Self {
+        Self {
+            name: format!("{kind} {}", calls.name),
+            counts: [calls.due, calls.answered, calls.not_ok],
+            rate_per_s: Some(calls.answered_per_s),
+            times: [calls.response.as_ref(), calls.service.as_ref()],
+            bytes: Some((calls.bytes_in, calls.bytes_out)),
+            users: None,
+        }
+    }
+
+    fn into_row(self, seconds: f64) -> Row {
+        let or_empty = |value: Option<u64>| value.map_or(String::new(), |n| n.to_string());
+        let mut row = Row::default();
+        row.put(self.name);
+        row.put(seconds);
+        for n in self.counts {
+            row.put(n);
+        }
+        row.put(self.rate_per_s.map_or(String::new(), |rate| format!("{rate:.3}")));
+        for (name, times) in ["response", "service"].into_iter().zip(self.times) {
+            row.put_times(name, of_distribution(times));
+        }
+        // On the wire, names are not told apart.
+        row.put("");
+        row.put("");
+        row.put(or_empty(self.bytes.map(|(bytes_in, _)| bytes_in)));
+        row.put(or_empty(self.bytes.map(|(_, bytes_out)| bytes_out)));
+        for _ in 0..5 {
+            row.put("");
+        }
+        row.put(or_empty(self.users));
+        let at_least = std::mem::take(&mut row.at_least).join(" ");
+        row.put(at_least);
+        row.put("");
+        row.put("");
+        row
+    }
 }
 
 fn of_times(times: &Censored) -> [(&'static str, Option<AtLeast<u64>>); 4] {

@@ -14,19 +14,21 @@ pub enum Format {
     Json,
     /// The run second by second, for spreadsheets and plots.
     Csv,
+    /// Test cases, for CI.
+    Junit,
 }
 
 /// A format that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// A name that no format has.
-    #[error("expected one of the formats text, wrk, json and csv, got '{got}'")]
+    #[error("expected one of the formats text, wrk, json, csv and junit, got '{got}'")]
     Name {
         /// What came instead.
         got: String,
     },
     /// A file name that does not tell the format.
-    #[error("expected a file name that ends in .txt, .json or .csv, which tells the format, got '{got}'")]
+    #[error("expected a file name that ends in .txt, .json, .csv or .xml (JUnit), which tells the format, got '{got}'")]
     Extension {
         /// What came instead.
         got: String,
@@ -35,7 +37,7 @@ pub enum FormatError {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Wrk, Self::Json, Self::Csv];
+    pub const ALL: [Self; 5] = [Self::Text, Self::Wrk, Self::Json, Self::Csv, Self::Junit];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -44,19 +46,21 @@ impl Format {
             Self::Wrk => "wrk",
             Self::Json => "json",
             Self::Csv => "csv",
+            Self::Junit => "junit",
         }
     }
 
     /// The format that a file of this name is to have, by its extension.
     ///
     /// # Errors
-    /// When the extension is none of `.txt`, `.json` and `.csv`, in any case of letters.
+    /// When the extension is none of `.txt`, `.json`, `.csv` and `.xml`, in any case of letters.
     pub fn of_path(path: &Path) -> Result<Self, FormatError> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {
             Some("txt") => Ok(Self::Text),
             Some("json") => Ok(Self::Json),
             Some("csv") => Ok(Self::Csv),
+            Some("xml") => Ok(Self::Junit),
             _ => Err(FormatError::Extension { got: path.to_string_lossy().into_owned() }),
         }
     }
@@ -82,18 +86,23 @@ mod tests {
         }
         assert_eq!(
             "html".parse::<Format>().unwrap_err().to_string(),
-            "expected one of the formats text, wrk, json and csv, got 'html'"
+            "expected one of the formats text, wrk, json, csv and junit, got 'html'"
         );
     }
 
     #[test]
     fn a_file_name_tells_the_format() {
-        for (name, format) in [("a.txt", Format::Text), ("b/c.JSON", Format::Json), ("a.b.csv", Format::Csv)] {
+        for (name, format) in
+            [("a.txt", Format::Text), ("b/c.JSON", Format::Json), ("a.b.csv", Format::Csv), ("r.xml", Format::Junit)]
+        {
             assert_eq!(Format::of_path(Path::new(name)), Ok(format));
         }
-        for name in ["out", "out.xml", ".json", ""] {
+        for name in ["out", "out.html", ".json", ""] {
             let error = Format::of_path(Path::new(name)).unwrap_err().to_string();
-            assert!(error.contains(".txt, .json or .csv") && error.ends_with(&format!("got '{name}'")), "{error}");
+            assert!(
+                error.contains(".txt, .json, .csv or .xml") && error.ends_with(&format!("got '{name}'")),
+                "{error}"
+            );
         }
     }
 }

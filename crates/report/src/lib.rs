@@ -9,6 +9,7 @@
 //! | [`wrk`] | scripts that parse wrk's output | after wrk's last line, unless the figures can be trusted |
 //! | [`json`] | programs; can be read back | `verdict`, and `spoiled` in each point of `series` |
 //! | [`csv`] | spreadsheets and plots, a row a second | a column |
+//! | [`junit`] | CI: test cases for thresholds and checks | a property |
 //! | [`live`] | who watches a run go on | in the result |
 //!
 //! Texts that come from elsewhere (a server's words in a failure's reason, a plan's URL) are shown without control
@@ -22,6 +23,7 @@ mod chart;
 pub mod csv;
 mod format;
 pub mod json;
+pub mod junit;
 pub mod live;
 mod numbers;
 mod style;
@@ -41,6 +43,7 @@ pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Sty
         Format::Wrk => wrk::write(out, summary, style),
         Format::Json => json::write(out, summary),
         Format::Csv => csv::write(out, summary),
+        Format::Junit => junit::write(out, summary),
     }
 }
 

@@ -65,10 +65,22 @@ fn csv() {
 }
 
 #[test]
+fn junit() {
+    check_all(Format::Junit, "xml", PLAIN);
+}
+
+#[test]
 fn live_lines() {
     let mut lines = live::Lines::new(OkStatus::default(), PLAIN);
     let text: String = fixtures::live(25).iter().map(|second| lines.push(second)).collect();
     check("live-lines.txt", &text);
+    let mut lines = live::Lines::new(OkStatus::default(), PLAIN);
+    let mut seconds = fixtures::live(4);
+    for (users, second) in (0..).zip(&mut seconds) {
+        second.users = (users > 1).then_some(users * 10);
+    }
+    let text: String = seconds.iter().map(|second| lines.push(second)).collect();
+    check("live-lines-users.txt", &text);
 }
 
 #[test]

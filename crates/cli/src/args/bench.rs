@@ -162,7 +162,7 @@ pub struct Output {
     /// How the result is printed [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = values::format())]
     pub format: Option<Format>,
-    /// Write the result into this file as well, repeatable: .txt, .json or .csv
+    /// Write the result into this file as well, repeatable: .txt, .json, .csv or .xml (JUnit)
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
     /// Print a line each second: second, total, req/s, latency, in/s, out/s, errors

@@ -49,7 +49,7 @@ fn help_names_every_flag_under_its_heading() {
             "-o, --output <FILE>",
             "--quiet",
             "--no-color",
-            "--threshold <FIGURE OP VALUE>",
+            "--threshold <[NAME:]FIGURE OP VALUE [abort]>",
             "--ok-status <LIST>",
             "--plan <FILE>",
             "--write-plan <FILE>",

@@ -22,7 +22,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use self::figure::Figure;
+use self::figure::{Count, Figure};
 use self::subject::{Kind, Subject};
 use crate::histogram::AtLeast;
 use crate::summary::Summary;
@@ -164,6 +164,11 @@ impl Threshold {
         let (figure, condition) = (figure.trim(), condition.trim());
         let said = condition.ends_with("abort");
         format!("{figure} {condition}{}", if abort && !said { " abort" } else { "" }).parse()
+    }
+
+    /// Whether it says how many checks must hold.
+    pub fn is_about_checks(&self) -> bool {
+        matches!(self.figure, Figure::Checks | Figure::Count(Count::Passes | Count::Fails))
     }
 
     /// Whether it ends the run when it is beyond repair.

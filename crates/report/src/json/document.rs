@@ -8,7 +8,7 @@ use brunt_model::summary::{self, Ending, QUANTILES, Summary};
 use brunt_model::verdict::{self, Cause, Judgement};
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, VERSION};
+use super::{FORMAT, Names, VERSION};
 
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,9 @@ pub struct Document {
     pub series: Vec<SeriesPoint>,
     /// The distributions of `times` in full.
     pub histograms: Histograms,
+    /// Figures by name, of a run with scenarios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Names>,
 }
 
 /// Whether the figures can be believed.
@@ -296,6 +299,9 @@ pub struct SeriesPoint {
     pub bytes: Bytes,
     /// How the generator fared.
     pub health: Health,
+    /// Virtual users alive at its end, in a run with scenarios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u64>,
     /// Response times of calls that ended here.
     pub response: Packed,
     /// Lower bounds of response times of calls that never ended.
@@ -335,6 +341,7 @@ impl Document {
     /// The document of a summary.
     pub fn of(summary: &Summary) -> Self {
         let (run, total) = (&summary.run, &summary.total);
+        let has_users = !summary.breakdown.scenarios.is_empty();
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -360,8 +367,9 @@ impl Document {
                 .map(|t| Threshold { threshold: t.threshold.clone(), got: t.got.clone(), held: t.held })
                 .collect(),
             plan: run.plan.clone(),
-            series: run.series.points().iter().map(SeriesPoint::of).collect(),
+            series: run.series.points().iter().map(|point| SeriesPoint::of(point, has_users)).collect(),
             histograms: Histograms::of(total),
+            names: Names::of(summary),
         }
     }
 }
@@ -408,8 +416,14 @@ impl Times {
     }
 }
 
+impl Status {
+    pub(super) fn all(statuses: &snapshot::Statuses) -> Vec<Self> {
+        statuses.sorted().into_iter().map(|(status, count)| Self { status, count }).collect()
+    }
+}
+
 impl Distribution {
-    fn of(times: &summary::Distribution) -> Self {
+    pub(super) fn of(times: &summary::Distribution) -> Self {
         let quantiles = QUANTILES.iter().zip(&times.quantiles).map(|(&(name, share_ratio), value)| Quantile {
             name: name.to_owned(),
             share_ratio,
@@ -449,7 +463,7 @@ impl Outcomes {
             error_ratio: summary.error_rate,
             waited_for_connection: total.waited_for_connection,
             unasked: total.unasked,
-            statuses: total.statuses.sorted().iter().map(|&(status, count)| Status { status, count }).collect(),
+            statuses: Status::all(&total.statuses),
             failures: failures.collect(),
         }
     }
@@ -486,7 +500,7 @@ impl Health {
 }
 
 impl SeriesPoint {
-    fn of(point: &Point) -> Self {
+    fn of(point: &Point, has_users: bool) -> Self {
         Self {
             start_ns: point.start_ns,
             length_ns: point.length_ns,
@@ -498,6 +512,7 @@ impl SeriesPoint {
             answered_per_s: point.rate(),
             bytes: Bytes::of(point.bytes),
             health: Health::of(point.health),
+            users: has_users.then_some(point.users),
             response: point.response.clone(),
             response_bounds: point.response_bounds.clone(),
             service: point.service.clone(),

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 
 mod document;
 mod layout;
+mod names;
 
 pub use document::*;
+pub use names::*;
 
 /// What `format` says in every document.
 pub const FORMAT: &str = "brunt-result";

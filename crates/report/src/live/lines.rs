@@ -21,8 +21,9 @@ const HEADER_EVERY: u32 = 20;
 pub struct Lines {
     ok: OkStatus,
     paint: Paint,
-    /// Lines since the last header.
+    /// Lines since the last header, and whether it named users.
     since_header: u32,
+    has_users: bool,
     phase: Phase,
     answered: u64,
 }
@@ -30,12 +31,12 @@ pub struct Lines {
 impl Lines {
     /// Lines of a run in which statuses are a success as `ok` says.
     pub fn new(ok: OkStatus, style: Style) -> Self {
-        Self { ok, paint: Paint(style.colour), since_header: 0, phase: Phase::Warmup, answered: 0 }
+        Self { ok, paint: Paint(style.colour), since_header: 0, has_users: false, phase: Phase::Warmup, answered: 0 }
     }
 
     /// The line of a second, or two with the header before it. The second is named by when it began, counted from 0
     /// at its phase's beginning; `total` is how many calls were answered so far, `errors` how many of this second's
-    /// are not a success.
+    /// are not a success, `users` how many virtual users are alive at its end.
     pub fn push(&mut self, live: &Live) -> String {
         let second = Second::of(live, &self.ok);
         if !counts_on(self.phase, live.phase) {
@@ -44,7 +45,9 @@ impl Lines {
         self.phase = live.phase;
         self.answered += second.answered;
         let mut text = String::new();
-        if self.since_header.is_multiple_of(HEADER_EVERY) {
+        let has_users = live.users.is_some();
+        if self.since_header.is_multiple_of(HEADER_EVERY) || has_users != self.has_users {
+            (self.since_header, self.has_users) = (0, has_users);
             let names = [
                 ("second", 6),
                 ("total", 10),
@@ -57,6 +60,7 @@ impl Lines {
                 ("errors", 7),
             ];
             let names = names.map(|(name, width)| format!("{name:>width$}")).concat();
+            let names = names + if has_users { "   users" } else { "" };
             let _ = writeln!(text, "{}", self.paint.strong(names));
         }
         self.since_header += 1;
@@ -70,12 +74,13 @@ impl Lines {
         let time = |value: Option<AtLeast<u64>>| value.map_or("-".to_owned(), numbers::duration);
         let errors = format!("{:>7}", second.not_ok);
         let errors = if second.not_ok > 0 { self.paint.bad(errors) } else { errors };
+        let users = live.users.map_or(String::new(), |users| format!("{users:>8}"));
         let mark = match live.phase {
             Phase::Measured => String::new(),
             phase => format!("  {}", self.paint.faint(format!("({})", name(phase)))),
         };
         format!(
-            "{began:>6}{:>10}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{errors}{mark}",
+            "{began:>6}{:>10}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{errors}{users}{mark}",
             self.answered,
             Number(second.rate).to_string(),
             time(second.p50),

@@ -42,6 +42,7 @@ struct Last {
     planned_requests: Option<u64>,
     open_connections: u64,
     in_flight: u64,
+    users: Option<u64>,
 }
 
 impl Screen {
@@ -80,6 +81,7 @@ impl Screen {
             planned_requests: live.planned_requests,
             open_connections: live.open_connections,
             in_flight: live.in_flight,
+            users: live.users,
         });
     }
 
@@ -150,7 +152,8 @@ impl Screen {
             .add(
                 Role::Plain,
                 &format!(
-                    "   {} open, {} in flight",
+                    "   {}{} open, {} in flight",
+                    last.users.map_or(String::new(), |users| format!("{}, ", counted(users, "user"))),
                     counted(last.open_connections, "connection"),
                     counted(last.in_flight, "call")
                 ),

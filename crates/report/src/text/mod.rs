@@ -8,6 +8,7 @@ use crate::numbers;
 use crate::style::{Paint, Style};
 
 mod latency;
+mod names;
 mod outcomes;
 mod plan;
 mod seconds;
@@ -17,7 +18,7 @@ mod verdict;
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
 const WIDTH: usize = 79;
 
-/// Writes `summary` for people, in some 40 lines.
+/// Writes `summary` for people, in some 40 lines, and more where there are names.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -34,6 +35,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         sections.push(verdict::all_findings(summary, paint));
     }
     sections.push(outcomes::section(summary, paint));
+    sections.extend(names::sections(summary, paint));
     sections.push(thresholds(summary, paint));
     let sections: Vec<_> = sections.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     writeln!(out, "{}", sections.join("\n\n"))

@@ -22,6 +22,8 @@ struct Column {
     /// The worst of its points.
     p99_ns: Option<AtLeast<u64>>,
     spoiled: bool,
+    /// The most users at the end of one of them.
+    users: u64,
 }
 
 pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
@@ -48,6 +50,11 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
         let blocks = paint.chart(blocks);
         lines.push(format!("{}{blocks}  {}", label("response p99", paint), range(duration(low), duration(high))));
     }
+    let users = || columns.iter().map(|column| column.users);
+    if let (Some(low), Some(high)) = (users().min(), users().max().filter(|high| *high > 0)) {
+        let blocks = paint.chart(chart::columns(users().map(|n| Some(n as f64)), high as f64));
+        lines.push(format!("{}{blocks}  {}", label("users", paint), range(low, high)));
+    }
     if columns.iter().any(|column| column.spoiled) {
         let marks: String = columns.iter().map(|column| if column.spoiled { '!' } else { ' ' }).collect();
         lines.push(format!("{}{}", label("spoiled", paint), paint.warning(marks.trim_end())));
@@ -69,6 +76,7 @@ impl Column {
             rate: if length_ns > 0 { answered as f64 * 1e9 / length_ns as f64 } else { 0.0 },
             p99_ns: points.iter().filter_map(p99).max_by_key(|p99| (p99.value, p99.at_least)),
             spoiled: points.iter().any(verdict::is_spoiled),
+            users: points.iter().map(|point| point.users).max().unwrap_or(0),
         }
     }
 }

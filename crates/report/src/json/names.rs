@@ -1,0 +1,274 @@
+//! The document's figures by name.
+
+use brunt_model::breakdown;
+use brunt_model::figures::{CallFigures, Named};
+use brunt_model::histogram::{Censored, Histogram};
+use brunt_model::summary::Summary;
+use serde::{Deserialize, Serialize};
+
+use super::{Distribution, Status};
+
+/// Figures by name; only of runs with scenarios.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Names {
+    /// The most virtual users alive at the end of any second.
+    pub most_users: u64,
+    /// Calls that were answered and failed a check, by status; with a status that is ok, they are in `not_ok` for it.
+    pub failed_check: Vec<Status>,
+    /// Calls by name.
+    pub requests: Vec<Calls>,
+    /// Calls by tag, `key=value`.
+    pub tags: Vec<Calls>,
+    /// Groups.
+    pub groups: Vec<Group>,
+    /// Checks.
+    pub checks: Vec<Check>,
+    /// Scenarios.
+    pub scenarios: Vec<Scenario>,
+    /// Of what there were more distinct names than are told apart; the rest count as `(others)`.
+    pub crowded: Vec<String>,
+}
+
+/// Times in full: of what ended, and lower bounds of what did not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Full {
+    /// Times.
+    pub times: Histogram,
+    /// Lower bounds.
+    pub bounds: Histogram,
+}
+
+impl Full {
+    fn of(times: &Censored) -> Self {
+        Self { times: times.known.clone(), bounds: times.bounds.clone() }
+    }
+}
+
+/// Calls with one name or tag: `due = answered + failed + unfinished + unsent`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calls {
+    /// Their name or tag.
+    pub name: String,
+    /// Calls that were due.
+    pub due: u64,
+    /// Calls that were answered.
+    pub answered: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Calls in flight when the drain ended.
+    pub unfinished: u64,
+    /// Calls that were due and never sent.
+    pub unsent: u64,
+    /// Calls that are not a success.
+    pub not_ok: u64,
+    /// `not_ok` over `due`.
+    pub error_ratio: f64,
+    /// Answers a second, over the measured part.
+    pub answered_per_s: f64,
+    /// Bytes of answers, after decryption.
+    pub clear_in_bytes: u64,
+    /// Bytes of calls, before encryption.
+    pub clear_out_bytes: u64,
+    /// Answers by status.
+    pub statuses: Vec<Status>,
+    /// Failures by name.
+    pub failures: Vec<Failures>,
+    /// From due to end.
+    pub response: Option<Distribution>,
+    /// From sent to end.
+    pub service: Option<Distribution>,
+    /// `response` in full.
+    pub response_histogram: Full,
+    /// `service` in full.
+    pub service_histogram: Full,
+}
+
+/// Failures of one name; their reasons are kept once, over all calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
+    /// The failure.
+    pub failure: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// Groups with one name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Their name; of one within another, `outer/inner`.
+    pub name: String,
+    /// Groups that began.
+    pub count: u64,
+    /// Groups that an error ended.
+    pub failed: u64,
+    /// Groups that the run's end cut short.
+    pub unfinished: u64,
+    /// From beginning to end, with pauses.
+    pub with_pauses: Option<Distribution>,
+    /// The same without pauses.
+    pub without_pauses: Option<Distribution>,
+    /// `with_pauses` in full.
+    pub with_pauses_histogram: Full,
+    /// `without_pauses` in full.
+    pub without_pauses_histogram: Full,
+}
+
+/// One check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// The name of the calls that it is about, if it is about calls.
+    pub call: Option<String>,
+    /// Its own name.
+    pub check: String,
+    /// How often it held.
+    pub passes: u64,
+    /// How often it did not.
+    pub fails: u64,
+    /// One of the answers for which it did not.
+    pub example: Option<Example>,
+}
+
+/// An answer that failed a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Example {
+    /// Its status, if it was an answer.
+    pub status: Option<u16>,
+    /// The beginning of its body.
+    pub body: String,
+}
+
+/// One scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// Users that the warm-up left alive.
+    pub users_before: u64,
+    /// Users that were started.
+    pub users_started: u64,
+    /// Users that ended.
+    pub users_ended: u64,
+    /// Users that arrived and found no place.
+    pub not_admitted: u64,
+    /// Iterations that came to their end.
+    pub iterations: u64,
+    /// Iterations that were cut short.
+    pub unfinished: u64,
+    /// Iterations that an error ended.
+    pub errors: u64,
+    /// How long iterations took.
+    pub iteration: Option<Distribution>,
+    /// `iteration` in full.
+    pub iteration_histogram: Full,
+    /// What their errors said, most frequent first; of very many only some are kept.
+    pub tracebacks: Vec<Traceback>,
+}
+
+/// What an error said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traceback {
+    /// Its message and where it came from.
+    pub traceback: String,
+    /// How many said so.
+    pub count: u64,
+}
+
+impl Names {
+    /// Those of a summary, if it has any.
+    pub(super) fn of(summary: &Summary) -> Option<Self> {
+        let (names, figures) = (&summary.breakdown, &summary.total.figures);
+        if figures.is_empty() {
+            return None;
+        }
+        Some(Self {
+            most_users: summary.run.series.most_users(),
+            failed_check: Status::all(&summary.total.failed_check),
+            requests: Calls::all(&names.requests, &figures.requests),
+            tags: Calls::all(&names.tags, &figures.tags),
+            groups: groups(summary),
+            checks: names.checks.iter().map(Check::of).collect(),
+            scenarios: scenarios(summary),
+            crowded: names.crowded.iter().map(|&kind| kind.to_owned()).collect(),
+        })
+    }
+}
+
+impl Calls {
+    fn all(derived: &[breakdown::CallBreakdown], recorded: &Named<CallFigures>) -> Vec<Self> {
+        let calls = derived.iter().filter_map(|calls| {
+            let figures = recorded.get(&calls.name)?;
+            let failures = figures.failures.counted();
+            Some(Self {
+                name: calls.name.clone(),
+                due: calls.due,
+                answered: calls.answered,
+                failed: calls.failed,
+                unfinished: figures.unfinished,
+                unsent: figures.unsent,
+                not_ok: calls.not_ok,
+                error_ratio: calls.error_rate,
+                answered_per_s: calls.answered_per_s,
+                clear_in_bytes: calls.bytes_in,
+                clear_out_bytes: calls.bytes_out,
+                statuses: Status::all(&figures.statuses),
+                failures: failures.map(|(failure, count)| Failures { failure: failure.name().into(), count }).collect(),
+                response: calls.response.as_ref().map(Distribution::of),
+                service: calls.service.as_ref().map(Distribution::of),
+                response_histogram: Full::of(&figures.response),
+                service_histogram: Full::of(&figures.service),
+            })
+        });
+        calls.collect()
+    }
+}
+
+fn groups(summary: &Summary) -> Vec<Group> {
+    let groups = summary.breakdown.groups.iter().filter_map(|group| {
+        let figures = summary.total.figures.groups.get(&group.name)?;
+        Some(Group {
+            name: group.name.clone(),
+            count: group.count,
+            failed: group.failed,
+            unfinished: group.unfinished,
+            with_pauses: group.with_pauses.as_ref().map(Distribution::of),
+            without_pauses: group.without_pauses.as_ref().map(Distribution::of),
+            with_pauses_histogram: Full::of(&figures.with_pauses),
+            without_pauses_histogram: Full::of(&figures.without_pauses),
+        })
+    });
+    groups.collect()
+}
+
+impl Check {
+    fn of(check: &breakdown::CheckBreakdown) -> Self {
+        let example = check.example.as_ref();
+        Self {
+            call: check.call.clone(),
+            check: check.check.clone(),
+            passes: check.passes,
+            fails: check.fails,
+            example: example.map(|example| Example { status: example.status, body: example.body.clone() }),
+        }
+    }
+}
+
+fn scenarios(summary: &Summary) -> Vec<Scenario> {
+    let scenarios = summary.breakdown.scenarios.iter().filter_map(|scenario| {
+        let figures = summary.total.figures.scenarios.get(&scenario.name)?;
+        let tracebacks = scenario.tracebacks.iter();
+        Some(Scenario {
+            name: scenario.name.clone(),
+            users_before: scenario.users_before,
+            users_started: scenario.users_started,
+            users_ended: scenario.users_ended,
+            not_admitted: scenario.not_admitted,
+            iterations: scenario.iterations,
+            unfinished: scenario.unfinished,
+            errors: scenario.errors,
+            iteration: scenario.iteration.as_ref().map(Distribution::of),
+            iteration_histogram: Full::of(&figures.iterations),
+            tracebacks: tracebacks.map(|(text, n)| Traceback { traceback: text.clone(), count: *n }).collect(),
+        })
+    });
+    scenarios.collect()
+}

@@ -1,0 +1,212 @@
+//! Figures by name: requests and tags, groups, checks, scenarios.
+
+use brunt_model::breakdown::{CallBreakdown, CheckBreakdown, GroupBreakdown, ScenarioBreakdown};
+use brunt_model::figures::MOST_NAMES;
+use brunt_model::summary::{Distribution, QUANTILES, Summary};
+use brunt_model::units::Number;
+
+use super::{WIDTH, wrapped};
+use crate::numbers::{brief, clean, count, counted, duration, percent};
+use crate::style::{Paint, Role};
+
+/// The width of names.
+const NAME: usize = 25;
+/// The width of a column.
+const COLUMN: usize = 9;
+/// The most rows of a table.
+const MOST_ROWS: usize = 25;
+/// The most errors that are shown of one scenario, and the most lines of each.
+const MOST_ERRORS: usize = 3;
+const MOST_LINES: usize = 6;
+/// The most of a body that is shown, in characters.
+const MOST_OF_BODY: usize = 50;
+
+/// The sections of what a run's scenarios did; none without scenarios.
+pub(super) fn sections(summary: &Summary, paint: Paint) -> Vec<Vec<String>> {
+    let names = &summary.breakdown;
+    vec![
+        calls("Requests", &names.requests, paint),
+        calls("Tags", &names.tags, paint),
+        groups(&names.groups, paint),
+        checks(&names.checks, paint),
+        scenarios(summary, paint),
+        crowded(&names.crowded, paint),
+    ]
+}
+
+/// A table's first line.
+fn header(name: &str, columns: [&str; 6], paint: Paint) -> String {
+    let columns = columns.map(|column| format!("{column:>COLUMN$}")).concat();
+    format!("{}{}", paint.strong(format!("{name:<NAME$}")), paint.faint(columns))
+}
+
+/// `name` as wide as its column, or cut to it.
+fn named(name: &str) -> String {
+    let name = clean(name);
+    let width = NAME - 3;
+    let text = match name.char_indices().nth(width) {
+        Some(_) => name.chars().take(width - 1).chain(['…']).collect(),
+        None => name.into_owned(),
+    };
+    format!("  {text:<width$} ")
+}
+
+fn cell(text: &str, role: Role, paint: Paint) -> String {
+    paint.as_(role, format!("{text:>COLUMN$}"))
+}
+
+fn times(times: Option<&Distribution>, paint: Paint) -> String {
+    let cells = ["p50", "p95", "p99"].map(|name| {
+        let at = QUANTILES.iter().position(|(known, _)| *known == name);
+        match at.and_then(|at| times?.quantiles.get(at)) {
+            Some(value) => cell(&duration(*value), if value.at_least { Role::Warning } else { Role::Plain }, paint),
+            None => cell("-", Role::Faint, paint),
+        }
+    });
+    cells.concat()
+}
+
+/// At most [`MOST_ROWS`], and how many there are besides.
+fn rows<T>(all: &[T], paint: Paint, row: impl Fn(&T) -> String) -> Vec<String> {
+    let mut lines: Vec<_> = all.iter().take(MOST_ROWS).map(row).collect();
+    if all.len() > MOST_ROWS {
+        let more = format!("  … and {} more, in -o FILE.json and -o FILE.csv", count((all.len() - MOST_ROWS) as u64));
+        lines.push(paint.faint(more));
+    }
+    lines
+}
+
+fn calls(title: &str, all: &[CallBreakdown], paint: Paint) -> Vec<String> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![header(title, ["due", "req/s", "not ok", "p50", "p95", "p99"], paint)];
+    lines.extend(rows(all, paint, |calls| {
+        let errors = if calls.not_ok > 0 { Role::Bad } else { Role::Plain };
+        format!(
+            "{}{}{}{}{}",
+            named(&calls.name),
+            cell(&Number(calls.due as f64).to_string(), Role::Plain, paint),
+            cell(&Number(calls.answered_per_s).to_string(), Role::Plain, paint),
+            cell(&percent(calls.error_rate), errors, paint),
+            times(calls.response.as_ref(), paint)
+        )
+    }));
+    lines
+}
+
+fn groups(all: &[GroupBreakdown], paint: Paint) -> Vec<String> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![header("Groups", ["count", "failed", "", "p50", "p95", "p99"], paint)];
+    let pairs: Vec<_> = all.iter().flat_map(|group| [(group, true), (group, false)]).collect();
+    lines.extend(rows(&pairs, paint, |(group, first)| {
+        let numbers = if *first {
+            let failed = if group.failed > 0 { Role::Bad } else { Role::Plain };
+            let n = cell(&Number(group.count as f64).to_string(), Role::Plain, paint);
+            format!("{}{n}{}", named(&group.name), cell(&count(group.failed), failed, paint))
+        } else {
+            format!("{}{}", paint.faint(named("  with pauses")), " ".repeat(2 * COLUMN))
+        };
+        let of = if *first { &group.without_pauses } else { &group.with_pauses };
+        format!("{numbers}{}{}", " ".repeat(COLUMN), times(of.as_ref(), paint))
+    }));
+    lines
+}
+
+fn checks(all: &[CheckBreakdown], paint: Paint) -> Vec<String> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    // What failed comes first.
+    let mut sorted: Vec<_> = all.iter().collect();
+    sorted.sort_by_key(|check| std::cmp::Reverse(check.fails));
+    let mut lines = vec![paint.strong("Checks")];
+    lines.extend(rows(&sorted, paint, |check| {
+        let of = count(check.passes + check.fails);
+        let name = brief(&check.name);
+        if check.fails == 0 {
+            return format!("  {} {name}  {}", paint.good("✓"), paint.faint(of));
+        }
+        let share = percent(check.fails as f64 / (check.passes + check.fails) as f64);
+        let text = format!("{name}  failed {} of {of} ({share})", count(check.fails));
+        let mut lines: Vec<_> = wrapped("", "    ", &text, WIDTH - 4).into_iter().map(|line| paint.bad(line)).collect();
+        lines.extend(example(check));
+        format!("  {} {}", paint.bad("✗"), lines.join("\n"))
+    }));
+    lines
+}
+
+/// What one of the answers was that failed a check.
+fn example(check: &CheckBreakdown) -> Vec<String> {
+    let Some(example) = &check.example else { return Vec::new() };
+    let status = example.status.map(|status| format!("{status} "));
+    let body = clean(&example.body);
+    let mut shown: String = body.chars().take(MOST_OF_BODY).collect();
+    if body.chars().count() > MOST_OF_BODY {
+        shown.push('…');
+    }
+    wrapped("    such as ", "    ", &format!("{}'{shown}'", status.unwrap_or_default()), WIDTH)
+}
+
+fn scenarios(summary: &Summary, paint: Paint) -> Vec<String> {
+    let all = &summary.breakdown.scenarios;
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let most = counted(summary.run.series.most_users(), "user");
+    let mut lines = vec![format!("{}  {}", paint.strong("Scenarios"), paint.faint(format!("at most {most} at once")))];
+    for scenario in all.iter().take(MOST_ROWS) {
+        lines.extend(one_scenario(scenario, paint));
+    }
+    lines
+}
+
+fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
+    let mut users = vec![format!("{} started", count(scenario.users_started))];
+    if scenario.users_before > 0 {
+        users.push(format!("{} from the warm-up", count(scenario.users_before)));
+    }
+    users.push(format!("{} ended", count(scenario.users_ended)));
+    if scenario.not_admitted > 0 {
+        users.push(paint.bad(format!("{} not admitted", count(scenario.not_admitted))));
+    }
+    let mut iterations = vec![count(scenario.iterations)];
+    if let Some(p50) = scenario.iteration.as_ref().and_then(|times| times.quantiles.first()) {
+        iterations.push(format!("p50 {}", duration(*p50)));
+    }
+    if scenario.unfinished > 0 {
+        iterations.push(format!("{} cut short", count(scenario.unfinished)));
+    }
+    if scenario.errors > 0 {
+        iterations.push(paint.bad(format!("{} ended by an error", count(scenario.errors))));
+    }
+    let line = |name: &str, parts: &[String]| format!("{}{}", paint.faint(format!("    {name:<12}")), parts.join(", "));
+    let mut lines =
+        vec![format!("  {}", brief(&scenario.name)), line("users", &users), line("iterations", &iterations)];
+    for (traceback, n) in scenario.tracebacks.iter().take(MOST_ERRORS) {
+        let mut said = traceback.lines().map(|line| clean(line.trim()));
+        let first = format!("{} × {}", count(*n), said.next().unwrap_or_default());
+        lines.extend(wrapped("    ✗ ", "      ", &first, WIDTH).into_iter().map(|line| paint.bad(line)));
+        for line in said.filter(|line| *line != "stack traceback:").take(MOST_LINES) {
+            lines.extend(wrapped("        ", "          ", &line, WIDTH));
+        }
+    }
+    if scenario.tracebacks.len() > MOST_ERRORS {
+        lines.push("      …".to_owned());
+    }
+    lines
+}
+
+fn crowded(kinds: &[&str], paint: Paint) -> Vec<String> {
+    if kinds.is_empty() {
+        return Vec::new();
+    }
+    let text = format!(
+        "there were more than {MOST_NAMES} distinct names of {}: the rest count as (others); give calls that belong \
+         together the same name",
+        kinds.join(", ")
+    );
+    wrapped("! ", "  ", &text, WIDTH).into_iter().map(|line| paint.warning(line)).collect()
+}
