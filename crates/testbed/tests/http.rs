@@ -44,6 +44,28 @@ fn pipelined_requests_get_as_many_answers() {
 }
 
 #[test]
+fn the_shop_keeps_a_session_over_connections() {
+    let server = start(Config { workers: 2, ..Config::default() });
+    let mut client = connect(&server);
+    let login = "user=ann%40home&password=pw-ann%40home";
+    client.send(format!("POST /shop/login HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n{login}", login.len()));
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.header("Location")), (303, Some("/shop/account")));
+    let cookie = answer.header("Set-Cookie").unwrap().split(';').next().unwrap();
+    for _ in 0..4 {
+        let mut another = connect(&server);
+        another.send(format!("GET http://any/shop/account?x HTTP/1.1\r\nHost: test\r\nCookie: {cookie}\r\n\r\n"));
+        let answer = another.answer();
+        assert_eq!((answer.status, answer.text()), (200, "{\"plan\":\"free\",\"user\":\"ann@home\"}\n"));
+        // A path that only begins like the shop's is not in it.
+        assert_eq!(another.get("/shopping").text(), "abcdefghijklm");
+    }
+    assert_eq!(connect(&server).get("/shop/account").status, 302);
+    client.send("POST /shop/cart HTTP/1.1\r\nHost: test\r\nContent-Length: 99999999\r\n\r\n");
+    assert_eq!(client.answer().status, 413);
+}
+
+#[test]
 fn a_head_request_gets_the_head_of_a_get() {
     let server = start(Config::default());
     let mut client = connect(&server);

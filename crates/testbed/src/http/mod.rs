@@ -25,6 +25,7 @@
 //! | `/_/delay/MS` | 200 after MS milliseconds, at most an hour |
 //! | `/_/headers` | the request line and header lines back, as they came |
 //! | `/_/count` | how many answers the server has given before this one |
+//! | `/shop/…` | a small shop: login, items, a cart, redirects, slow and failing pages ([`PATHS`]) |
 //!
 //! Long bodies are made as they are sent, so N may be any number; byte `i` of them is the same as
 //! byte `i % 64` of `a-zA-Z0-9-_`. The configured delay and errors apply to default answers alone.
@@ -63,6 +64,7 @@ mod response;
 mod routes;
 mod service;
 mod session;
+mod shop;
 mod worker;
 
 use std::fmt;

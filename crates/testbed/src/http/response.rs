@@ -34,7 +34,7 @@ impl Persistence {
         }
     }
 
-    fn header(self) -> &'static str {
+    pub(super) fn header(self) -> &'static str {
         match self {
             Self::Implied => "",
             Self::Announced => "Connection: keep-alive\r\n",

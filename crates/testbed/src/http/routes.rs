@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::config::MAX_DELAY;
 use super::request::{Head, decimal};
+use super::shop;
 
 /// A path with an answer of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,22 @@ pub const PATHS: &[Path] = &[
     Path { pattern: "/_/delay/MS", answers: "200 after MS milliseconds, at most 3600000" },
     Path { pattern: "/_/headers", answers: "the request line and header lines back, as they came" },
     Path { pattern: "/_/count", answers: "how many answers the server has given before this one" },
+    Path { pattern: "/shop/", answers: "a small shop in HTML, with /shop/style.css app.js logo.svg" },
+    Path { pattern: "/shop/login", answers: "a form with a token; POST user=U and password=pw-U: a cookie" },
+    Path { pattern: "/shop/logout", answers: "POST: the cookie is taken back" },
+    Path { pattern: "/shop/account", answers: "who is logged in, and on which plan; else a redirect to the login" },
+    Path { pattern: "/shop/private", answers: "for Basic user:pw-user, or the session as a bearer token; else 401" },
+    Path { pattern: "/shop/items?page=N", answers: "ten items as JSON, pages 1 to 10; /shop/items/ID is one of them" },
+    Path {
+        pattern: "/shop/cart",
+        answers: "POST item and count (JSON or form): 201 with an id; 401 without a session",
+    },
+    Path { pattern: "/shop/cart/ID", answers: "GET: what is in it; DELETE: 204" },
+    Path { pattern: "/shop/checkout", answers: "POST cart: an order, after 20 ms" },
+    Path { pattern: "/shop/upload", answers: "POST multipart/form-data: the names and lengths of its parts" },
+    Path { pattern: "/shop/redirect/N", answers: "N redirects, and then one to /shop/" },
+    Path { pattern: "/shop/slow?ms=MS", answers: "200 after MS milliseconds, 100 if it does not say" },
+    Path { pattern: "/shop/failing?every=N", answers: "500 every Nth time, 10th if it does not say; else 200" },
 ];
 
 /// What to answer a request with that does not get the default answer.
@@ -39,19 +56,23 @@ pub(super) enum Route {
     /// With the head to send back.
     Headers(Vec<u8>),
     Count,
+    /// Something in the shop.
+    Shop(Box<shop::Request>),
     /// A path below `/_/` that is none of these, or a parameter that cannot be: 404 with this text.
     Unknown(&'static str),
 }
 
-/// The route of a request; `None` for the default answer, which any path outside `/_/` gets, so
-/// that a flood may ask for what it likes.
+/// The route of a request; `None` for the default answer, which any path outside `/_/` and `/shop/`
+/// gets, so that a flood may ask for what it likes.
 #[inline]
 pub(super) fn route(head: &Head<'_>) -> Option<Route> {
-    if head.target.starts_with(b"/") && !head.target.starts_with(b"/_/") {
+    if head.target.starts_with(b"/") && !head.target.starts_with(b"/_/") && !head.target.starts_with(b"/shop") {
         return None;
     }
-    let name = path(head.target).strip_prefix(b"/_/")?;
-    Some(special(name, head))
+    if let Some(name) = path(head.target).strip_prefix(b"/_/") {
+        return Some(special(name, head));
+    }
+    shop::Request::of(head, from_path(head.target)).map(|request| Route::Shop(Box::new(request)))
 }
 
 /// The route of a path below `/_/`.
@@ -83,13 +104,18 @@ fn special(name: &[u8], head: &Head<'_>) -> Route {
 
 /// The path of an origin-form or absolute-form target (RFC 9112, section 3.2), without its query.
 fn path(target: &[u8]) -> &[u8] {
-    let after_scheme = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"));
-    let from_path = match after_scheme {
-        Some(rest) => memchr::memchr(b'/', rest).and_then(|slash| rest.get(slash..)).unwrap_or(b"/"),
-        None => target,
-    };
+    let from_path = from_path(target);
     let end = memchr::memchr2(b'?', b'#', from_path).unwrap_or(from_path.len());
     from_path.get(..end).unwrap_or_default()
+}
+
+/// The same with its query.
+fn from_path(target: &[u8]) -> &[u8] {
+    let after_scheme = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"));
+    match after_scheme {
+        Some(rest) => memchr::memchr(b'/', rest).and_then(|slash| rest.get(slash..)).unwrap_or(b"/"),
+        None => target,
+    }
 }
 
 #[cfg(test)]

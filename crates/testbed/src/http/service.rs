@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::config::{Config, Delay, Stall};
 use super::delay::Random;
 use super::response::{Answers, Kind};
+use super::shop::Shop;
 
 /// One worker's counters. Only that worker writes them, and each has its cache line to itself, so
 /// counting costs what a plain store does.
@@ -26,6 +27,7 @@ pub(super) struct Service {
     pub(super) close_after: u64,
     /// Answers given by this worker.
     pub(super) answered: u64,
+    pub(super) shop: Shop,
     started: Instant,
     delay: Delay,
     error_share: f64,
@@ -41,6 +43,7 @@ impl Service {
             stall: config.stall,
             close_after: config.close_after.unwrap_or(u64::MAX),
             answered: 0,
+            shop: Shop::default(),
             started,
             delay: config.delay,
             error_share: config.error_share,

@@ -8,6 +8,7 @@ use super::request::{BodyReader, Framing, Head, MAX_HEAD, Parsed, Refusal, Versi
 use super::response::{Body, CONTINUE, Content, Kind, OUTPUT, Persistence, Piece, head};
 use super::routes::{Route, route};
 use super::service::Service;
+use super::shop;
 
 /// The longest body that is echoed, in bytes.
 const MAX_ECHO: usize = 1024 * 1024;
@@ -34,7 +35,19 @@ struct Request {
     no_body: bool,
     version: Version,
     keep_alive: bool,
-    echo: Vec<u8>,
+    /// Its body, where the answer depends on it.
+    kept: Vec<u8>,
+}
+
+impl Request {
+    /// The most of its body that is kept, if any is.
+    fn most_kept(&self) -> Option<usize> {
+        match self.route {
+            Some(Route::Echo) => Some(MAX_ECHO),
+            Some(Route::Shop(_)) => Some(shop::MAX_BODY),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -149,14 +162,14 @@ impl Session {
             no_body: head.no_body,
             version: head.version,
             keep_alive: head.keep_alive,
-            echo: Vec::new(),
+            kept: Vec::new(),
         };
         if head.framing == Framing::None {
             self.answer(request, service, out);
             return;
         }
-        let too_long = matches!(head.framing, Framing::Length(length) if length > MAX_ECHO as u64);
-        if request.route == Some(Route::Echo) && too_long {
+        let most = request.most_kept().unwrap_or(usize::MAX);
+        if matches!(head.framing, Framing::Length(length) if length > most as u64) {
             self.refuse(Refusal::BodyTooLong, service, out);
             return;
         }
@@ -178,12 +191,12 @@ impl Session {
                 return input.len();
             }
         };
-        if request.route == Some(Route::Echo) {
-            if request.echo.len() + step.data.len() > MAX_ECHO {
+        if let Some(most) = request.most_kept() {
+            if request.kept.len() + step.data.len() > most {
                 self.refuse(Refusal::BodyTooLong, service, out);
                 return input.len();
             }
-            request.echo.extend_from_slice(step.data);
+            request.kept.extend_from_slice(step.data);
         }
         if reader.is_done()
             && let State::Body(_, request) = std::mem::replace(&mut self.state, State::Head)
@@ -207,7 +220,7 @@ impl Session {
             None => self.answer_default(persistence, request.no_body, service, out),
             Some(route) => {
                 let answer = Answer { session: self, persistence, no_body: request.no_body };
-                answer.route(route, request.version, &request.echo, service);
+                answer.route(route, request.version, &request.kept, service);
             }
         }
     }
@@ -273,10 +286,15 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    fn route(mut self, route: Route, version: Version, body: &[u8], service: &Service) {
+    fn route(mut self, route: Route, version: Version, body: &[u8], service: &mut Service) {
         match route {
             Route::Echo => self.text(200, body),
             Route::Headers(head) => self.text(200, &head),
+            Route::Shop(request) => {
+                let reply = service.shop.answer(&request, body);
+                let due = if reply.delay.is_zero() { Duration::ZERO } else { service.now() + reply.delay };
+                self.session.push(due, Content::own(reply.bytes(self.persistence, self.no_body)), true);
+            }
             Route::Count => self.text(200, service.count().to_string().as_bytes()),
             Route::Unknown(text) => self.text(404, text.as_bytes()),
             Route::Status(status @ (204 | 304)) => self.streamed(status, Body::None, None),
