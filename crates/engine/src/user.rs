@@ -47,6 +47,10 @@ pub trait User: Send {
     /// When there are no more calls.
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal>;
 
+    /// About this many calls will be asked for now, one after the other, with nothing between them; 0 ends that. What is
+    /// made ahead for them and then not asked for is the next that is.
+    fn expect(&mut self, _calls: usize) {}
+
     /// What it takes part in.
     fn interests(&self) -> Interests {
         Interests::default()
@@ -65,6 +69,14 @@ pub trait User: Send {
     /// # Errors
     /// When there are no more calls.
     fn answered(&mut self, _status: u16, _parts: Parts<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// All that arrived has been read, and calls will be asked for: it has to have seen every answer by now.
+    ///
+    /// # Errors
+    /// When there are no more calls.
+    fn settle(&mut self) -> Result<(), Refusal> {
         Ok(())
     }
 

@@ -1,12 +1,33 @@
 -- Calls the hooks of a script. They are looked up each time, since scripts exchange them while they run; done here, that
 -- is compiled together with them and costs next to nothing.
 
+local objects = ...
 local hooks = {}
+local concat = table.concat
 
 -- Not `return request()`: a function that ends with a call of another one, and is called from outside, is not compiled.
 function hooks.request()
   local made = request()
   return made
+end
+
+-- Several in a row, since each way into Lua and out again costs as much as a small `request`. They are joined by a byte
+-- that no request begins with. `made` has them, up to the first that is no string, after which, as after an error or an
+-- end, no more are asked for.
+local made = { count = 0 }
+hooks.made = made
+
+function hooks.requests(count)
+  made.count = 0
+  for place = 1, count do
+    local one = request()
+    made[place] = one
+    made.count = place
+    if objects.stopped or type(one) ~= "string" then
+      return false
+    end
+  end
+  return concat(made, "\0", 1, count)
 end
 
 function hooks.response(status, headers, body)
@@ -38,30 +59,65 @@ function hooks.remember(names_and_values)
   return true
 end
 
--- Calls `response` with the fields that are kept, and with the body, or the one before if none is given.
-function hooks.again(status, body)
-  if body then
-    last_body = body
-  end
-  response(status, make(fields), last_body)
+-- How many parameters a function has, up to three: what it cannot see need not be made. All if it has `...`.
+function hooks.parameters(of)
+  local about = debug.getinfo(of, "u")
+  return about.isvararg and 3 or math.min(math.max(about.nparams, 1), 3)
 end
 
--- How many parameters the function `response` has: what it cannot see need not be made. All of them if it has `...`.
-function hooks.arity()
-  local about = debug.getinfo(response, "u")
-  return about.isvararg and 3 or about.nparams
-end
+-- Shows that many answers of one status to `response`, with the fields and the body that are kept, as long as it is the
+-- function it is now; returns how many were not shown since it is another one. One for each number of parameters, so that
+-- each is compiled for itself.
+local responders = {}
 
--- Calls `response` with less than everything as long as it is the function that was asked about; else says so.
-function hooks.narrow()
-  local known = response
-  return function(status, headers)
-    local now = response
-    if now ~= known then
-      return true
+responders[1] = function(known)
+  return function(status, count)
+    for left = count, 1, -1 do
+      if response ~= known then
+        return left
+      end
+      known(status)
+      if objects.stopped then
+        return 0
+      end
     end
-    now(status, headers)
+    return 0
   end
+end
+
+responders[2] = function(known)
+  return function(status, count)
+    for left = count, 1, -1 do
+      if response ~= known then
+        return left
+      end
+      known(status, make(fields))
+      if objects.stopped then
+        return 0
+      end
+    end
+    return 0
+  end
+end
+
+responders[3] = function(known)
+  return function(status, count, body)
+    last_body = body or last_body
+    for left = count, 1, -1 do
+      if response ~= known then
+        return left
+      end
+      known(status, make(fields), last_body)
+      if objects.stopped then
+        return 0
+      end
+    end
+    return 0
+  end
+end
+
+function hooks.responder(parameters)
+  return responders[parameters](response)
 end
 
 function hooks.delay()

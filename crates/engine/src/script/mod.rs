@@ -9,11 +9,14 @@
 //! Lua runs on threads of its own that can be left behind: a hook that never returns ends the run, not brunt.
 
 mod address;
+mod answers;
 mod error;
 mod hook;
 mod session;
 mod state;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod thread;
 mod user;
 mod values;

@@ -77,6 +77,8 @@ end
 
 function methods.stop(self)
   held[self].stop()
+  -- The only thread there is in the state of a thread: its own.
+  objects.stopped = true
 end
 
 objects.thread = class({

@@ -7,6 +7,7 @@ use bstr::BStr;
 use mlua::{Function, Lua, LuaString, ObjectLike as _, Table, Value};
 
 use super::ScriptError;
+use super::answers::Answers;
 use super::hook::Hook;
 use super::state::{self, function};
 use super::thread::Thread;
@@ -18,25 +19,15 @@ use crate::user::{Heart, Interests, Message, Refusal, User};
 /// One in this many calls of a hook is timed, for all of them.
 const TIMED: u32 = 16;
 
-/// A body of at most this size is kept without giving memory back, in bytes.
-const MOST_KEPT_BYTES: usize = 1 << 16;
-
-/// How much of an answer `response` is given.
-enum Respond {
-    /// There is no such hook.
-    Absent,
-    /// The first parameters alone, since it has no more; the headers among them or not.
-    Narrow { respond: Function, headers: bool },
-    /// Everything.
-    Whole,
-}
+/// So many requests are made ahead at most, in one call: a slow script is to come back soon all the same.
+const MOST_AHEAD: usize = 16;
 
 /// Where the next request comes from.
 enum Source {
     /// All are this one.
     Static,
-    /// The hook `request`.
-    Hook(Function),
+    /// The hook `request`: once, or several times in a row.
+    Hook { one: Function, several: Function, made: Table },
 }
 
 /// A script on one worker.
@@ -44,18 +35,36 @@ pub(super) struct ScriptUser {
     lua: Lua,
     file: String,
     thread: Arc<Thread>,
-    hooks: Table,
     source: Source,
     delay: Option<Function>,
-    respond: Respond,
-    repeats: Repeats,
-    /// The requests that came of the last call of `request`, and how many of them were taken.
+    answers: Option<Answers>,
+    /// The requests that were made last, and how many of them were taken.
     bytes: Vec<u8>,
-    pieces: Vec<Piece>,
+    requests: Vec<Request>,
     taken: usize,
+    /// How many calls will certainly be asked for next.
+    expected: usize,
+    /// Set when there is nothing more to ask the script for, but what it has made still counts.
+    ending: Option<Ending>,
     /// Set when there is nothing more to ask the script for.
     refusal: Option<Refusal>,
     meter: Meter,
+}
+
+/// One request that a script made.
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    from: usize,
+    /// Where it ends, and what it is.
+    piece: Piece,
+    /// Whether the next was made with it, to be sent on the same connection.
+    more: bool,
+}
+
+/// Why a script makes no more requests.
+enum Ending {
+    Stopped,
+    Failed(ScriptError),
 }
 
 /// Shows and measures when hooks are called.
@@ -76,94 +85,193 @@ impl ScriptUser {
     /// load begins.
     pub(super) fn begin(lua: Lua, file: &str, thread: Arc<Thread>, heart: Heart) -> Result<Self, ScriptError> {
         let wrong = |error: mlua::Error| ScriptError::from_lua("preparing the script", file, &error);
-        let hooks: Table = lua.load(include_str!("hooks.lua")).set_name("=hooks").call(()).map_err(wrong)?;
+        let objects = lua.named_registry_value::<Table>(state::OBJECTS).map_err(wrong)?;
+        let hooks: Table = lua.load(include_str!("hooks.lua")).set_name("=hooks").call(objects).map_err(wrong)?;
         let hook = |name: &str| hooks.get::<Function>(name).map_err(wrong);
-        let present = |name: &str| function(&lua, name).map(|_| hook(name)).transpose();
-        let source = present("request")?.map_or(Source::Static, Source::Hook);
-        let delay = present("delay")?;
-        let repeats = Repeats::new(hook("response")?, hook("remember")?, hook("again")?);
+        let source = match function(&lua, "request") {
+            None => Source::Static,
+            Some(_) => Source::Hook {
+                one: hook("request")?,
+                several: hook("requests")?,
+                made: hooks.get("made").map_err(wrong)?,
+            },
+        };
+        let delay = function(&lua, "delay").map(|_| hook("delay")).transpose()?;
+        let answers = Answers::begin(&lua, &hooks).map_err(wrong)?;
         let mut user = Self {
             file: file.to_owned(),
             thread,
             source,
             delay,
-            respond: Respond::Absent,
-            repeats,
+            answers,
             bytes: Vec::new(),
-            pieces: Vec::new(),
+            requests: Vec::new(),
             taken: 0,
+            expected: 0,
+            ending: None,
             refusal: None,
             meter: Meter { heart, clocks: [Clock::default(); Hook::COUNT] },
-            hooks,
             lua,
         };
-        user.respond = user.choose_respond().map_err(wrong)?;
         user.refill()?;
         Ok(user)
     }
 
-    /// What `response` is to be given, as it stands now.
-    fn choose_respond(&self) -> mlua::Result<Respond> {
-        let Some(response) = function(&self.lua, "response") else { return Ok(Respond::Absent) };
-        // A function of C does not tell what it takes.
-        if response.info().what == "C" {
-            return Ok(Respond::Whole);
-        }
-        let arity: u32 = self.hooks.get::<Function>("arity")?.call(())?;
-        if arity >= 3 {
-            return Ok(Respond::Whole);
-        }
-        let respond: Function = self.hooks.get::<Function>("narrow")?.call(())?;
-        Ok(Respond::Narrow { respond, headers: arity == 2 })
-    }
-
     /// Asks the script for its next request, or requests.
     fn refill(&mut self) -> Result<(), ScriptError> {
+        self.taken = 0;
+        let ahead = self.expected.min(MOST_AHEAD);
         let returned = match &self.source {
             Source::Static => {
                 let wrk: mlua::Result<Table> = self.lua.globals().get("wrk");
                 wrk.and_then(|wrk| wrk.call_function::<Value>("request", ()))
             }
-            Source::Hook(request) => {
-                let timer = self.meter.enter(Hook::Request);
-                let returned = request.call::<Value>(());
+            Source::Hook { several, .. } if ahead > 1 => {
+                let timer = self.meter.enter(Hook::Request, ahead);
+                let returned = several.call::<Value>(ahead);
+                self.meter.leave(Hook::Request, timer);
+                return self.take_several(returned, ahead);
+            }
+            Source::Hook { one, .. } => {
+                let timer = self.meter.enter(Hook::Request, 1);
+                let returned = one.call::<Value>(());
                 self.meter.leave(Hook::Request, timer);
                 returned
             }
         };
         let returned = returned.map_err(|error| ScriptError::from_lua("request()", &self.file, &error))?;
-        let text = match returned {
-            Value::String(text) => text,
+        let text = self.text(returned)?;
+        let text = text.as_bytes();
+        // Most scripts without a path of its own for each request return the same again.
+        if *text != *self.bytes || self.requests.len() != 1 {
+            self.bytes.clear();
+            self.requests.clear();
+            self.append(&text)?;
+        }
+        Ok(())
+    }
+
+    /// What `request` returned, if it is a string.
+    fn text(&self, returned: Value) -> Result<LuaString, ScriptError> {
+        match returned {
+            Value::String(text) => Ok(text),
             // A number is a string to Lua, though never a request.
             other => {
                 let problem = format!("request() must return an HTTP request, a string, and returned {}", kind(&other));
-                return Err(ScriptError::new(&self.file, problem));
+                Err(ScriptError::new(&self.file, problem))
             }
-        };
-        self.take(&text)
+        }
     }
 
-    fn take(&mut self, text: &LuaString) -> Result<(), ScriptError> {
-        let text = text.as_bytes();
-        self.taken = 0;
-        if *text == *self.bytes && !self.pieces.is_empty() {
-            return Ok(());
-        }
-        self.bytes.clear();
-        self.bytes.extend_from_slice(&text);
-        ready_made::read(&self.bytes, &mut self.pieces).map_err(|incomplete| {
-            let shown = BStr::new(self.bytes.get(..200).unwrap_or(&self.bytes));
+    /// Takes what came of one call of `request`.
+    fn append(&mut self, text: &[u8]) -> Result<(), ScriptError> {
+        let mut from = self.bytes.len();
+        let first = self.requests.len();
+        let checked = ready_made::read(text, |piece| {
+            self.requests.push(Request { from, piece, more: true });
+            from += piece.length;
+        });
+        if let Err(incomplete) = checked {
+            self.requests.truncate(first);
+            let shown = BStr::new(text.get(..200).unwrap_or(text));
             let problem = format!("request() returned what is no HTTP request: {incomplete}\nit begins: {shown:?}");
-            ScriptError::new(&self.file, problem)
-        })
+            return Err(ScriptError::new(&self.file, problem));
+        }
+        if let Some(last) = self.requests.last_mut() {
+            last.more = false;
+        }
+        self.bytes.extend_from_slice(text);
+        Ok(())
+    }
+
+    /// Takes what came of `count` calls of `request`: as far as all went well, and what went wrong for when that is used
+    /// up.
+    fn take_several(&mut self, returned: mlua::Result<Value>, count: usize) -> Result<(), ScriptError> {
+        self.requests.clear();
+        self.bytes.clear();
+        let failed = match returned {
+            Ok(Value::String(joined)) => {
+                let joined = joined.as_bytes();
+                if self.take_joined(&joined, count) {
+                    return Ok(());
+                }
+                self.requests.clear();
+                self.bytes.clear();
+                None
+            }
+            Ok(_) => None,
+            Err(error) => Some(ScriptError::from_lua("request()", &self.file, &error)),
+        };
+        let each = self.take_each();
+        self.ending = match (each, failed) {
+            (Err(error), _) | (Ok(()), Some(error)) => Some(Ending::Failed(error)),
+            (Ok(()), None) if self.thread.is_stopped() => {
+                // The request in which a script says that it stops is not made.
+                self.requests.pop();
+                while self.requests.last().is_some_and(|before| before.more) {
+                    self.requests.pop();
+                }
+                Some(Ending::Stopped)
+            }
+            (Ok(()), None) => None,
+        };
+        Ok(())
+    }
+
+    /// Takes requests that were joined by a byte of zero; false if that is not what they are.
+    fn take_joined(&mut self, joined: &[u8], count: usize) -> bool {
+        let (mut from, mut returned) = (0, 0);
+        while from < joined.len() {
+            let Ok(piece) = ready_made::read_one(joined.get(from..).unwrap_or(&[])) else { return false };
+            let end = from + piece.length;
+            // Zero begins no request: it can only be what joins two.
+            let more = joined.get(end).is_some_and(|next| *next != 0);
+            self.requests.push(Request { from, piece, more });
+            from = end + usize::from(!more);
+            returned += usize::from(!more);
+        }
+        self.bytes.extend_from_slice(joined);
+        returned == count && joined.last() != Some(&0)
+    }
+
+    /// Takes requests one by one, up to the first that is none.
+    fn take_each(&mut self) -> Result<(), ScriptError> {
+        let Source::Hook { made, .. } = &self.source else { return Ok(()) };
+        let wrong = |error: mlua::Error| ScriptError::from_lua("request()", &self.file, &error);
+        let count: usize = made.raw_get("count").map_err(wrong)?;
+        let returned: Vec<Value> =
+            (1..=count).map(|place| made.raw_get(place)).collect::<Result<_, _>>().map_err(wrong)?;
+        for value in returned {
+            let text = self.text(value)?;
+            self.append(&text.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Whether the script wants no more; asked after each hook.
     fn check(&mut self) -> Result<(), Refusal> {
         if self.thread.is_stopped() && self.refusal.is_none() {
-            self.refusal = Some(Refusal::Done);
+            return Err(self.stopped());
         }
         self.refusal.clone().map_or(Ok(()), Err)
+    }
+
+    fn stopped(&mut self) -> Refusal {
+        self.refusal = Some(Refusal::Done);
+        Refusal::Done
+    }
+
+    /// Shows answers to the hook `response`.
+    fn show(&mut self, show: impl FnOnce(&mut Answers, &Lua) -> mlua::Result<()>) -> Result<(), Refusal> {
+        let Some(answers) = &mut self.answers else { return Ok(()) };
+        let timer = self.meter.enter(Hook::Response, answers.waiting() as usize);
+        let shown = show(answers, &self.lua);
+        self.meter.leave(Hook::Response, timer);
+        if let Err(error) = shown {
+            let error = ScriptError::from_lua("response()", &self.file, &error);
+            return Err(self.failed(&error));
+        }
+        self.check()
     }
 
     fn failed(&mut self, error: &ScriptError) -> Refusal {
@@ -171,142 +279,71 @@ impl ScriptUser {
         self.refusal = Some(refusal.clone());
         refusal
     }
-
-    fn respond(&mut self, status: u16, parts: Parts<'_>) -> mlua::Result<()> {
-        let changed = match &self.respond {
-            Respond::Absent => false,
-            Respond::Narrow { respond, headers: false } => respond.call::<bool>(status)?,
-            Respond::Narrow { respond, headers: true } => {
-                respond.call::<bool>((status, header_table(&self.lua, parts.head)?))?
-            }
-            Respond::Whole => {
-                self.repeats.respond(&self.lua, status, parts)?;
-                false
-            }
-        };
-        if changed {
-            // It is another function now, which may see more: this answer is its first.
-            self.respond = match self.choose_respond()? {
-                // What is called is not there any more: as in Lua, that is an error.
-                Respond::Absent => Respond::Whole,
-                other => other,
-            };
-            return self.respond(status, parts);
-        }
-        Ok(())
-    }
 }
 
 impl Meter {
-    /// A hook begins. Every so often its time is taken.
+    /// A hook begins, to be called so many times. Every so often its time is taken, and always that of many.
     #[inline]
-    fn enter(&mut self, hook: Hook) -> Option<Instant> {
+    fn enter(&mut self, hook: Hook, times: usize) -> Option<(Instant, u32)> {
         self.heart.enter(hook as u8);
+        if times > 1 {
+            return Some((Instant::now(), 1));
+        }
         let clock = self.clocks.get_mut(hook as usize)?;
         let timed = clock.calls.is_multiple_of(TIMED);
         clock.calls = clock.calls.wrapping_add(1);
-        timed.then(Instant::now)
+        timed.then(|| (Instant::now(), TIMED))
     }
 
     #[inline]
-    fn leave(&mut self, hook: Hook, timer: Option<Instant>) {
+    fn leave(&mut self, hook: Hook, timer: Option<(Instant, u32)>) {
         self.heart.leave();
-        if let Some(began) = timer
+        if let Some((began, times)) = timer
             && let Some(clock) = self.clocks.get_mut(hook as usize)
         {
-            clock.spent_ns += began.elapsed().as_nanos() as u64 * u64::from(TIMED);
+            clock.spent_ns += began.elapsed().as_nanos() as u64 * u64::from(times);
         }
-    }
-}
-
-/// The header fields of an answer, with their names as they came; of a name that comes again, the last value.
-fn header_table(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
-    lua.create_table_from(fields(head))
-}
-
-/// Names and values of the header fields in `head`.
-fn fields(head: &[u8]) -> impl Iterator<Item = (&BStr, &BStr)> {
-    head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        let (name, value) = (line.get(..colon)?, line.get(colon + 1..)?);
-        Some((BStr::new(name), BStr::new(value.trim_ascii())))
-    })
-}
-
-/// Gives `response` whole answers. What repeats the answer before is made from the strings that Lua has already.
-struct Repeats {
-    respond: Function,
-    remember: Function,
-    again: Function,
-    /// The head of the answer before, and whether Lua keeps its fields.
-    head: Vec<u8>,
-    is_kept: bool,
-    /// The body that Lua keeps, if it keeps one.
-    body: Option<Vec<u8>>,
-}
-
-impl Repeats {
-    fn new(respond: Function, remember: Function, again: Function) -> Self {
-        Self { respond, remember, again, head: Vec::new(), is_kept: false, body: None }
-    }
-
-    fn respond(&mut self, lua: &Lua, status: u16, parts: Parts<'_>) -> mlua::Result<()> {
-        let body = BStr::new(parts.body);
-        if parts.head != self.head {
-            self.head.clear();
-            self.head.extend_from_slice(parts.head);
-            self.is_kept = false;
-            return self.respond.call((status, header_table(lua, parts.head)?, body));
-        }
-        if !self.is_kept {
-            let both = fields(parts.head).flat_map(|(name, value)| [name, value]);
-            self.is_kept = self.remember.call(lua.create_sequence_from(both)?)?;
-            if !self.is_kept {
-                return self.respond.call((status, header_table(lua, parts.head)?, body));
-            }
-        }
-        if self.body.as_deref() == Some(parts.body) {
-            return self.again.call(status);
-        }
-        let kept = self.body.get_or_insert_default();
-        kept.clear();
-        kept.extend_from_slice(parts.body);
-        kept.shrink_to(MOST_KEPT_BYTES);
-        self.again.call((status, body))
     }
 }
 
 impl User for ScriptUser {
     fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
-        if matches!(self.source, Source::Static) {
-            if self.taken >= self.pieces.len() {
-                self.taken = 0;
+        self.settle()?;
+        while self.taken >= self.requests.len() {
+            match self.ending.take() {
+                Some(Ending::Failed(error)) => return Err(self.failed(&error)),
+                Some(Ending::Stopped) => return Err(self.stopped()),
+                None if matches!(self.source, Source::Static) => self.taken = 0,
+                None => self.refill().map_err(|error| self.failed(&error))?,
             }
-        } else if self.taken >= self.pieces.len()
-            && let Err(error) = self.refill()
-        {
-            return Err(self.failed(&error));
         }
-        self.check()?;
-        let from = self.taken.checked_sub(1).and_then(|last| self.pieces.get(last)).map_or(0, |piece| piece.end);
-        let piece = self.pieces.get(self.taken).copied().ok_or(Refusal::Done)?;
+        // What was made before a request in which a script said that it stops is still sent.
+        if self.ending.is_none() {
+            self.check()?;
+        }
+        let request = self.requests.get(self.taken).copied().ok_or(Refusal::Done)?;
         self.taken += 1;
-        let is_static = matches!(self.source, Source::Static) && self.pieces.len() == 1;
+        self.expected = self.expected.saturating_sub(1);
+        let is_static = matches!(self.source, Source::Static) && self.requests.len() == 1;
         Ok(Message {
-            bytes: self.bytes.get(from..piece.end).unwrap_or(&[]),
-            idempotent: piece.idempotent && is_static,
-            hint: piece.hint,
-            more: self.taken < self.pieces.len(),
+            bytes: self.bytes.get(request.from..request.from + request.piece.length).unwrap_or(&[]),
+            idempotent: request.piece.idempotent && is_static,
+            hint: request.piece.hint,
+            more: request.more,
         })
     }
 
+    fn expect(&mut self, calls: usize) {
+        self.expected = calls;
+    }
+
     fn interests(&self) -> Interests {
-        Interests { pauses: self.delay.is_some(), answers: !matches!(self.respond, Respond::Absent) }
+        Interests { pauses: self.delay.is_some(), answers: self.answers.is_some() }
     }
 
     fn pause(&mut self) -> Result<u64, Refusal> {
         let Some(delay) = &self.delay else { return Ok(0) };
-        let timer = self.meter.enter(Hook::Delay);
+        let timer = self.meter.enter(Hook::Delay, 1);
         let returned = delay.call::<Value>(());
         self.meter.leave(Hook::Delay, timer);
         let milliseconds = returned.map(|value| value.as_f64().or_else(|| value.to_string().ok()?.parse().ok()));
@@ -327,14 +364,17 @@ impl User for ScriptUser {
         if self.refusal.is_some() {
             return Ok(());
         }
-        let timer = self.meter.enter(Hook::Response);
-        let done = self.respond(status, parts);
-        self.meter.leave(Hook::Response, timer);
-        if let Err(error) = done {
-            let error = ScriptError::from_lua("response()", &self.file, &error);
-            return Err(self.failed(&error));
+        if self.answers.as_mut().is_some_and(|answers| answers.join(status, parts)) {
+            return Ok(());
         }
-        self.check()
+        self.show(|answers, lua| answers.add(lua, status, parts))
+    }
+
+    fn settle(&mut self) -> Result<(), Refusal> {
+        if self.refusal.is_none() && self.answers.as_ref().is_some_and(|answers| answers.waiting() > 0) {
+            return self.show(Answers::show);
+        }
+        Ok(())
     }
 
     fn take_busy_ns(&mut self) -> u64 {

@@ -8,6 +8,9 @@ use super::{Stage, Worker};
 use crate::protocol::Started;
 use crate::transport::Driver;
 
+/// This long before calls end it is not certain that one more is made for each free connection, in nanoseconds.
+const ENDING_NS: u64 = 100_000_000;
+
 impl<D: Driver> Worker<D> {
     /// Whether new calls are made at all.
     pub(super) fn is_loading(&self) -> bool {
@@ -224,7 +227,14 @@ impl<D: Driver> Worker<D> {
     /// Gives the connections that were answered their next calls. All that has come is read first: it is then timed
     /// when it came, and the code of one step stays in the processor's cache while it is done for every connection.
     pub(super) fn call_again(&mut self) {
+        if self.interests.answers
+            && self.refusal.is_none()
+            && let Err(refusal) = self.user.settle()
+        {
+            self.refusal = Some(refusal);
+        }
         let mut free = std::mem::take(&mut self.free);
+        self.user.expect(self.certain_calls(&free));
         for (token, since) in free.drain(..) {
             if self.connections[token].state == State::Open {
                 // A call of the closed model is due when it is made; a connection of the open one has been free since.
@@ -233,9 +243,18 @@ impl<D: Driver> Worker<D> {
                 self.next_calls(token, now);
             }
         }
+        self.user.expect(0);
         self.free = free;
         if matches!(self.pace, Pace::Open(_)) && self.is_loading() {
             self.dispatch();
         }
+    }
+
+    /// How many calls will be made at once for the connections that are free, as far as that is certain.
+    fn certain_calls(&self, free: &[(usize, u64)]) -> usize {
+        let Some(&(_, since)) = free.last() else { return 0 };
+        let unlimited = matches!(self.pace, Pace::Closed(_)) && self.shared.plan.stop.requests.is_none();
+        let certain = unlimited && !self.interests.pauses && self.is_loading() && since + ENDING_NS < self.calls_until;
+        if certain { free.len() } else { 0 }
     }
 }

@@ -12,8 +12,8 @@ const MOST_HEADERS: usize = 256;
 /// One request among the bytes given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Where it ends.
-    pub(crate) end: usize,
+    /// How many bytes it has.
+    pub(crate) length: usize,
     /// What its client must know.
     pub(crate) hint: u32,
     /// Whether its method is an idempotent one.
@@ -45,23 +45,28 @@ impl Incomplete {
     }
 }
 
-/// Finds the requests that `bytes` are made of: at least one, each whole.
+/// Finds the requests that `bytes` are made of, at least one, each whole, and gives each to `take`.
 ///
 /// # Errors
 /// When a request breaks the grammar of HTTP/1.1, or when the last is not complete.
-pub(crate) fn read(bytes: &[u8], pieces: &mut Vec<Piece>) -> Result<(), Incomplete> {
-    pieces.clear();
+pub(crate) fn read(bytes: &[u8], mut take: impl FnMut(Piece)) -> Result<(), Incomplete> {
     let mut from = 0;
-    while from < bytes.len() || pieces.is_empty() {
+    loop {
         let rest = bytes.get(from..).unwrap_or(&[]);
         let piece = read_one(rest).map_err(|(at, problem)| Incomplete::at(bytes, from + at, problem))?;
-        from += piece.end;
-        pieces.push(Piece { end: from, ..piece });
+        from += piece.length;
+        take(piece);
+        if from >= bytes.len() {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
-fn read_one(bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
+/// The request that `bytes` begin with.
+///
+/// # Errors
+/// With where it breaks the grammar or ends too early, and how.
+pub(crate) fn read_one(bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
     let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let head = match request.parse_with_uninit_headers(bytes, &mut headers) {
@@ -85,7 +90,7 @@ fn read_one(bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
         return Err((bytes.len(), "the body is shorter than its Content-Length: it ends"));
     }
     let Kind { idempotent, hint } = Kind::of(request.method.unwrap_or_default().as_bytes());
-    Ok(Piece { end: head + length, hint, idempotent })
+    Ok(Piece { length: head + length, hint, idempotent })
 }
 
 /// How many bytes a body of chunks has.
@@ -135,7 +140,7 @@ mod tests {
 
     fn pieces(bytes: &str) -> Result<Vec<Piece>, String> {
         let mut pieces = Vec::new();
-        read(bytes.as_bytes(), &mut pieces).map_err(|e| e.to_string())?;
+        read(bytes.as_bytes(), |piece| pieces.push(piece)).map_err(|e| e.to_string())?;
         Ok(pieces)
     }
 
@@ -146,12 +151,7 @@ mod tests {
         let chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
         let head = "HEAD / HTTP/1.1\n\n";
         let all = pieces(&[get, post, chunked, head].concat()).unwrap();
-        let ends: Vec<_> = all.iter().map(|piece| piece.end).collect();
-        let mut expected = Vec::new();
-        for part in [get, post, chunked, head] {
-            expected.push(expected.last().unwrap_or(&0) + part.len());
-        }
-        assert_eq!(ends, expected);
+        assert_eq!(all.iter().map(|piece| piece.length).collect::<Vec<_>>(), [get, post, chunked, head].map(str::len));
         let idempotent: Vec<_> = all.iter().map(|piece| piece.idempotent).collect();
         assert_eq!(idempotent, [true, false, false, true]);
         assert_eq!(all.iter().map(|piece| piece.hint).collect::<Vec<_>>(), [0, 0, 0, super::super::client::HEAD]);
@@ -186,12 +186,12 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let mut pieces = Vec::new();
-            if read(&bytes, &mut pieces).is_ok() {
-                prop_assert_eq!(pieces.last().map(|piece| piece.end), Some(bytes.len()));
+            let mut length = 0;
+            if read(&bytes, |piece| length += piece.length).is_ok() {
+                prop_assert_eq!(length, bytes.len());
             }
             let text = [b"POST / HTTP/1.1\r\n", bytes.as_slice(), b"\r\n\r\n"].concat();
-            let _ = read(&text, &mut pieces);
+            let _ = read(&text, |_| {});
         }
     }
 }
