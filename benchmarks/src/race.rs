@@ -1,6 +1,6 @@
 //! Clients one after the other at the same server, in rounds, so that a machine that drifts drifts for all.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -31,7 +31,7 @@ pub struct Sample {
     pub cpu: Duration,
     /// The most memory it had resident, in bytes.
     pub peak_bytes: u64,
-    /// The share of its core that the server used, from 0 to 1.
+    /// The share of time in which the server's core was not idle, from 0 to 1.
     pub server_busy: f64,
     /// The share of the busier core that neither server nor client used, from 0 to 1.
     pub others: f64,
@@ -195,7 +195,7 @@ fn sample(setup: &Setup, server: &Server, load: &Load, installed: &Installed) ->
 pub struct Watched {
     /// Requests that the server counted.
     pub served: u64,
-    /// The share of its core that the server used.
+    /// The share of time in which the server's core was not idle, from 0 to 1.
     pub server_busy: f64,
     server_others: f64,
     client_core: [CoreTime; 2],
@@ -210,13 +210,14 @@ impl Watched {
     ) -> anyhow::Result<(Self, T)> {
         let core = |number| core_time(number).context("the time of a core cannot be read");
         let before = server.requests()?;
-        let (began, cpu) = (Instant::now(), server.cpu_ticks()?);
+        let cpu = server.cpu_ticks()?;
         let (server_core, client_core) = (core(setup.server_core)?, core(setup.client_core)?);
         let done = work()?;
         let client_core = [client_core, core(setup.client_core)?];
         let server_ticks = server.cpu_ticks()? - cpu;
-        let server_others = used_by_others(server_core, core(setup.server_core)?, server_ticks);
-        let server_busy = ticks(server_ticks).as_secs_f64() / began.elapsed().as_secs_f64();
+        let server_core_after = core(setup.server_core)?;
+        let server_others = used_by_others(server_core, server_core_after, server_ticks);
+        let server_busy = used_by_others(server_core, server_core_after, 0);
         // The first count's own request is in the second.
         let served = server.requests()?.saturating_sub(before + 1);
         Ok((Self { served, server_busy, server_others, client_core }, done))

@@ -123,7 +123,7 @@ proptest! {
         let heads = ["HTTP/1.1 200 OK\r\nA: 1\r\nB: x\r\n\r\n".to_owned(), "HTTP/1.1 200 OK\r\nA: 2\r\n\r\n".to_owned()];
         let bodies = [b"one".to_vec(), b"two".to_vec(), vec![b'x'; 70_000]];
         // It is exchanged for another with as many parameters every so many answers.
-        let functions: String = parameters.iter().enumerate().map(|(place, count)| {
+        let functions: Vec<String> = parameters.iter().enumerate().map(|(place, count)| {
             let list = ["s", "s, h", "s, h, b"][count - 1];
             format!("all[{}] = function({list}) see(s, {}) end ", place + 1, ["nil, nil", "h, nil", "h, b"][count - 1])
         }).collect();
@@ -134,7 +134,8 @@ proptest! {
                log = log .. s .. ':' .. (h and h.A .. tostring(h.B) or '-') .. ':' .. (b and #b or '-') .. ' '
                if seen % {lasts} == 0 then response = all[seen / {lasts} % #all + 1] end
              end
-             {functions} response = all[1]"
+             {} response = all[1]",
+            functions.concat()
         );
         let (lua, mut user) = begin(&code);
         let mut expected = String::new();
@@ -147,7 +148,7 @@ proptest! {
                     prop_assert_eq!(user.answered(status, parts), Ok(()));
                     let fields = if parameters[now] > 1 { ["1x", "2nil"][head] } else { "-" };
                     let length = if parameters[now] > 2 { bodies[body].len().to_string() } else { "-".to_owned() };
-                    expected += &format!("{status}:{fields}:{length} ");
+                    expected.extend([format!("{status}:{fields}:{length} ")]);
                     seen += 1;
                     if seen % lasts == 0 {
                         now = (seen / lasts) as usize % parameters.len();

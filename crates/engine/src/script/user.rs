@@ -130,7 +130,8 @@ impl ScriptUser {
                 let timer = self.meter.enter(Hook::Request, ahead);
                 let returned = several.call::<Value>(ahead);
                 self.meter.leave(Hook::Request, timer);
-                return self.take_several(returned, ahead);
+                self.take_several(returned, ahead);
+                return Ok(());
             }
             Source::Hook { one, .. } => {
                 let timer = self.meter.enter(Hook::Request, 1);
@@ -186,14 +187,14 @@ impl ScriptUser {
 
     /// Takes what came of `count` calls of `request`: as far as all went well, and what went wrong for when that is used
     /// up.
-    fn take_several(&mut self, returned: mlua::Result<Value>, count: usize) -> Result<(), ScriptError> {
+    fn take_several(&mut self, returned: mlua::Result<Value>, count: usize) {
         self.requests.clear();
         self.bytes.clear();
         let failed = match returned {
             Ok(Value::String(joined)) => {
                 let joined = joined.as_bytes();
                 if self.take_joined(&joined, count) {
-                    return Ok(());
+                    return;
                 }
                 self.requests.clear();
                 self.bytes.clear();
@@ -215,7 +216,6 @@ impl ScriptUser {
             }
             (Ok(()), None) => None,
         };
-        Ok(())
     }
 
     /// Takes requests that were joined by a byte of zero; false if that is not what they are.
