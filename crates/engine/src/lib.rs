@@ -161,7 +161,8 @@ pub fn run(
 ) -> Result<Finished, EngineError> {
     let Checked { scheme, prepared, tls } = examine(plan, registry)?;
     limits::raise_descriptors(plan.connections, plan.workers)?;
-    let route = Route { addresses: addresses(plan, scheme.default_port)?, sources: sources(plan)?, tls };
+    let addresses = addresses(plan, scheme.default_port)?;
+    let route = Route { sources: sources(plan, &addresses)?, addresses, tls };
     let shared = Arc::new(Shared {
         plan: plan.clone(),
         prepared,

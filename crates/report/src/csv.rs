@@ -66,17 +66,15 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     names(summary).into_iter().try_for_each(|row| row.write(out))
 }
 
-/// A row that grows by a value at a time.
 #[derive(Default)]
-pub(crate) struct Row {
+struct Row {
     text: String,
-    has_value: bool,
     at_least: Vec<String>,
 }
 
 impl Row {
-    pub fn put(&mut self, value: impl Display) {
-        if std::mem::replace(&mut self.has_value, true) {
+    fn put(&mut self, value: impl Display) {
+        if !self.text.is_empty() {
             self.text.push(',');
         }
         let value = value.to_string();
@@ -111,11 +109,6 @@ impl Row {
         self.put(at_least);
         self.put(u8::from(spoiled));
         self.put(why);
-    }
-
-    /// The row with its end.
-    pub fn line(self) -> String {
-        self.text + "\n"
     }
 
     fn write(self, out: &mut impl Write) -> io::Result<()> {

@@ -19,6 +19,8 @@ pub struct Serve {
 pub enum Server {
     /// An HTTP/1.1 server: as fast as it goes, or as slow and unreliable as it is told to be
     Http(Box<Http>),
+    /// A WebSocket echo: every message comes back, fast or as slow and unreliable as it is told to be
+    Ws(Box<Ws>),
 }
 
 /// The paths that answer in their own way, for the end of the help.
@@ -43,13 +45,6 @@ pub struct Http {
     /// How long each answer takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
     #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
     pub delay: Delay,
-    /// Have a capacity: answers wait in line for one of --servers, which each takes this long (written as a delay is);
-    /// N servers answer N in each T and no more
-    #[arg(long, value_name = "T", value_parser = values::delay)]
-    pub service_time: Option<Delay>,
-    /// How many servers there are to wait for, first come, first served [default: 1]
-    #[arg(long, value_name = "N", value_parser = values::servers, requires = "service_time")]
-    pub servers: Option<u32>,
     /// The share of answers that are 503: 1% or 0.01
     #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
     pub error_share: f64,
@@ -65,6 +60,46 @@ pub struct Http {
     /// Stop by itself after this long
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
+    #[command(flatten)]
+    pub tls: ServeTls,
+}
+
+#[derive(Debug, Args)]
+pub struct Ws {
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    pub address: Listen,
+    /// Threads
+    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
+    pub workers: u32,
+    /// How long each echo takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
+    pub delay: Delay,
+    /// The share of echoes that are wrong: 1% or 0.01
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_share: f64,
+    /// Freeze for D in every P: 1s/5s
+    #[arg(long, value_name = "D/P", value_parser = values::stall)]
+    pub stall: Option<Stall>,
+    /// Close each connection after this many echoes
+    #[arg(long, value_name = "N", value_parser = values::requests)]
+    pub close_after: Option<u64>,
+    /// Send each client a message that it did not ask for, this often
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub push: Option<u64>,
+    /// Where the randomness of delays and errors starts
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Stop by itself after this long
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    #[command(flatten)]
+    pub tls: ServeTls,
+}
+
+/// How a server speaks TLS.
+#[derive(Debug, Args)]
+pub struct ServeTls {
     /// Speak TLS, with a certificate made on the spot for localhost, 127.0.0.1 and ::1
     #[arg(long)]
     pub tls: bool,

@@ -4,59 +4,80 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use brunt_testbed::http;
+use brunt_testbed::http::{self, Config, Speaks};
 use brunt_testbed::tls::{Identity, Pem, Tls};
 
 use super::Exit;
-use crate::args::{Http, Serve, Server};
+use crate::args::{Http, Serve, ServeTls, Server, Ws};
 use crate::signals::Waiter;
 use crate::{console, files};
 
 pub fn run(args: Serve) -> Result<Exit> {
     match args.server {
-        Server::Http(args) => serve_http(*args),
+        Server::Http(args) => {
+            let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
+            serve(http(*args), duration, write_cert, "requests")
+        }
+        Server::Ws(args) => {
+            let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
+            serve(websocket(*args), duration, write_cert, "messages")
+        }
     }
 }
 
-fn serve_http(args: Http) -> Result<Exit> {
-    if let Some(path) = &args.write_cert {
+/// Serves until it is told to stop, or for so many nanoseconds.
+fn serve(config: Config, duration: Option<u64>, write_cert: Option<PathBuf>, answered: &str) -> Result<Exit> {
+    if let Some(path) = &write_cert {
         files::check_writable(path)?;
     }
-    let (duration, write_cert) = (args.duration.map(Duration::from_nanos), args.write_cert.clone());
     let waiter = Waiter::new()?;
-    let server = http::Server::start(config(args)).context("cannot serve")?;
+    let server = http::Server::start(config).context("cannot serve")?;
     if let (Some(path), Some(pem)) = (write_cert, server.certificate_pem()) {
         files::write(&path, pem.as_bytes())?;
     }
     console::print(format!("listening on {}\n", server.url()).as_bytes())?;
-    waiter.wait(duration);
-    let (requests, connections) = (server.requests(), server.connections());
+    waiter.wait(duration.map(Duration::from_nanos));
+    let (answers, connections) = (server.requests(), server.connections());
     server.stop();
-    console::print(format!("answered {requests} requests on {connections} connections\n").as_bytes())?;
+    console::print(format!("answered {answers} {answered} on {connections} connections\n").as_bytes())?;
     Ok(Exit::Done)
 }
 
-fn config(args: Http) -> http::Config {
-    let tls = Tls { identity: identity(args.tls_cert, args.tls_key), client_ca: args.client_ca.map(Pem::File) };
-    http::Config {
+fn http(args: Http) -> Config {
+    Config {
         address: args.address,
         workers: args.workers as usize,
         body_bytes: args.body_size,
         delay: args.delay,
-        queue: args
-            .service_time
-            .map(|service_time| http::Queue { count: args.servers.unwrap_or(1) as usize, service_time }),
         error_share: args.error_share,
         stall: args.stall,
         close_after: args.close_after,
-        tls: args.tls.then_some(tls),
+        tls: tls(args.tls),
         seed: args.seed,
+        ..Config::default()
     }
 }
 
-fn identity(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Identity {
-    match (certificate, key) {
+fn websocket(args: Ws) -> Config {
+    Config {
+        speaks: Speaks::WebSocket,
+        address: args.address,
+        workers: args.workers as usize,
+        delay: args.delay,
+        error_share: args.error_share,
+        stall: args.stall,
+        close_after: args.close_after,
+        push: args.push.map(Duration::from_nanos),
+        tls: tls(args.tls),
+        seed: args.seed,
+        ..Config::default()
+    }
+}
+
+fn tls(args: ServeTls) -> Option<Tls> {
+    let identity = match (args.tls_cert, args.tls_key) {
         (Some(certificate), Some(key)) => Identity::Given { certificate: Pem::File(certificate), key: Pem::File(key) },
         _ => Identity::Generated,
-    }
+    };
+    args.tls.then(|| Tls { identity, client_ca: args.client_ca.map(Pem::File) })
 }

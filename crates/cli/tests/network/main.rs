@@ -14,3 +14,4 @@ mod program;
 mod report;
 mod requests;
 mod tls;
+mod websocket;

@@ -8,6 +8,7 @@
 
 pub mod flags;
 pub mod http1;
+pub mod websocket;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -222,7 +223,7 @@ pub struct Registry {
 impl Registry {
     /// The protocols that come with brunt.
     pub fn built_in() -> Self {
-        Self { protocols: vec![Box::new(http1::Http1)] }
+        Self { protocols: vec![Box::new(http1::Http1), Box::new(websocket::WebSocket)] }
     }
 
     /// Adds a protocol; where it names a scheme that is there already, it takes its place.

@@ -1,6 +1,6 @@
 //! Which ways lead to the target: its addresses, the local ones to connect from, TLS.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 use brunt_model::plan::{Family, Plan};
 
@@ -88,11 +88,60 @@ pub(crate) fn addresses(plan: &Plan, default_port: u16) -> Result<Vec<Address>, 
     Ok(addresses)
 }
 
-/// The local addresses of the plan, each of which must be one of this machine's.
-pub(crate) fn sources(plan: &Plan) -> Result<Vec<IpAddr>, EngineError> {
+/// The share of an address' ports that is counted on: others use some, and closed connections hold theirs for a while.
+const PORTS_COUNTED_ON: f64 = 0.75;
+/// The ports of one address (Linux' default), where the system does not say.
+const USUAL_PORTS: u32 = 28_232;
+
+/// How many ports the system gives out to one address (ip(7), `ip_local_port_range`).
+fn ports_of_an_address() -> u32 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u32>().ok());
+    match (ends.next(), ends.next()) {
+        (Some(first), Some(last)) if last > first => last - first + 1,
+        _ => USUAL_PORTS,
+    }
+}
+
+/// Addresses of 127.0.0.0/8 to connect from, as many as it takes for so many connections with so many ports each; none
+/// where one is enough, or the target is elsewhere.
+fn spread(connections: u32, ports: u32, addresses: &[Address]) -> Vec<IpAddr> {
+    let local = |address: &Address| matches!(address, Address::Tcp(SocketAddr::V4(to)) if to.ip().is_loopback());
+    let each = (f64::from(ports) * PORTS_COUNTED_ON).max(1.0);
+    let needed = (f64::from(connections) / each).ceil() as u32;
+    if connections <= ports || !addresses.iter().all(local) {
+        return Vec::new();
+    }
+    (0..needed).map(|n| IpAddr::V4(Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() + n))).collect()
+}
+
+/// The local addresses to connect from: those of the plan, each of which must be one of this machine's; or several of
+/// 127.0.0.0/8, where the target is there and the ports of one are not enough.
+pub(crate) fn sources(plan: &Plan, addresses: &[Address]) -> Result<Vec<IpAddr>, EngineError> {
+    if plan.transport.source_ips.is_empty() {
+        return Ok(spread(plan.connections, ports_of_an_address(), addresses));
+    }
     for &address in &plan.transport.source_ips {
         // A socket that is bound and sends nothing: whether the address can be had at all.
         UdpSocket::bind((address, 0)).map_err(|source| EngineError::Source { address, source })?;
     }
     Ok(plan.transport.source_ips.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_of_several_addresses_are_used_where_one_has_too_few() {
+        let to = |address: &str| vec![Address::Tcp(address.parse().unwrap())];
+        let count = |connections, address| spread(connections, 28_232, &to(address)).len();
+        assert_eq!(count(28_232, "127.0.0.1:80"), 0);
+        assert_eq!(count(28_233, "127.0.0.1:80"), 2);
+        assert_eq!(count(1_000_000, "127.5.0.1:80"), 48);
+        assert_eq!(count(1_000_000, "10.0.0.1:80"), 0, "not ours to choose");
+        assert_eq!(count(1_000_000, "[::1]:80"), 0);
+        assert_eq!(spread(50_000, 28_232, &to("127.0.0.1:80"))[1], "127.0.0.2".parse::<IpAddr>().unwrap());
+        assert!(spread(50_000, 28_232, &[Address::Unix("socket".into())]).is_empty());
+    }
 }

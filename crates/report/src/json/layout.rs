@@ -13,7 +13,7 @@ const SPACED: usize = 3;
 
 /// See the module's text.
 #[derive(Default)]
-pub(crate) struct Layout {
+pub(super) struct Layout {
     depth: usize,
     has_value: bool,
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 use mio::{Registry, Token};
 use rustls::ServerConnection;
 
+use super::config::Speaks;
+use super::conversation::Conversation;
 use super::listen::Stream;
 use super::response::OUTPUT;
 use super::service::Service;
-use super::session::{Closing, Session};
+use super::session::Closing;
 
 /// Bytes read at a time.
 const INPUT: usize = 64 * 1024;
@@ -73,7 +75,7 @@ enum Input {
 pub(super) struct Connection {
     stream: Stream,
     tls: Option<Box<ServerConnection>>,
-    session: Session,
+    session: Conversation,
     /// Output that the socket had no room for. While there is any, nothing more is made or read.
     unsent: Vec<u8>,
     input: Input,
@@ -85,11 +87,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(stream: Stream, tls: Option<ServerConnection>) -> Self {
+    pub(super) fn new(stream: Stream, tls: Option<ServerConnection>, speaks: Speaks) -> Self {
         Self {
             stream,
             tls: tls.map(Box::new),
-            session: Session::new(),
+            session: Conversation::new(speaks),
             unsent: Vec::new(),
             input: Input::Silent,
             lingering: None,

@@ -28,12 +28,11 @@
 //! | `/shop/…` | a small shop: login, items, a cart, redirects, slow and failing pages ([`PATHS`]) |
 //!
 //! Long bodies are made as they are sent, so N may be any number; byte `i` of them is the same as
-//! byte `i % 64` of `a-zA-Z0-9-_`. The configured delay, queue and errors apply to default answers alone.
+//! byte `i % 64` of `a-zA-Z0-9-_`. The configured delay and errors apply to default answers alone.
 //!
 //! # What it does badly, if asked
 //!
-//! [`Delay`] makes default answers slow, each on its own; a [`Queue`] makes them wait for one of a few servers, so
-//! that the target has a capacity; `error_share` makes some of them 503;
+//! [`Delay`] makes default answers slow, each on its own; `error_share` makes some of them 503;
 //! [`Stall`] freezes the server as a whole at times that are known beforehand; `close_after` ends
 //! connections early. Chance is fixed by [`Config::seed`]. For servers that break HTTP itself see
 //! [`faulty`](crate::faulty).
@@ -58,12 +57,12 @@
 mod alarm;
 mod config;
 mod connection;
+mod conversation;
 mod delay;
 mod listen;
 mod request;
 mod response;
 mod routes;
-mod servers;
 mod service;
 mod session;
 mod shop;
@@ -73,17 +72,21 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-pub use config::{Config, Delay, Listen, ListenError, Queue, Stall};
+pub use config::{Config, Delay, Listen, ListenError, Speaks, Stall};
 pub use routes::{PATHS, Path};
 
 use crate::tls::{TlsError, server_config};
-use servers::Servers;
-use service::{Counters, Service};
+use service::Counters;
+
+pub(crate) use response::Kind;
+pub(crate) use service::Service;
+pub(crate) use session::Closing;
+
 use worker::Worker;
 
 /// Why a server did not start.
@@ -156,6 +159,7 @@ impl StartError {
 /// A running server. It ends with [`Server::stop`] or when dropped.
 pub struct Server {
     address: Listen,
+    speaks: Speaks,
     started: Instant,
     certificate_pem: Option<String>,
     counters: Arc<[Counters]>,
@@ -186,9 +190,9 @@ impl Server {
         let (listeners, address) = listen::bind(&config.address, config.workers)?;
         let counters: Arc<[Counters]> = (0..config.workers).map(|_| Counters::default()).collect();
         let started = Instant::now();
-        let servers = config.queue.map(|queue| Arc::new(Mutex::new(Servers::new(queue.count))));
         let mut server = Self {
             address,
+            speaks: config.speaks,
             started,
             certificate_pem,
             counters,
@@ -196,7 +200,7 @@ impl Server {
             workers: Vec::with_capacity(config.workers),
         };
         for (index, listener) in listeners.into_iter().enumerate() {
-            let service = Service::new(&config, started, Arc::clone(&server.counters), servers.clone(), index);
+            let service = Service::new(&config, started, Arc::clone(&server.counters), index);
             let stopped = Arc::clone(&server.stopped);
             let worker = Worker::new(listener, tls.clone(), service, stopped)
                 .and_then(|(worker, waker)| {
@@ -228,12 +232,17 @@ impl Server {
         self.socket_addr().map_or(0, |address| address.port())
     }
 
-    /// `http://` or `https://` and the address; for a Unix socket `unix:` and the path.
+    /// `http://` or `https://` (`ws://`, `wss://`) and the address; for a Unix socket `unix:` and the path.
     pub fn url(&self) -> String {
-        match (&self.address, &self.certificate_pem) {
-            (Listen::Unix(_), _) => self.address.to_string(),
-            (Listen::Tcp(address), None) => format!("http://{address}/"),
-            (Listen::Tcp(address), Some(_)) => format!("https://{address}/"),
+        let scheme = match (self.speaks, self.certificate_pem.is_some()) {
+            (Speaks::Http, false) => "http",
+            (Speaks::Http, true) => "https",
+            (Speaks::WebSocket, false) => "ws",
+            (Speaks::WebSocket, true) => "wss",
+        };
+        match &self.address {
+            Listen::Unix(_) => self.address.to_string(),
+            Listen::Tcp(address) => format!("{scheme}://{address}/"),
         }
     }
 

@@ -45,7 +45,7 @@ impl Persistence {
 
 /// Which of the answers rendered at start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// 200 with the default body.
     Default,
     /// 503, the error that `error_share` asks for.

@@ -1,13 +1,12 @@
 //! What all connections of one worker share: the answers, the clock, chance and the counters.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::config::{Config, Delay, Stall};
+use super::config::{Config, Delay, Speaks, Stall};
 use super::delay::Random;
 use super::response::{Answers, Kind};
-use super::servers::Servers;
 use super::shop::Shop;
 
 /// One worker's counters. Only that worker writes them, and each has its cache line to itself, so
@@ -21,18 +20,19 @@ pub(super) struct Counters {
 
 /// What a worker answers with.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(crate) struct Service {
+    pub(super) speaks: Speaks,
+    /// How often a WebSocket client gets a message that it did not ask for.
+    pub(crate) push: Option<Duration>,
     pub(super) answers: Answers,
     pub(super) stall: Option<Stall>,
     /// Answers after which a connection closes; `u64::MAX` for never.
-    pub(super) close_after: u64,
+    pub(crate) close_after: u64,
     /// Answers given by this worker.
-    pub(super) answered: u64,
+    pub(crate) answered: u64,
     pub(super) shop: Shop,
     started: Instant,
     delay: Delay,
-    /// Shared by all workers; with it how long a request takes one of the servers.
-    queue: Option<(Arc<Mutex<Servers>>, Delay)>,
     error_share: f64,
     random: Random,
     all: Arc<[Counters]>,
@@ -40,14 +40,10 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(
-        config: &Config,
-        started: Instant,
-        all: Arc<[Counters]>,
-        servers: Option<Arc<Mutex<Servers>>>,
-        worker: usize,
-    ) -> Self {
+    pub(super) fn new(config: &Config, started: Instant, all: Arc<[Counters]>, worker: usize) -> Self {
         Self {
+            speaks: config.speaks,
+            push: config.push,
             answers: Answers::new(config.body_bytes),
             stall: config.stall,
             close_after: config.close_after.unwrap_or(u64::MAX),
@@ -55,7 +51,6 @@ impl Service {
             shop: Shop::default(),
             started,
             delay: config.delay,
-            queue: servers.zip(config.queue.map(|queue| queue.service_time)),
             error_share: config.error_share,
             random: Random::new(config.seed, worker),
             all,
@@ -64,37 +59,28 @@ impl Service {
     }
 
     /// Time since the server's start.
-    pub(super) fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         self.started.elapsed()
     }
 
     /// When an answer decided on now is due; zero, without a look at the clock, for at once.
     #[inline]
-    pub(super) fn due(&mut self) -> Duration {
-        if self.delay == Delay::None && self.queue.is_none() {
+    pub(crate) fn due(&mut self) -> Duration {
+        if self.delay == Delay::None {
             return Duration::ZERO;
         }
-        let served = self.served();
-        served + self.delay.draw(&mut self.random)
-    }
-
-    /// When one of the servers is done with a request that arrives now; now if there are none to wait for.
-    fn served(&mut self) -> Duration {
-        let Some((servers, service_time)) = &self.queue else { return self.now() };
-        let service_time = service_time.draw(&mut self.random);
-        let mut servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read under the lock, so that workers take their turns in the order of time.
-        servers.take_on(self.now(), service_time)
+        let delay = self.delay.draw(&mut self.random);
+        self.now() + delay
     }
 
     #[inline]
-    pub(super) fn is_due(&self, due: Duration) -> bool {
+    pub(crate) fn is_due(&self, due: Duration) -> bool {
         due.is_zero() || due <= self.now()
     }
 
     /// Which default answer is next.
     #[inline]
-    pub(super) fn kind(&mut self) -> Kind {
+    pub(crate) fn kind(&mut self) -> Kind {
         if self.error_share > 0.0 && self.random.uniform() < self.error_share {
             Kind::Unavailable
         } else {

@@ -21,7 +21,7 @@ const MAX_HELD: usize = 1024 * 1024;
 
 /// Who ended the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closing {
+pub(crate) enum Closing {
     /// The client asked for it, and sends nothing more.
     Asked,
     /// This server: the client may be sending still.
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     fn service(config: &Config) -> Service {
-        Service::new(config, Instant::now(), [Counters::default()].into(), None, 0)
+        Service::new(config, Instant::now(), [Counters::default()].into(), 0)
     }
 
     /// All that a session says to these pieces of input, and who ends it.

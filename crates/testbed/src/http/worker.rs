@@ -149,7 +149,7 @@ impl Worker {
             Some(Err(_)) => return,
         };
         let entry = self.connections.vacant_entry();
-        let mut connection = Connection::new(stream, tls);
+        let mut connection = Connection::new(stream, tls, self.service.speaks);
         if connection.register(self.poll.registry(), Token(entry.key())).is_ok() {
             entry.insert(connection);
             self.service.accepted();

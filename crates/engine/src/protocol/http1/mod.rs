@@ -5,7 +5,7 @@ mod client;
 pub(crate) mod flags;
 pub mod options;
 pub(crate) mod ready_made;
-mod request;
+pub(crate) mod request;
 mod response;
 
 use std::sync::Arc;

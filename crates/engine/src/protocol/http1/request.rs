@@ -272,7 +272,7 @@ pub(super) fn start(
     })
 }
 
-fn authorization(basic: &Template, env: impl Fn(&str) -> Option<String>) -> Result<String, OptionsError> {
+pub(crate) fn authorization(basic: &Template, env: impl Fn(&str) -> Option<String>) -> Result<String, OptionsError> {
     let user = basic.reveal(env).map_err(|e| OptionsError(format!("--basic: {e}")))?;
     Ok(format!("Basic {}", STANDARD.encode(user)))
 }
@@ -306,7 +306,7 @@ fn header_section(
     Ok(section)
 }
 
-fn header_value(header: &Header, env: impl Fn(&str) -> Option<String>) -> Result<String, OptionsError> {
+pub(crate) fn header_value(header: &Header, env: impl Fn(&str) -> Option<String>) -> Result<String, OptionsError> {
     check_token("the header name", header.name())?;
     let value = header.value().reveal(env).map_err(|e| OptionsError(format!("header {}: {e}", header.name())))?;
     // A line end in a value would begin another field, or another request.

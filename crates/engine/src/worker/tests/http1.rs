@@ -10,6 +10,8 @@ use crate::protocol::http1::options::Options;
 
 const HTTP: Speech = Speech {
     url: "http://127.0.0.1/",
+    aside: |_| None,
+    idempotent: true,
     request: |bytes| bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4),
     answer: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     garbage: b"SSH-2.0-OpenSSH_9.2\r\n",

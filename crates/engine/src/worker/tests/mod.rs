@@ -4,6 +4,7 @@ mod behaviour;
 mod http1;
 mod pacing;
 mod virtual_net;
+mod websocket;
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;

@@ -1,0 +1,241 @@
+//! WebSocket against the built-in echo and against another implementation (Python's websockets, as Debian has it).
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use brunt_testbed::http::{Config, Delay, Listen, Server, Speaks};
+use brunt_testbed::tls::Tls;
+use serde_json::Value;
+
+use crate::program::{Directory, run};
+use crate::report::report;
+
+fn echo(config: Config) -> Server {
+    Server::start(Config { speaks: Speaks::WebSocket, ..config }).unwrap()
+}
+
+#[test]
+fn every_message_comes_back_and_is_counted_on_both_sides() {
+    let server = echo(Config::default());
+    let url = server.url();
+    for (n, args) in [
+        (500, ["-c", "1", "-n", "500"].as_slice()),
+        (500, &["-c", "7", "-n", "500", "--binary", "--message", "300B"]),
+        (500, &["-c", "7", "-n", "500", "--pipeline", "5", "--message", "70KB"]),
+        (40, &["-c", "3", "-n", "40", "--message", "3MB", "--timeout", "60s"]),
+        (200, &["-c", "5", "-n", "200", "-r", "1000"]),
+        (300, &["-c", "5", "-n", "300", "--deflate", "--message", "5000B"]),
+        (10, &["-c", "2", "-n", "10", "--message", ""]),
+    ] {
+        let before = server.requests();
+        let report = report(0, [args, &[&url]].concat());
+        report.assert_all(n, 0);
+        assert_eq!(server.requests() - before, n, "{args:?}");
+        assert_eq!(report.number("/times/handshake/count"), report.connections("made"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_connection_for_each_message() {
+    let server = echo(Config::default());
+    let report = report(0, ["-c", "4", "-n", "200", "--reconnect", &server.url()]);
+    report.assert_all(200, 0);
+    assert_eq!((report.connections("made"), server.connections()), (200, 200));
+    assert_eq!(report.number("/times/handshake/count"), 200);
+    let handshakes = report.number("/times/handshake/quantiles/0/value_ns");
+    assert!(
+        report.number("/times/response/quantiles/0/value_ns") > handshakes,
+        "the handshake is in the response time"
+    );
+}
+
+#[test]
+fn over_tls_and_unix_sockets() {
+    let dir = Directory::new();
+    let server = echo(Config { tls: Some(Tls::default()), ..Config::default() });
+    let trusted = dir.file("ca.pem", server.certificate_pem().unwrap());
+    let over_tls = report(0, ["-c", "3", "-n", "100", "--cacert", &trusted, &server.url()]);
+    over_tls.assert_all(100, 0);
+    assert_eq!((over_tls.number("/times/tls/count"), over_tls.number("/times/handshake/count")), (3, 3));
+    assert!(server.url().starts_with("wss://"));
+    let socket = dir.path("socket");
+    let server = echo(Config { address: Listen::Unix(socket.clone().into()), ..Config::default() });
+    report(0, ["-c", "3", "-n", "100", "--unix-socket", &socket, "ws://localhost/"]).assert_all(100, 0);
+    assert_eq!(server.requests(), 100);
+}
+
+#[test]
+fn what_goes_wrong_has_its_name() {
+    let wrong = echo(Config { error_share: 0.3, seed: 5, ..Config::default() });
+    let report_of_wrong = report(0, ["-c", "2", "-n", "200", &wrong.url()]);
+    let mismatches = report_of_wrong.failures()["mismatch"];
+    assert!((30..90).contains(&mismatches), "{mismatches}");
+    assert_eq!(report_of_wrong.outcome("answered") + mismatches, 200);
+    assert_eq!(report_of_wrong.connections("made"), 2, "a wrong echo ends no connection");
+
+    let closing = echo(Config {
+        close_after: Some(10),
+        delay: Delay::Fixed(std::time::Duration::from_millis(1)),
+        ..Config::default()
+    });
+    let report_of_closing = report(0, ["-c", "2", "-n", "100", "--pipeline", "3", &closing.url()]);
+    for reason in report_of_closing.reasons().keys() {
+        let known =
+            ["closed: the peer closed with 1001 going away", "closed: the connection ended with an earlier call"];
+        assert!(known.contains(&reason.as_str()), "{reason}");
+    }
+
+    let nginx = crate::nginx::Nginx::start("location / { return 403; }");
+    let refused = report(3, ["-c", "1", "-n", "3", &nginx.url("/").replace("http", "ws")]);
+    assert_eq!(
+        refused.reasons(),
+        BTreeMap::from([("handshake: the server answered 403, not 101 Switching Protocols".to_owned(), 3)])
+    );
+}
+
+#[test]
+fn pushes_are_counted_and_answer_nothing() {
+    let push = Some(std::time::Duration::from_millis(50));
+    let server = echo(Config { push, ..Config::default() });
+    let report = report(0, ["-c", "2", "-r", "4", "-d", "1s", &server.url()]);
+    assert_eq!(report.outcome("due"), 4);
+    assert!(report.number("/outcomes/unasked") > 10, "{:?}", report.at("/outcomes"));
+}
+
+#[test]
+fn flags_that_are_wrong() {
+    let dir = Directory::new();
+    let binary = dir.file("binary", b"\xff\xfe");
+    for (args, expected) in [
+        (["--message", &format!("@{binary}")].as_slice(), "the message is not UTF-8, as text must be: give --binary"),
+        (&["--message", "@/nonexistent"], "cannot read /nonexistent"),
+        (&["--message", "17MB"], "--message: expected at most 16 MB"),
+        (&["--subprotocol", "a b"], "the subprotocol 'a b' is not one"),
+        (&["-H", "Upgrade: h2c"], "header upgrade is the handshake's own"),
+        (&["-H", "Sec-WebSocket-Protocol: chat"], "give --subprotocol"),
+        (&["-m", "POST"], "--method belongs to http://, https://, and the URL's scheme is ws: leave it out"),
+    ] {
+        let done = run([args, &["ws://127.0.0.1:9/"]].concat()).with_status(2);
+        assert!(done.stderr.contains(expected), "{args:?}: {}", done.stderr);
+    }
+}
+
+/// Python's websockets, on a free port. It writes down each connection as it ends.
+struct Python {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    port: u64,
+}
+
+const SERVER: &str = r#"
+import asyncio, json, websockets
+
+async def serve(socket, path):
+    closed = "?"
+    try:
+        async for message in socket:
+            if path == "/fragments":
+                await socket.send([message[:3], message[3:4], message[4:]])
+            else:
+                await socket.send(message)
+    finally:
+        await socket.wait_closed()
+        print(json.dumps({
+            "path": path,
+            "code": socket.close_code,
+            "subprotocol": socket.subprotocol,
+            "extensions": [extension.name for extension in socket.extensions],
+            "authorization": socket.request_headers.get("Authorization"),
+            "x": socket.request_headers.get("X-Test"),
+        }), flush=True)
+
+async def main():
+    server = await websockets.serve(
+        serve, "127.0.0.1", 0, subprotocols=["superchat", "chat"], ping_interval=0.02, max_size=None)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.Future()
+
+asyncio.run(main())
+"#;
+
+impl Python {
+    fn start() -> Self {
+        // Debian's own: another Python may have no such module.
+        let mut child = Command::new("/usr/bin/python3")
+            .args(["-c", SERVER])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("{e}: make test installs python3-websockets"));
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut port = String::new();
+        lines.read_line(&mut port).unwrap();
+        let port = port.trim().parse().unwrap_or_else(|_| panic!("no server: make test installs python3-websockets"));
+        Self { child, lines, port }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("ws://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// What it wrote about the next connection that ended.
+    fn ended(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+impl Drop for Python {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn another_implementation_understands_and_is_understood() {
+    let mut server = Python::start();
+    for (path, args) in [
+        ("/", [].as_slice()),
+        ("/fragments", &[]),
+        ("/", &["--binary", "--message", "70KB"]),
+        ("/", &["--deflate", "--message", "70KB"]),
+        ("/fragments", &["--deflate", "--message", "5000B"]),
+        ("/", &["--deflate", "--reconnect"]),
+        ("/", &["-r", "200"]),
+    ] {
+        let report = report(0, [["-c", "3", "-t", "1", "-n", "60"].as_slice(), args, &[&server.url(path)]].concat());
+        report.assert_all(60, 0);
+        let connections = report.connections("made");
+        for _ in 0..connections {
+            let ended = server.ended();
+            assert_eq!(ended["code"], 1000, "{args:?}: an orderly close: {ended}");
+            let extensions: &[&str] = if args.contains(&"--deflate") { &["permessage-deflate"] } else { &[] };
+            assert_eq!(ended["extensions"], serde_json::json!(extensions), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn a_handshake_says_what_it_is_told_to() {
+    let mut server = Python::start();
+    let url = server.url("/chat?room=1").replace("127.0.0.1", "me:secret@127.0.0.1");
+    let args = ["-c", "1", "-n", "5", "--subprotocol", "chat", "--subprotocol", "soap", "-H", "X-Test: yes", &url];
+    report(0, args).assert_all(5, 0);
+    let ended = server.ended();
+    assert_eq!(ended["path"], "/chat?room=1");
+    assert_eq!(ended["subprotocol"], "chat");
+    assert_eq!(ended["x"], "yes");
+    assert_eq!(ended["authorization"], "Basic bWU6c2VjcmV0");
+}
+
+#[test]
+fn pings_are_answered_while_calls_wait() {
+    // A ping every 20 ms, whose pong must come within 20 s; and no message for half a second at a time.
+    let server = Python::start();
+    let report = report(0, ["-c", "1", "-r", "2", "-d", "2s", &server.url("/")]);
+    report.assert_all(4, 0);
+    assert!(report.number("/bytes/wire_out_bytes") > 4 * 11 + 50 * 6, "{:?}", report.at("/bytes"));
+}

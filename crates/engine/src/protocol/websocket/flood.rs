@@ -1,0 +1,46 @@
+//! The calls of a flood: one message over and over.
+
+use super::options::Options;
+use crate::user::{Message, Refusal, User};
+
+/// What every call sends, and must get back.
+#[derive(Debug)]
+pub(super) struct Echo {
+    pub(super) message: Vec<u8>,
+    pub(super) text: bool,
+    /// The same compressed, where permessage-deflate is offered.
+    pub(super) compressed: Option<Vec<u8>>,
+}
+
+impl Echo {
+    pub(super) fn new(options: &Options) -> Self {
+        Self {
+            message: options.message.0.clone(),
+            text: !options.binary,
+            compressed: options.deflate.then(|| super::deflate::compress(&options.message.0)),
+        }
+    }
+
+    /// In what a message is not the one that was sent; none if it is.
+    #[inline]
+    pub(super) fn difference(&self, text: bool, body: &[u8]) -> Option<&'static str> {
+        if body == self.message && text == self.text {
+            None
+        } else if text != self.text {
+            Some(if text { "text came back for binary" } else { "binary came back for text" })
+        } else if body.len() != self.message.len() {
+            Some("a message of another length came back")
+        } else {
+            Some("a message with other content came back")
+        }
+    }
+}
+
+/// Asks for the same call each time. What it sends is known to each connection.
+pub(super) struct Flood;
+
+impl User for Flood {
+    fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
+        Ok(Message { bytes: &[], idempotent: false, hint: 0, more: false })
+    }
+}

@@ -1,0 +1,96 @@
+//! WebSocket (RFC 6455) over TCP, TLS and Unix sockets, with permessage-deflate (RFC 7692).
+
+mod client;
+mod deflate;
+mod flags;
+mod flood;
+mod frame;
+mod handshake;
+mod message;
+pub mod options;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_model::random::Random;
+
+use self::client::WebSocketClient;
+use self::flood::{Echo, Flood};
+use self::options::Options;
+use super::flags::{Flag, Given};
+use super::{Client, OptionsError, Prepared, Protocol, Scheme};
+use crate::user::User;
+
+pub use self::message::{Close, MOST_MESSAGE_BYTES, Reader, Step, close_name};
+
+/// WebSocket over TCP, TLS and Unix sockets.
+pub struct WebSocket;
+
+impl Protocol for WebSocket {
+    fn name(&self) -> &'static str {
+        "WebSocket"
+    }
+
+    fn schemes(&self) -> &[Scheme] {
+        &[Scheme { name: "ws", default_port: 80, tls: false }, Scheme { name: "wss", default_port: 443, tls: true }]
+    }
+
+    fn flags(&self) -> &[Flag] {
+        &flags::FLAGS
+    }
+
+    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+        Ok(flags::options(given)?.to_protocol())
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
+        let options: Options = serde_json::from_value(plan.protocol.reveal().clone())
+            .map_err(|e| OptionsError(format!("the plan's protocol part is not one of WebSocket: {e}")))?;
+        if options.message.0.len() > MOST_MESSAGE_BYTES {
+            return Err(OptionsError(format!(
+                "the message has {} bytes, and at most {MOST_MESSAGE_BYTES} are taken back: give a shorter one",
+                options.message.0.len()
+            )));
+        }
+        if !options.binary && std::str::from_utf8(&options.message.0).is_err() {
+            return Err(OptionsError("the message is not UTF-8, as text must be: give --binary".to_owned()));
+        }
+        let request = handshake::Request::prepare(&options, plan, |name| std::env::var(name).ok())?;
+        Ok(Arc::new(Shared(Arc::new(PreparedWebSocket {
+            request,
+            echo: Echo::new(&options),
+            reconnect: plan.reconnect,
+            seed: RandomState::new().hash_one(plan.seed),
+            connections: AtomicU64::new(0),
+        }))))
+    }
+}
+
+/// What all connections of a run have in common.
+struct PreparedWebSocket {
+    request: handshake::Request,
+    echo: Echo,
+    reconnect: bool,
+    /// Masking keys and nonces are not for who reads the plan to know (RFC 6455, section 10.3).
+    seed: u64,
+    connections: AtomicU64,
+}
+
+struct Shared(Arc<PreparedWebSocket>);
+
+impl Prepared for Shared {
+    fn client(&self, _keep: bool) -> Box<dyn Client> {
+        let random = Random::new(self.0.seed, self.0.connections.fetch_add(1, Ordering::Relaxed));
+        Box::new(WebSocketClient::new(Arc::clone(&self.0), random))
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        Box::new(Flood)
+    }
+
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        vec![b"http/1.1".to_vec()]
+    }
+}

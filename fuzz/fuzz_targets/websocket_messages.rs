@@ -1,0 +1,80 @@
+//! The frames of a WebSocket server, in whatever bytes and whatever pieces they come: nothing panics, every byte is
+//! accounted for, and how they are cut does not change what they mean.
+//!
+//! The first eight bytes of an input decide how the rest is cut; with a `D` as the first, messages may be compressed, with
+//! a `T` they are, and refer to each other.
+
+#![no_main]
+
+use brunt_engine::protocol::websocket::{MOST_MESSAGE_BYTES, Reader, Step};
+use libfuzzer_sys::fuzz_target;
+
+/// What a server said, and what was wrong with the rest.
+#[derive(Debug, PartialEq, Eq)]
+struct Reading {
+    said: Vec<(char, Vec<u8>)>,
+    wrong: Option<String>,
+}
+
+fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, first: u8) -> Reading {
+    let mut reader = Reader::default();
+    if matches!(first, b'D' | b'T') {
+        reader.accept_compressed(first == b'T');
+    }
+    let mut said = Vec::new();
+    for piece in pieces {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let (taken, step) = match reader.receive(rest) {
+                Ok(progress) => progress,
+                Err(malformed) => return Reading { said, wrong: Some(malformed.0.into_owned()) },
+            };
+            assert!((1..=rest.len()).contains(&taken), "took {taken} of {} bytes", rest.len());
+            rest = &rest[taken..];
+            match step {
+                Step::More => {}
+                Step::Message { text, body } => {
+                    assert!(body.len() <= MOST_MESSAGE_BYTES);
+                    assert!(!text || std::str::from_utf8(body).is_ok());
+                    said.push((if text { 't' } else { 'b' }, body.to_vec()));
+                }
+                Step::Ping(payload) => {
+                    assert!(payload.len() <= 125);
+                    said.push(('?', payload.to_vec()));
+                }
+                Step::Pong => said.push(('!', Vec::new())),
+                Step::Close(close) => said.push(('.', format!("{:?} {}", close.code, close.reason).into_bytes())),
+            }
+        }
+    }
+    Reading { said, wrong: None }
+}
+
+/// Cuts `bytes` by the random numbers that follow from `seed`: mostly small pieces, empty ones among them.
+fn cut(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
+    let mut state = seed | 1;
+    let mut rest = bytes;
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        // Xorshift (Marsaglia 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let most = 1_u64 << (state >> 60);
+        let (piece, after) = rest.split_at(((state >> 8) % (most + 1)).min(rest.len() as u64) as usize);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((seed, bytes)) = input.split_first_chunk() else { return };
+    let (first, seed) = (seed[0], u64::from_le_bytes(*seed));
+    let whole = read([bytes], first);
+    for pieces in [cut(bytes, seed), bytes.chunks(1).collect()] {
+        let sizes: Vec<_> = pieces.iter().map(|piece| piece.len()).collect();
+        let cut = read(pieces, first);
+        assert_eq!(cut, whole, "cut into {sizes:?}");
+    }
+});
