@@ -3,9 +3,12 @@
 mod args;
 mod commands;
 mod console;
+mod decided;
 mod files;
 mod plan;
+mod progress;
 mod results;
+mod runs;
 mod signals;
 mod watch;
 
@@ -14,7 +17,7 @@ use std::process::ExitCode;
 use brunt_engine::protocol::Registry;
 
 use args::Command;
-use commands::{Exit, bench, completions, demo, man, serve, wrk};
+use commands::{Exit, bench, completions, demo, find, man, serve, wrk};
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
 /// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
@@ -36,6 +39,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
     let done = match args.command {
         None => bench::run(&args.bench, &registry),
         Some(Command::Bench(bench)) => bench::run(&bench, &registry),
+        Some(Command::Find(find)) => find::run(&find, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),
         Some(Command::Demo(demo)) => demo::run(demo, &registry),
         Some(Command::Completions(completions)) => completions::run(&completions, &registry),

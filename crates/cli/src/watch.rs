@@ -92,12 +92,13 @@ impl Drawing {
 
 /// Lines at the bottom of the terminal, of which the next ones take the place.
 #[derive(Debug, Default)]
-struct Frame {
+pub struct Frame {
     drawn: usize,
 }
 
 impl Frame {
-    fn show(&mut self, lines: &[String]) {
+    /// Draws `lines` where the last ones stood.
+    pub fn show(&mut self, lines: &[String]) {
         let text = self.replace(lines);
         let mut err = io::stderr().lock();
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());

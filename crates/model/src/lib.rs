@@ -3,11 +3,15 @@
 //! A [`plan::Plan`] says what a run does. While it runs, workers fill [`snapshot::Snapshot`]s, which merge:
 //! workers, seconds and machines are all added up by [`snapshot::Snapshot::merge`]. When it is over,
 //! [`summary::Summary`] derives every figure once, [`threshold`] judges them and [`verdict`] says whether they
-//! can be believed. All times are nanoseconds (`_ns`) since the start of the run, from one monotonic clock.
+//! can be believed. What is decided over several runs rests on an [`evidence::Evidence`] of each: the highest rate
+//! that a target bears ([`capacity`]). All times are nanoseconds (`_ns`) since the start of the run, from one monotonic
+//! clock.
 
 pub mod arrivals;
 pub mod breakdown;
+pub mod capacity;
 pub mod content;
+pub mod evidence;
 pub mod figures;
 pub mod histogram;
 pub mod live;

@@ -16,6 +16,7 @@ const MOST_POINTS: usize = 3600;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Packed {
     bytes: Box<[u8]>,
+    count: u64,
     min: u64,
     max: u64,
 }
@@ -30,7 +31,17 @@ impl Packed {
             push_leb128(&mut bytes, n);
             previous = value;
         }
-        Self { bytes: bytes.into_boxed_slice(), min: histogram.min().unwrap_or(0), max: histogram.max().unwrap_or(0) }
+        Self {
+            bytes: bytes.into_boxed_slice(),
+            count: histogram.count(),
+            min: histogram.min().unwrap_or(0),
+            max: histogram.max().unwrap_or(0),
+        }
+    }
+
+    /// How many values were counted.
+    pub fn count(&self) -> u64 {
+        self.count
     }
 
     /// The histogram again.

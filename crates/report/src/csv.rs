@@ -66,15 +66,17 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     names(summary).into_iter().try_for_each(|row| row.write(out))
 }
 
+/// A row that grows by a value at a time.
 #[derive(Default)]
-struct Row {
+pub(crate) struct Row {
     text: String,
+    has_value: bool,
     at_least: Vec<String>,
 }
 
 impl Row {
-    fn put(&mut self, value: impl Display) {
-        if !self.text.is_empty() {
+    pub fn put(&mut self, value: impl Display) {
+        if std::mem::replace(&mut self.has_value, true) {
             self.text.push(',');
         }
         let value = value.to_string();
@@ -109,6 +111,11 @@ impl Row {
         self.put(at_least);
         self.put(u8::from(spoiled));
         self.put(why);
+    }
+
+    /// The row with its end.
+    pub fn line(self) -> String {
+        self.text + "\n"
     }
 
     fn write(self, out: &mut impl Write) -> io::Result<()> {

@@ -22,14 +22,18 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// A name that no format has.
-    #[error("expected one of the formats text, wrk, json, csv and junit, got '{got}'")]
+    #[error("expected one of the formats {known}, got '{got}'")]
     Name {
+        /// Those that there are.
+        known: &'static str,
         /// What came instead.
         got: String,
     },
     /// A file name that does not tell the format.
-    #[error("expected a file name that ends in .txt, .json, .csv or .xml (JUnit), which tells the format, got '{got}'")]
+    #[error("expected a file name that ends in {known}, which tells the format, got '{got}'")]
     Extension {
+        /// The extensions that do.
+        known: &'static str,
         /// What came instead.
         got: String,
     },
@@ -61,7 +65,10 @@ impl Format {
             Some("json") => Ok(Self::Json),
             Some("csv") => Ok(Self::Csv),
             Some("xml") => Ok(Self::Junit),
-            _ => Err(FormatError::Extension { got: path.to_string_lossy().into_owned() }),
+            _ => {
+                let known = ".txt, .json, .csv or .xml (JUnit)";
+                Err(FormatError::Extension { known, got: path.to_string_lossy().into_owned() })
+            }
         }
     }
 }
@@ -71,7 +78,7 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.into_iter().find(|format| format.name() == text);
-        known.ok_or_else(|| FormatError::Name { got: text.to_owned() })
+        known.ok_or_else(|| FormatError::Name { known: "text, wrk, json, csv and junit", got: text.to_owned() })
     }
 }
 

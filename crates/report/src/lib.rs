@@ -12,6 +12,8 @@
 //! | [`junit`] | CI: test cases for thresholds and checks | a property |
 //! | [`live`] | who watches a run go on | in the result |
 //!
+//! What was decided over several runs ([`decision`]) has views of its own, as text, JSON, CSV and Markdown.
+//!
 //! Texts that come from elsewhere (a server's words in a failure's reason, a plan's URL) are shown without control
 //! characters, so that none of them can move a terminal's cursor.
 
@@ -21,6 +23,7 @@ use brunt_model::summary::Summary;
 
 mod chart;
 pub mod csv;
+pub mod decision;
 mod format;
 pub mod json;
 pub mod junit;

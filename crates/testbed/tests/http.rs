@@ -7,9 +7,9 @@ mod client;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use brunt_testbed::http::{Config, Delay, Listen, Server, Stall, StartError};
+use brunt_testbed::http::{Config, Delay, Listen, Queue, Server, Stall, StartError};
 use client::{Client, connect};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -392,4 +392,23 @@ fn stopping_ends_open_connections() {
     client.get("/");
     server.stop();
     assert_eq!(client.stream.read(&mut [0; 1]).unwrap_or(0), 0);
+}
+
+#[test]
+fn all_connections_and_workers_wait_for_the_same_servers() {
+    let service_time = Delay::Fixed(Duration::from_millis(20));
+    let queue = Some(Queue { count: 2, service_time });
+    let server = start(Config { queue, workers: 2, ..Config::default() });
+    let mut clients: Vec<_> = (0..4).map(|_| connect(&server)).collect();
+    let started = Instant::now();
+    for client in &mut clients {
+        client.send(GET.repeat(5));
+    }
+    // A path of its own needs no server.
+    assert_eq!(connect(&server).get("/_/count").status, 200);
+    for client in &mut clients {
+        (0..5).for_each(|_| assert_eq!(client.answer().status, 200));
+    }
+    // 20 requests of 20 ms on two servers, and not one sooner.
+    assert!(started.elapsed() >= Duration::from_millis(200));
 }

@@ -16,7 +16,10 @@ use crate::files;
 #[derive(Debug, Default)]
 pub struct ProtocolFlags(Vec<(&'static str, Vec<OsString>)>);
 
-/// The definitions with every protocol's flags, for the command itself and for `bench`.
+/// The commands besides the program's own that take a run's flags.
+const WITH_RUNS: [&str; 2] = ["bench", "find"];
+
+/// The definitions with every protocol's flags, for the command itself and for those of [`WITH_RUNS`].
 ///
 /// # Errors
 /// When a protocol wants a flag that is taken.
@@ -39,7 +42,7 @@ pub fn add(command: Command, registry: &Registry) -> Result<Command> {
     let with = |command: Command| {
         command.args(args.clone()).mut_arg("plan", |plan| plan.conflicts_with_all(ids.iter().cloned()))
     };
-    Ok(with(command).mut_subcommand("bench", with))
+    Ok(WITH_RUNS.into_iter().fold(with(command), |command, name| command.mut_subcommand(name, with)))
 }
 
 /// Each flag once, with those that have it.
@@ -56,7 +59,8 @@ fn flags(registry: &Registry) -> Vec<(Flag, Vec<&'static str>)> {
     all
 }
 
-fn args(registry: &Registry) -> Vec<Arg> {
+/// The definitions of every protocol's flags.
+pub fn args(registry: &Registry) -> Vec<Arg> {
     let flags = flags(registry);
     let is_known = |name: &str| flags.iter().any(|(flag, _)| flag.name == name);
     let mut args: Vec<_> = flags

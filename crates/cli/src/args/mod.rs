@@ -2,9 +2,11 @@
 //! one validated plan of them.
 
 pub mod bench;
+pub mod find;
 pub mod flags;
 pub mod serve;
 pub mod values;
+pub mod words;
 pub mod wrk;
 
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub use bench::{Bench, Load, Output, Tls};
+pub use find::Find;
 pub use flags::ProtocolFlags;
 pub use serve::{Http, Serve, ServeTls, Server, Ws};
 
@@ -53,6 +56,9 @@ pub enum Command {
     /// Put load on a target (the same as without this word)
     #[command(override_usage = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]")]
     Bench(Box<Bench>),
+    /// Find the highest rate that meets thresholds
+    #[command(override_usage = "brunt find --threshold 'p99<50ms' [OPTIONS] URL")]
+    Find(Box<Find>),
     /// Run the built-in target, to aim at
     Serve(Serve),
     /// Start the built-in target in this process and put load on it
@@ -76,11 +82,16 @@ pub fn command(registry: &Registry) -> Result<clap::Command> {
 /// # Errors
 /// What clap has to say: what is wrong with them, or the help that they ask for.
 pub fn read(command: clap::Command, registry: &Registry) -> Result<Args, clap::Error> {
-    let matches = command.try_get_matches()?;
-    let mut args = Args::from_arg_matches(&matches)?;
+    of(&command.try_get_matches()?, registry)
+}
+
+/// What stands in `matches`, protocols' flags included.
+fn of(matches: &clap::ArgMatches, registry: &Registry) -> Result<Args, clap::Error> {
+    let mut args = Args::from_arg_matches(matches)?;
     match (&mut args.command, matches.subcommand()) {
         (Some(Command::Bench(bench)), Some((_, matches))) => bench.protocol = ProtocolFlags::of(matches, registry),
-        (None, _) => args.bench.protocol = ProtocolFlags::of(&matches, registry),
+        (Some(Command::Find(find)), Some((_, matches))) => find.words.fill(matches, registry),
+        (None, _) => args.bench.protocol = ProtocolFlags::of(matches, registry),
         _ => {}
     }
     Ok(args)

@@ -45,6 +45,13 @@ pub struct Http {
     /// How long each answer takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
     #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
     pub delay: Delay,
+    /// Have a capacity: answers wait in line for one of --servers, which each takes this long (written as a delay is);
+    /// N servers answer N in each T and no more
+    #[arg(long, value_name = "T", value_parser = values::delay)]
+    pub service_time: Option<Delay>,
+    /// How many servers there are to wait for, first come, first served [default: 1]
+    #[arg(long, value_name = "N", value_parser = values::servers, requires = "service_time")]
+    pub servers: Option<u32>,
     /// The share of answers that are 503: 1% or 0.01
     #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
     pub error_share: f64,

@@ -38,6 +38,16 @@ pub fn pipeline(text: &str) -> Read<u32> {
     count_in(text, 1..=MOST_PIPELINED)
 }
 
+/// How often something is tried.
+pub fn repeats(text: &str) -> Read<u32> {
+    count_in(text, 1..=100)
+}
+
+/// Servers that requests wait in line for.
+pub fn servers(text: &str) -> Read<u32> {
+    count_in(text, 1..=65_536)
+}
+
 /// A count above 0.
 pub fn requests(text: &str) -> Read<u64> {
     match units::parse_count(text).map_err(|e| e.to_string())? {

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod completions;
 pub mod demo;
+pub mod find;
 pub mod man;
 pub mod serve;
 pub mod wrk;

@@ -49,6 +49,9 @@ fn http(args: Http) -> Config {
         workers: args.workers as usize,
         body_bytes: args.body_size,
         delay: args.delay,
+        queue: args
+            .service_time
+            .map(|service_time| http::Queue { count: args.servers.unwrap_or(1) as usize, service_time }),
         error_share: args.error_share,
         stall: args.stall,
         close_after: args.close_after,

@@ -61,7 +61,8 @@ fn help_names_every_flag_under_its_heading() {
 
 #[test]
 fn help_fits_a_terminal() {
-    for args in [["--help"].as_slice(), &["-h"], &["serve", "http", "--help"], &["demo", "--help"]] {
+    for args in [["--help"].as_slice(), &["-h"], &["serve", "http", "--help"], &["demo", "--help"], &["find", "--help"]]
+    {
         let help = run(args).with_status(0).stdout;
         let longest = help.lines().max_by_key(|line| line.chars().count()).unwrap();
         assert!(longest.chars().count() <= 120, "{args:?} {longest}");
@@ -88,6 +89,7 @@ fn the_manual_has_a_page_for_each_command() {
         [
             "brunt-completions.1",
             "brunt-demo.1",
+            "brunt-find.1",
             "brunt-man.1",
             "brunt-serve-http.1",
             "brunt-serve-ws.1",

@@ -22,7 +22,7 @@ fn plain() -> (Server, String) {
 }
 
 /// A URL on which nothing listens, and what keeps its port from being taken meanwhile.
-fn nobody() -> (rustix::fd::OwnedFd, String) {
+pub fn nobody() -> (rustix::fd::OwnedFd, String) {
     use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&socket, &std::net::SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();

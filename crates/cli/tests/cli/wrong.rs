@@ -229,3 +229,26 @@ fn subcommands_that_are_used_wrongly() {
         refused(args, expected);
     }
 }
+
+#[test]
+fn flags_of_a_search_that_are_wrong() {
+    for (args, expected) in [
+        ("", "brunt find needs to know what the target must meet: give --threshold"),
+        ("--threshold p99<1s -r 5", "-r cannot be used with brunt find: the rate is what is searched for"),
+        ("--threshold p99<1s -n 5", "-n cannot be used with brunt find"),
+        ("--threshold p99<1s -v", "--verbose is for a single run (brunt bench), and this command makes many"),
+        ("--threshold p99<1s --from 0", "'--from <R>': expected a rate from 1 to 10M calls a second"),
+        ("--threshold p99<1s --from 20 --highest 10", "--highest 10 is below --from 20"),
+        ("--threshold p99<1s --precision 0", "'--precision <SHARE>': expected a share from 0.5% to 50%"),
+        ("--threshold p99<1s --repeats 0", "'--repeats <N>': expected a number from 1 to 100"),
+        ("--threshold p99<1s --format wrk", "[possible values: text, json, csv, markdown]"),
+        ("--threshold p99<1s -o a.html", "expected a file name that ends in .txt, .json, .csv or .md"),
+        ("--threshold p99<1s -t 8 -c 4", "-t 8 is more than -c 4"),
+        ("--threshold p99<1s --keep /dev/null/x", "--keep: cannot make /dev/null/x"),
+    ] {
+        let words: Vec<_> = ["find"].into_iter().chain(args.split_whitespace()).chain([URL]).collect();
+        refused(&words, expected);
+    }
+    refused(&["find", "--threshold", "p99<1s"], "no URL is given");
+    refused(&["find", "--threshold", "p99<1s", URL, URL], "expected one URL, got 2");
+}

@@ -13,7 +13,7 @@ const SPACED: usize = 3;
 
 /// See the module's text.
 #[derive(Default)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     depth: usize,
     has_value: bool,
 }

@@ -14,6 +14,7 @@ mod layout;
 mod names;
 
 pub use document::*;
+pub(crate) use layout::Layout;
 pub use names::*;
 
 /// What `format` says in every document.
@@ -62,7 +63,7 @@ pub enum ReadError {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, layout::Layout::default());
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Layout::default());
     Document::of(summary).serialize(&mut serializer)?;
     writeln!(out)
 }

@@ -5,8 +5,10 @@
 //! What counts up "so far" begins again with the measured part, since nothing of the warm-up is in the result.
 
 mod lines;
+mod overall;
 mod screen;
 mod second;
 
 pub use lines::Lines;
+pub use overall::{brief, overall};
 pub use screen::Screen;

@@ -16,7 +16,7 @@ mod throughput;
 mod verdict;
 
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
-const WIDTH: usize = 79;
+pub(crate) const WIDTH: usize = 79;
 
 /// Writes `summary` for people, in some 40 lines, and more where there are names.
 ///
@@ -73,7 +73,7 @@ fn label(name: &str, paint: Paint) -> String {
 const UNBROKEN: &str = "\u{a0}";
 
 /// Breaks `text` into lines no longer than `width`, the first after `first`, the others after `rest`.
-fn wrapped(first: &str, rest: &str, text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrapped(first: &str, rest: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut has_word = false;

@@ -12,6 +12,9 @@ use crate::tls::Tls;
 /// The longest delay (or mean of delays) that can be asked for.
 pub(super) const MAX_DELAY: Duration = Duration::from_secs(3600);
 
+/// The most servers in a queue.
+const MAX_SERVERS: usize = 65_536;
+
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Listen {
@@ -86,6 +89,41 @@ pub enum Delay {
     },
 }
 
+impl Delay {
+    /// The mean over many.
+    pub fn mean(&self) -> Duration {
+        match *self {
+            Self::None => Duration::ZERO,
+            Self::Fixed(length) | Self::Exponential { mean: length } => length,
+            Self::Uniform { min, max } => (min + max) / 2,
+        }
+    }
+
+    fn validate(&self, field: &'static str) -> Result<(), StartError> {
+        let wrong = |expected, got: String| Err(StartError::Config { field, expected, got });
+        match *self {
+            Self::Fixed(longest) | Self::Uniform { max: longest, .. } | Self::Exponential { mean: longest }
+                if longest > MAX_DELAY =>
+            {
+                wrong("at most 1 hour", format!("{longest:?}"))
+            }
+            Self::Uniform { min, max } if min > max => wrong("min not above max", format!("{min:?} to {max:?}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Servers that default answers come from, first come, first served over all connections and workers: with
+/// `count` servers and a mean service time T, the target's capacity is `count` / T. What waits for a server waits
+/// in line; a client that goes away meanwhile leaves its place in it taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// How many there are; 1 to 65,536.
+    pub count: usize,
+    /// How long each request takes one of them.
+    pub service_time: Delay,
+}
+
 /// A server that freezes at fixed times: during the last `length` of every `period`, counted from
 /// the server's start ([`Server::started`](super::Server::started)), it reads and answers nothing,
 /// then carries on with all that has queued up. So a run that starts with the server is served
@@ -143,6 +181,8 @@ pub struct Config {
     pub body_bytes: u64,
     /// How long a default answer takes.
     pub delay: Delay,
+    /// What default answers wait in line for; any [`delay`](Self::delay) comes after it.
+    pub queue: Option<Queue>,
     /// The share of default answers, 0 to 1, that are `503 Service Unavailable` instead of 200.
     pub error_share: f64,
     /// When the server as a whole freezes.
@@ -165,6 +205,7 @@ impl Default for Config {
             push: None,
             body_bytes: 13,
             delay: Delay::None,
+            queue: None,
             error_share: 0.0,
             stall: None,
             close_after: None,
@@ -187,20 +228,22 @@ impl Config {
         if self.close_after == Some(0) {
             return wrong("close after", "at least 1 answer", "0".to_owned());
         }
-        let (Delay::Fixed(longest) | Delay::Uniform { max: longest, .. } | Delay::Exponential { mean: longest }) =
-            self.delay
-        else {
-            return self.validate_stall();
-        };
-        if longest > MAX_DELAY {
-            return wrong("delay", "at most 1 hour", format!("{longest:?}"));
-        }
-        if let Delay::Uniform { min, max } = self.delay
-            && min > max
-        {
-            return wrong("delay", "min not above max", format!("{min:?} to {max:?}"));
-        }
+        self.delay.validate("delay")?;
+        self.validate_queue()?;
         self.validate_stall()
+    }
+
+    fn validate_queue(&self) -> Result<(), StartError> {
+        let Some(Queue { count, service_time }) = self.queue else { return Ok(()) };
+        service_time.validate("service time")?;
+        let wrong = |field, expected, got: String| Err(StartError::Config { field, expected, got });
+        if !(1..=MAX_SERVERS).contains(&count) {
+            return wrong("servers", "1 to 65536", count.to_string());
+        }
+        if service_time.mean().is_zero() {
+            return wrong("service time", "a time above zero", "0s".to_owned());
+        }
+        Ok(())
     }
 
     fn validate_stall(&self) -> Result<(), StartError> {
@@ -261,6 +304,7 @@ mod tests {
     fn figures_that_make_no_sense_are_refused_with_their_name() {
         let ok = Config::default;
         let delay = |delay| Config { delay, ..ok() };
+        let queue = |count, service_time| Config { queue: Some(Queue { count, service_time }), ..ok() };
         let stall = |length, period| Config { stall: Some(Stall { length, period }), ..ok() };
         let wrong = [
             (Config { workers: 0, ..ok() }, "workers: expected 1 to 1024, got 0"),
@@ -270,6 +314,9 @@ mod tests {
             (delay(Delay::Fixed(Duration::MAX)), "delay: expected at most 1 hour"),
             (delay(Delay::Exponential { mean: MS(3_600_001) }), "delay: expected at most 1 hour"),
             (delay(Delay::Uniform { min: MS(2), max: MS(1) }), "delay: expected min not above max, got 2ms to 1ms"),
+            (queue(0, Delay::Fixed(MS(1))), "servers: expected 1 to 65536, got 0"),
+            (queue(1, Delay::None), "service time: expected a time above zero, got 0s"),
+            (queue(1, Delay::Fixed(Duration::MAX)), "service time: expected at most 1 hour"),
             (stall(MS(5), MS(5)), "stall: expected a length above zero and below its period, got 5ms every 5ms"),
             (stall(MS(0), MS(5)), "stall: expected"),
         ];

@@ -28,11 +28,12 @@
 //! | `/shop/…` | a small shop: login, items, a cart, redirects, slow and failing pages ([`PATHS`]) |
 //!
 //! Long bodies are made as they are sent, so N may be any number; byte `i` of them is the same as
-//! byte `i % 64` of `a-zA-Z0-9-_`. The configured delay and errors apply to default answers alone.
+//! byte `i % 64` of `a-zA-Z0-9-_`. The configured delay, queue and errors apply to default answers alone.
 //!
 //! # What it does badly, if asked
 //!
-//! [`Delay`] makes default answers slow, each on its own; `error_share` makes some of them 503;
+//! [`Delay`] makes default answers slow, each on its own; a [`Queue`] makes them wait for one of a few servers, so
+//! that the target has a capacity; `error_share` makes some of them 503;
 //! [`Stall`] freezes the server as a whole at times that are known beforehand; `close_after` ends
 //! connections early. Chance is fixed by [`Config::seed`]. For servers that break HTTP itself see
 //! [`faulty`](crate::faulty).
@@ -63,6 +64,7 @@ mod listen;
 mod request;
 mod response;
 mod routes;
+mod servers;
 mod service;
 mod session;
 mod shop;
@@ -72,15 +74,16 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-pub use config::{Config, Delay, Listen, ListenError, Speaks, Stall};
+pub use config::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall};
 pub use routes::{PATHS, Path};
 
 use crate::tls::{TlsError, server_config};
+use servers::Servers;
 use service::Counters;
 
 pub(crate) use response::Kind;
@@ -190,6 +193,7 @@ impl Server {
         let (listeners, address) = listen::bind(&config.address, config.workers)?;
         let counters: Arc<[Counters]> = (0..config.workers).map(|_| Counters::default()).collect();
         let started = Instant::now();
+        let servers = config.queue.map(|queue| Arc::new(Mutex::new(Servers::new(queue.count))));
         let mut server = Self {
             address,
             speaks: config.speaks,
@@ -200,7 +204,7 @@ impl Server {
             workers: Vec::with_capacity(config.workers),
         };
         for (index, listener) in listeners.into_iter().enumerate() {
-            let service = Service::new(&config, started, Arc::clone(&server.counters), index);
+            let service = Service::new(&config, started, Arc::clone(&server.counters), servers.clone(), index);
             let stopped = Arc::clone(&server.stopped);
             let worker = Worker::new(listener, tls.clone(), service, stopped)
                 .and_then(|(worker, waker)| {

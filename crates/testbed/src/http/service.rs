@@ -1,12 +1,13 @@
 //! What all connections of one worker share: the answers, the clock, chance and the counters.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::config::{Config, Delay, Speaks, Stall};
 use super::delay::Random;
 use super::response::{Answers, Kind};
+use super::servers::Servers;
 use super::shop::Shop;
 
 /// One worker's counters. Only that worker writes them, and each has its cache line to itself, so
@@ -33,6 +34,8 @@ pub(crate) struct Service {
     pub(super) shop: Shop,
     started: Instant,
     delay: Delay,
+    /// Shared by all workers; with it how long a request takes one of the servers.
+    queue: Option<(Arc<Mutex<Servers>>, Delay)>,
     error_share: f64,
     random: Random,
     all: Arc<[Counters]>,
@@ -40,7 +43,13 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(config: &Config, started: Instant, all: Arc<[Counters]>, worker: usize) -> Self {
+    pub(super) fn new(
+        config: &Config,
+        started: Instant,
+        all: Arc<[Counters]>,
+        servers: Option<Arc<Mutex<Servers>>>,
+        worker: usize,
+    ) -> Self {
         Self {
             speaks: config.speaks,
             push: config.push,
@@ -51,6 +60,7 @@ impl Service {
             shop: Shop::default(),
             started,
             delay: config.delay,
+            queue: servers.zip(config.queue.map(|queue| queue.service_time)),
             error_share: config.error_share,
             random: Random::new(config.seed, worker),
             all,
@@ -66,11 +76,20 @@ impl Service {
     /// When an answer decided on now is due; zero, without a look at the clock, for at once.
     #[inline]
     pub(crate) fn due(&mut self) -> Duration {
-        if self.delay == Delay::None {
+        if self.delay == Delay::None && self.queue.is_none() {
             return Duration::ZERO;
         }
-        let delay = self.delay.draw(&mut self.random);
-        self.now() + delay
+        let served = self.served();
+        served + self.delay.draw(&mut self.random)
+    }
+
+    /// When one of the servers is done with a request that arrives now; now if there are none to wait for.
+    fn served(&mut self) -> Duration {
+        let Some((servers, service_time)) = &self.queue else { return self.now() };
+        let service_time = service_time.draw(&mut self.random);
+        let mut servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock, so that workers take their turns in the order of time.
+        servers.take_on(self.now(), service_time)
     }
 
     #[inline]

@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     fn service(config: &Config) -> Service {
-        Service::new(config, Instant::now(), [Counters::default()].into(), 0)
+        Service::new(config, Instant::now(), [Counters::default()].into(), None, 0)
     }
 
     /// All that a session says to these pieces of input, and who ends it.

@@ -1,0 +1,261 @@
+//! The flags of a run for commands that make many: kept as they were written, so that each run is read from them with
+//! some put in the place of others. So these commands take every flag that `brunt bench` does, by its one definition.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use brunt_engine::protocol::Registry;
+use brunt_report::decision::Format;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use super::{Bench, command, flags, of};
+
+/// Flags that say something about a single run, which these commands do not make.
+const SINGLE: [&str; 4] = ["verbose", "latency", "plan", "write_plan"];
+/// Flags that say where the result goes: what they stand for is in [`Shown`].
+const SHOWN: [&str; 5] = ["format", "outputs", "quiet", "no_color", "dry_run"];
+/// Arguments that are no flags.
+const URL: &str = "url";
+const SURPLUS: &str = "surplus";
+const SCRIPT_ARGS: &str = "script_args";
+
+/// The flags of the runs of a command, and where its result goes.
+#[derive(Debug, Clone, Default)]
+pub struct Words {
+    flags: Vec<Flag>,
+    /// What stands without a flag: targets.
+    pub targets: Vec<OsString>,
+    script_args: Vec<OsString>,
+    /// Where the result goes.
+    pub shown: Shown,
+}
+
+/// One flag, as often as it was given.
+#[derive(Debug, Clone)]
+struct Flag {
+    id: String,
+    /// Whether a second one adds to the first.
+    adds: bool,
+    words: Vec<OsString>,
+}
+
+/// Where and how a result goes.
+#[derive(Debug, Clone, Default)]
+pub struct Shown {
+    /// How it is printed.
+    pub format: Option<Format>,
+    /// Into which files it is written.
+    pub outputs: Vec<PathBuf>,
+    /// Print nothing but errors and what `format` asks for.
+    pub quiet: bool,
+    /// No colours.
+    pub no_color: bool,
+    /// Check everything and stop before the load.
+    pub dry_run: bool,
+}
+
+impl Words {
+    /// Takes from `matches` what was given of the flags that a run has.
+    pub fn fill(&mut self, matches: &ArgMatches, registry: &Registry) {
+        for arg in run_flags(registry).get_arguments() {
+            let id = arg.get_id().as_str();
+            let given = matches.value_source(id) == Some(ValueSource::CommandLine);
+            if !given || SHOWN.contains(&id) {
+                continue;
+            }
+            let raw = || matches.get_raw(id).into_iter().flatten().map(OsStr::to_owned);
+            match id {
+                URL | SURPLUS => self.targets.extend(raw()),
+                SCRIPT_ARGS => self.script_args.extend(raw()),
+                _ => self.flags.extend(flag(arg, raw())),
+            }
+        }
+    }
+
+    /// The flags of one run, in which `more` take the place of those that were given.
+    ///
+    /// # Errors
+    /// When `more` or all of them together are not such as `brunt bench` takes.
+    pub fn with<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Bench> {
+        let mut theirs = Self::default();
+        let matches = read(more.iter().map(AsRef::as_ref), registry)?;
+        if let Some((_, matches)) = matches.subcommand() {
+            theirs.fill(matches, registry);
+        }
+        let given = |id: &str| theirs.flags.iter().any(|flag| flag.id == id);
+        let kept = self.flags.iter().filter(|flag| flag.adds || !given(&flag.id));
+        let mut words: Vec<_> = kept.chain(&theirs.flags).flat_map(|flag| flag.words.iter().cloned()).collect();
+        words.extend(if theirs.targets.is_empty() { self.targets.clone() } else { theirs.targets });
+        let script_args = if theirs.script_args.is_empty() { &self.script_args } else { &theirs.script_args };
+        if !script_args.is_empty() {
+            words.push("--".into());
+            words.extend(script_args.iter().cloned());
+        }
+        let matches = read(words.iter().map(OsString::as_os_str), registry)?;
+        match of(&matches, registry).map_err(|e| problem(&e))?.command {
+            Some(super::Command::Bench(bench)) => Ok(*bench),
+            _ => Err(anyhow!("expected the flags of a run")),
+        }
+    }
+
+    /// Whether the flag was given that is called `id` in its definition.
+    pub fn has(&self, id: &str) -> bool {
+        self.flags.iter().any(|flag| flag.id == id)
+    }
+
+    /// Gives a flag a value unless it has one.
+    pub fn or(&self, id: &str, flag: &str, value: &str) -> Self {
+        let mut words = self.clone();
+        if !self.has(id) {
+            let word = OsString::from(format!("{flag}={value}"));
+            words.flags.push(Flag { id: id.to_owned(), adds: false, words: vec![word] });
+        }
+        words
+    }
+}
+
+/// These words as `brunt bench` takes them.
+fn read<'a>(words: impl Iterator<Item = &'a OsStr>, registry: &Registry) -> Result<ArgMatches> {
+    let line = ["brunt", "bench"].into_iter().map(OsStr::new).chain(words);
+    command(registry)?.try_get_matches_from(line).map_err(|e| problem(&e))
+}
+
+/// The definitions of a run's flags, protocols' included.
+fn run_flags(registry: &Registry) -> Command {
+    flags::args(registry).into_iter().fold(Bench::augment_args(Command::new("bench")), Command::arg)
+}
+
+/// An argument as it can be read again.
+fn flag(arg: &Arg, values: impl Iterator<Item = OsString>) -> Option<Flag> {
+    let long = format!("--{}", arg.get_long()?);
+    let words = if arg.get_action().takes_values() {
+        let word = |value: OsString| {
+            let mut word = OsString::from(format!("{long}="));
+            word.push(value);
+            word
+        };
+        values.map(word).collect()
+    } else {
+        vec![long.into()]
+    };
+    Some(Flag { id: arg.get_id().to_string(), adds: matches!(arg.get_action(), ArgAction::Append), words })
+}
+
+impl FromArgMatches for Words {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |id: &str| {
+            matches.try_contains_id(id).is_ok() && { matches.value_source(id) == Some(ValueSource::CommandLine) }
+        };
+        if let Some(id) = SINGLE.into_iter().find(|id| given(id)) {
+            let flag = id.replace('_', "-");
+            let text = format!("--{flag} is for a single run (brunt bench), and this command makes many\n");
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
+        }
+        let shown = Shown {
+            format: matches.get_one("format").copied(),
+            outputs: matches.get_many("outputs").into_iter().flatten().cloned().collect(),
+            quiet: matches.get_flag("quiet"),
+            no_color: matches.get_flag("no_color"),
+            dry_run: matches.get_flag("dry_run"),
+        };
+        Ok(Self { shown, ..Self::default() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Words {
+    fn augment_args(command: Command) -> Command {
+        let formats = PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>());
+        let command = Bench::augment_args(command)
+            .mut_arg("format", |arg| arg.value_parser(formats))
+            .mut_arg("outputs", |arg| {
+                arg.help("Write the result into this file as well, repeatable: .txt, .json, .csv or .md")
+            })
+            .mut_arg("dry_run", |arg| arg.help("Check everything and stop before the load"));
+        let known: Vec<_> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        let single = SINGLE.into_iter().filter(|id| known.iter().any(|known| known == id));
+        single.fold(command, |command, id| command.mut_arg(id, |arg| arg.hide(true)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// What clap has to say, without the usage of a command that nobody called.
+fn problem(error: &clap::Error) -> anyhow::Error {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|mark| text.find(mark)).min();
+    anyhow!("{}", text.get(..end.unwrap_or(text.len())).unwrap_or(text).trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Words, clap::Error> {
+        let registry = Registry::built_in();
+        let line = ["brunt", "find"].into_iter().chain(words.iter().copied());
+        let matches = command(&registry).unwrap().try_get_matches_from(line)?;
+        match of(&matches, &registry)?.command {
+            Some(crate::args::Command::Find(find)) => Ok(find.words),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn words(words: &[&str]) -> Words {
+        read(words).unwrap()
+    }
+
+    fn with(words: &Words, more: &[&str]) -> Result<Bench> {
+        words.with(more, &Registry::built_in())
+    }
+
+    #[test]
+    fn flags_are_read_again_as_they_were_written() {
+        let words = words(&["-c8", "-H", "A: =b", "-H=-C: d", "-k", "--body=-x", "http://a/", "--ok-status", "2xx"]);
+        let bench = with(&words, &["--no-color"]).unwrap();
+        assert_eq!((bench.load.connections, bench.tls.insecure), (Some(8), true));
+        assert_eq!((bench.request.ok_status, bench.url), (Some("2xx".parse().unwrap()), Some("http://a/".into())));
+        let protocol = format!("{:?}", bench.protocol);
+        assert!(protocol.contains(r#"["A: =b", "-C: d"]"#) && protocol.contains(r#"["-x"]"#), "{protocol}");
+    }
+
+    #[test]
+    fn others_take_their_place_or_add_to_them() {
+        let words = words(&["-c", "8", "-H", "A: b", "--body", "x", "--threshold", "p99<1s", "http://a/"]);
+        let bench = with(&words, &["-c", "16", "-H", "C: d", "--body", "y", "http://b/"]).unwrap();
+        assert_eq!((bench.load.connections, bench.output.thresholds.len()), (Some(16), 1));
+        let protocol = format!("{:?}", bench.protocol);
+        assert!(protocol.contains(r#"["A: b", "C: d"]"#) && protocol.contains(r#"["y"]"#), "{protocol}");
+        assert_eq!(bench.url.as_deref(), Some("http://b/"));
+        // What conflicts with a flag that is not replaced still does.
+        let error = with(&words, &["--body-file", "f"]).unwrap_err().to_string();
+        assert!(error.contains("'--body <TEXT>' cannot be used with '--body-file <F>'"), "{error}");
+        let error = with(&words, &["-c", "many"]).unwrap_err().to_string();
+        assert!(error.contains("invalid value 'many'") && !error.contains("Usage"), "{error}");
+    }
+
+    #[test]
+    fn a_default_gives_way() {
+        let words = words(&["-d", "9s", "-H", "A: b", "http://a/"]);
+        let bench = with(&words.or("duration", "--duration", "5s").or("warmup", "--warmup", "1s"), &[]).unwrap();
+        assert_eq!((bench.load.duration, bench.load.warmup), (Some(9_000_000_000), Some(1_000_000_000)));
+        assert!(words.has("duration") && !words.has("warmup"));
+    }
+
+    #[test]
+    fn what_is_for_a_single_run_is_refused() {
+        let error = read(&["-v", "http://a/"]).unwrap_err();
+        assert!(error.to_string().contains("--verbose is for a single run"), "{error}");
+    }
+}

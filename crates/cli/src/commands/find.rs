@@ -1,0 +1,143 @@
+//! `brunt find URL`: the highest rate that meets the thresholds.
+
+use anyhow::{Result, bail};
+use brunt_engine::protocol::Registry;
+use brunt_model::SECOND_NS;
+use brunt_model::arrivals::Spread;
+use brunt_model::capacity::{self, Answer, Capacity, Length, Next, Outcome, Settings, Trial};
+use brunt_model::evidence::Evidence;
+use brunt_model::plan::{Load, Plan};
+use brunt_model::profile::Profile;
+use brunt_report::decision::Decision;
+
+use super::Exit;
+use crate::args::Find;
+use crate::decided::Decided;
+use crate::runs::{Ran, Runs, length_ns};
+use crate::{console, plan};
+
+/// How much shorter a short trial is, and how long it is at least, in nanoseconds.
+const SHORTER: u64 = 3;
+const SHORTEST_NS: u64 = SECOND_NS;
+
+pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
+    let base = base(args, registry)?;
+    let settings = Settings {
+        from_per_s: args.from,
+        highest_per_s: args.highest,
+        precision_ratio: args.precision,
+        repeats: args.repeats,
+    };
+    let decided = Decided::of(&args.words.shown)?;
+    brunt_engine::check(&base, registry)?;
+    if args.words.shown.dry_run {
+        return Ok(Exit::Done);
+    }
+    let mut runs = Runs::new(registry, "find", &args.words.shown, args.keep.as_deref())?;
+    let capacity = search(&base, settings, &mut runs);
+    runs.clear();
+    let capacity = capacity?;
+    decided.write(Decision::Capacity(&base, &capacity))?;
+    let exit = exit_of(&capacity.answer);
+    if exit != Exit::Done && !decided.is_for_people() {
+        console::note("error: the capacity is not known; --format text says why");
+    }
+    Ok(exit)
+}
+
+/// The plan of which each trial's differs in its rate, and short ones in their length.
+fn base(args: &Find, registry: &Registry) -> Result<Plan> {
+    for (id, flag, why) in [
+        ("rate", "-r", "the rate is what is searched for: give the first one tried with --from"),
+        ("requests", "-n", "each trial takes a time: give it with -d"),
+    ] {
+        if args.words.has(id) {
+            bail!("{flag} cannot be used with brunt find: {why}");
+        }
+    }
+    if args.highest < args.from {
+        bail!("--highest {} is below --from {}: the first rate tried must be allowed", args.highest, args.from);
+    }
+    let words = args.words.or("duration", "--duration", "5s").or("warmup", "--warmup", "1s");
+    let plan = plan::of(&words.with(&[format!("--rate={}", args.from)], registry)?, registry)?;
+    if plan.thresholds.is_empty() {
+        bail!(
+            "brunt find needs to know what the target must meet: give --threshold 'p99<50ms' and \
+             --threshold 'error_rate<0.1%', say"
+        );
+    }
+    Ok(plan)
+}
+
+fn search(base: &Plan, settings: Settings, runs: &mut Runs<'_>) -> Result<Capacity> {
+    let mut trials = Vec::new();
+    let answer = loop {
+        let (step, length) = match capacity::next(&settings, &trials) {
+            Next::Done(answer) => break answer,
+            Next::Try { step, length } => (step, length),
+        };
+        let plan = trial_plan(base, settings.rate(step), length)?;
+        let number = trials.len() + 1;
+        let what = format!("trial {number}: {}/s", settings.rate(step));
+        let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, length))? {
+            Ran::Whole(summary) => summary,
+            Ran::Interrupted => break interrupted(&trials),
+            Ran::Impossible(reason) if trials.is_empty() => break Answer::NeverAnswered { failure: reason },
+            Ran::Impossible(_) => break Answer::StoppedAnswering { at_per_s: settings.rate(step) },
+        };
+        let trial = Trial::of(&settings, step, length, Evidence::of(&summary));
+        runs.note(&format!("{what} {}", told(&trial)));
+        trials.push(trial);
+    };
+    Ok(Capacity { settings, answer, trials })
+}
+
+fn told(trial: &Trial) -> String {
+    match trial.outcome {
+        Outcome::Met => "met".to_owned(),
+        Outcome::Failed => format!("failed: {}", trial.why),
+        Outcome::Spoiled => format!("spoiled: {}; {}", trial.why, trial.evidence.verdict),
+    }
+}
+
+fn trial_plan(base: &Plan, rate: f64, length: Length) -> Result<Plan> {
+    let mut plan = base.clone();
+    let arrivals = match base.load {
+        Load::Open { arrivals, .. } => arrivals,
+        Load::Closed {} => Spread::Uniform,
+    };
+    plan.load = Load::Open { profile: Profile::constant(rate)?, arrivals };
+    if length == Length::Short {
+        plan.stop.duration_ns = plan.stop.duration_ns.map(|full| (full / SHORTER).max(SHORTEST_NS).min(full));
+    }
+    Ok(plan)
+}
+
+/// About how long the trials after the next take, in nanoseconds.
+fn left_ns(base: &Plan, settings: &Settings, trials: &[Trial], length: Length) -> u64 {
+    let (mut short, mut full) = capacity::trials_left(settings, trials);
+    match length {
+        Length::Short => short = short.saturating_sub(1),
+        Length::Full => full = full.saturating_sub(1),
+    }
+    let measured = base.duration_ns().unwrap_or(0);
+    let shorter = base.warmup_ns + (measured / SHORTER).max(SHORTEST_NS).min(measured);
+    u64::from(short) * shorter + u64::from(full) * length_ns(base)
+}
+
+fn interrupted(trials: &[Trial]) -> Answer {
+    let rates = |met: bool| {
+        trials.iter().filter(move |trial| (trial.outcome == Outcome::Met) == met).map(|trial| trial.rate_per_s)
+    };
+    let failed_per_s = rates(false).min_by(f64::total_cmp);
+    let below = |rate: &f64| failed_per_s.is_none_or(|failed| *rate < failed);
+    Answer::Interrupted { met_per_s: rates(true).filter(below).max_by(f64::total_cmp), failed_per_s }
+}
+
+fn exit_of(answer: &Answer) -> Exit {
+    match answer {
+        answer if answer.is_known() => Exit::Done,
+        Answer::NeverAnswered { .. } => Exit::NoAnswer,
+        _ => Exit::ThresholdFailed,
+    }
+}

@@ -1,0 +1,116 @@
+//! `brunt find` against targets whose capacity is known.
+
+use std::time::Duration;
+
+use brunt_testbed::http::{Config, Delay, Queue};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::program::{Directory, Running, run};
+use crate::runs::{nobody, target};
+
+/// A target that answers `servers` in each 20 ms.
+fn queue(servers: usize) -> Config {
+    Config {
+        queue: Some(Queue { count: servers, service_time: Delay::Fixed(Duration::from_millis(20)) }),
+        ..Config::default()
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// Whatever the machine that runs the tests is busy with: no trial that was met lies above the capacity, and an answer
+/// holds it. How near it comes is for the benchmark.
+#[test]
+fn it_finds_no_more_than_the_target_can_do() {
+    let (_server, url) = target(queue(4));
+    let dir = Directory::new();
+    let (csv, markdown) = (dir.path("out.csv"), dir.path("out.md"));
+    let done = run([
+        "find",
+        "--threshold",
+        "p99<100ms",
+        "--from=150",
+        "--highest=400",
+        "--precision=20%",
+        "--repeats=1",
+        "-d2s",
+        "-w200ms",
+        "--format=json",
+        "-o",
+        &csv,
+        "-o",
+        &markdown,
+        "--keep",
+        &dir.path("runs"),
+        &url,
+    ]);
+    let found = json(&done.stdout);
+    assert_eq!(found["format"], "brunt-capacity");
+    let trials = found["trials"].as_array().unwrap();
+    assert!(trials.len() >= 3, "{done:#?}");
+    for trial in trials {
+        let rate = trial["rate_per_s"].as_f64().unwrap();
+        assert!(trial["outcome"] != "met" || rate <= 200.0 * 1.05, "{trial:#}");
+    }
+    match found["answer"]["is"].as_str().unwrap() {
+        "between" => {
+            let [low, high] = ["low_per_s", "high_per_s"].map(|end| found["answer"][end].as_f64().unwrap());
+            assert!(low <= 210.0 && high > 180.0, "{low} to {high}");
+            assert_eq!(done.status, Some(0));
+        }
+        // Of a machine too busy for a generator to be trusted.
+        "generator" | "below_all" | "unsteady" => assert_eq!(done.status, Some(1), "{done:#?}"),
+        other => panic!("{other}: {done:#?}"),
+    }
+    assert_eq!(std::fs::read_to_string(csv).unwrap().lines().count(), 1 + trials.len());
+    assert!(std::fs::read_to_string(markdown).unwrap().starts_with("### Capacity of http://127.0.0.1:"));
+    let kept = std::fs::read_dir(dir.path("runs")).unwrap().map(|entry| entry.unwrap().path());
+    let kept: Vec<_> = kept.map(|path| json(&std::fs::read_to_string(path).unwrap())).collect();
+    assert!(kept.len() == trials.len() && kept.iter().all(|result| result["format"] == "brunt-result"));
+    assert!(done.stderr.lines().next().unwrap().starts_with("trial 1: 150/s "), "{}", done.stderr);
+}
+
+#[test]
+fn a_target_that_never_answers_exits_with_3() {
+    let (_port, url) = nobody();
+    let done = run(["find", "--threshold", "p99<1s", "-d1s", "-w0", &url]).with_status(3);
+    assert!(done.stdout.contains("the target never answered (connect: "), "{}", done.stdout);
+    let done = run(["find", "--threshold", "p99<1s", "http://nothing.invalid/"]).with_status(3);
+    assert!(done.stdout.contains("'nothing.invalid' cannot be resolved"), "{}", done.stdout);
+}
+
+#[test]
+fn a_target_that_does_not_meet_the_lowest_rate_has_no_capacity() {
+    let (_server, url) = target(Config { error_share: 1.0, ..Config::default() });
+    let args = ["find", "--threshold=error_rate<1%", "--from=2", "--repeats=1", "-d500ms", "-w0", "--quiet"];
+    let done = run([args.as_slice(), &[&url]].concat()).with_status(1);
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("", "error: the capacity is not known; --format text says why\n")
+    );
+    let done = run([args.as_slice(), &["--format=text", &url]].concat()).with_status(1);
+    assert!(done.stdout.contains("no capacity: not even 1/s was met"), "{}", done.stdout);
+    assert!(done.stdout.contains("error_rate<1% was 100%"), "{}", done.stdout);
+}
+
+#[test]
+fn a_signal_ends_it_with_what_it_has() {
+    let (server, url) = target(Config::default());
+    let running = Running::start(["find", "--threshold", "p99<1s", "-d1h", "-w0", &url]);
+    while server.requests() == 0 {
+        std::thread::yield_now();
+    }
+    running.send(Signal::INT);
+    let done = running.wait().with_status(1);
+    assert!(done.stdout.contains("no answer: interrupted\n  nothing was seen so far"), "{}", done.stdout);
+}
+
+#[test]
+fn it_checks_everything_before_the_load() {
+    let (server, url) = target(Config::default());
+    run(["find", "--threshold=p99<1s", "--dry-run", &url]).with_status(0);
+    assert_eq!(server.requests(), 0);
+}

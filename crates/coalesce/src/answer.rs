@@ -1,0 +1,207 @@
+//! Which answers may be given to others than the one who asked (RFC 9111, section 3 and 4.1; RFC 9110, section 15).
+
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, SET_COOKIE, TRANSFER_ENCODING, UPGRADE, VARY};
+use http::response::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+/// Whom an answer is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Everyone who waits for it and whose values of these headers are the leader's.
+    With(Vec<HeaderName>),
+    /// The leader alone.
+    No,
+}
+
+/// What of an answer is decided by configuration.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judge {
+    /// Bytes that a flight may hold: longer answers are not shared.
+    pub(crate) longest: u64,
+    /// Whether requests for ranges are told apart by their key, so that partial answers may be shared.
+    pub(crate) ranges: bool,
+    /// Whether to share what says `Cache-Control: no-cache`.
+    pub(crate) no_cache: bool,
+}
+
+impl Judge {
+    /// Whom an answer with this head, and a body of at least this many bytes, is for.
+    pub(crate) fn sharing(&self, head: &Parts, least_bytes: u64) -> Sharing {
+        if least_bytes > self.longest
+            || !self.status_is_shared(head.status)
+            || head.headers.contains_key(SET_COOKIE)
+            || is_endless(&head.headers)
+            || self.is_kept_private(&head.headers)
+        {
+            return Sharing::No;
+        }
+        varies_by(&head.headers).map_or(Sharing::No, Sharing::With)
+    }
+
+    /// Statuses that are about the leader, its credentials, its connection or its address are for it alone.
+    fn status_is_shared(&self, status: StatusCode) -> bool {
+        match status {
+            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => self.ranges,
+            StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::PROXY_AUTHENTICATION_REQUIRED
+            | StatusCode::REQUEST_TIMEOUT
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::MISDIRECTED_REQUEST
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => false,
+            _ => !status.is_informational(),
+        }
+    }
+
+    /// Whether `Cache-Control` keeps an answer from others (RFC 9111, section 5.2.2). What cannot be read does.
+    fn is_kept_private(&self, headers: &HeaderMap) -> bool {
+        headers.get_all(CACHE_CONTROL).iter().any(|value| {
+            let Ok(value) = value.to_str() else { return true };
+            // A comma in a quoted string cuts it in two, which can only hide something from being shared.
+            value.split(',').any(|directive| {
+                let name = directive.split_once('=').map_or(directive, |(name, _)| name).trim();
+                name.eq_ignore_ascii_case("private")
+                    || name.eq_ignore_ascii_case("no-store")
+                    || (!self.no_cache && name.eq_ignore_ascii_case("no-cache"))
+            })
+        })
+    }
+}
+
+/// Bodies that go on for as long as somebody listens.
+fn is_endless(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|value| {
+        let kind = value.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+        kind.eq_ignore_ascii_case(b"text/event-stream") || kind.eq_ignore_ascii_case(b"multipart/x-mixed-replace")
+    })
+}
+
+/// The headers that `Vary` nominates; none if it is `*` or cannot be read.
+fn varies_by(headers: &HeaderMap) -> Option<Vec<HeaderName>> {
+    let mut names = Vec::new();
+    for value in headers.get_all(VARY) {
+        for name in value.as_bytes().split(|&byte| byte == b',') {
+            match name.trim_ascii() {
+                b"" => {}
+                b"*" => return None,
+                name => names.push(HeaderName::from_bytes(name).ok()?),
+            }
+        }
+    }
+    Some(names)
+}
+
+/// The headers that a follower is given: those of the answer without the ones that are about the leader's connection (RFC
+/// 9110, section 7.6.1).
+pub(crate) fn shared_headers(headers: &HeaderMap) -> HeaderMap {
+    let mut shared = headers.clone();
+    for value in headers.get_all(CONNECTION) {
+        for name in value.as_bytes().split(|&byte| byte == b',') {
+            if let Ok(name) = HeaderName::from_bytes(name.trim_ascii()) {
+                shared.remove(name);
+            }
+        }
+    }
+    for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
+        shared.remove(name);
+    }
+    for name in ["keep-alive", "proxy-connection", "te"] {
+        shared.remove(name);
+    }
+    shared
+}
+
+/// The values of a header, one after the other.
+pub(crate) fn values<'a>(
+    headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a HeaderValue> {
+    headers.filter_map(move |(other, value)| (other == name).then_some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JUDGE: Judge = Judge { longest: 100, ranges: false, no_cache: false };
+
+    fn head(status: u16, headers: &[(&str, &str)]) -> Parts {
+        let mut response = http::Response::builder().status(status);
+        for (name, value) in headers {
+            response = response.header(*name, *value);
+        }
+        response.body(()).unwrap().into_parts().0
+    }
+
+    fn is_shared(headers: &[(&str, &str)]) -> bool {
+        JUDGE.sharing(&head(200, headers), 0) != Sharing::No
+    }
+
+    #[test]
+    fn what_is_private_is_not_shared_however_it_is_written() {
+        for value in
+            ["private", "Private", "max-age=1, PRIVATE", "private=\"x-a, x-b\"", "no-store", "a=\"x\",no-store"]
+        {
+            assert!(!is_shared(&[("cache-control", value)]), "{value}");
+        }
+        assert!(!is_shared(&[("cache-control", "max-age=1"), ("cache-control", "no-store")]));
+        assert!(!is_shared(&[("cache-control", "no-cache")]));
+        for value in ["public", "max-age=0", "must-revalidate", "", "x-private", "no-storeroom"] {
+            assert!(is_shared(&[("cache-control", value)]), "{value}");
+        }
+    }
+
+    #[test]
+    fn no_cache_is_shared_if_asked_for() {
+        let judge = Judge { no_cache: true, ..JUDGE };
+        assert_ne!(judge.sharing(&head(200, &[("cache-control", "no-cache")]), 0), Sharing::No);
+        assert_eq!(judge.sharing(&head(200, &[("cache-control", "no-cache, private")]), 0), Sharing::No);
+    }
+
+    #[test]
+    fn vary_is_read_over_all_its_fields() {
+        let vary = head(200, &[("vary", "Accept-Language,  X-One"), ("vary", "x-two,")]);
+        let names = ["accept-language", "x-one", "x-two"].map(|name| name.parse().unwrap());
+        assert_eq!(JUDGE.sharing(&vary, 0), Sharing::With(names.to_vec()));
+        assert!(!is_shared(&[("vary", "x-one, *")]));
+        assert!(!is_shared(&[("vary", "not a name")]));
+    }
+
+    #[test]
+    fn answers_about_the_leader_are_its_own() {
+        for status in [101, 206, 401, 403, 407, 408, 413, 416, 421, 429, 431] {
+            assert_eq!(JUDGE.sharing(&head(status, &[]), 0), Sharing::No, "{status}");
+        }
+        for status in [200, 204, 301, 304, 404, 500, 502, 503] {
+            assert_ne!(JUDGE.sharing(&head(status, &[]), 0), Sharing::No, "{status}");
+        }
+    }
+
+    #[test]
+    fn endless_and_long_bodies_are_not_shared() {
+        for kind in ["text/event-stream", "Text/Event-Stream; charset=utf-8", "multipart/x-mixed-replace;boundary=x"] {
+            assert!(!is_shared(&[("content-type", kind)]), "{kind}");
+        }
+        assert_ne!(JUDGE.sharing(&head(200, &[]), 100), Sharing::No);
+        assert_eq!(JUDGE.sharing(&head(200, &[]), 101), Sharing::No);
+    }
+
+    #[test]
+    fn headers_of_the_connection_stay_with_the_leader() {
+        let parts = head(
+            200,
+            &[
+                ("connection", "close, X-Hop"),
+                ("keep-alive", "timeout=5"),
+                ("x-hop", "1"),
+                ("x-end", "1"),
+                ("trailer", "x-sum"),
+                ("transfer-encoding", "chunked"),
+            ],
+        );
+        let mut shared: Vec<_> = shared_headers(&parts.headers).keys().map(ToString::to_string).collect();
+        shared.sort();
+        assert_eq!(shared, ["trailer", "x-end"]);
+    }
+}

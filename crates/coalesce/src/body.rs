@@ -1,0 +1,205 @@
+//! The bodies of answers.
+
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use smallvec::SmallVec;
+
+/// Any error.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Why a body ended before its end. A server that is given it must not end the body as if it were whole: hyper closes
+/// the connection, or resets the stream.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum BodyError {
+    /// The body that the service makes failed; everyone who reads it is told the same.
+    #[error("the body that was shared failed: {0}")]
+    Inner(#[source] Arc<dyn Error + Send + Sync>),
+    /// The body that the service makes panicked.
+    #[error("the body that was shared panicked")]
+    Panicked,
+    /// This reader fell behind others by more than may be held for it.
+    #[error(
+        "expected to be read within {limit} bytes of the fastest reader, but fell further behind; raise the limit, or read faster"
+    )]
+    CutOff {
+        /// The limit that was reached, in bytes.
+        limit: usize,
+    },
+}
+
+impl BodyError {
+    pub(crate) fn inner(error: impl Into<BoxError>) -> Self {
+        Self::Inner(error.into().into())
+    }
+}
+
+/// A piece of a body that can be given to many.
+#[derive(Debug, Clone)]
+pub(crate) enum Piece {
+    Data(Bytes),
+    Trailers(Box<HeaderMap>),
+}
+
+impl Piece {
+    /// None for what is neither data nor trailers, of which HTTP has nothing.
+    pub(crate) fn of<D: bytes::Buf>(frame: Frame<D>) -> Option<Self> {
+        match frame.into_data() {
+            Ok(mut data) => Some(Self::Data(data.copy_to_bytes(data.remaining()))),
+            Err(frame) => frame.into_trailers().ok().map(|map| Self::Trailers(Box::new(map))),
+        }
+    }
+
+    /// Bytes of body in it.
+    pub(crate) fn data(&self) -> usize {
+        if let Self::Data(data) = self { data.len() } else { 0 }
+    }
+
+    /// About how much memory it holds, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        const ITSELF: usize = 64;
+        ITSELF
+            + match self {
+                Self::Data(data) => data.len(),
+                Self::Trailers(map) => map.iter().map(|(name, value)| name.as_str().len() + value.len() + ITSELF).sum(),
+            }
+    }
+
+    fn into_frame(self) -> Frame<Bytes> {
+        match self {
+            Self::Data(data) => Frame::data(data),
+            Self::Trailers(map) => Frame::trailers(*map),
+        }
+    }
+}
+
+/// Where the pieces of a shared body come from.
+pub(crate) trait Pieces: Send + Sync {
+    /// The next, or how it ended.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, BodyError>>>;
+}
+
+pin_project! {
+    /// The body of an answer: that of the service, or one that is shared.
+    ///
+    /// A shared body is made at the pace of its fastest reader, and by whoever of its readers is polled.
+    pub struct CoalesceBody<B> {
+        #[pin]
+        kind: Kind<B>,
+    }
+}
+
+pin_project! {
+    #[project = KindProj]
+    enum Kind<B> {
+        Own { #[pin] body: B },
+        Whole { data: Option<Bytes> },
+        Held { pieces: smallvec::IntoIter<[Piece; 1]>, left: u64 },
+        Shared { pieces: Box<dyn Pieces>, left: SizeHint, ended: bool },
+    }
+}
+
+impl<B> CoalesceBody<B> {
+    /// What the service makes, for one alone.
+    pub(crate) fn own(body: B) -> Self {
+        Self { kind: Kind::Own { body } }
+    }
+
+    /// What is there already.
+    pub(crate) fn held(mut pieces: SmallVec<[Piece; 1]>) -> Self {
+        let kind = match (pieces.len(), pieces.pop()) {
+            (_, None) => Kind::Whole { data: None },
+            (1, Some(Piece::Data(data))) => Kind::Whole { data: Some(data) },
+            (_, Some(last)) => {
+                pieces.push(last);
+                let left = pieces.iter().map(|piece| piece.data() as u64).sum();
+                Kind::Held { pieces: pieces.into_iter(), left }
+            }
+        };
+        Self { kind }
+    }
+
+    /// What comes while it is made.
+    pub(crate) fn shared(pieces: Box<dyn Pieces>, hint: SizeHint) -> Self {
+        Self { kind: Kind::Shared { pieces, left: hint, ended: false } }
+    }
+}
+
+impl<B> fmt::Debug for CoalesceBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            Kind::Own { .. } => "own",
+            Kind::Held { .. } | Kind::Whole { .. } => "held",
+            Kind::Shared { .. } => "shared",
+        };
+        f.debug_tuple("CoalesceBody").field(&kind).finish()
+    }
+}
+
+impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match self.project().kind.project() {
+            KindProj::Own { body } => {
+                let frame = ready!(body.poll_frame(cx));
+                Poll::Ready(frame.map(|frame| match frame {
+                    Ok(frame) => Ok(frame.map_data(|mut data| data.copy_to_bytes(data.remaining()))),
+                    Err(error) => Err(BodyError::inner(error)),
+                }))
+            }
+            KindProj::Whole { data } => Poll::Ready(data.take().map(|data| Ok(Frame::data(data)))),
+            KindProj::Held { pieces, left } => {
+                let piece = pieces.next();
+                *left -= piece.as_ref().map_or(0, Piece::data) as u64;
+                Poll::Ready(piece.map(|piece| Ok(piece.into_frame())))
+            }
+            KindProj::Shared { ended: true, .. } => Poll::Ready(None),
+            KindProj::Shared { pieces, left, ended } => {
+                let piece = ready!(pieces.poll_next(cx));
+                match &piece {
+                    Some(Ok(piece)) => *left = less(*left, piece.data() as u64),
+                    Some(Err(_)) | None => *ended = true,
+                }
+                Poll::Ready(piece.map(|piece| piece.map(Piece::into_frame)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Own { body } => body.is_end_stream(),
+            Kind::Whole { data } => data.is_none(),
+            Kind::Held { pieces, .. } => pieces.len() == 0,
+            Kind::Shared { ended, .. } => *ended,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Own { body } => body.size_hint(),
+            Kind::Whole { data } => SizeHint::with_exact(data.as_ref().map_or(0, |data| data.len() as u64)),
+            Kind::Held { left, .. } => SizeHint::with_exact(*left),
+            Kind::Shared { left, .. } => *left,
+        }
+    }
+}
+
+/// What is left to come after so many bytes.
+fn less(hint: SizeHint, came: u64) -> SizeHint {
+    let mut left = SizeHint::new();
+    left.set_lower(hint.lower().saturating_sub(came));
+    if let Some(upper) = hint.upper() {
+        left.set_upper(upper.saturating_sub(came));
+    }
+    left
+}

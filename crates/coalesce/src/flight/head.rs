@@ -1,0 +1,238 @@
+//! A flight up to its headers: who polls the service, and what its members are told.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use http::response::Parts;
+use http::{HeaderName, Response};
+use http_body::{Body as _, SizeHint};
+use tokio::time::Instant;
+
+use super::members::{Outcome, State};
+use super::pieces::Pieces;
+use super::reading::Ready;
+use super::{Answering, Arrival, Core, End, Head, Member, Phase, Stream, Supply};
+use crate::answer::{Sharing, shared_headers};
+use crate::counters::Event;
+use crate::key::Headers;
+
+impl<F: Answering> Member<F> {
+    /// Waits for the answer, and moves the flight on where nobody else does.
+    pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Arrival<F>> {
+        loop {
+            let flight = Arc::clone(&self.flight);
+            let mut guard = flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+            let core = &mut *guard;
+            match core.members.state(self.place.number) {
+                Some(State::CutOff) => {
+                    self.place.leave(core);
+                    return Poll::Ready(Arrival::Alone);
+                }
+                Some(State::Owed(_)) => {
+                    if let Some(State::Owed(outcome)) = self.place.leave(core) {
+                        return Poll::Ready(Arrival::Own(*outcome));
+                    }
+                }
+                _ => {}
+            }
+            match &mut core.phase {
+                Phase::Heading(parked) => {
+                    let future = if core.due { parked.take() } else { None };
+                    let Some(future) = future else {
+                        core.members.register(self.place.number, cx.waker());
+                        return Poll::Pending;
+                    };
+                    core.due = false;
+                    core.members.is_awake(self.place.number);
+                    drop(guard);
+                    match self.drive(future, cx) {
+                        Poll::Ready(Some(arrival)) => return Poll::Ready(arrival),
+                        Poll::Ready(None) => {}
+                        Poll::Pending => return Poll::Pending,
+                    }
+                }
+                Phase::Streaming(_) => return Poll::Ready(self.board(core)),
+                Phase::Vacant => {
+                    core.phase = Phase::Heading(None);
+                    core.leader = Some(self.place.number);
+                    core.promotions += 1;
+                    return Poll::Ready(Arrival::Promoted);
+                }
+                Phase::Failed => {
+                    self.place.leave(core);
+                    return Poll::Ready(Arrival::Failed);
+                }
+                Phase::Unshared | Phase::Closed => {
+                    self.place.leave(core);
+                    return Poll::Ready(Arrival::Alone);
+                }
+            }
+        }
+    }
+
+    /// Leads, as [`Arrival::Promoted`] asks for, with a call of the member's own.
+    pub(crate) fn lead(&mut self, future: F, asked: Headers) {
+        let future = Box::pin(future);
+        let mut core = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+        core.phase = Phase::Heading(Some(future));
+        core.asked = asked;
+        core.due = true;
+    }
+
+    /// Polls the service's future on behalf of all. Ready without an arrival: the phase is another now.
+    fn drive(&mut self, mut future: Pin<Box<F>>, cx: &Context<'_>) -> Poll<Option<Arrival<F>>> {
+        let waker = Waker::from(Arc::clone(&self.flight));
+        let mut on_behalf = Context::from_waker(&waker);
+        let outcome = match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut on_behalf))) {
+            Ok(Poll::Pending) => {
+                self.park(cx, |core| core.phase = Phase::Heading(Some(future)));
+                return Poll::Pending;
+            }
+            Ok(Poll::Ready(Ok(response))) => {
+                drop(future);
+                return Poll::Ready(self.answered(response, &mut on_behalf));
+            }
+            Ok(Poll::Ready(Err(error))) => Outcome::Error(error),
+            Err(panic) => Outcome::Panic(panic),
+        };
+        // What panicked may panic again as it is dropped: that is then the caller's, as it would be without us.
+        drop(future);
+        Poll::Ready(self.failed(outcome))
+    }
+
+    /// Puts back what was taken out to be polled, and waits.
+    pub(super) fn park(&self, cx: &Context<'_>, put_back: impl FnOnce(&mut Core<F>)) {
+        let wakers = {
+            let mut core = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+            put_back(&mut core);
+            core.members.register(self.place.number, cx.waker());
+            if core.due { core.members.take_wakers() } else { Vec::new() }
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn failed(&mut self, outcome: Outcome<F>) -> Option<Arrival<F>> {
+        let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = &mut *guard;
+        let (arrival, unclaimed) = self.place.hand_to_leader(core, outcome);
+        let is_vacant = core.promotions < self.table.limits.promotions && core.members.waiting() > 0;
+        core.phase = if is_vacant { Phase::Vacant } else { Phase::Failed };
+        let wakers = core.members.take_wakers();
+        drop(guard);
+        drop(unclaimed);
+        if !is_vacant {
+            self.table.tally.count(Event::FlightFailed);
+            self.table.remove(&self.flight);
+        }
+        wakers.into_iter().for_each(Waker::wake);
+        arrival
+    }
+
+    /// Tells everyone of the answer.
+    fn answered(&mut self, response: Response<F::Body>, on_behalf: &mut Context<'_>) -> Option<Arrival<F>> {
+        let (parts, body) = response.into_parts();
+        let hint = body.size_hint();
+        match self.table.judge.sharing(&parts, hint.lower()) {
+            Sharing::No => self.keep_from_others(Response::from_parts(parts, body)),
+            Sharing::With(vary) => {
+                let ready = Ready::of(body, on_behalf);
+                self.publish(parts, vary, hint, ready)
+            }
+        }
+    }
+
+    fn keep_from_others(&mut self, response: Response<F::Body>) -> Option<Arrival<F>> {
+        let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = &mut *guard;
+        core.phase = Phase::Unshared;
+        let (arrival, unclaimed) = self.place.hand_to_leader(core, Outcome::Answer(response));
+        let wakers = core.members.take_wakers();
+        drop(guard);
+        drop(unclaimed);
+        self.table.tally.count(Event::FlightUnshared);
+        self.table.remove(&self.flight);
+        wakers.into_iter().for_each(Waker::wake);
+        arrival
+    }
+
+    fn publish(&mut self, parts: Parts, vary: Vec<HeaderName>, hint: SizeHint, ready: Ready<F>) -> Option<Arrival<F>> {
+        let limits = self.table.limits;
+        let is_whole = matches!(ready.end, Some(End::Whole));
+        let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = &mut *guard;
+        if is_whole && limits.hold.is_zero() && core.members.len() == 1 && core.leader == Some(self.place.number) {
+            // Nobody else is here, and nobody is to come.
+            self.place.leave(core);
+            core.phase = Phase::Closed;
+            drop(guard);
+            self.table.tally.count(Event::FlightEnded);
+            self.table.remove(&self.flight);
+            return Some(Arrival::Led(Box::new(parts), Supply::Held(ready.pieces)));
+        }
+        let has_ended = ready.end.is_some();
+        let open_for = match has_ended {
+            true if is_whole => limits.hold,
+            true => Duration::ZERO,
+            false => limits.late,
+        };
+        let open_until = (!open_for.is_zero()).then(|| Instant::now() + open_for);
+        let head = Head {
+            status: parts.status,
+            headers: shared_headers(&parts.headers),
+            vary,
+            asked: std::mem::take(&mut core.asked),
+        };
+        let mut stream = Stream {
+            head: Arc::new(head),
+            own: core.leader.map(|_| Box::new(parts)),
+            body: ready.body,
+            hint,
+            pieces: Pieces::new(open_until.is_some(), Arc::clone(&self.table.held)),
+            end: ready.end,
+            open_until,
+        };
+        let readers = core.members.readers();
+        ready.pieces.into_iter().for_each(|piece| stream.pieces.push(piece, readers));
+        core.due |= ready.more;
+        core.phase = Phase::Streaming(Box::new(stream));
+        self.held_to_limits(core);
+        let is_open = matches!(&core.phase, Phase::Streaming(stream) if stream.pieces.are_all_kept());
+        let wakers = core.members.take_wakers();
+        drop(guard);
+        if has_ended {
+            self.table.tally.count(Event::FlightEnded);
+        }
+        match open_until {
+            Some(until) if is_open && has_ended => self.table.rest(&self.flight, until),
+            _ if is_open => {}
+            _ => self.table.remove(&self.flight),
+        }
+        wakers.into_iter().for_each(Waker::wake);
+        None
+    }
+
+    /// Takes the answer's head, and what is there of its body if that is all.
+    fn board(&mut self, core: &mut Core<F>) -> Arrival<F> {
+        let is_leader = core.leader == Some(self.place.number);
+        let Phase::Streaming(stream) = &mut core.phase else { return Arrival::Alone };
+        let (head, own) = (Arc::clone(&stream.head), if is_leader { stream.own.take() } else { None });
+        let supply = if matches!(stream.end, Some(End::Whole)) {
+            let supply = Supply::Held(stream.pieces.all());
+            self.place.leave(core);
+            supply
+        } else {
+            let hint = stream.hint;
+            if let Some(state) = core.members.state(self.place.number) {
+                *state = State::Reading(0);
+            }
+            Supply::Reading(hint)
+        };
+        match own {
+            Some(own) => Arrival::Led(own, supply),
+            None => Arrival::Followed(head, supply),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Who takes part in a flight.
+
+use std::task::Waker;
+
+use http::Response;
+use slab::Slab;
+
+use super::Answering;
+
+/// What a member waits for.
+pub(super) enum State<F: Answering> {
+    /// For the answer.
+    Waiting,
+    /// For this piece of the body.
+    Reading(u64),
+    /// For nothing: more would have had to be held for it than may be.
+    CutOff,
+    /// For nothing: this came of its own call, and is for it alone.
+    Owed(Box<Outcome<F>>),
+}
+
+/// What came of a call that is not shared.
+pub(crate) enum Outcome<F: Answering> {
+    Answer(Response<F::Body>),
+    Error(F::Error),
+    Panic(Box<dyn std::any::Any + Send>),
+}
+
+struct Entry<F: Answering> {
+    state: State<F>,
+    waker: Option<Waker>,
+}
+
+/// Who takes part in a flight. The one who begins it costs no allocation.
+pub(super) struct Members<F: Answering> {
+    first: Option<Entry<F>>,
+    others: Slab<Entry<F>>,
+}
+
+/// The place of who begins a flight.
+pub(super) const FIRST: usize = 0;
+
+impl<F: Answering> Members<F> {
+    pub(super) fn new() -> Self {
+        Self { first: Some(Entry { state: State::Waiting, waker: None }), others: Slab::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.others.len() + usize::from(self.first.is_some())
+    }
+
+    pub(super) fn join(&mut self) -> usize {
+        self.others.insert(Entry { state: State::Waiting, waker: None }) + 1
+    }
+
+    pub(super) fn leave(&mut self, place: usize) -> Option<State<F>> {
+        let entry = match place.checked_sub(1) {
+            None => self.first.take(),
+            Some(place) => self.others.try_remove(place),
+        };
+        entry.map(|entry| entry.state)
+    }
+
+    fn entry(&mut self, place: usize) -> Option<&mut Entry<F>> {
+        match place.checked_sub(1) {
+            None => self.first.as_mut(),
+            Some(place) => self.others.get_mut(place),
+        }
+    }
+
+    fn entries(&mut self) -> impl Iterator<Item = &mut Entry<F>> {
+        self.first.iter_mut().chain(self.others.iter_mut().map(|(_, entry)| entry))
+    }
+
+    pub(super) fn state(&mut self, place: usize) -> Option<&mut State<F>> {
+        self.entry(place).map(|entry| &mut entry.state)
+    }
+
+    pub(super) fn states(&mut self) -> impl Iterator<Item = &mut State<F>> {
+        self.entries().map(|entry| &mut entry.state)
+    }
+
+    /// How many have not been given the answer yet.
+    pub(super) fn waiting(&mut self) -> usize {
+        self.states().filter(|state| matches!(state, State::Waiting)).count()
+    }
+
+    /// How many will read each piece of the body that comes.
+    pub(super) fn readers(&mut self) -> usize {
+        self.states().filter(|state| matches!(state, State::Waiting | State::Reading(_))).count()
+    }
+
+    /// Remembers whom to wake.
+    pub(super) fn register(&mut self, place: usize, waker: &Waker) {
+        if let Some(entry) = self.entry(place) {
+            match &mut entry.waker {
+                Some(known) => known.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
+        }
+    }
+
+    /// Forgets whom to wake for this member, who is awake.
+    pub(super) fn is_awake(&mut self, place: usize) {
+        if let Some(entry) = self.entry(place) {
+            entry.waker = None;
+        }
+    }
+
+    /// Everyone who is to be woken, in about the order in which they came.
+    pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
+        self.entries().filter_map(|entry| entry.waker.take()).collect()
+    }
+}

@@ -1,0 +1,331 @@
+//! A flight: one call of the service, and everyone who waits for its answer.
+//!
+//! A flight belongs to all of its members alike, and none of them is special to it: whoever of them is polled when there
+//! is something to do polls the service's future, and later its body, on behalf of all. No task is spawned. So a flight goes
+//! on for as long as it has a member, whichever it is, and is dropped with the last one; and its body is made at the pace of
+//! its fastest reader, because nobody else asks for more.
+//!
+//! The rules that make this safe from lost wake-ups:
+//!
+//! - The service's future and body are polled with the flight itself as waker, which sets `due` and wakes *everyone* who
+//!   waits.
+//! - Who is polled and finds `due` takes the future out of the flight, polls it without the lock, and puts it back. Who
+//!   finds it taken, or nothing due, registers under the same lock under which it is put back.
+//! - Who puts it back and finds `due` again wakes everyone, since some may have registered after that wake-up.
+//!
+//! Everything that is user code (polling, waking, dropping) happens without the lock.
+
+mod head;
+mod members;
+mod pieces;
+mod reading;
+
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use http::response::Parts;
+use http::{HeaderMap, HeaderName, Response, StatusCode};
+use http_body::{Body, SizeHint};
+use smallvec::SmallVec;
+use tokio::time::Instant;
+
+pub(crate) use self::members::Outcome;
+use self::members::{FIRST, Members, State};
+pub(crate) use self::pieces::Held;
+use self::pieces::Pieces;
+use crate::body::{BodyError, BoxError, Piece};
+use crate::counters::Event;
+use crate::key::{Headers, Key};
+use crate::sync::Mutex;
+use crate::table::Table;
+
+/// A future of a response: what a service answers with.
+pub trait Answering: Future<Output = Result<Response<Self::Body>, Self::Error>> + Send + 'static {
+    /// The response's body.
+    type Body: Body<Error: Into<BoxError>> + Send + 'static;
+    /// The service's error.
+    type Error: Send + 'static;
+}
+
+impl<F, B, E> Answering for F
+where
+    F: Future<Output = Result<Response<B>, E>> + Send + 'static,
+    B: Body<Error: Into<BoxError>> + Send + 'static,
+    E: Send + 'static,
+{
+    type Body = B;
+    type Error = E;
+}
+
+/// What flights are held to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Members of a flight.
+    pub(crate) members: usize,
+    /// Bytes of body that a flight holds for those who are behind.
+    pub(crate) flight_bytes: usize,
+    /// The same for all flights of a layer together.
+    pub(crate) total_bytes: usize,
+    /// Bytes of body that a flight keeps for those who join after its headers.
+    pub(crate) replay_bytes: usize,
+    /// How long after its headers a flight may be joined.
+    pub(crate) late: Duration,
+    /// How often a follower becomes leader.
+    pub(crate) promotions: u32,
+    /// How long a whole answer is held.
+    pub(crate) hold: Duration,
+}
+
+/// What followers are given of an answer's head.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    /// What the answer varies by, and what the leader's values were.
+    pub(crate) vary: Vec<HeaderName>,
+    pub(crate) asked: Headers,
+}
+
+/// How a body ended.
+#[derive(Debug, Clone)]
+enum End {
+    Whole,
+    Failed(BodyError),
+}
+
+struct Stream<F: Answering> {
+    head: Arc<Head>,
+    /// The leader's own head, until it takes it.
+    own: Option<Box<Parts>>,
+    /// None while somebody polls it, and when it has ended.
+    body: Option<Pin<Box<F::Body>>>,
+    hint: SizeHint,
+    pieces: Pieces,
+    end: Option<End>,
+    /// Until when it may be joined, as long as all of it is kept.
+    open_until: Option<Instant>,
+}
+
+impl<F: Answering> Stream<F> {
+    fn is_open(&self) -> bool {
+        let failed = matches!(self.end, Some(End::Failed(_)));
+        !failed && self.pieces.are_all_kept() && self.open_until.is_some_and(|until| Instant::now() < until)
+    }
+}
+
+enum Phase<F: Answering> {
+    /// The service is at work. None while somebody polls it.
+    Heading(Option<Pin<Box<F>>>),
+    /// The leader failed; the next follower that is polled leads.
+    Vacant,
+    /// The headers are out.
+    Streaming(Box<Stream<F>>),
+    /// The answer was for its leader alone.
+    Unshared,
+    /// Leader after leader failed.
+    Failed,
+    /// Over.
+    Closed,
+}
+
+struct Core<F: Answering> {
+    phase: Phase<F>,
+    /// Whether the future or body wants to be polled.
+    due: bool,
+    members: Members<F>,
+    leader: Option<usize>,
+    /// The leader's headers that are not in the key.
+    asked: Headers,
+    promotions: u32,
+}
+
+/// One call of the service, and everyone who waits for its answer.
+pub(crate) struct Flight<F: Answering> {
+    pub(crate) key: Key,
+    pub(crate) hash: u64,
+    core: Mutex<Core<F>>,
+}
+
+/// Whether a flight could be joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Join {
+    Joined(usize),
+    Full,
+    Closed,
+}
+
+impl<F: Answering> Flight<F> {
+    pub(crate) fn new(key: Key, hash: u64, future: F, asked: Headers) -> Self {
+        let core = Core {
+            phase: Phase::Heading(Some(Box::pin(future))),
+            due: true,
+            members: Members::new(),
+            leader: Some(FIRST),
+            asked,
+            promotions: 0,
+        };
+        Self { key, hash, core: Mutex::new(core) }
+    }
+
+    pub(crate) fn join(&self, limits: &Limits) -> Join {
+        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = &mut *core;
+        match &mut core.phase {
+            Phase::Heading(_) | Phase::Vacant => {}
+            Phase::Streaming(stream) if stream.is_open() => {}
+            _ => return Join::Closed,
+        }
+        if core.members.len() >= limits.members {
+            return Join::Full;
+        }
+        if let Phase::Streaming(stream) = &mut core.phase {
+            stream.pieces.join();
+        }
+        Join::Joined(core.members.join())
+    }
+}
+
+impl<F: Answering> Wake for Flight<F> {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let wakers = {
+            let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+            core.due = true;
+            core.members.take_wakers()
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// What comes of waiting.
+pub(crate) enum Arrival<F: Answering> {
+    /// The member's own call came to this, and is not shared.
+    Own(Outcome<F>),
+    /// The member's own call was shared.
+    Led(Box<Parts>, Supply),
+    /// The leader's call was.
+    Followed(Arc<Head>, Supply),
+    /// The answer is not for this member: it calls the service itself.
+    Alone,
+    /// Leader after leader failed.
+    Failed,
+    /// The member is to lead: see [`Member::lead`].
+    Promoted,
+}
+
+/// How a member comes by the body.
+pub(crate) enum Supply {
+    /// This is all of it; the member has left the flight.
+    Held(SmallVec<[Piece; 1]>),
+    /// By [`Member::poll_piece`].
+    Reading(SizeHint),
+}
+
+/// A place in a flight, given up when dropped.
+pub(crate) struct Member<F: Answering> {
+    flight: Arc<Flight<F>>,
+    table: Arc<Table<F>>,
+    place: Place,
+}
+
+/// Where a member is among the others.
+struct Place {
+    number: usize,
+    /// Until it is given up: then it may be another's.
+    is_taken: bool,
+}
+
+impl Place {
+    /// Gives up the place, with the lock held. What was waited for, if anything: it is to be dropped without the lock.
+    fn leave<F: Answering>(&mut self, core: &mut Core<F>) -> Option<State<F>> {
+        self.is_taken = false;
+        if core.leader == Some(self.number) {
+            core.leader = None;
+        }
+        let state = core.members.leave(self.number)?;
+        if let Phase::Streaming(stream) = &mut core.phase {
+            match state {
+                State::Waiting => stream.pieces.leave(0),
+                State::Reading(next) => stream.pieces.leave(next),
+                State::CutOff | State::Owed(_) => {}
+            }
+        }
+        Some(state)
+    }
+
+    /// Gives what came of the leader's call to the leader: the arrival, if that is this member. If the leader is gone, the
+    /// outcome is nobody's, and is to be dropped without the lock.
+    fn hand_to_leader<F: Answering>(
+        &mut self,
+        core: &mut Core<F>,
+        outcome: Outcome<F>,
+    ) -> (Option<Arrival<F>>, Option<Outcome<F>>) {
+        let leader = core.leader.take();
+        if leader == Some(self.number) {
+            self.leave(core);
+            return (Some(Arrival::Own(outcome)), None);
+        }
+        match leader.and_then(|leader| core.members.state(leader)) {
+            Some(state) => {
+                *state = State::Owed(Box::new(outcome));
+                (None, None)
+            }
+            None => (None, Some(outcome)),
+        }
+    }
+}
+
+impl<F: Answering> Member<F> {
+    pub(crate) fn new(flight: Arc<Flight<F>>, table: Arc<Table<F>>, place: usize) -> Self {
+        Self { flight, table, place: Place { number: place, is_taken: true } }
+    }
+
+    /// The place of who begins a flight.
+    pub(crate) fn first(flight: Arc<Flight<F>>, table: Arc<Table<F>>) -> Self {
+        Self::new(flight, table, FIRST)
+    }
+
+    /// What all members' requests have in common.
+    pub(crate) fn key(&self) -> &Key {
+        &self.flight.key
+    }
+}
+
+impl<F: Answering> Drop for Member<F> {
+    fn drop(&mut self) {
+        if !self.place.is_taken {
+            return;
+        }
+        let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = &mut *guard;
+        // What is dropped is dropped after the lock is released.
+        let state = self.place.leave(core);
+        if core.members.len() > 0 {
+            drop(guard);
+            drop(state);
+            return;
+        }
+        let (over, was_open) = match &core.phase {
+            Phase::Heading(_) => (Some(Event::FlightCancelled), true),
+            Phase::Vacant => (Some(Event::FlightFailed), true),
+            // It rests: others may come for it.
+            Phase::Streaming(stream) if stream.end.is_some() => (None, false),
+            Phase::Streaming(stream) => (Some(Event::FlightCancelled), stream.pieces.are_all_kept()),
+            Phase::Unshared | Phase::Failed | Phase::Closed => (None, false),
+        };
+        let phase = over.map(|_| std::mem::replace(&mut core.phase, Phase::Closed));
+        drop(guard);
+        drop((state, phase));
+        if let Some(event) = over {
+            self.table.tally.count(event);
+        }
+        if was_open {
+            self.table.remove(&self.flight);
+        }
+    }
+}

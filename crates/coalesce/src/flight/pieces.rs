@@ -1,0 +1,167 @@
+//! What of a body is held: for those who have not read it yet, and for those who may still join.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use smallvec::SmallVec;
+
+use crate::body::Piece;
+
+/// The bytes that all flights of a layer hold together.
+#[derive(Debug, Default)]
+pub(crate) struct Held(AtomicUsize);
+
+impl Held {
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    piece: Piece,
+    weight: usize,
+    /// Readers that it is still to be given to.
+    unread: usize,
+}
+
+/// The pieces that are held, of a body whose pieces are numbered from 0.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    entries: VecDeque<Entry>,
+    /// The number of the first that is held.
+    first: u64,
+    bytes: usize,
+    /// Whether all of them are kept, read or not.
+    keeps: bool,
+    all: Arc<Held>,
+}
+
+impl Pieces {
+    pub(crate) fn new(keeps: bool, all: Arc<Held>) -> Self {
+        Self { entries: VecDeque::new(), first: 0, bytes: 0, keeps, all }
+    }
+
+    /// The number that the next piece will have.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+
+    /// About how much memory they hold, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether a reader may begin with the first piece of the body.
+    pub(crate) fn are_all_kept(&self) -> bool {
+        self.keeps
+    }
+
+    /// Adds a piece that this many will read.
+    pub(crate) fn push(&mut self, piece: Piece, readers: usize) {
+        let weight = piece.weight();
+        self.bytes += weight;
+        self.all.0.fetch_add(weight, Ordering::Relaxed);
+        self.entries.push_back(Entry { piece, weight, unread: readers });
+        self.trim();
+    }
+
+    /// Another reader, who will read them all.
+    pub(crate) fn join(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.unread += 1);
+    }
+
+    /// A reader reads the piece with this number; none if it is yet to come.
+    pub(crate) fn read(&mut self, number: u64) -> Option<Piece> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let entry = self.entries.get_mut(at)?;
+        entry.unread = entry.unread.saturating_sub(1);
+        let piece = entry.piece.clone();
+        self.trim();
+        Some(piece)
+    }
+
+    /// A reader whose next piece would have been this one reads no more.
+    pub(crate) fn leave(&mut self, next: u64) {
+        let from = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.entries.iter_mut().skip(from).for_each(|entry| entry.unread = entry.unread.saturating_sub(1));
+        self.trim();
+    }
+
+    /// Nobody joins any more: what all have read may go.
+    pub(crate) fn keep_no_more(&mut self) {
+        self.keeps = false;
+        self.trim();
+    }
+
+    /// All pieces from the first on.
+    pub(crate) fn all(&self) -> SmallVec<[Piece; 1]> {
+        self.entries.iter().map(|entry| entry.piece.clone()).collect()
+    }
+
+    fn trim(&mut self) {
+        if self.keeps {
+            return;
+        }
+        while self.entries.front().is_some_and(|entry| entry.unread == 0) {
+            if let Some(entry) = self.entries.pop_front() {
+                self.release(entry.weight);
+                self.first += 1;
+            }
+        }
+    }
+
+    fn release(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.all.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        self.release(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(text: &'static str) -> Piece {
+        Piece::Data(text.as_bytes().into())
+    }
+
+    #[test]
+    fn a_piece_goes_when_all_have_read_it() {
+        let held = Arc::new(Held::default());
+        let mut pieces = Pieces::new(false, Arc::clone(&held));
+        pieces.push(data("one"), 2);
+        pieces.push(data("two"), 2);
+        assert_eq!(pieces.read(0).unwrap().data(), 3);
+        assert_eq!(pieces.bytes(), held.bytes());
+        let both = pieces.bytes();
+        assert!(pieces.read(0).is_some());
+        assert!(pieces.bytes() < both);
+        assert!(pieces.read(0).is_none() && pieces.read(2).is_none());
+        pieces.leave(1);
+        assert!(pieces.read(1).is_some());
+        assert_eq!((pieces.bytes(), pieces.end(), held.bytes()), (0, 2, 0));
+    }
+
+    #[test]
+    fn what_is_kept_can_be_joined() {
+        let held = Arc::new(Held::default());
+        let mut pieces = Pieces::new(true, Arc::clone(&held));
+        pieces.push(data("one"), 1);
+        assert!(pieces.read(0).is_some());
+        pieces.join();
+        pieces.keep_no_more();
+        assert!(pieces.read(0).is_some());
+        assert_eq!(held.bytes(), 0);
+        pieces.push(data("two"), 3);
+        assert!(held.bytes() > 0);
+        drop(pieces);
+        assert_eq!(held.bytes(), 0);
+    }
+}

@@ -1,0 +1,290 @@
+//! The layer: how identical requests are coalesced, and its settings.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderName, Request, header};
+use tower_layer::Layer;
+
+use crate::answer::Judge;
+use crate::counters::{Counters, Observer, Tally};
+use crate::flight::{Answering, Held, Limits};
+use crate::oneshot::Oneshot;
+use crate::request::Eligible;
+use crate::service::Coalesce;
+use crate::table::Table;
+
+/// Whether answers say `x-coalesced: leader` or `x-coalesced: follower`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Mark {
+    /// Those to requests that have a header of that name do.
+    #[default]
+    WhenAsked,
+    /// All that were coalesced do.
+    Always,
+    /// None do.
+    Never,
+}
+
+/// Coalesces identical requests in flight: see [the crate](crate).
+///
+/// `B` is the body of requests, which the compiler finds out.
+///
+/// # Realms
+///
+/// A layer and its clones are one realm: a request to one of the services around which they go may be answered by
+/// another of them (of the same type), if it looks the same where the layer sees it. This is what makes it work in an axum
+/// `Router`, which puts the layer around its handlers anew for each request. So services that answer the same request
+/// differently need a layer of their own, [separate](Self::separate) ones: two apps, or two routers that are nested below
+/// different paths, as they do not see these.
+pub struct CoalesceLayer<B> {
+    limits: Limits,
+    eligible: Eligible,
+    no_cache: bool,
+    pub(crate) mark: Mark,
+    pub(crate) max_wait: Option<Duration>,
+    tally: Tally,
+    held: Arc<Held>,
+    realm: Realm,
+    body: PhantomData<fn(B)>,
+}
+
+impl<B> CoalesceLayer<B> {
+    /// The layer with the settings that are each method's default. A change of settings [separates](Self::separate) a layer from those that it was cloned from.
+    pub fn new() -> Self {
+        let limits = Limits {
+            members: 16 * 1024,
+            flight_bytes: 8 * 1024 * 1024,
+            total_bytes: 256 * 1024 * 1024,
+            replay_bytes: 256 * 1024,
+            late: Duration::from_secs(1),
+            promotions: 2,
+            hold: Duration::ZERO,
+        };
+        Self {
+            limits,
+            eligible: Eligible::default(),
+            no_cache: false,
+            mark: Mark::default(),
+            max_wait: Some(Duration::from_secs(30)),
+            tally: Tally::default(),
+            held: Arc::default(),
+            realm: Realm::default(),
+            body: PhantomData,
+        }
+    }
+
+    /// Tells requests apart by this header too. One that keeps requests from being coalesced (`Authorization`, `Cookie`,
+    /// `Range`, …) does so no longer: only those with the same value of it are.
+    #[must_use]
+    pub fn key_header(mut self, name: HeaderName) -> Self {
+        self.realm = Realm::default();
+        self.eligible.key_headers.push(name);
+        self
+    }
+
+    /// Tells requests apart by what this says of them, beside everything else that does; those of which it says `None` are
+    /// not coalesced. It speaks for *who* is asking: requests with `Authorization`, `Cookie` and the like are coalesced
+    /// if it says something, so it must say something else for each identity.
+    ///
+    /// It has no say in methods and bodies: unsafe methods and requests with a body are never coalesced.
+    #[must_use]
+    pub fn key_by(mut self, key: impl Fn(&Parts) -> Option<Bytes> + Send + Sync + 'static) -> Self {
+        self.realm = Realm::default();
+        self.eligible.key_function = Some(Arc::new(key));
+        self
+    }
+
+    /// Coalesces OPTIONS and TRACE beside GET and HEAD: all safe methods (RFC 9110, section 9.2.1) without a body.
+    /// There is no way to ask for others. Default: false.
+    #[must_use]
+    pub fn all_safe_methods(mut self, yes: bool) -> Self {
+        self.realm = Realm::default();
+        self.eligible.all_safe_methods = yes;
+        self
+    }
+
+    /// Shares answers that say `Cache-Control: no-cache`, too. To the letter they may answer nobody else (RFC 9111,
+    /// section 5.2.2.4), though what nobody stored is fresh to everyone who waits for it. Default: false.
+    #[must_use]
+    pub fn share_no_cache(mut self, yes: bool) -> Self {
+        self.realm = Realm::default();
+        self.no_cache = yes;
+        self
+    }
+
+    /// How many may take part in a flight; further requests go to the service themselves. Default: 16,384.
+    #[must_use]
+    pub fn max_members(mut self, members: usize) -> Self {
+        self.realm = Realm::default();
+        self.limits.members = members.max(1);
+        self
+    }
+
+    /// How long a follower waits for headers; then it goes to the service itself. A request may have a [`WaitAtMost`] of
+    /// its own. Default: 30 s. With `None`, and without [`WaitAtMost`], no timer of tokio's is used.
+    ///
+    /// [`WaitAtMost`]: crate::WaitAtMost
+    #[must_use]
+    pub fn max_wait(mut self, wait: impl Into<Option<Duration>>) -> Self {
+        self.realm = Realm::default();
+        self.max_wait = wait.into();
+        self
+    }
+
+    /// How many bytes of a body one flight holds for readers that are slower than the fastest. Who falls further behind
+    /// is cut off: it goes to the service itself if it has been sent nothing yet, else its body ends with an error. A body
+    /// that is known to be longer is not shared, so that no reader of one whose length is known is cut off for
+    /// this. Default: 8 MiB.
+    #[must_use]
+    pub fn max_bytes_per_flight(mut self, bytes: usize) -> Self {
+        self.realm = Realm::default();
+        self.limits.flight_bytes = bytes;
+        self
+    }
+
+    /// The same for all flights together. Default: 256 MiB.
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.realm = Realm::default();
+        self.limits.total_bytes = bytes;
+        self
+    }
+
+    /// A request may join a flight whose headers are out for this long, as long as the body so far is at most this many
+    /// bytes. Default: 1 s, 256 KiB; zero of either for not at all.
+    #[must_use]
+    pub fn join_late(mut self, within: Duration, bytes: usize) -> Self {
+        self.realm = Realm::default();
+        (self.limits.late, self.limits.replay_bytes) = (within, bytes);
+        if bytes == 0 {
+            self.limits.late = Duration::ZERO;
+        }
+        self
+    }
+
+    /// How often a follower becomes leader in the place of one that failed, before all that wait are answered with 500.
+    /// Default: 2.
+    #[must_use]
+    pub fn max_promotions(mut self, promotions: u32) -> Self {
+        self.realm = Realm::default();
+        self.limits.promotions = promotions;
+        self
+    }
+
+    /// Gives a whole answer to requests that come up to this long after its end, too: to smooth the herd that comes after
+    /// an error, for some milliseconds. Default: zero, which is no cache at all.
+    ///
+    /// What is held is bounded by [`max_bytes`](Self::max_bytes), and let go of as requests come.
+    #[must_use]
+    pub fn hold(mut self, hold: Duration) -> Self {
+        self.realm = Realm::default();
+        self.limits.hold = hold;
+        self
+    }
+
+    /// Whether answers say who led and who followed. Default: when asked.
+    #[must_use]
+    pub fn mark(mut self, mark: Mark) -> Self {
+        self.realm = Realm::default();
+        self.mark = mark;
+        self
+    }
+
+    /// Who is told of everything that happens.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.realm = Realm::default();
+        self.tally.observed_by(Arc::new(observer));
+        self
+    }
+
+    /// A layer with the same settings and flights of its own. Counters, and the limit of bytes, are still in common.
+    #[must_use]
+    pub fn separate(&self) -> Self {
+        Self { realm: Realm::default(), ..self.clone() }
+    }
+
+    /// How often what happened so far, over all clones of this layer and those that were separated from it.
+    pub fn counters(&self) -> Counters {
+        self.tally.read()
+    }
+
+    /// About how many bytes of bodies are held now.
+    pub fn held_bytes(&self) -> usize {
+        self.held.bytes()
+    }
+
+    fn judge(&self) -> Judge {
+        Judge {
+            longest: self.limits.flight_bytes as u64,
+            ranges: self.eligible.key_headers.contains(&header::RANGE),
+            no_cache: self.no_cache,
+        }
+    }
+}
+
+impl<B> Default for CoalesceLayer<B> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<B> Clone for CoalesceLayer<B> {
+    fn clone(&self) -> Self {
+        Self {
+            limits: self.limits,
+            eligible: self.eligible.clone(),
+            no_cache: self.no_cache,
+            mark: self.mark,
+            max_wait: self.max_wait,
+            tally: self.tally.clone(),
+            held: Arc::clone(&self.held),
+            realm: self.realm.clone(),
+            body: PhantomData,
+        }
+    }
+}
+
+impl<B> std::fmt::Debug for CoalesceLayer<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CoalesceLayer")
+            .field("limits", &self.limits)
+            .field("counters", &self.counters())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, B> Layer<S> for CoalesceLayer<B>
+where
+    S: tower_service::Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+    type Service = Coalesce<S, B>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        let new = || Table::new(self.limits, self.judge(), self.tally.clone(), Arc::clone(&self.held));
+        Coalesce::new(inner, self.realm.get_or_make(new), self.eligible.clone(), self.mark, self.max_wait)
+    }
+}
+
+/// The flights of a layer and its clones: a table for each type of service.
+#[derive(Clone, Default)]
+struct Realm(Arc<Mutex<Vec<Arc<dyn Any + Send + Sync>>>>);
+
+impl Realm {
+    fn get_or_make<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = tables.iter().find_map(|table| Arc::clone(table).downcast().ok()) {
+            return table;
+        }
+        let table = Arc::new(make());
+        tables.push(Arc::clone(&table) as Arc<dyn Any + Send + Sync>);
+        table
+    }
+}

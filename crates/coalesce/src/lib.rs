@@ -1,0 +1,76 @@
+//! A [tower] layer that serves identical HTTP requests in flight once.
+//!
+//! A service that gets the same expensive GET a thousand times at once does the work once: the first request, the
+//! *leader*, calls the service; the others, its *followers*, wait, and are given the same answer while it is made.
+//!
+//! ```
+//! use brunt_coalesce::CoalesceLayer;
+//! use tower::ServiceBuilder;
+//! # use http::{Request, Response};
+//! # use http_body_util::Full;
+//!
+//! let layer = CoalesceLayer::new();
+//! let service = ServiceBuilder::new().layer(layer.clone()).service(tower::service_fn(
+//!     |_request: Request<Full<bytes::Bytes>>| async {
+//!         Ok::<_, std::convert::Infallible>(Response::new(Full::new(bytes::Bytes::from("made once\n"))))
+//!     },
+//! ));
+//! # drop(service);
+//! println!("{:?}", layer.counters());
+//! ```
+//!
+//! It goes around any [`tower_service::Service`] of HTTP requests: an axum `Router` (`.layer(CoalesceLayer::new())`), or
+//! with hyper's own server through `hyper_util::service::TowerToHyperService`; the crate's examples show both. Put it
+//! *inside* of whatever decides by something that is not in the request's head, such as the client's address, and of
+//! layers with deadlines; and *outside* of what is expensive. A layer and its clones share their flights: see
+//! [`CoalesceLayer`] for what that means where routers are nested.
+//!
+//! # What it holds to
+//!
+//! 1. **Nobody gets another's answer.** Only GET and HEAD are coalesced, and only without `Authorization`, `Cookie`,
+//!    `Range` (and the like) and a body. They are told apart by method, scheme, host, path and query, by the headers by
+//!    which answers are chosen (`Accept`, `Accept-Encoding`, `Accept-Language`, `Origin`) and by conditions
+//!    (`If-None-Match`, …), compared whole. An answer with `Set-Cookie`, or with `Cache-Control: private`, `no-store` or
+//!    `no-cache`, goes to the leader alone, as do statuses that are about the client (401, 403, 407, 408, 413, 416, 421,
+//!    429, 431) and partial content; one with `Vary` goes to those whose nominated headers are the leader's (RFC 9111,
+//!    section 4.1). All others then call the service themselves, at the same time. A handler that goes by something else
+//!    without saying so in `Vary` needs [`CoalesceLayer::key_header`] or [`CoalesceLayer::key_by`].
+//! 2. **Unsafe methods are never coalesced**, and there is no way to ask for it.
+//! 3. **The leader may go away.** The call goes on for those who wait, and is dropped when nobody does. If it fails or
+//!    panics before its headers, the leader sees that as it would without the layer, and one follower becomes leader, a few
+//!    times; then all are answered with 500.
+//! 4. **Bodies stream.** Pieces reach everyone as they come, trailers included. The fastest reader sets the pace; who falls
+//!    too far behind is cut off, and sees its body end with an error. Event streams, and bodies that are known to be longer
+//!    than what may be held, are not shared.
+//! 5. **Waiting is bounded**: in number, and in time for each ([`WaitAtMost`]). Whoever may not wait, or no longer,
+//!    calls the service itself.
+//! 6. **It is no cache.** A request that comes after the end of an answer starts anew ([`CoalesceLayer::hold`] aside).
+//! 7. Headers of the connection stay with the leader, and so do extensions of the response.
+//! 8. [`Counters`] and [`Observer`] tell what happens; `x-coalesced: leader` or `follower` tells a client that asks for
+//!    it by a request header of that name.
+//!
+//! # What it costs
+//!
+//! A request that meets nobody costs a few allocations and uncontended locks: no task is spawned, no timer is set and
+//! nothing is copied. tokio is used for timers alone.
+//!
+//! [tower]: https://docs.rs/tower
+
+mod answer;
+mod body;
+mod counters;
+mod flight;
+mod future;
+mod key;
+mod layer;
+mod oneshot;
+mod request;
+mod service;
+mod sync;
+mod table;
+
+pub use body::{BodyError, BoxError, CoalesceBody};
+pub use counters::{Counters, Event, Observer};
+pub use future::ResponseFuture;
+pub use layer::{CoalesceLayer, Mark};
+pub use service::{Coalesce, WaitAtMost};

@@ -1,0 +1,249 @@
+//! Which requests may be coalesced, and what tells them apart.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, COOKIE, EXPECT, HOST,
+    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, PRAGMA, PROXY_AUTHORIZATION,
+    RANGE, TRANSFER_ENCODING, UPGRADE,
+};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+use crate::key::{Headers, Key};
+
+/// Says whether a request may be coalesced, and with what it is told apart from others beside everything else.
+pub(crate) type KeyFunction = Arc<dyn Fn(&Parts) -> Option<Bytes> + Send + Sync>;
+
+/// By asking for it, a client learns whether it led or followed.
+pub(crate) const MARK: HeaderName = HeaderName::from_static("x-coalesced");
+
+/// Which requests may be coalesced.
+#[derive(Clone, Default)]
+pub(crate) struct Eligible {
+    /// Headers that are in the key. One that would keep a request from being coalesced does not, if it is here.
+    pub(crate) key_headers: Vec<HeaderName>,
+    pub(crate) key_function: Option<KeyFunction>,
+    pub(crate) all_safe_methods: bool,
+}
+
+/// A request that may be coalesced.
+pub(crate) struct Found {
+    pub(crate) key: Key,
+    /// Its headers that are not in the key: an answer may vary by them.
+    pub(crate) others: Headers,
+    /// Whether its client asked for [`MARK`].
+    pub(crate) asks: bool,
+}
+
+/// What a header does to its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Keeps it from being coalesced.
+    Bars,
+    /// Tells it apart.
+    Key,
+    Host,
+    Mark,
+    /// Nothing, unless the answer varies by it.
+    Other,
+}
+
+impl Eligible {
+    /// What a request is told apart by; none if it must go to the service by itself.
+    pub(crate) fn find(&self, parts: &Parts, has_body: bool) -> Option<Found> {
+        if has_body || !self.method_is_coalesced(&parts.method) {
+            return None;
+        }
+        let own = match &self.key_function {
+            Some(function) => Some(function(parts)?),
+            None => None,
+        };
+        let (mut headers, mut others, mut host, mut asks) = (Headers::new(), Headers::new(), None, false);
+        for (name, value) in &parts.headers {
+            match self.role(name, value) {
+                Role::Bars => return None,
+                Role::Key => headers.push((name.clone(), value.clone())),
+                // Who names two hosts is not understood by everyone in the same way.
+                Role::Host if host.is_some() => return None,
+                Role::Host => host = Some(value.clone()),
+                Role::Mark => asks = true,
+                Role::Other => others.push((name.clone(), value.clone())),
+            }
+        }
+        let uri = &parts.uri;
+        let key = Key {
+            method: parts.method.clone(),
+            scheme: uri.scheme().cloned(),
+            authority: uri.authority().cloned(),
+            host,
+            path_and_query: uri.path_and_query().cloned(),
+            headers,
+            own,
+        };
+        Some(Found { key, others, asks })
+    }
+
+    /// Unsafe methods (RFC 9110, section 9.2.1) change something: each of them must arrive. There is no way to ask for
+    /// them.
+    fn method_is_coalesced(&self, method: &Method) -> bool {
+        match *method {
+            Method::GET | Method::HEAD => true,
+            Method::OPTIONS | Method::TRACE => self.all_safe_methods,
+            _ => false,
+        }
+    }
+
+    fn role(&self, name: &HeaderName, value: &HeaderValue) -> Role {
+        if self.key_headers.contains(name) {
+            return Role::Key;
+        }
+        match *name {
+            HOST => Role::Host,
+            // What an answer is chosen by (RFC 9110, section 12.5), even by a service that forgets to say `Vary`.
+            ACCEPT | ACCEPT_ENCODING | ACCEPT_LANGUAGE | ORIGIN
+            // Those who have something see 304 where others see 200 (RFC 9110, section 13).
+            | IF_NONE_MATCH | IF_MODIFIED_SINCE | IF_MATCH | IF_UNMODIFIED_SINCE => Role::Key,
+            // A key function speaks for who is asking.
+            AUTHORIZATION | PROXY_AUTHORIZATION | COOKIE => self.unless_key_function(Role::Bars),
+            RANGE | IF_RANGE | UPGRADE | EXPECT | TRANSFER_ENCODING => Role::Bars,
+            CONTENT_LENGTH if value.as_bytes() != b"0" => Role::Bars,
+            CACHE_CONTROL | PRAGMA if wants_its_own(value) => Role::Bars,
+            _ if *name == MARK => Role::Mark,
+            _ if CREDENTIALS.contains(&name.as_str()) => self.unless_key_function(Role::Bars),
+            _ => Role::Other,
+        }
+    }
+
+    fn unless_key_function(&self, role: Role) -> Role {
+        if self.key_function.is_some() { Role::Other } else { role }
+    }
+}
+
+/// Headers without a standard that commonly say who is asking.
+const CREDENTIALS: [&str; 5] = ["x-api-key", "api-key", "x-auth-token", "x-access-token", "x-csrf-token"];
+
+/// Whether a client wants an answer that was begun for it (RFC 9111, section 5.2.1).
+fn wants_its_own(value: &HeaderValue) -> bool {
+    value.as_bytes().split(|&byte| byte == b',').any(|directive| {
+        let directive = directive.trim_ascii();
+        [&b"no-cache"[..], b"no-store", b"only-if-cached"].iter().any(|name| directive.eq_ignore_ascii_case(name))
+    })
+}
+
+/// Whether two requests have the same value of each of these headers (RFC 9111, section 4.1). Those in the key are not
+/// among the headers given: in them the two are the same.
+pub(crate) fn have_in_common(names: &[HeaderName], one: &Headers, other: &HeaderMap, key: &Key) -> bool {
+    names.iter().all(|name| {
+        if *name == HOST || key.headers.iter().any(|(keyed, _)| keyed == name) {
+            return true;
+        }
+        let one = crate::answer::values(one.iter().map(|(name, value)| (name, value)), name);
+        one.eq(other.get_all(name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn find(eligible: &Eligible, method: &str, uri: &str, headers: &[(&str, &str)]) -> Option<Key> {
+        let mut request = Request::builder().method(method).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        eligible.find(&parts, false).map(|found| found.key)
+    }
+
+    fn get(headers: &[(&str, &str)]) -> Option<Key> {
+        find(&Eligible::default(), "GET", "/", headers)
+    }
+
+    #[test]
+    fn everything_that_makes_a_request_another_is_in_its_key() {
+        let eligible = Eligible::default();
+        let variants = [
+            find(&eligible, "GET", "/", &[("host", "a")]),
+            find(&eligible, "HEAD", "/", &[("host", "a")]),
+            find(&eligible, "GET", "/", &[("host", "b")]),
+            find(&eligible, "GET", "/", &[]),
+            find(&eligible, "GET", "/x", &[("host", "a")]),
+            find(&eligible, "GET", "/?", &[("host", "a")]),
+            find(&eligible, "GET", "/?a=1", &[("host", "a")]),
+            find(&eligible, "GET", "/?a=2", &[("host", "a")]),
+            find(&eligible, "GET", "http://a/", &[("host", "a")]),
+            find(&eligible, "GET", "https://a/", &[("host", "a")]),
+            find(&eligible, "GET", "http://a:81/", &[("host", "a")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("accept", "text/html")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("accept-encoding", "gzip")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("accept-language", "de")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("origin", "https://b")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("if-none-match", "\"1\"")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("if-none-match", "\"2\"")]),
+        ];
+        for (at, one) in variants.iter().enumerate() {
+            assert!(one.is_some(), "{at}");
+            assert_eq!(variants.iter().position(|other| other == one), Some(at));
+        }
+    }
+
+    #[test]
+    fn headers_that_say_who_asks_bar() {
+        for name in ["authorization", "proxy-authorization", "cookie", "x-api-key", "X-Auth-Token"] {
+            assert_eq!(get(&[(name, "x")]), None, "{name}");
+        }
+        assert_eq!(get(&[("range", "bytes=0-1")]), None);
+        assert_eq!(get(&[("content-length", "1")]), None);
+        assert_eq!(get(&[("cache-control", "max-age=0, No-Cache")]), None);
+        assert_eq!(get(&[("host", "a"), ("host", "b")]), None);
+        assert!(get(&[("content-length", "0"), ("cache-control", "max-age=0"), ("user-agent", "x")]).is_some());
+    }
+
+    #[test]
+    fn a_header_in_the_key_no_longer_bars() {
+        let eligible = Eligible { key_headers: vec![COOKIE], ..Eligible::default() };
+        let with = |cookie| find(&eligible, "GET", "/", &[("cookie", cookie)]);
+        assert!(with("a").is_some());
+        assert_ne!(with("a"), with("b"));
+        assert_eq!(find(&eligible, "GET", "/", &[("authorization", "a")]), None);
+    }
+
+    #[test]
+    fn a_key_function_decides() {
+        let function: KeyFunction =
+            Arc::new(|parts| Some(Bytes::copy_from_slice(parts.headers.get("cookie")?.as_bytes())));
+        let eligible = Eligible { key_function: Some(function), ..Eligible::default() };
+        let with = |cookie| find(&eligible, "GET", "/", &[("cookie", cookie)]);
+        assert!(with("a").is_some());
+        assert_ne!(with("a"), with("b"));
+        assert_eq!(find(&eligible, "GET", "/", &[]), None);
+        assert_eq!(find(&eligible, "POST", "/", &[("cookie", "a")]), None);
+    }
+
+    #[test]
+    fn values_are_compared_in_number_and_order() {
+        let key = get(&[("accept", "a")]).unwrap();
+        let headers = |list: &[(&str, &str)]| -> HeaderMap {
+            let mut map = HeaderMap::new();
+            for (name, value) in list {
+                map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+            }
+            map
+        };
+        let flat = |list: &[(&str, &str)]| -> Headers {
+            headers(list).iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        let names = ["x-a", "accept", "host"].map(|name| name.parse().unwrap());
+        let same = |one, other| have_in_common(&names, &flat(one), &headers(other), &key);
+        assert!(same(&[], &[]));
+        assert!(same(&[("x-a", "1"), ("x-b", "1")], &[("x-a", "1"), ("x-b", "2")]));
+        assert!(!same(&[("x-a", "1")], &[]));
+        assert!(!same(&[], &[("x-a", "1")]));
+        assert!(!same(&[("x-a", "1")], &[("x-a", "2")]));
+        assert!(!same(&[("x-a", "1"), ("x-a", "2")], &[("x-a", "2"), ("x-a", "1")]));
+    }
+}

@@ -1,0 +1,248 @@
+//! Rule 4: streaming.
+
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+
+use brunt_coalesce::{BodyError, CoalesceLayer};
+use bytes::Bytes;
+use http::HeaderMap;
+
+use crate::origin::Origin;
+
+const KB: usize = 1024;
+
+#[test]
+fn headers_and_pieces_reach_everyone_as_they_come() {
+    let mut origin = Origin::new();
+    let (mut one, mut two) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[("x-a", "1")], None);
+    assert_eq!((one.header("x-a"), two.header("x-a")), ("1".to_owned(), "1".to_owned()));
+    assert!(one.piece().is_pending() && two.piece().is_pending());
+    source.send("first");
+    two.reads("first");
+    one.reads("first");
+    source.send("second");
+    one.reads("second");
+    two.reads("second");
+    assert!(one.piece().is_pending());
+    drop(source);
+    one.reads_the_end();
+    two.reads_the_end();
+    drop((one, two));
+    origin.is_empty(2);
+}
+
+#[test]
+fn the_leader_may_go_away_in_the_middle_of_the_body() {
+    let mut origin = Origin::new();
+    let (mut leader, mut follower) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[], None);
+    source.send("first");
+    leader.reads("first");
+    drop(leader);
+    source.send("second");
+    follower.reads("first");
+    follower.reads("second");
+    drop(source);
+    follower.reads_the_end();
+    drop(follower);
+    origin.is_empty(2);
+}
+
+#[test]
+fn a_failed_body_does_not_end_as_if_it_were_whole() {
+    for panics in [false, true] {
+        let mut origin = Origin::new();
+        let (mut one, mut two) = (origin.get("/", &[]), origin.get("/", &[]));
+        let source = origin.call().begin(200, &[], None);
+        source.send("first");
+        one.reads("first");
+        if panics {
+            source.send("panic");
+        } else {
+            source.fail();
+        }
+        assert!(matches!(one.piece(), Poll::Ready(Some(Err(_)))));
+        two.reads("first");
+        assert!(matches!(two.piece(), Poll::Ready(Some(Err(_)))));
+        drop((one, two));
+        origin.is_empty(2);
+    }
+}
+
+#[test]
+fn a_joiner_may_come_until_the_headers_are_out_and_later_while_all_is_held() {
+    let mut origin = Origin::behind(CoalesceLayer::new().join_late(Duration::from_secs(1), 100));
+    let mut one = origin.get("/", &[]);
+    let call = origin.call();
+    let mut two = origin.get("/", &[]);
+    let source = call.begin(200, &[], None);
+    source.send("first");
+    one.reads("first");
+    let mut late = origin.get("/", &[]);
+    late.reads("first");
+    source.data(Bytes::from(vec![0; 200]));
+    assert!(matches!(one.piece(), Poll::Ready(Some(Ok(_)))));
+    assert_eq!(origin.calls(), 0);
+    // More was sent than is kept.
+    let too_late = origin.get("/", &[]);
+    origin.call();
+    two.reads("first");
+    drop((one, two, late, too_late, source));
+    origin.is_empty(4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_joiner_may_not_come_long_after_the_headers() {
+    let mut origin = Origin::behind(CoalesceLayer::new().join_late(Duration::from_secs(1), KB));
+    let mut one = origin.get("/", &[]);
+    let source = origin.call().begin(200, &[], None);
+    source.send("first");
+    one.reads("first");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let late = origin.get("/", &[]);
+    origin.call();
+    drop((one, late, source));
+    origin.is_empty(2);
+}
+
+#[test]
+fn a_slow_reader_neither_stalls_the_others_nor_grows_and_is_cut_off_visibly() {
+    let limit = 16 * KB;
+    let mut origin = Origin::behind(CoalesceLayer::new().max_bytes_per_flight(limit));
+    let (mut fast, mut slow) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[], None);
+    slow.head();
+    for _ in 0..100 {
+        source.data(Bytes::from(vec![b'x'; KB]));
+        assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))), "the fast one is stalled");
+        assert!(origin.layer.held_bytes() <= limit, "{}", origin.layer.held_bytes());
+    }
+    assert!(matches!(slow.piece(), Poll::Ready(Some(Err(BodyError::CutOff { limit: 16_384 })))));
+    drop(source);
+    fast.reads_the_end();
+    assert_eq!(origin.counters().cut_off, 1);
+    drop((fast, slow));
+    origin.is_empty(2);
+}
+
+#[test]
+fn who_was_sent_nothing_yet_falls_back_to_its_own_request() {
+    let mut origin = Origin::behind(CoalesceLayer::new().max_bytes_per_flight(16 * KB));
+    let (mut fast, mut slow) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[], None);
+    for _ in 0..100 {
+        source.data(Bytes::from(vec![b'x'; KB]));
+        assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))));
+    }
+    assert!(!slow.poll());
+    origin.call().answer("its own");
+    slow.has_all("its own");
+    drop((source, fast, slow));
+    origin.is_empty(2);
+}
+
+#[test]
+fn all_flights_together_hold_no_more_than_the_limit() {
+    let total = 64 * KB;
+    let mut origin = Origin::behind(CoalesceLayer::new().max_bytes(total));
+    let mut flights = Vec::new();
+    for number in 0..20 {
+        let uri = format!("/{number}");
+        let (mut fast, mut slow) = (origin.get(&uri, &[]), origin.get(&uri, &[]));
+        let source = origin.call().begin(200, &[], None);
+        slow.head();
+        for _ in 0..10 {
+            source.data(Bytes::from(vec![b'x'; KB]));
+            assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))));
+            assert!(origin.layer.held_bytes() <= total + 2 * KB, "{}", origin.layer.held_bytes());
+        }
+        flights.push((fast, slow, source));
+    }
+    assert!(origin.counters().cut_off >= 10);
+    drop(flights);
+    origin.is_empty(40);
+}
+
+#[test]
+fn the_fastest_reader_sets_the_pace() {
+    let mut origin = Origin::new();
+    let (mut one, mut two) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[], None);
+    one.head();
+    two.head();
+    (0..100).for_each(|_| source.send("piece"));
+    // Nobody reads, so nothing is made.
+    assert_eq!(source.asked.load(Ordering::Relaxed), 0);
+    for _ in 0..10 {
+        one.reads("piece");
+    }
+    assert_eq!(source.asked.load(Ordering::Relaxed), 10);
+    two.reads("piece");
+    assert_eq!(source.asked.load(Ordering::Relaxed), 10);
+}
+
+#[test]
+fn event_streams_pass_straight_through() {
+    let mut origin = Origin::new();
+    let (mut one, mut two) = (origin.get("/", &[]), origin.get("/", &[]));
+    let events = [("content-type", "text/event-stream;charset=utf-8")];
+    let source = origin.call().begin(200, &events, None);
+    assert!(one.poll() && !two.poll());
+    let other = origin.call().begin(200, &events, None);
+    source.send("event 1");
+    one.reads("event 1");
+    other.send("event 2");
+    two.reads("event 2");
+    assert!(one.piece().is_pending());
+    assert_eq!(origin.layer.held_bytes(), 0);
+    drop((one, two, source, other));
+    origin.is_empty(2);
+}
+
+#[test]
+fn a_body_known_to_be_longer_than_may_be_held_is_not_shared() {
+    let mut origin = Origin::behind(CoalesceLayer::new().max_bytes_per_flight(KB));
+    let (mut one, mut two) = (origin.get("/", &[]), origin.get("/", &[]));
+    let _source = origin.call().begin(200, &[], Some(KB as u64 + 1));
+    assert!(one.poll() && !two.poll());
+    assert_eq!(origin.calls(), 1);
+}
+
+#[test]
+fn trailers_reach_everyone() {
+    let mut origin = Origin::new();
+    let (mut one, mut two) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[("trailer", "x-sum")], None);
+    source.send("body");
+    let mut trailers = HeaderMap::new();
+    trailers.insert("x-sum", "4".parse().unwrap());
+    source.trailers(trailers.clone());
+    drop(source);
+    for client in [&mut one, &mut two] {
+        assert_eq!(client.header("trailer"), "x-sum");
+        client.reads("body");
+        match client.piece() {
+            Poll::Ready(Some(Ok(frame))) => assert_eq!(frame.into_trailers().unwrap(), trailers),
+            other => panic!("expected trailers, got {other:?}"),
+        }
+        client.reads_the_end();
+    }
+}
+
+#[test]
+fn lengths_are_kept() {
+    use http_body::Body as _;
+    let mut origin = Origin::new();
+    let (mut one, mut two) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[], Some(10));
+    for client in [&mut one, &mut two] {
+        assert_eq!(client.head().body().size_hint().exact(), Some(10));
+    }
+    source.send("four");
+    for client in [&mut one, &mut two] {
+        client.reads("four");
+        assert_eq!(client.head().body().size_hint().exact(), Some(6));
+    }
+}

@@ -1,0 +1,141 @@
+//! Views of what was decided over several runs. As with a single run, each view is a pure function that computes no
+//! figure, and all of them show the same; the verdict of every run stands in each.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::str::FromStr;
+
+use brunt_model::capacity::Capacity;
+use brunt_model::plan::Plan;
+use serde::Serialize;
+
+use crate::format::FormatError;
+use crate::style::{Paint, Style};
+
+mod capacity;
+mod plot;
+mod runs;
+mod table;
+
+/// A format of what was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// Everything, for programs.
+    Json,
+    /// A row for each run, for spreadsheets and plots.
+    Csv,
+    /// For people, where Markdown is read: in a pull request.
+    Markdown,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 4] = [Self::Text, Self::Json, Self::Csv, Self::Markdown];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Markdown => "markdown",
+        }
+    }
+
+    /// The format that a file of this name is to have, by its extension.
+    ///
+    /// # Errors
+    /// When the extension is none of `.txt`, `.json`, `.csv` and `.md`, in any case of letters.
+    pub fn of_path(path: &Path) -> Result<Self, FormatError> {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        match extension.as_deref() {
+            Some("txt") => Ok(Self::Text),
+            Some("json") => Ok(Self::Json),
+            Some("csv") => Ok(Self::Csv),
+            Some("md") => Ok(Self::Markdown),
+            _ => {
+                let known = ".txt, .json, .csv or .md";
+                Err(FormatError::Extension { known, got: path.to_string_lossy().into_owned() })
+            }
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|format| format.name() == text);
+        known.ok_or_else(|| FormatError::Name { known: "text, json, csv and markdown", got: text.to_owned() })
+    }
+}
+
+/// What was decided, with the plan of its runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Decision<'a> {
+    /// The highest rate that meets the plan's thresholds.
+    Capacity(&'a Plan, &'a Capacity),
+}
+
+/// Writes `decision` in `format`.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style: Style) -> io::Result<()> {
+    let Decision::Capacity(plan, capacity) = decision;
+    match format {
+        Format::Text => out.write_all(capacity::text(plan, capacity, Paint(style.colour)).as_bytes()),
+        Format::Markdown => out.write_all(capacity::markdown(plan, capacity).as_bytes()),
+        Format::Csv => out.write_all(capacity::csv(capacity).as_bytes()),
+        Format::Json => json(out, "brunt-capacity", &capacity::Document { plan, capacity }),
+    }
+}
+
+/// `decision` in `format`, in memory.
+///
+/// # Errors
+/// Never for lack of room; the formats' writers are fallible in type.
+pub fn render(format: Format, decision: Decision<'_>, style: Style) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    write(&mut bytes, format, decision, style)?;
+    Ok(bytes)
+}
+
+/// The version of these documents.
+const VERSION: u32 = 1;
+
+/// What every document begins with.
+#[derive(Serialize)]
+struct Envelope<'a, T> {
+    format: &'a str,
+    version: u32,
+    brunt_version: &'a str,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+fn json(out: &mut impl Write, format: &str, content: &impl Serialize) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, crate::json::Layout::default());
+    Envelope { format, version: VERSION, brunt_version: env!("CARGO_PKG_VERSION"), content }
+        .serialize(&mut serializer)?;
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_found_by_its_name_and_by_its_files() {
+        for (format, file) in Format::ALL.into_iter().zip(["a.txt", "a.JSON", "b/a.csv", "a.md"]) {
+            assert_eq!(format.name().parse(), Ok(format));
+            assert_eq!(Format::of_path(Path::new(file)), Ok(format));
+        }
+        let error = "wrk".parse::<Format>().unwrap_err().to_string();
+        assert_eq!(error, "expected one of the formats text, json, csv and markdown, got 'wrk'");
+        let error = Format::of_path(Path::new("a.html")).unwrap_err().to_string();
+        assert!(error.contains(".txt, .json, .csv or .md"), "{error}");
+    }
+}

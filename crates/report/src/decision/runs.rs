@@ -1,0 +1,120 @@
+//! The figures of single runs, as every view of several shows them.
+
+use std::fmt::Display;
+
+use brunt_model::evidence::Evidence;
+use brunt_model::histogram::AtLeast;
+use brunt_model::units::{Duration, ExactDuration, Number};
+use brunt_model::verdict::Judgement;
+
+use super::table::Cell;
+use crate::csv::Row;
+use crate::numbers;
+use crate::style::Role;
+
+/// The columns of a run in CSV, after those that say which run it is.
+pub(super) const COLUMNS: [&str; 19] = [
+    "measured_s",
+    "due",
+    "answered",
+    "ok",
+    "failed",
+    "error_ratio",
+    "answered_per_s",
+    "mean_ns",
+    "p50_ns",
+    "p90_ns",
+    "p99_ns",
+    "p99_9_ns",
+    "service_p50_ns",
+    "waited_for_connection",
+    "behind_ratio",
+    "at_least",
+    "failure",
+    "trustworthy",
+    "verdict",
+];
+
+/// Puts the figures of a run into a row.
+pub(super) fn put(row: &mut Row, run: &Evidence) {
+    row.put(run.measured_ns as f64 / 1e9);
+    for n in [run.due, run.answered, run.ok, run.failed] {
+        row.put(n);
+    }
+    row.put(format_args!("{:.6}", run.error_ratio));
+    row.put(format_args!("{:.3}", run.answered_per_s));
+    let times = [
+        ("mean_ns", run.mean_ns.map(|mean| mean.map(|ns| ns.round() as u64))),
+        ("p50_ns", run.p50_ns),
+        ("p90_ns", run.p90_ns),
+        ("p99_ns", run.p99_ns),
+        ("p99_9_ns", run.p99_9_ns),
+        ("service_p50_ns", run.service_p50_ns),
+    ];
+    for (_, time) in times {
+        row.put(time.map_or(String::new(), |time| time.value.to_string()));
+    }
+    row.put(run.waited_for_connection);
+    row.put(format_args!("{:.4}", run.behind_ratio));
+    let bounds = times.iter().filter(|(_, time)| time.is_some_and(|time| time.at_least)).map(|(name, _)| *name);
+    row.put(bounds.collect::<Vec<_>>().join(" "));
+    row.put(&run.failure);
+    row.put(u8::from(run.is_trustworthy()));
+    row.put(&run.verdict);
+}
+
+/// A time, or a dash where nothing was measured.
+pub(super) fn time(ns: Option<AtLeast<u64>>) -> String {
+    ns.map_or("-".to_owned(), numbers::duration)
+}
+
+/// Calls a second: whole where there are many.
+pub(super) fn rate(per_s: f64) -> String {
+    if per_s >= 100.0 {
+        numbers::count(per_s.round() as u64)
+    } else {
+        Number((per_s * 100.0).round() / 100.0).to_string()
+    }
+}
+
+/// How many calls did not succeed.
+pub(super) fn failed(run: &Evidence) -> Cell {
+    let cell = Cell::from(numbers::count(run.failed));
+    if run.failed > 0 { cell.as_(Role::Bad) } else { cell }
+}
+
+/// Such as `5s each after 1s of warm-up`.
+pub(super) fn lengths(duration_ns: Option<u64>, requests: Option<u64>, warmup_ns: u64) -> String {
+    let length = duration_ns.map(|ns| ExactDuration(ns).to_string());
+    let requests = requests.map(|n| numbers::counted(n, "request"));
+    let text = [length, requests].into_iter().flatten().collect::<Vec<_>>().join(" or ");
+    if warmup_ns > 0 { format!("{text} each after {} of warm-up", ExactDuration(warmup_ns)) } else { text + " each" }
+}
+
+/// A line on whether the runs can be believed.
+pub(super) fn verdicts<'a>(runs: impl IntoIterator<Item = &'a Evidence>) -> (Role, String) {
+    let (mut all, mut bound, mut late) = (0_usize, 0_usize, 0_usize);
+    let mut worst = None;
+    for run in runs {
+        all += 1;
+        match run.judgement {
+            Judgement::Trustworthy => continue,
+            Judgement::GeneratorBound => bound += 1,
+            Judgement::LatencyUnreliable => late += 1,
+        }
+        worst.get_or_insert(&run.verdict);
+    }
+    let Some(worst) = worst else { return (Role::Good, format!("✓ the verdict on all {all} runs: trustworthy")) };
+    let mut parts = Vec::new();
+    for (n, what) in [(bound, "generator-bound"), (late, "with latency not to be believed")] {
+        if n > 0 {
+            parts.push(format!("{n} {what}"));
+        }
+    }
+    (Role::Warning, format!("! of {all} runs {}, such as: {worst}", parts.join(" and ")))
+}
+
+/// Nanoseconds as people read them.
+pub(super) fn ns(ns: u64) -> impl Display {
+    Duration(ns)
+}

@@ -1,0 +1,64 @@
+//! Every view of what is decided over several runs, byte for byte. `UPDATE_GOLDEN=1 cargo test -p brunt-report` writes
+//! the files anew.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use std::path::PathBuf;
+
+use brunt_report::Style;
+use brunt_report::decision::{Decision, Format, render};
+
+mod decisions;
+mod fixtures;
+
+fn check(name: &str, got: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, got).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(expected == got, "{name} is not what was kept; if it is right, set UPDATE_GOLDEN=1\n{got}");
+}
+
+fn rendered(format: Format, decision: Decision<'_>, colour: bool) -> String {
+    let text = String::from_utf8(render(format, decision, Style { colour, ..Style::default() }).unwrap()).unwrap();
+    let version = |version: &str| format!("\"brunt_version\": \"{version}\"");
+    text.replace(&version(env!("CARGO_PKG_VERSION")), &version("0.0.0"))
+}
+
+/// `text` without ANSI sequences.
+fn without_colour(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or("").to_owned();
+    parts.fold(first, |plain, part| plain + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+fn check_views(name: &str, decision: Decision<'_>) {
+    let text = rendered(Format::Text, decision, false);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{name}: {line}");
+        assert_eq!(line.trim_end(), line, "{name}: spaces at a line's end");
+    }
+    let coloured = rendered(Format::Text, decision, true);
+    assert_eq!(without_colour(&coloured), text, "{name}: colour changes nothing but colour");
+    check(&format!("{name}.txt"), &text);
+    check(&format!("{name}.ansi"), &coloured);
+    let csv = rendered(Format::Csv, decision, false);
+    let columns = |line: &str| line.split('"').step_by(2).collect::<String>().matches(',').count();
+    let header = csv.lines().next().map(columns);
+    assert!(csv.lines().all(|line| Some(columns(line)) == header), "{name}: {csv}");
+    check(&format!("{name}.csv"), &csv);
+    check(&format!("{name}.md"), &rendered(Format::Markdown, decision, false));
+    let json = rendered(Format::Json, decision, false);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["version"], 1, "{name}");
+    check(&format!("{name}.json"), &json);
+}
+
+#[test]
+fn capacities() {
+    for (name, plan, capacity) in decisions::capacities() {
+        check_views(&format!("capacity-{name}"), Decision::Capacity(&plan, &capacity));
+    }
+}
