@@ -4,7 +4,7 @@
 //! with `service.`, `first_byte.`, `connect.`, `tls.`, `handshake.`, `lag.` or `failed.` before them of another time; `error_rate`;
 //! `rate` (answers a second); `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`; and each failure by its
 //! name. Operators: `<`, `<=`, `>`, `>=`, `==`. Of scenarios: `checks` (the share of checks that held), `passes` and
-//! `fails` (how many did and did not), `users` (the most alive at once), `users_started`, `not_admitted`, `iterations`,
+//! `fails` (how many did and did not), `users` (the most alive at the end of any second), `users_started`, `not_admitted`, `iterations`,
 //! `script_errors`, and `iteration.` for how long iterations took.
 //!
 //! A name is that of a request, a tag (`plan=pro`), a group, a check (`home: 200`) or a scenario, looked up in this order;
@@ -92,8 +92,9 @@ impl FromStr for Threshold {
         let error = |problem: String| ThresholdError { text: text.to_owned(), problem };
         let (at, (sign, operator)) = Operator::WRITTEN
             .iter()
-            .filter_map(|entry| Some((text.find(entry.0)?, entry)))
-            .min_by_key(|(at, (sign, _))| (*at, std::cmp::Reverse(sign.len())))
+            // The last one: names may have some, too.
+            .filter_map(|entry| Some((text.rfind(entry.0)?, entry)))
+            .max_by_key(|(at, (sign, _))| (at + sign.len(), sign.len()))
             .ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
         let (left, right) = (text.get(..at).unwrap_or(""), text.get(at + sign.len()..).unwrap_or(""));
         let (right, abort) = match right.trim_end().strip_suffix("abort") {
@@ -273,7 +274,7 @@ mod tests {
     fn with_names() -> crate::summary::Run {
         let mut run = run();
         let figures = &mut run.measured.figures;
-        for (name, ms) in [("home", 5), ("cart/:id", 20), ("cart", 30)] {
+        for (name, ms) in [("home", 5), ("a<b>=c", 5), ("cart/:id", 20), ("cart", 30)] {
             let calls = figures.requests.named(name);
             calls.due();
             calls.answered(200, ms * 1_000_000, ms * 1_000_000);
@@ -295,6 +296,7 @@ mod tests {
         let summary = Summary::of(with_names());
         for (text, got, held) in [
             ("home:p95<10ms", "5.00ms", true),
+            ("a<b>=c:p95<=10ms", "5.00ms", true),
             ("cart/:id:p95 < 10ms", "20.00ms", false),
             ("cart:p95<40ms", "30.00ms", true),
             ("group cart:p95<40ms", "50.00ms", false),

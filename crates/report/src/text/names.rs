@@ -156,7 +156,11 @@ fn scenarios(summary: &Summary, paint: Paint) -> Vec<String> {
         return Vec::new();
     }
     let most = counted(summary.run.series.most_users(), "user");
-    let mut lines = vec![format!("{}  {}", paint.strong("Scenarios"), paint.faint(format!("at most {most} at once")))];
+    let mut lines = vec![format!(
+        "{}  {}",
+        paint.strong("Scenarios"),
+        paint.faint(format!("at most {most}, counted at the end of each second"))
+    )];
     for scenario in all.iter().take(MOST_ROWS) {
         lines.extend(one_scenario(scenario, paint));
     }
