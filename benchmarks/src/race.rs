@@ -56,10 +56,12 @@ pub struct Race {
 }
 
 impl Race {
-    /// Runs `clients` at `server`, each once a round, each round beginning with another.
+    /// Runs `clients` at `server` in rounds. In a round each has its load's length, a slice at a time, in turn with the
+    /// others and each round beginning with another: a machine whose speed changes every few seconds, as virtual ones
+    /// do, then changes it for all.
     pub fn run(setup: &Setup, server: &Server, load: &Load, clients: &[&Installed]) -> anyhow::Result<Self> {
         println!(
-            "{}; {} connections, {} rounds of {} s each\n",
+            "{}; {} connections, {} rounds of {} s for each client, in slices of a second\n",
             server.about,
             load.connections,
             setup.rounds,
@@ -67,9 +69,16 @@ impl Race {
         );
         let mut rounds = Vec::new();
         for round in 0..setup.rounds {
-            let order = (0..clients.len()).map(|place| clients[(place + round) % clients.len()]);
-            let samples = order.map(|client| sample(setup, server, load, client)).collect::<anyhow::Result<_>>()?;
-            rounds.push(samples);
+            let order: Vec<_> = (0..clients.len()).map(|place| clients[(place + round) % clients.len()]).collect();
+            let slices = load.length.as_secs().max(1);
+            let slice = Load { length: load.length / slices as u32, ..load.clone() };
+            let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); order.len()];
+            for _ in 0..slices {
+                for (client, samples) in order.iter().zip(&mut samples) {
+                    samples.push(sample(setup, server, &slice, client)?);
+                }
+            }
+            rounds.push(samples.iter().filter_map(|slices| together(slices)).collect());
         }
         Ok(Self { clients: clients.iter().map(|installed| installed.client.name).collect(), rounds })
     }
@@ -171,6 +180,24 @@ pub fn disturbed(others: f64) -> Option<String> {
     (others > DISTURBED).then(|| format!("other processes used {:.0} % of a core", others * 100.0))
 }
 
+/// One sample of several slices of a client's load.
+fn together(slices: &[Sample]) -> Option<Sample> {
+    let mean = |figure: fn(&Sample) -> f64| slices.iter().map(figure).sum::<f64>() / slices.len() as f64;
+    Some(Sample {
+        client: slices.first()?.client,
+        report: Report {
+            answered: slices.iter().map(|slice| slice.report.answered).sum(),
+            per_s: mean(|slice| slice.report.per_s),
+            failed: slices.iter().map(|slice| slice.report.failed).sum(),
+        },
+        served: slices.iter().map(|slice| slice.served).sum(),
+        cpu: slices.iter().map(|slice| slice.cpu).sum(),
+        peak_bytes: slices.iter().map(|slice| slice.peak_bytes).max()?,
+        server_busy: mean(|slice| slice.server_busy),
+        others: mean(|slice| slice.others),
+    })
+}
+
 fn sample(setup: &Setup, server: &Server, load: &Load, installed: &Installed) -> anyhow::Result<Sample> {
     let Installed { client, program, .. } = installed;
     setup.wait_for_quiet();
@@ -259,6 +286,17 @@ mod tests {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn slices_are_put_together() {
+        let slices = [sample("wrk", 100.0, 1000), Sample { peak_bytes: 7, others: 0.1, ..sample("wrk", 300.0, 1010) }];
+        let all = together(&slices).unwrap();
+        assert_eq!((&all.report, all.served), (&Report { answered: 2000, per_s: 200.0, failed: 0 }, 2010));
+        assert_eq!((all.cpu, all.peak_bytes), (Duration::from_millis(10), 7));
+        assert!((all.others - 0.05).abs() < 1e-9 && (all.server_busy - 0.9).abs() < 1e-9);
+        assert!((all.cpu_us() - 5.0).abs() < 1e-9);
+        assert!(together(&[]).is_none());
     }
 
     #[test]
