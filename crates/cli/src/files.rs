@@ -1,7 +1,7 @@
 //! Files that flags name: read with the file's name in every error, written whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -19,6 +19,14 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
         bail!("cannot read {name}: it is longer than 1 GiB, the most that a plan carries; use a part of it");
     }
     Ok(bytes)
+}
+
+/// Everything that is in the file, if there is one of this name; what is wrong with it if it cannot be read.
+pub fn read_if_there(path: &str) -> std::result::Result<Option<Vec<u8>>, String> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        _ => read(Path::new(path)).map(Some).map_err(|error| error.root_cause().to_string()),
+    }
 }
 
 /// Everything that is in the file, which must be text.

@@ -28,15 +28,21 @@ pub enum Failure {
     Closed,
     /// What came breaks the protocol's grammar or its limits.
     Protocol,
+    /// The answer has more bytes than it may have.
+    Oversize,
+    /// The answer is numbered as one to a call that was not made.
+    Sequence,
     /// The answer is well-formed and not the one that was expected.
     Mismatch,
+    /// The peer says that it could not carry the call out, in a way that its interface does not declare.
+    Exception,
     /// No complete answer within the timeout, counted from when the call was sent.
     Timeout,
 }
 
 impl Failure {
     /// Every failure, in the order reports list them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Resolve,
         Self::Connect,
         Self::ConnectTimeout,
@@ -48,7 +54,10 @@ impl Failure {
         Self::Read,
         Self::Closed,
         Self::Protocol,
+        Self::Oversize,
+        Self::Sequence,
         Self::Mismatch,
+        Self::Exception,
         Self::Timeout,
     ];
 
@@ -66,7 +75,10 @@ impl Failure {
             Self::Read => "read",
             Self::Closed => "closed",
             Self::Protocol => "protocol",
+            Self::Oversize => "oversize",
+            Self::Sequence => "sequence",
             Self::Mismatch => "mismatch",
+            Self::Exception => "exception",
             Self::Timeout => "timeout",
         }
     }
@@ -102,6 +114,11 @@ impl Default for OkStatus {
 }
 
 impl OkStatus {
+    /// One status alone.
+    pub fn only(status: u16) -> Self {
+        Self(vec![(status, status)])
+    }
+
     /// Whether an answer with this status is a success.
     pub fn holds(&self, status: u16) -> bool {
         self.0.iter().any(|&(first, last)| (first..=last).contains(&status))

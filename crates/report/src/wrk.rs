@@ -158,7 +158,13 @@ impl SocketErrors {
                 | Failure::Descriptors
                 | Failure::Tls
                 | Failure::Handshake => &mut errors.connect,
-                Failure::Read | Failure::Closed | Failure::Protocol | Failure::Mismatch => &mut errors.read,
+                Failure::Read
+                | Failure::Closed
+                | Failure::Protocol
+                | Failure::Oversize
+                | Failure::Sequence
+                | Failure::Mismatch
+                | Failure::Exception => &mut errors.read,
                 Failure::Write => &mut errors.write,
                 Failure::Timeout => &mut errors.timeout,
             } += n;

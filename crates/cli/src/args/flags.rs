@@ -82,7 +82,9 @@ fn arg(flag: &Flag) -> Arg {
     }
     let arg = match flag.takes {
         Takes::Nothing => return arg.action(ArgAction::SetTrue),
-        Takes::Text(name) | Takes::TextOrFile(name) => arg.value_name(name),
+        Takes::Text(name) => arg.value_name(name),
+        // A number may be all that a text says.
+        Takes::TextOrFile(name) => arg.value_name(name).allow_negative_numbers(true),
         Takes::Texts(name) => arg.value_name(name).action(ArgAction::Append),
         Takes::OneOf(name, texts) => return arg.value_name(name).value_parser(PossibleValuesParser::new(texts)),
         Takes::File(name) => return arg.value_name(name).value_parser(value_parser!(PathBuf)),

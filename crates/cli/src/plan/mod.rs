@@ -3,6 +3,7 @@
 mod pem;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -66,7 +67,11 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
     // A password in it is not for plans that are stored.
     let shown = if url.user.is_some() { url.target.url() } else { written.clone() };
     let (protocol, _) = registry.named(&url.target.scheme)?;
-    let given = bench.protocol.given(protocol, &url.target.scheme, registry)?.with_user(url.user);
+    let given = bench
+        .protocol
+        .given(protocol, &url.target.scheme, registry)?
+        .with_user(url.user)
+        .with_files(Arc::new(files::read_if_there));
     let script = bench.request.script.as_deref().map(|path| script(path, shown, &bench.script_args)).transpose()?;
     let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
     let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
@@ -89,7 +94,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
         reconnect: bench.load.reconnect,
         pipeline: bench.load.pipeline.unwrap_or(1),
         transport: transport(&bench.connecting, tls(&bench.tls)?)?,
-        ok_status: bench.request.ok_status.clone().unwrap_or_default(),
+        ok_status: bench.request.ok_status.clone().unwrap_or_else(|| protocol.ok_status()),
         thresholds: Vec::new(),
     })
 }

@@ -5,6 +5,8 @@
 //! ([`Protocol::options`](super::Protocol::options)): plain data, which another machine can carry out.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use brunt_model::content::Content;
 
@@ -88,11 +90,21 @@ pub enum Value {
     },
 }
 
+/// Reads a file by its path: what is in it, or nothing if there is no such file; or what is wrong with it.
+pub type ReadFile = dyn Fn(&str) -> Result<Option<Vec<u8>>, String>;
+
 /// What was given by a protocol's flags.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Given {
     values: BTreeMap<String, Vec<Value>>,
     user: Option<String>,
+    read: Option<Arc<ReadFile>>,
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Given").field("values", &self.values).finish_non_exhaustive()
+    }
 }
 
 impl Given {
@@ -105,6 +117,20 @@ impl Given {
     #[must_use]
     pub fn with_user(self, user: Option<String>) -> Self {
         Self { user, ..self }
+    }
+
+    /// The same, with files that can be read besides those that flags name.
+    #[must_use]
+    pub fn with_files(self, read: Arc<ReadFile>) -> Self {
+        Self { read: Some(read), ..self }
+    }
+
+    /// Reads a file that another file names; nothing if there is none.
+    ///
+    /// # Errors
+    /// Says what is wrong with a file that is there.
+    pub fn read(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+        self.read.as_ref().map_or(Ok(None), |read| read(path))
     }
 
     /// `user` or `user:password`, as it stood before the `@` of the URL.

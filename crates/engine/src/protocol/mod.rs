@@ -8,12 +8,13 @@
 
 pub mod flags;
 pub mod http1;
+pub mod thrift;
 pub mod websocket;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use brunt_model::outcome::Failure;
+use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::plan::{Plan, ProtocolOptions};
 
 use self::flags::{Flag, Given};
@@ -39,6 +40,11 @@ pub trait Protocol: Send + Sync {
 
     /// The schemes it answers to.
     fn schemes(&self) -> &[Scheme];
+
+    /// Which statuses are a success where nothing else is asked for.
+    fn ok_status(&self) -> OkStatus {
+        OkStatus::default()
+    }
 
     /// The flags by which its options are given.
     fn flags(&self) -> &[Flag] {
@@ -223,7 +229,7 @@ pub struct Registry {
 impl Registry {
     /// The protocols that come with brunt.
     pub fn built_in() -> Self {
-        Self { protocols: vec![Box::new(http1::Http1), Box::new(websocket::WebSocket)] }
+        Self { protocols: vec![Box::new(http1::Http1), Box::new(websocket::WebSocket), Box::new(thrift::Thrift)] }
     }
 
     /// Adds a protocol; where it names a scheme that is there already, it takes its place.

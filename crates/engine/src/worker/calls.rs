@@ -244,6 +244,8 @@ impl<D: Driver> Worker<D> {
             }
         }
         self.user.expect(0);
+        // Calls that end when they are sent have freed connections meanwhile: those have their next turn after what came.
+        free.append(&mut self.free);
         self.free = free;
         if matches!(self.pace, Pace::Open(_)) && self.is_loading() {
             self.dispatch();

@@ -1,0 +1,144 @@
+//! The servers: installed once, at pinned versions, from Python's package index.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use brunt_testbed::tls::server_certificate;
+
+use crate::program::Directory;
+
+/// The service's IDL.
+pub const IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/thrift/peers/everything.thrift");
+
+const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/thrift/peers");
+
+/// An implementation that is not ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Implementation {
+    Apache,
+    Thriftpy,
+}
+
+/// How a server is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    pub protocol: String,
+    pub transport: String,
+    /// `plain`, `multiplexed` or `tls`.
+    pub kind: String,
+    pub port: u16,
+}
+
+/// A running server. It ends with its test, however that ends.
+pub struct Peer {
+    child: Child,
+    pub listeners: Vec<Listener>,
+    pub dir: Directory,
+}
+
+impl Peer {
+    pub fn start(implementation: Implementation) -> Self {
+        let dir = Directory::new();
+        let made = server_certificate().unwrap();
+        let (certificate, key) = (dir.file("cert.pem", made.certificate_pem), dir.file("key.pem", made.key_pem));
+        let (script, source) = match implementation {
+            Implementation::Apache => ("apache.py", generated(&dir)),
+            Implementation::Thriftpy => ("thriftpy.py", PEERS.to_owned()),
+        };
+        let mut child = Command::new(python())
+            .arg(Path::new(PEERS).join(script))
+            .args([&source, &certificate, &key])
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            // It ends when this does.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut listeners = Vec::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            let words: Vec<_> = line.split(' ').collect();
+            let [protocol, transport, kind, port] = words[..] else {
+                assert_eq!(line, "ready");
+                break;
+            };
+            let [protocol, transport, kind] = [protocol, transport, kind].map(str::to_owned);
+            listeners.push(Listener { protocol, transport, kind, port: port.parse().unwrap() });
+        }
+        assert_eq!(listeners.len(), 12, "{script} did not start");
+        Self { child, listeners, dir }
+    }
+
+    /// The flags and the URL for one way to speak to it.
+    pub fn args(&self, listener: &Listener) -> Vec<String> {
+        let mut args: Vec<_> = ["--idl", IDL, "--protocol", &listener.protocol, "--transport", &listener.transport]
+            .map(str::to_owned)
+            .into();
+        let scheme = match listener.kind.as_str() {
+            "tls" => {
+                args.extend(["--cacert".to_owned(), self.dir.path("cert.pem")]);
+                "thrifts"
+            }
+            "multiplexed" => {
+                args.push("--multiplexed".to_owned());
+                "thrift"
+            }
+            _ => "thrift",
+        };
+        args.push(format!("{scheme}://127.0.0.1:{}", listener.port));
+        args
+    }
+
+    /// The listeners of a kind.
+    pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Listener> {
+        self.listeners.iter().filter(move |listener| listener.kind == kind)
+    }
+
+    /// The flags and the URL for the first of a kind.
+    pub fn any(&self, kind: &str) -> Vec<String> {
+        self.args(self.of_kind(kind).next().unwrap())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What Apache Thrift's compiler makes of the IDL.
+fn generated(dir: &Directory) -> String {
+    let path = dir.path("generated");
+    fs::create_dir(&path).unwrap();
+    succeed(Command::new("thrift").args(["-r", "--gen", "py", "-out", &path, IDL]));
+    path
+}
+
+/// A Python that has both libraries, made when it is needed for the first time.
+fn python() -> PathBuf {
+    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
+    PYTHON.get_or_init(install).clone()
+}
+
+fn install() -> PathBuf {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("thrift-peers");
+    let wanted = fs::read_to_string(Path::new(PEERS).join("requirements.txt")).unwrap();
+    let (python, installed) = (home.join("bin/python"), home.join("installed.txt"));
+    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+        return python;
+    }
+    let requirements = format!("{PEERS}/requirements.txt");
+    succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home));
+    succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r", &requirements]));
+    fs::write(installed, wanted).unwrap();
+    python
+}
+
+fn succeed(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}; `make test` installs what it needs"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,74 @@
+"""Everything, served by Apache Thrift's own library with code that its compiler made: apache.py CODE CERTIFICATE KEY."""
+
+import logging
+import socket
+import ssl
+import sys
+import threading
+
+logging.disable(logging.CRITICAL)
+code, certificate, key = sys.argv[1:]
+sys.path.insert(0, code)
+
+from everything import Everything, ttypes as everything  # noqa: E402
+from shared import ttypes as shared  # noqa: E402
+from thrift.TMultiplexedProcessor import TMultiplexedProcessor  # noqa: E402
+from thrift.protocol import TBinaryProtocol, TCompactProtocol  # noqa: E402
+from thrift.transport import TSocket, TTransport  # noqa: E402
+
+from handler import Handler  # noqa: E402
+
+PROTOCOLS = {
+    "binary": TBinaryProtocol.TBinaryProtocolFactory(),
+    "compact": TCompactProtocol.TCompactProtocolFactory(),
+}
+TRANSPORTS = {
+    "framed": TTransport.TFramedTransportFactory(),
+    "unframed": TTransport.TBufferedTransportFactory(),
+}
+
+handler = Handler(everything, shared)
+plain = Everything.Processor(handler)
+multiplexed = TMultiplexedProcessor()
+multiplexed.registerProcessor("Everything", plain)
+
+
+def converse(connection, processor, protocol, transport, context):
+    try:
+        if context:
+            connection = context.wrap_socket(connection, server_side=True)
+        raw = TSocket.TSocket()
+        raw.setHandle(connection)
+        carried = TRANSPORTS[transport].getTransport(raw)
+        spoken = PROTOCOLS[protocol].getProtocol(carried)
+        while True:
+            processor.process(spoken, spoken)
+    except (TTransport.TTransportException, OSError, EOFError):
+        pass
+    finally:
+        connection.close()
+
+
+def listen(name, processor, protocol, transport, context=None):
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(protocol, transport, name, listener.getsockname()[1], flush=True)
+
+    def accept():
+        while True:
+            connection, _ = listener.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            arguments = (connection, processor, protocol, transport, context)
+            threading.Thread(target=converse, args=arguments, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(certificate, key)
+for protocol in PROTOCOLS:
+    for transport in TRANSPORTS:
+        listen("plain", plain, protocol, transport)
+        listen("multiplexed", multiplexed, protocol, transport)
+        listen("tls", plain, protocol, transport, context)
+print("ready", flush=True)
+sys.stdin.read()
