@@ -7,6 +7,7 @@
 mod coordinator;
 mod limits;
 pub mod protocol;
+mod scenarios;
 pub mod script;
 mod transport;
 pub mod user;
@@ -23,18 +24,20 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use brunt_model::arrivals::share_of;
 use brunt_model::live::Live;
 use brunt_model::plan::{Plan, PlanError};
+use brunt_model::scenario::Scenarios;
 use brunt_model::summary::Run;
 
 use crate::coordinator::Coordinator;
 use crate::protocol::{OptionsError, Prepared, Registry, Scheme};
+use crate::scenarios::{Cast, NoProtocol, Surroundings};
 use crate::script::{Beginning, Begun, ScriptError, Scripted, Session};
 use crate::transport::Address;
 use crate::transport::epoll::Epoll;
 use crate::transport::route::{Route, addresses, sources};
 use crate::transport::tls::TlsRoute;
 use crate::watchdog::Watchdog;
-use crate::worker::pace::Quota;
-use crate::worker::{Shared, StartingLine, Worker};
+use crate::worker::origins::Origins;
+use crate::worker::{Shared, Source, Worker};
 
 pub use crate::transport::tls::TlsError;
 
@@ -94,6 +97,12 @@ pub enum EngineError {
         /// The host asked for.
         host: String,
         /// The resolver's words.
+        problem: String,
+    },
+    /// A host that a script calls cannot be reached.
+    #[error("{problem}")]
+    Unreachable {
+        /// Which, and why.
         problem: String,
     },
     /// An address to connect from is not one of this machine's.
@@ -159,28 +168,65 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
+    if let Some(scenarios) = &plan.scenarios {
+        return run_scenarios(plan, scenarios, registry, observer, stop);
+    }
     let Checked { scheme, prepared, tls } = examine(plan, registry)?;
     limits::raise_descriptors(plan.connections, plan.workers)?;
     let addresses = addresses(plan, scheme.default_port)?;
     let route = Route { sources: sources(plan, &addresses)?, addresses, tls };
-    let shared = Arc::new(Shared {
-        plan: plan.clone(),
-        prepared,
-        line: StartingLine::default(),
-        warmup_quota: Quota::new(None, plan.workers),
-        quota: Quota::new(plan.stop.requests, plan.workers),
-        stop: stop.clone(),
-    });
+    let shared = Arc::new(scenarios::shared(plan.clone(), prepared, stop));
     let (mut session, scripted) = match begin_script(&shared, &route, scheme)? {
         Some(Begun { session, workers }) => (Some(session), workers),
         None => (None, Vec::new()),
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
-    let run = carry_out(&shared, &route, scripted, &mut watchdog, observer)?;
+    let parts = flood_parts(&shared, &route, scripted);
+    let run = carry_out(&shared, parts, &mut watchdog, observer)?;
     if let Some(session) = &mut session {
         (0..plan.workers).filter(|worker| watchdog.has_given_up(*worker)).for_each(|worker| session.give_up(worker));
     }
     Ok(Finished { run, script: session })
+}
+
+/// The parts of a flood's workers.
+fn flood_parts(shared: &Shared, route: &Route, scripted: Vec<Scripted>) -> Vec<Part> {
+    let plan = &shared.plan;
+    let mut scripted = scripted.into_iter();
+    let part = |number: u32| {
+        let theirs = scripted.next();
+        let mut route = route.clone();
+        if let Some(address) = theirs.as_ref().and_then(|scripted| scripted.address) {
+            route.addresses = vec![Address::Tcp(address)];
+        }
+        let user = theirs.map_or_else(|| shared.prepared.user(), |scripted| scripted.user);
+        let connections = share_of(u64::from(plan.connections), u64::from(number), u64::from(plan.workers)) as usize;
+        Part { source: Source::Calls(user), origins: Origins::of_flood(route), connections }
+    };
+    (0..plan.workers).map(part).collect()
+}
+
+/// Carries out a plan whose calls are made by virtual users.
+fn run_scenarios(
+    plan: &Plan,
+    scenarios: &Scenarios,
+    registry: &Registry,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
+) -> Result<Finished, EngineError> {
+    plan.validate()?;
+    let mut surroundings = Surroundings::of(plan, scenarios, registry)?;
+    surroundings.setup(stop)?;
+    let cast = surroundings.cast()?;
+    let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
+    let shared = Arc::new(scenarios::shared(plan.clone(), Arc::new(NoProtocol), stop));
+    let parts = cast.into_iter().map(|Cast { users, origins }| {
+        let source = Source::Users(Box::new(users));
+        Part { source, origins, connections: 0 }
+    });
+    let run = carry_out(&shared, parts.collect(), &mut watchdog, observer)?;
+    surroundings.teardown(stop)?;
+    Ok(Finished { run, script: None })
 }
 
 /// Does what the plan's script does before the load, if there is one.
@@ -207,7 +253,18 @@ fn begin_script(shared: &Shared, route: &Route, scheme: Scheme) -> Result<Option
 /// # Errors
 /// When something in it is wrong.
 pub fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
+    if let Some(scenarios) = &plan.scenarios {
+        plan.validate()?;
+        return Surroundings::of(plan, scenarios, registry).map(drop);
+    }
     examine(plan, registry).map(drop)
+}
+
+/// What a worker begins with.
+struct Part {
+    source: Source,
+    origins: Origins,
+    connections: usize,
 }
 
 /// A plan whose parts were found right, and what was made of them.
@@ -238,8 +295,7 @@ fn examine(plan: &Plan, registry: &Registry) -> Result<Checked, EngineError> {
 
 fn carry_out(
     shared: &Arc<Shared>,
-    route: &Route,
-    scripted: Vec<Scripted>,
+    parts: Vec<Part>,
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
 ) -> Result<Run, EngineError> {
@@ -248,23 +304,17 @@ fn carry_out(
     let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let (sender, reports) = channel();
     let mut drivers = Vec::new();
-    for number in 0..plan.workers {
-        let connections = share_of(u64::from(plan.connections), u64::from(number), u64::from(plan.workers)) as usize;
-        let driver =
-            Epoll::new(epoch, connections).map_err(|source| EngineError::System { what: "wait for events", source })?;
-        drivers.push((number, connections, driver));
+    for (number, part) in (0..).zip(parts) {
+        let driver = Epoll::new(epoch, part.connections)
+            .map_err(|source| EngineError::System { what: "wait for events", source })?;
+        drivers.push((number, part, driver));
     }
     let mut threads = Vec::new();
-    let mut scripted = scripted.into_iter();
-    for (number, connections, driver) in drivers {
-        let (their_shared, mut route, sender) = (Arc::clone(shared), route.clone(), sender.clone());
-        let theirs = scripted.next();
-        if let Some(address) = theirs.as_ref().and_then(|scripted| scripted.address) {
-            route.addresses = vec![Address::Tcp(address)];
-        }
+    for (number, part, driver) in drivers {
+        let (their_shared, sender) = (Arc::clone(shared), sender.clone());
+        let Part { source, origins, connections } = part;
         let spawned = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
-            let user = theirs.map_or_else(|| their_shared.prepared.user(), |scripted| scripted.user);
-            Worker::new(their_shared, driver, route, number, connections, user, sender).run().map(drop)
+            Worker::new(their_shared, driver, origins, number, connections, source, sender).run().map(drop)
         });
         match spawned {
             Ok(thread) => threads.push((number, thread)),

@@ -7,6 +7,13 @@ use crate::EngineError;
 /// Descriptors that a process needs besides its connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 
+/// Raises the limit on file descriptors as far as it goes: how many users there will be is not known beforehand.
+pub(crate) fn raise_descriptors_fully() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it cannot be raised, calls that find no descriptor say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
 /// Raises the limit on file descriptors so far that `connections` fit.
 ///
 /// # Errors

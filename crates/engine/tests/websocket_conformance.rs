@@ -38,6 +38,7 @@ fn plan(options: &Options) -> Plan {
         target: Url::parse("ws://127.0.0.1:8081/chat?room=1").unwrap().target,
         protocol: options.to_protocol(),
         script: None,
+        scenarios: None,
         connections: 1,
         workers: 1,
         load: Load::Closed {},

@@ -13,6 +13,7 @@ use crate::arrivals::Spread;
 use crate::content::Content;
 use crate::outcome::OkStatus;
 use crate::profile::Profile;
+use crate::scenario::{InjectionError, Scenarios};
 use crate::secret::Template;
 use crate::target::{Target, Url, UrlError};
 use crate::threshold::Threshold;
@@ -34,6 +35,9 @@ pub struct Plan {
     /// What asks for the calls, if not the protocol's options alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
+    /// Virtual users that ask for the calls, instead of connections that do; `load` and `stop` are then theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenarios: Option<Scenarios>,
     /// Connections kept open, over all workers.
     pub connections: u32,
     /// Worker threads; at least one, never more than connections.
@@ -233,6 +237,9 @@ pub enum PlanError {
         /// Why not.
         why: &'static str,
     },
+    /// The users of its scenarios cannot come as they should.
+    #[error(transparent)]
+    Injection(#[from] InjectionError),
     /// Nothing would end the run.
     #[error("nothing ends this run: give it a duration (-d), a number of requests (-n) or a profile with lengths")]
     Endless,
@@ -292,7 +299,9 @@ impl Plan {
                 why: "a Unix socket has no addresses",
             });
         }
-        if self.duration_ns().is_none() && self.stop.requests.is_none() {
+        if let Some(scenarios) = &self.scenarios {
+            scenarios.validate()?;
+        } else if self.duration_ns().is_none() && self.stop.requests.is_none() {
             return Err(PlanError::Endless);
         }
         Ok(())
@@ -340,6 +349,7 @@ pub(crate) mod tests {
             target: Target { scheme: "http".into(), host: "127.0.0.1".into(), port: Some(8080), path: "/".into() },
             protocol: ProtocolOptions::default(),
             script: None,
+            scenarios: None,
             connections: 64,
             workers: 2,
             load: Load::Closed {},

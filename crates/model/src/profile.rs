@@ -31,7 +31,7 @@ impl Segment {
     ///
     /// Solves from·x + slope/2·x² = calls in the form x = 2·calls / (from + √(from² + 2·slope·calls)), which loses
     /// no digits when the slope is small (Press et al., "Numerical Recipes", §5.6).
-    fn time_of(&self, calls: f64) -> f64 {
+    pub(crate) fn time_of(&self, calls: f64) -> f64 {
         if self.from == self.to {
             return calls / self.from;
         }
@@ -105,6 +105,34 @@ impl Profile {
             return problem(String::new(), "no call is ever due");
         }
         Ok(Self { segments, calls_before, seconds_before })
+    }
+
+    /// The same profile at `factor` times its rates.
+    ///
+    /// # Errors
+    /// When a rate is out of range then.
+    pub fn scaled(&self, factor: f64) -> Result<Self, ProfileError> {
+        let times = |segment: &Segment| Segment { from: segment.from * factor, to: segment.to * factor, ..*segment };
+        Self::new(self.segments.iter().map(times).collect())
+    }
+
+    /// How many calls are due in the first `seconds` if its last rate is held after its end.
+    pub fn calls_held_until(&self, seconds: f64) -> f64 {
+        let end = self.seconds_before.last().copied().unwrap_or(0.0);
+        let last = self.segments.last().map_or(0.0, |segment| segment.to);
+        self.calls_until(seconds) + (seconds - end).max(0.0) * last
+    }
+
+    /// The time, in seconds, at which `calls` calls have become due if its last rate is held after its end; `hint` as for
+    /// [`Profile::time_of`]. Where that rate is 0, they never do.
+    pub fn time_held_of(&self, calls: f64, hint: &mut usize) -> f64 {
+        if let Some(time) = self.time_of(calls, hint) {
+            return time;
+        }
+        let end = self.seconds_before.last().copied().unwrap_or(0.0);
+        let all = self.calls_before.last().copied().unwrap_or(0.0);
+        let last = self.segments.last().map_or(0.0, |segment| segment.to);
+        if last > 0.0 { end + (calls - all) / last } else { units::LONGEST_NS as f64 / 1e9 }
     }
 
     /// How long it lasts, in nanoseconds; none if it has no end.

@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod find;
 pub mod flags;
+pub mod run;
 pub mod serve;
 pub mod values;
 pub mod words;
@@ -59,6 +60,8 @@ pub enum Command {
     /// Find the highest rate that meets thresholds
     #[command(override_usage = "brunt find --threshold 'p99<50ms' [OPTIONS] URL")]
     Find(Box<Find>),
+    /// Put load on a target by virtual users, who do what a script of scenarios says
+    Run(Box<run::Run>),
     /// Run the built-in target, to aim at
     Serve(Serve),
     /// Start the built-in target in this process and put load on it

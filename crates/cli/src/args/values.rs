@@ -48,6 +48,22 @@ pub fn servers(text: &str) -> Read<u32> {
     count_in(text, 1..=65_536)
 }
 
+/// How many times as much: `2x`, `0.5`.
+pub fn factor(text: &str) -> Read<f64> {
+    let number = text.strip_suffix('x').unwrap_or(text).parse::<f64>().ok();
+    number
+        .filter(|factor| (1e-6..=1e6).contains(factor))
+        .ok_or_else(|| "expected how many times as much, such as 2x or 0.5x".to_owned())
+}
+
+/// A name and a value.
+pub fn assignment(text: &str) -> Read<(String, String)> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected a name and a value such as PLAN=pro".to_owned()),
+    }
+}
+
 /// A count above 0.
 pub fn requests(text: &str) -> Read<u64> {
     match units::parse_count(text).map_err(|e| e.to_string())? {

@@ -39,7 +39,7 @@ pub fn carry_out(plan: &Plan, registry: &Registry, results: &Results, args: &Out
     watch.clear();
     let Finished { run, script } = match run {
         Ok(finished) => finished,
-        Err(error @ EngineError::Resolve { .. }) => {
+        Err(error @ (EngineError::Resolve { .. } | EngineError::Unreachable { .. })) => {
             console::complain(&error.into());
             return Ok(Exit::NoAnswer);
         }
@@ -108,7 +108,7 @@ fn exit_of(summary: &Summary) -> Exit {
     }
 }
 
-fn write_plan(plan: &Plan, path: &Path) -> Result<()> {
+pub fn write_plan(plan: &Plan, path: &Path) -> Result<()> {
     let mut json = serde_json::to_string_pretty(plan).context("cannot write the plan")?;
     json.push('\n');
     if json.contains(REDACTED) {

@@ -5,6 +5,7 @@ pub mod completions;
 pub mod demo;
 pub mod find;
 pub mod man;
+pub mod run;
 pub mod serve;
 pub mod wrk;
 

@@ -1,6 +1,7 @@
 //! Flags into a plan: the one place where they are checked against each other. Below it nothing sees a flag.
 
 mod pem;
+pub mod scenario;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -82,6 +83,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
         protocol: protocol.options(&given)?,
         target: url.target,
         script,
+        scenarios: None,
         connections,
         workers: workers(threads, connections)?,
         stop: stop(&bench.load, &load),

@@ -8,6 +8,7 @@
 
 pub mod flags;
 pub mod http1;
+pub mod scenario;
 pub mod thrift;
 pub mod websocket;
 
@@ -18,6 +19,7 @@ use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::plan::{Plan, ProtocolOptions};
 
 use self::flags::{Flag, Given};
+use self::scenario::Dialect;
 use crate::EngineError;
 use crate::script::Start;
 use crate::user::{Message, User};
@@ -62,6 +64,11 @@ pub trait Protocol: Send + Sync {
     /// # Errors
     /// Says what in the plan is wrong (file, line, option) and what to do.
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError>;
+
+    /// What it is in scenarios; none if they cannot call it.
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        None
+    }
 }
 
 /// A protocol made ready for one plan, shared by the workers.
@@ -162,6 +169,22 @@ pub struct Parts<'a> {
     pub body: &'a [u8],
 }
 
+/// An answer that was taken out of its connection's client.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// What came before the body, as it came.
+    pub head: Vec<u8>,
+    /// The body, decoded as far as the protocol itself goes.
+    pub body: Vec<u8>,
+}
+
+impl Kept {
+    /// The same to be looked at.
+    pub fn parts(&self) -> Parts<'_> {
+        Parts { head: &self.head, body: &self.body }
+    }
+}
+
 /// Bytes that break the protocol's grammar or its limits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -219,6 +242,15 @@ pub trait Client {
     fn parts(&self) -> Parts<'_> {
         Parts::default()
     }
+
+    /// Moves what [`Self::parts`] has into `kept`, whose memory may be used in exchange.
+    fn hand_over(&mut self, kept: &mut Kept) {
+        let parts = self.parts();
+        kept.head.clear();
+        kept.head.extend_from_slice(parts.head);
+        kept.body.clear();
+        kept.body.extend_from_slice(parts.body);
+    }
 }
 
 /// The protocols that a plan's scheme may name.
@@ -257,6 +289,19 @@ impl Registry {
             let scheme = *protocol.schemes().iter().find(|known| known.name == scheme)?;
             Some((protocol.as_ref(), scheme))
         })
+    }
+
+    /// What the protocols are in scenarios, each with its schemes; of those with the same name, the one added last.
+    pub(crate) fn dialects(&self) -> Vec<(Box<dyn Dialect>, Vec<Scheme>)> {
+        let mut dialects: Vec<(Box<dyn Dialect>, Vec<Scheme>)> = Vec::new();
+        for protocol in &self.protocols {
+            if let Some(dialect) = protocol.dialect()
+                && dialects.iter().all(|(known, _)| known.name() != dialect.name())
+            {
+                dialects.push((dialect, protocol.schemes().to_vec()));
+            }
+        }
+        dialects
     }
 
     /// Every scheme that can be named, sorted.

@@ -17,8 +17,13 @@ impl ScriptError {
     }
 
     /// Something never came back, and is waited for no longer.
-    pub(super) fn stuck(what: &str) -> Self {
+    pub(crate) fn stuck(what: &str) -> Self {
         Self(format!("{what} has not come back, and was left behind"))
+    }
+
+    /// `what` has failed, in Lua's own words.
+    pub(crate) fn failed(what: &str, problem: &str) -> Self {
+        Self::shown(&format!("{what} failed: {problem}"))
     }
 
     /// An error that `what` raised.

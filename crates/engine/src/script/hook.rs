@@ -20,6 +20,7 @@ pub(crate) fn name(number: u8) -> &'static str {
         1 => "request()",
         2 => "response()",
         3 => "delay()",
+        crate::worker::users::IN_SCENARIO => "a scenario's function",
         _ => "a hook",
     }
 }

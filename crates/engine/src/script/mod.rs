@@ -12,6 +12,7 @@ mod address;
 mod answers;
 mod error;
 mod hook;
+pub mod scenario;
 mod session;
 mod state;
 mod stats;

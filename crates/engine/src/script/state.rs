@@ -24,7 +24,7 @@ pub(super) fn everything() -> Lua {
 /// # Errors
 /// With file and line of what is wrong.
 pub(crate) fn check(script: &Script) -> Result<(), ScriptError> {
-    load(&everything(), script).map(drop)
+    load(&everything(), &script.file, &script.content.0).map(drop)
 }
 
 /// A state in which `script` has been run, for requests that begin with `start`.
@@ -36,20 +36,23 @@ pub(super) fn begin(script: &Script, start: &Start) -> Result<Lua, ScriptError> 
     prepare_objects(&lua)
         .and_then(|objects| prepare(&lua, &objects, start))
         .map_err(|error| ScriptError::from_lua("preparing the script", &script.file, &error))?;
-    let chunk = load(&lua, script)?;
+    let chunk = load(&lua, &script.file, &script.content.0)?;
     chunk.call::<()>(()).map_err(|error| ScriptError::from_lua("the script", &script.file, &error))?;
     Ok(lua)
 }
 
-fn load(lua: &Lua, script: &Script) -> Result<Function, ScriptError> {
+/// The chunk that `file` with this content is.
+///
+/// # Errors
+/// With file and line of what is wrong.
+pub(super) fn load(lua: &Lua, file: &str, content: &[u8]) -> Result<Function, ScriptError> {
     // The first line may be one for the shell; its line end stays, so that lines keep their numbers.
-    let content = &script.content.0;
     let begins = if content.starts_with(b"#") { content.iter().position(|byte| *byte == b'\n') } else { Some(0) };
     let content = begins.and_then(|at| content.get(at..)).unwrap_or(&[]);
     lua.load(content)
-        .set_name(format!("@{}", script.file))
+        .set_name(format!("@{file}"))
         .into_function()
-        .map_err(|error| ScriptError::from_lua("the script", &script.file, &error))
+        .map_err(|error| ScriptError::from_lua("the script", file, &error))
 }
 
 /// Makes ready what makes the objects that scripts are given.

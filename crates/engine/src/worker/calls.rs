@@ -37,6 +37,7 @@ impl<D: Driver> Worker<D> {
         match self.pace {
             Pace::Closed(_) => self.refill(token, now),
             Pace::Open(_) => self.offer(token, now),
+            Pace::Users => self.serve_waiting(token, now),
         }
     }
 
@@ -92,7 +93,7 @@ impl<D: Driver> Worker<D> {
             connection.deadline = NEVER;
             return false;
         }
-        match self.user.pause() {
+        match self.source.pause() {
             Ok(0) => false,
             Ok(pause) => {
                 connection.deadline = now.saturating_add(pause);
@@ -170,7 +171,7 @@ impl<D: Driver> Worker<D> {
     /// user has no more calls.
     pub(super) fn compose(&mut self, token: usize, mut call: Call, now: u64) -> bool {
         loop {
-            let message = match self.user.call(call.index) {
+            let message = match self.source.call(call.index) {
                 Ok(message) => message,
                 Err(refusal) => {
                     // The call was never made: it is as if it had not been due.
@@ -186,12 +187,15 @@ impl<D: Driver> Worker<D> {
                 Started::Sent(status) => Some(status),
             };
             call.idempotent = message.idempotent;
+            let more = message.more;
             if call.sent == NEVER {
                 call.sent = now;
+                call.expires =
+                    now.saturating_add(self.source.timeout_ns(call.index).unwrap_or(self.shared.plan.timeout_ns));
             }
-            self.next_expiry = self.next_expiry.min(call.sent.saturating_add(self.shared.plan.timeout_ns));
+            self.next_expiry = self.next_expiry.min(call.expires);
             connection.calls.push_back(call);
-            if !message.more || call.again {
+            if !more || call.again {
                 return true;
             }
             let Some(next) = self.next_of_batch(&call) else { return true };
@@ -204,6 +208,7 @@ impl<D: Driver> Worker<D> {
         let (due, index) = match &mut self.pace {
             Pace::Closed(quota) => (call.due, quota.take()?),
             Pace::Open(schedule) => schedule.take()?,
+            Pace::Users => return None,
         };
         let next = Call::new(due, index, call.measured);
         if let Pace::Closed(_) = self.pace {
@@ -229,26 +234,29 @@ impl<D: Driver> Worker<D> {
     pub(super) fn call_again(&mut self) {
         if self.interests.answers
             && self.refusal.is_none()
-            && let Err(refusal) = self.user.settle()
+            && let Err(refusal) = self.source.settle()
         {
             self.refusal = Some(refusal);
         }
         let mut free = std::mem::take(&mut self.free);
-        self.user.expect(self.certain_calls(&free));
+        let certain = self.certain_calls(&free);
+        self.source.expect(certain);
         for (token, since) in free.drain(..) {
             if self.connections[token].state == State::Open {
                 // A call of the closed model is due when it is made; a connection of the open one has been free since.
-                let closed = matches!(self.pace, Pace::Closed(_));
+                let closed = !matches!(self.pace, Pace::Open(_));
                 let now = if closed { self.driver.now() } else { since };
                 self.next_calls(token, now);
             }
         }
-        self.user.expect(0);
+        self.source.expect(0);
         // Calls that end when they are sent have freed connections meanwhile: those have their next turn after what came.
         free.append(&mut self.free);
         self.free = free;
-        if matches!(self.pace, Pace::Open(_)) && self.is_loading() {
-            self.dispatch();
+        match self.pace {
+            Pace::Open(_) if self.is_loading() => self.dispatch(),
+            Pace::Closed(_) | Pace::Open(_) => {}
+            Pace::Users => self.run_users(),
         }
     }
 

@@ -7,7 +7,8 @@ use brunt_model::random::mix;
 use brunt_model::snapshot::Phase;
 use rustls::{ClientConnection, HandshakeKind};
 
-use super::connection::{Call, Channel, NEVER, State};
+use super::connection::{Call, Channel, NEVER, Owner, State};
+use super::origins::NoClient;
 use super::pace::Pace;
 use super::sending::{reason_of, write_tls};
 use super::{SETUP_PATIENCE_NS, Stage, Worker};
@@ -45,7 +46,11 @@ impl<D: Driver> Worker<D> {
     pub(super) fn connect(&mut self, token: usize, now: u64) {
         let deadline = now.saturating_add(self.shared.plan.connect_timeout_ns);
         let connection = &mut self.connections[token];
+        if connection.owner != Owner::Flood {
+            connection.client = self.origins.client(connection.origin);
+        }
         connection.tried = 0;
+        connection.bytes_in = 0;
         connection.began = now;
         connection.deadline = deadline;
         connection.state = State::Connecting;
@@ -57,8 +62,9 @@ impl<D: Driver> Worker<D> {
     /// Tries the next of the target's addresses.
     fn try_address(&mut self, token: usize, now: u64) {
         let tried = self.connections[token].tried;
-        let Some(address) = self.route.address(token, tried) else { return };
-        let source = self.route.source(token, address);
+        let Some(route) = self.origins.route(self.connections[token].origin) else { return };
+        let Some(address) = route.address(token, tried) else { return };
+        let source = route.source(token, address);
         if let Err(error) = self.driver.connect(token, address, source) {
             self.address_failed(token, &error, now);
         }
@@ -69,7 +75,8 @@ impl<D: Driver> Worker<D> {
         self.driver.close(token);
         let connection = &mut self.connections[token];
         connection.tried += 1;
-        if connection.tried < self.route.addresses.len() {
+        let addresses = self.origins.route(connection.origin).map_or(0, |route| route.addresses.len());
+        if connection.tried < addresses {
             self.try_address(token, now);
             return;
         }
@@ -88,7 +95,7 @@ impl<D: Driver> Worker<D> {
                 let began = self.connections[token].began;
                 self.recorder.snapshot.connect.record(now - began);
                 self.connections[token].connected = now;
-                match &self.route.tls {
+                match self.origins.route(self.connections[token].origin).and_then(|route| route.tls.as_ref()) {
                     None => self.open(token, now),
                     Some(tls) => {
                         let session = ClientConnection::new(tls.config.clone(), tls.server_name.clone());
@@ -264,7 +271,7 @@ impl<D: Driver> Worker<D> {
                 call.again = true;
                 self.recorder.snapshot.connections.reconnects += u64::from(call.measured || self.recorder.warming_up);
                 self.connections[token].queue.push_back(call);
-            } else if place == 0 || failure == Failure::Timeout && call.sent + self.shared.plan.timeout_ns <= now {
+            } else if place == 0 || failure == Failure::Timeout && call.expires <= now {
                 self.fail(&call, failure, reason, now);
             } else {
                 self.fail(&call, Failure::Closed, "the connection ended with an earlier call", now);
@@ -275,12 +282,16 @@ impl<D: Driver> Worker<D> {
     }
 
     /// Forgets the socket and everything about it.
-    fn close(&mut self, token: usize) {
+    pub(super) fn close(&mut self, token: usize) {
         self.driver.close(token);
         let connection = &mut self.connections[token];
         connection.state = State::Idle;
         connection.channel = Channel::Plain;
-        connection.client = self.shared.prepared.client(self.interests.answers);
+        connection.client = match connection.owner {
+            Owner::Flood => self.shared.prepared.client(self.interests.answers),
+            // It gets one when it is connected again.
+            _ => Box::new(NoClient),
+        };
         connection.unsent = Vec::new();
         connection.generation = connection.generation.wrapping_add(1);
         connection.served = false;
@@ -290,6 +301,9 @@ impl<D: Driver> Worker<D> {
     /// After a connection is gone: another at once, or after a while if the last ones came to nothing.
     fn carry_on(&mut self, token: usize, now: u64) {
         let connection = &mut self.connections[token];
+        if connection.owner != Owner::Flood && connection.queue.is_empty() {
+            return self.connection_gone(token, now);
+        }
         if connection.fruitless > 0 {
             let (least, most) = BACKOFF_NS.into_inner();
             let wait = least.saturating_mul(1 << (connection.fruitless - 1).min(10)).min(most);

@@ -24,6 +24,8 @@ pub(super) struct Call {
     pub(super) idempotent: bool,
     /// Whether it was sent again already.
     pub(super) again: bool,
+    /// When it has taken too long; [`NEVER`] while it was not sent.
+    pub(super) expires: u64,
     /// The status with which it ends once its bytes are sent, if it waits for no answer.
     pub(super) ends_sent: Option<u16>,
 }
@@ -33,7 +35,17 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 impl Call {
     pub(super) fn new(due: u64, index: u64, measured: bool) -> Self {
-        Self { due, sent: NEVER, first_byte: NEVER, index, measured, idempotent: false, again: false, ends_sent: None }
+        Self {
+            due,
+            sent: NEVER,
+            first_byte: NEVER,
+            index,
+            measured,
+            idempotent: false,
+            again: false,
+            expires: NEVER,
+            ends_sent: None,
+        }
     }
 }
 
@@ -60,8 +72,26 @@ pub(super) enum Channel {
     Tls(Box<ClientConnection>),
 }
 
+/// Who makes calls on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The flood, whose connections are all alike.
+    Flood,
+    /// A virtual user.
+    User(u32),
+    /// Every user.
+    Pool,
+    /// Nobody: there is no connection.
+    Nobody,
+}
+
 /// One of a worker's connections.
 pub(super) struct Connection {
+    pub(super) owner: Owner,
+    /// Where it goes, by the worker's number for it.
+    pub(super) origin: usize,
+    /// Bytes received since it was made, after decryption.
+    pub(super) bytes_in: u64,
     pub(super) state: State,
     pub(super) channel: Channel,
     pub(super) client: Box<dyn Client>,
@@ -94,8 +124,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(client: Box<dyn Client>) -> Self {
+    pub(super) fn new(client: Box<dyn Client>, owner: Owner, origin: usize) -> Self {
         Self {
+            owner,
+            origin,
+            bytes_in: 0,
             state: State::Idle,
             channel: Channel::Plain,
             client,
@@ -129,14 +162,14 @@ impl Connection {
     }
 
     /// When something must be done about it if nothing else happens.
-    pub(super) fn expiry(&self, timeout_ns: u64) -> u64 {
+    pub(super) fn expiry(&self) -> u64 {
         match self.state {
             State::Idle | State::Backoff => self.deadline,
             State::Connecting | State::Handshaking | State::Opening => {
                 // A call that was sent before and waits to be sent again keeps its timeout.
-                self.queue.iter().map(|call| call.sent.saturating_add(timeout_ns)).fold(self.deadline, u64::min)
+                self.queue.iter().map(|call| call.expires).fold(self.deadline, u64::min)
             }
-            State::Open => self.calls.front().map_or(self.deadline, |call| call.sent.saturating_add(timeout_ns)),
+            State::Open => self.calls.front().map_or(self.deadline, |call| call.expires),
         }
     }
 }

@@ -2,18 +2,17 @@
 
 use brunt_model::outcome::Failure;
 
-use super::Worker;
-use super::connection::{Call, NEVER, State};
+use super::connection::{Call, Connection, NEVER, State};
 use super::pace::Pace;
+use super::{Source, Worker};
 use crate::transport::Driver;
 
 impl<D: Driver> Worker<D> {
     /// Whatever has waited too long ends: calls, connecting, backing off.
     pub(super) fn expire(&mut self, now: u64) {
-        let timeout_ns = self.shared.plan.timeout_ns;
         for token in 0..self.connections.0.len() {
             let connection = &self.connections[token];
-            if connection.expiry(timeout_ns) > now {
+            if connection.expiry() > now {
                 continue;
             }
             match connection.state {
@@ -33,7 +32,7 @@ impl<D: Driver> Worker<D> {
                 State::Idle => self.next_calls(token, now),
             }
         }
-        let earliest = self.connections.0.iter().map(|c| c.expiry(timeout_ns)).min().unwrap_or(NEVER);
+        let earliest = self.connections.0.iter().map(Connection::expiry).min().unwrap_or(NEVER);
         // Looking at every connection has its price: with many of them, not more often than pays.
         let pause = 1_000_000 + self.connections.0.len() as u64 * 100;
         self.next_expiry = if earliest == NEVER { NEVER } else { earliest.max(now + pause) };
@@ -41,10 +40,9 @@ impl<D: Driver> Worker<D> {
 
     /// Calls that were sent before, and wait to be sent again, have waited too long.
     fn expire_queue(&mut self, token: usize, now: u64) {
-        let timeout_ns = self.shared.plan.timeout_ns;
         let queue = std::mem::take(&mut self.connections[token].queue);
         for call in queue {
-            if call.sent.saturating_add(timeout_ns) <= now {
+            if call.expires <= now {
                 self.fail(&call, Failure::Timeout, "no complete answer within the timeout", now);
             } else {
                 self.connections[token].queue.push_back(call);
@@ -56,6 +54,7 @@ impl<D: Driver> Worker<D> {
     pub(super) fn fail(&mut self, call: &Call, failure: Failure, reason: &str, now: u64) {
         self.recorder.failed(call, failure, reason, now);
         self.under_way -= u64::from(call.measured);
+        self.user_failed(call, failure, reason, now);
     }
 
     /// The measured part ended: calls that were due and have no connection. Those for which one is being made are under
@@ -66,12 +65,16 @@ impl<D: Driver> Worker<D> {
                 self.recorder.unsent(due, end);
             }
         }
+        self.drop_users_unsent(end);
     }
 
     /// The drain ended: calls that are still under way.
     pub(super) fn drop_unfinished(&mut self, now: u64) {
         for connection in &mut self.connections.0 {
             for call in connection.calls.drain(..).chain(connection.queue.drain(..)) {
+                if let Source::Users(users) = &mut self.source {
+                    users.cut_short(&call, now, &mut self.recorder);
+                }
                 if call.sent != NEVER {
                     self.recorder.unfinished(&call, now);
                 } else if call.measured {
@@ -80,5 +83,6 @@ impl<D: Driver> Worker<D> {
             }
         }
         self.under_way = 0;
+        self.end_users(now);
     }
 }

@@ -7,18 +7,22 @@ mod calls;
 mod connecting;
 mod connection;
 mod ending;
+pub(crate) mod origins;
 pub(crate) mod pace;
 mod receiving;
 mod recorder;
+mod reports;
 mod sending;
+mod source;
 #[cfg(test)]
 mod tests;
+pub(crate) mod users;
 mod vitals;
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use brunt_model::SECOND_NS;
@@ -27,15 +31,17 @@ use brunt_model::plan::{Load, Plan};
 use brunt_model::profile::Profile;
 use brunt_model::snapshot::{Phase, Snapshot};
 
-use self::connection::{Connection, Connections, NEVER, State};
+use self::connection::{Connection, Connections, NEVER, Owner, State};
+use self::origins::Origins;
 use self::pace::{Pace, Quota, Schedule};
 use self::recorder::Recorder;
+pub(crate) use self::reports::{Interval, Report, StartingLine};
+pub(crate) use self::source::Source;
 use self::vitals::Vitals;
 use crate::StopHandle;
 use crate::protocol::Prepared;
-use crate::transport::route::Route;
 use crate::transport::{Driver, Ready};
-use crate::user::{Interests, Refusal, User};
+use crate::user::{Interests, Refusal};
 
 /// How often a worker looks whether it should stop, at least, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
@@ -43,68 +49,6 @@ const HEARTBEAT_NS: u64 = 50_000_000;
 const SETUP_PATIENCE_NS: u64 = SECOND_NS;
 /// The size of a worker's read buffer, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
-
-/// What a worker tells the coordinator.
-#[derive(Debug)]
-pub(crate) enum Report {
-    /// A second of a phase is over, or what was left of the phase.
-    Interval(Box<Interval>),
-    /// The worker has ended.
-    Finished {
-        /// Its number.
-        worker: u32,
-        /// How long its measured part was, in nanoseconds.
-        measured_ns: u64,
-        /// Whether it was asked to stop before its end.
-        interrupted: bool,
-        /// Why its user failed, if it did.
-        failed: Option<String>,
-    },
-}
-
-/// One worker's figures for one second.
-#[derive(Debug)]
-pub(crate) struct Interval {
-    /// The worker's number.
-    pub(crate) worker: u32,
-    /// The part of the run it belongs to.
-    pub(crate) phase: Phase,
-    /// Which second of the phase, from 0.
-    pub(crate) second: u64,
-    /// How long it was, in nanoseconds.
-    pub(crate) length_ns: u64,
-    /// What happened.
-    pub(crate) snapshot: Snapshot,
-    /// Connections open at its end.
-    pub(crate) open_connections: u64,
-    /// Calls in flight at its end.
-    pub(crate) in_flight: u64,
-}
-
-/// Lets workers begin at the same time: once all are connected.
-#[derive(Debug, Default)]
-pub(crate) struct StartingLine {
-    ready: AtomicU32,
-    /// The time at which to begin, or 0 while workers are missing.
-    at: AtomicU64,
-}
-
-impl StartingLine {
-    /// A worker is ready at `now`; the last of `workers` sets the beginning.
-    fn arrive(&self, workers: u32, now: u64) {
-        if self.ready.fetch_add(1, Ordering::AcqRel) + 1 >= workers {
-            // Late enough for the others, who look every millisecond.
-            self.at.store(now + 2_000_000, Ordering::Release);
-        }
-    }
-
-    fn time(&self) -> Option<u64> {
-        match self.at.load(Ordering::Acquire) {
-            0 => None,
-            at => Some(at),
-        }
-    }
-}
 
 /// What workers of a run have in common.
 pub(crate) struct Shared {
@@ -114,6 +58,15 @@ pub(crate) struct Shared {
     pub(crate) warmup_quota: Quota,
     pub(crate) quota: Quota,
     pub(crate) stop: StopHandle,
+    /// Whether a script has ended the run.
+    pub(crate) ended: AtomicBool,
+}
+
+impl Shared {
+    /// A script ends the run, on all workers.
+    fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Where a worker is in its run.
@@ -140,14 +93,16 @@ impl Stage {
 pub(crate) struct Worker<D> {
     shared: Arc<Shared>,
     driver: D,
-    route: Route,
+    origins: Origins,
     reports: Sender<Report>,
     number: u32,
-    user: Box<dyn User>,
+    source: Source,
     interests: Interests,
     /// Why the user asks for no more calls.
     refusal: Option<Refusal>,
     connections: Connections,
+    /// Places among them where there is none.
+    vacant: Vec<usize>,
     /// Connections that can carry a call; some may have lost that since.
     ready: VecDeque<usize>,
     /// Connections that were answered since the last wait, and when.
@@ -188,24 +143,26 @@ impl<D: Driver> Worker<D> {
     pub(crate) fn new(
         shared: Arc<Shared>,
         mut driver: D,
-        mut route: Route,
+        mut origins: Origins,
         number: u32,
         connections: usize,
-        user: Box<dyn User>,
+        source: Source,
         reports: Sender<Report>,
     ) -> Self {
         let now = driver.now();
-        route.tls = route.tls.map(|tls| tls.for_worker());
-        let interests = user.interests();
-        let clients = (0..connections).map(|_| Connection::new(shared.prepared.client(interests.answers)));
+        origins.keep_own_sessions();
+        let interests = source.interests();
+        let client = || Connection::new(shared.prepared.client(interests.answers), Owner::Flood, 0);
+        let clients = (0..connections).map(|_| client());
         Self {
             connections: Connections(clients.collect()),
-            user,
+            vacant: Vec::new(),
+            source,
             interests,
             refusal: None,
             pace: Pace::Closed(shared.quota.clone()),
             driver,
-            route,
+            origins,
             reports,
             number,
             ready: VecDeque::new(),
@@ -233,11 +190,11 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Carries the worker's share of the plan out, to its end, and gives its user back.
+    /// Carries the worker's share of the plan out, to its end, and gives back what asked for calls.
     ///
     /// # Errors
     /// When the operating system refuses to wait for events, which ends the run.
-    pub(crate) fn run(mut self) -> io::Result<Box<dyn User>> {
+    pub(crate) fn run(mut self) -> io::Result<Source> {
         let mut events: Vec<Ready> = Vec::new();
         loop {
             let now = self.driver.now();
@@ -268,7 +225,7 @@ impl<D: Driver> Worker<D> {
         };
         // The coordinator listens until every worker has finished; if it is gone, so is the run.
         let _ = self.reports.send(finished);
-        Ok(self.user)
+        Ok(self.source)
     }
 
     /// Does what is due by time alone.
@@ -290,6 +247,8 @@ impl<D: Driver> Worker<D> {
             if matches!(self.refusal, Some(Refusal::Failed(_))) {
                 self.shared.stop.stop();
             }
+            self.end_early(now);
+        } else if self.shared.ended.load(Ordering::Relaxed) {
             self.end_early(now);
         } else if self.shared.stop.is_stopped() {
             self.interrupted |= self.end_early(now);
@@ -316,9 +275,10 @@ impl<D: Driver> Worker<D> {
                 self.close_seconds(phase, now.min(end.saturating_sub(1)));
                 // Before the end as after it: what was due in time is sent if a connection is free for it.
                 self.dispatch();
+                self.wake_users(now);
                 if now >= end {
                     self.end_measured(end);
-                } else if self.is_exhausted() {
+                } else if self.is_exhausted() || self.users_have_ended(now) {
                     self.end_measured(now);
                 }
             }
@@ -348,6 +308,11 @@ impl<D: Driver> Worker<D> {
                 };
                 if let Some(length) = length {
                     wake = wake.min(self.phase_began.saturating_add(length));
+                }
+                if let Source::Users(users) = &self.source
+                    && phase == Phase::Measured
+                {
+                    wake = wake.min(users.next_wake(now));
                 }
                 if let Pace::Open(schedule) = &self.pace
                     && phase != Phase::Drain
@@ -399,12 +364,16 @@ impl<D: Driver> Worker<D> {
     /// The measured part begins. Calls of the warm-up that are under way end unseen.
     fn begin_measured(&mut self, now: u64) {
         let plan = &self.shared.plan;
+        if let Source::Users(users) = &mut self.source {
+            users.begin(now);
+        }
         self.recorder.warming_up = false;
         self.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
         (self.phase_began, self.second, self.measured_began) = (now, 0, now);
         self.under_way = 0;
         self.calls_until = plan.duration_ns().map_or(NEVER, |duration| now.saturating_add(duration));
         self.pace = match &plan.load {
+            _ if matches!(self.source, Source::Users(_)) => Pace::Users,
             Load::Closed {} => Pace::Closed(self.shared.quota.clone()),
             Load::Open { profile, arrivals } => {
                 let requests = plan.stop.requests;
@@ -423,6 +392,7 @@ impl<D: Driver> Worker<D> {
             && match &self.pace {
                 Pace::Closed(quota) => quota.is_used_up(),
                 Pace::Open(schedule) => schedule.due().is_none(),
+                Pace::Users => false,
             }
     }
 
@@ -470,7 +440,8 @@ impl<D: Driver> Worker<D> {
         let began = self.phase_began + self.second * SECOND_NS;
         let left = end.saturating_sub(began);
         // A phase that ends with a full second has nothing left, but for what ended at that very moment.
-        if left > 0 || self.recorder.snapshot.due > 0 || self.recorder.snapshot.ended() > 0 {
+        let Snapshot { due, figures, .. } = &self.recorder.snapshot;
+        if left > 0 || *due > 0 || !figures.is_empty() || self.recorder.snapshot.ended() > 0 {
             self.hand_over(phase, end, left);
         }
     }
@@ -481,8 +452,11 @@ impl<D: Driver> Worker<D> {
         {
             self.recorder.snapshot.due += schedule.count_due(end);
         }
+        if let Source::Users(users) = &mut self.source {
+            users.hand_over(&mut self.recorder);
+        }
         self.recorder.snapshot.health = self.vitals.lap(end);
-        self.recorder.snapshot.health.script_ns = self.user.take_busy_ns();
+        self.recorder.snapshot.health.script_ns = self.source.take_busy_ns();
         let interval = Interval {
             worker: self.number,
             phase,

@@ -112,6 +112,8 @@ pub(crate) enum Pace {
     Closed(Quota),
     /// Calls are due at times of their own.
     Open(Box<Schedule>),
+    /// Virtual users call when they want to.
+    Users,
 }
 
 #[cfg(test)]

@@ -65,6 +65,7 @@ impl<D: Driver> Worker<D> {
     /// Bytes for the protocol arrived.
     pub(super) fn received_clear(&mut self, token: usize, bytes: &[u8], now: u64) {
         self.recorder.snapshot.bytes.clear_in += bytes.len() as u64;
+        self.connections[token].bytes_in += bytes.len() as u64;
         let mut rest = bytes;
         while !rest.is_empty() {
             let connection = &mut self.connections[token];
@@ -88,6 +89,7 @@ impl<D: Driver> Worker<D> {
                     if let Some(call) = call {
                         self.recorder.answered(&call, answer.status, now);
                         self.under_way -= u64::from(call.measured);
+                        self.user_answered(token, &call, answer.status, now);
                     }
                     self.show(token, answer.status);
                     if !reusable {
@@ -120,7 +122,7 @@ impl<D: Driver> Worker<D> {
         if self.interests.answers
             && self.stage.is_loading()
             && self.refusal.is_none()
-            && let Err(refusal) = self.user.answered(status, self.connections[token].client.parts())
+            && let Err(refusal) = self.source.answered(status, self.connections[token].client.parts())
         {
             self.refusal = Some(refusal);
         }
@@ -183,6 +185,7 @@ impl<D: Driver> Worker<D> {
             if let Some(call) = self.connections[token].calls.remove(answer.position) {
                 self.recorder.answered(&call, answer.status, now);
                 self.under_way -= u64::from(call.measured);
+                self.user_answered(token, &call, answer.status, now);
             }
         }
         self.lost(token, Failure::Closed, "the peer closed before the answer was complete", now);

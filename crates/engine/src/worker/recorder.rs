@@ -33,7 +33,8 @@ impl Recorder {
         snapshot
     }
 
-    fn counts(&self, call: &Call) -> bool {
+    /// Whether the call is written down.
+    pub(super) fn counts(&self, call: &Call) -> bool {
         call.measured || self.warming_up
     }
 

@@ -87,6 +87,7 @@ impl<D: Driver> Worker<D> {
             call.first_byte = now;
             self.recorder.answered(&call, status, now);
             self.under_way -= u64::from(call.measured);
+            self.user_answered(token, &call, status, now);
             self.show(token, status);
         }
         let connection = &mut self.connections[token];

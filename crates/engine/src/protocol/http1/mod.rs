@@ -7,6 +7,7 @@ pub mod options;
 pub(crate) mod ready_made;
 pub(crate) mod request;
 mod response;
+mod scenario;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use self::client::Http1Client;
 use self::options::Options;
 use self::request::{Flood, Requests};
 use super::flags::{Flag, Given};
+use super::scenario::Dialect;
 use super::{Client, OptionsError, Prepared, Protocol, Scheme};
 use crate::script::Start;
 use crate::user::User;
@@ -48,6 +50,10 @@ impl Protocol for Http1 {
         let requests = Requests::prepare(&options, plan, |name| std::env::var(name).ok())?;
         let start = plan.script.is_some().then(|| request::start(&options, plan, |name| std::env::var(name).ok()));
         Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), start: start.transpose()? }))
+    }
+
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        Some(Box::new(scenario::HttpDialect))
     }
 }
 
@@ -89,6 +95,7 @@ mod tests {
             target: Url::parse("http://127.0.0.1:8080/a?b=c").unwrap().target,
             protocol: Options::default().to_protocol(),
             script: None,
+            scenarios: None,
             connections: 1,
             workers: 1,
             load: Load::Closed {},

@@ -138,7 +138,7 @@ impl Kind {
     }
 }
 
-fn check_token(what: &str, text: &str) -> Result<(), OptionsError> {
+pub(super) fn check_token(what: &str, text: &str) -> Result<(), OptionsError> {
     let wrong = |c: char| !(c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c));
     if text.is_empty() {
         return Err(OptionsError(format!("{what} is empty")));

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::super::Malformed;
+use super::super::{Kept, Malformed};
 use super::chunked::Chunked;
 
 /// The most bytes a status line with its header section may have.
@@ -53,30 +53,35 @@ pub struct Parser {
     /// The beginning of a head whose end has not come yet.
     partial: Vec<u8>,
     /// The answer as it came, where answers are kept.
-    kept: Option<Kept>,
+    kept: Option<Keeping>,
 }
 
-/// An answer that is kept for who wants to see it.
+/// The answer that is kept for who wants to see it.
 #[derive(Debug, Default)]
-struct Kept {
-    head: Vec<u8>,
-    body: Vec<u8>,
+struct Keeping {
+    answer: Kept,
+    /// Whether nobody wants to see its body.
+    discards: bool,
 }
 
-impl Kept {
+impl Keeping {
     fn begin(&mut self, head: &[u8]) {
-        self.head.clear();
-        self.head.extend_from_slice(head);
-        self.body.clear();
+        let Kept { head: kept, body } = &mut self.answer;
+        kept.clear();
+        kept.extend_from_slice(head);
+        body.clear();
         // What one large answer took is not held for ever.
-        self.body.shrink_to(1 << 20);
+        body.shrink_to(1 << 20);
     }
 
     fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
-        if self.body.len() + body.len() > MOST_KEPT_BYTES {
+        if self.discards {
+            return Ok(());
+        }
+        if self.answer.body.len() + body.len() > MOST_KEPT_BYTES {
             return Err(Malformed::because("a body of more than 64 MiB, which a script would have to hold in memory"));
         }
-        self.body.extend_from_slice(body);
+        self.answer.body.extend_from_slice(body);
         Ok(())
     }
 }
@@ -109,12 +114,26 @@ enum Coding {
 impl Parser {
     /// A parser that keeps each answer until the next begins.
     pub fn keeping() -> Self {
-        Self { kept: Some(Kept::default()), ..Self::default() }
+        Self { kept: Some(Keeping::default()), ..Self::default() }
     }
 
     /// The head and the body of the answer read last, without transfer coding; empty unless answers are kept.
     pub fn kept(&self) -> (&[u8], &[u8]) {
-        self.kept.as_ref().map_or((&[], &[]), |kept| (&kept.head, &kept.body))
+        self.kept.as_ref().map_or((&[], &[]), |kept| (&kept.answer.head, &kept.answer.body))
+    }
+
+    /// Whether the body of the answers that begin from now on is kept, where answers are.
+    pub(super) fn keep_body(&mut self, keep: bool) {
+        if let Some(kept) = &mut self.kept {
+            kept.discards = !keep;
+        }
+    }
+
+    /// Exchanges the answer that is kept for `kept`, which is forgotten.
+    pub(super) fn hand_over(&mut self, kept: &mut Kept) {
+        if let Some(keeping) = &mut self.kept {
+            std::mem::swap(&mut keeping.answer, kept);
+        }
     }
 
     /// Takes bytes of the answer to a request (`head_request` if its method was HEAD); returns how many it took.

@@ -3,6 +3,7 @@
 mod behaviour;
 mod http1;
 mod pacing;
+mod users;
 mod virtual_net;
 mod websocket;
 
@@ -20,6 +21,7 @@ use super::*;
 use crate::coordinator::Coordinator;
 use crate::protocol::Registry;
 use crate::transport::Address;
+use crate::transport::route::Route;
 use crate::watchdog::Watchdog;
 
 pub(super) const MS: u64 = 1_000_000;
@@ -31,6 +33,7 @@ fn plan(url: &str) -> Plan {
         target: Url::parse(url).unwrap().target,
         protocol: ProtocolOptions::default(),
         script: None,
+        scenarios: None,
         connections: 1,
         workers: 1,
         load: Load::Closed {},
@@ -72,19 +75,13 @@ fn carry_out_on<P: Peer>(plan: &Plan, net: VirtualNet<P>, stop: &StopHandle) -> 
     plan.validate().unwrap();
     let registry = Registry::built_in();
     let (protocol, _) = registry.find(&plan.target.scheme).unwrap();
-    let shared = Arc::new(Shared {
-        plan: plan.clone(),
-        prepared: protocol.prepare(plan).unwrap(),
-        line: StartingLine::default(),
-        warmup_quota: Quota::new(None, 1),
-        quota: Quota::new(plan.stop.requests, 1),
-        stop: stop.clone(),
-    });
+    let shared = Arc::new(crate::scenarios::shared(plan.clone(), protocol.prepare(plan).unwrap(), stop));
     let route =
         Route { addresses: vec![Address::Tcp("127.0.0.1:80".parse().unwrap())], sources: Vec::new(), tls: None };
     let (sender, reports) = channel();
     let user = shared.prepared.user();
-    Worker::new(shared, net, route, 0, plan.connections as usize, user, sender).run().map(drop).unwrap();
+    let (origins, source) = (Origins::of_flood(route), Source::Calls(user));
+    Worker::new(shared, net, origins, 0, plan.connections as usize, source, sender).run().map(drop).unwrap();
     let mut seconds = Seconds::default();
     let run =
         Coordinator::new(plan, &mut seconds, &mut Watchdog::default(), &StopHandle::default()).gather(&reports, 0);

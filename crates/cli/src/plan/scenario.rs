@@ -1,0 +1,95 @@
+//! A script of scenarios, and the flags of `brunt run`, into a plan.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use brunt_engine::protocol::Registry;
+use brunt_engine::script::scenario::{self, Loaded, Surroundings};
+use brunt_model::arrivals::Spread;
+use brunt_model::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Stop};
+use brunt_model::scenario::{Population, Scenarios, Step, Weighted};
+use brunt_model::secret::{Template, is_secret_header};
+
+use super::{DEFAULT_TIMEOUT_NS, fresh_seed, tls, transport, workers};
+use crate::args::run::{Change, Run};
+
+/// The plan that the script and the flags ask for.
+///
+/// # Errors
+/// Which flag, file or line is wrong, and what to do about it.
+pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
+    let env: BTreeMap<_, _> =
+        run.change.env.iter().map(|(name, value)| (name.clone(), value_of(name, value))).collect();
+    let surroundings = Surroundings { env, base_url: run.change.base_url.clone() };
+    let Loaded { mut scenarios, thresholds, target, names } = scenario::load(&run.file, &surroundings, registry)?;
+    let Some(target) = target else {
+        bail!(
+            "{}: no client has a base, so nothing says what is aimed at: give one, as in brunt.http{{ base = \
+             \"http://127.0.0.1:8080\" }}, or --base-url",
+            run.file.display()
+        );
+    };
+    let stop = change(&mut scenarios, &run.change, &names);
+    let timeout_ns = run.load.timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
+    let workers = if run.change.once { 1 } else { workers(run.load.threads, u32::MAX)? };
+    let plan = Plan {
+        version: PLAN_VERSION,
+        protocol: ProtocolOptions::default(),
+        target,
+        script: None,
+        scenarios: Some(scenarios),
+        // Users make their own.
+        connections: workers,
+        workers,
+        stop,
+        load: Load::Closed {},
+        warmup_ns: 0,
+        timeout_ns,
+        connect_timeout_ns: run.load.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS),
+        drain_ns: run.load.drain.unwrap_or(timeout_ns),
+        seed: run.load.seed.unwrap_or_else(fresh_seed),
+        reconnect: false,
+        pipeline: 1,
+        transport: transport(&run.connecting, tls(&run.tls)?)?,
+        ok_status: run.load.ok_status.clone().unwrap_or_default(),
+        thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
+    };
+    plan.validate()?;
+    Ok(plan)
+}
+
+/// A value of `--env`: what its name tells to be a secret is not shown or stored.
+fn value_of(name: &str, value: &str) -> Template {
+    if is_secret_header(name) { Template::secret(value) } else { Template::open(value) }
+}
+
+/// Changes the load as the flags say; what ends the run besides its users.
+fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop {
+    if change.once {
+        scenarios.populations = names.iter().enumerate().map(|(place, name)| once(place, name)).collect();
+        scenarios.throttle = None;
+    }
+    if let Some(factor) = change.scale {
+        scenarios.scale(factor);
+    }
+    let mut stop = Stop::default();
+    if let Some(duration_ns) = change.duration {
+        if scenarios.seconds() > 0.0 {
+            scenarios.stretch(duration_ns as f64 / 1e9);
+        } else {
+            stop.duration_ns = Some(duration_ns);
+        }
+    }
+    stop
+}
+
+/// One user who goes through a scenario once, after the one before.
+fn once(place: usize, name: &str) -> Population {
+    Population {
+        scenarios: vec![Weighted { scenario: name.to_owned(), weight: 1.0 }],
+        steps: vec![Step::IterationsEach { users: 1.0, iterations: 1.0 }],
+        arrivals: Spread::Uniform,
+        most_alive: None,
+        after: place.checked_sub(1),
+    }
+}

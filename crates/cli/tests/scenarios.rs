@@ -1,0 +1,174 @@
+//! `brunt run`: scenarios against the built-in target and nginx, with what came of them.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
+
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "network/nginx.rs"]
+mod nginx;
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "cli/program.rs"]
+mod program;
+
+use brunt_testbed::http::{Config, Server};
+use nginx::Nginx;
+use program::{Directory, Done, Running, brunt, done, run};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A script in a directory of its own, for a client with this base.
+fn script(base: &str, text: &str) -> (Directory, String) {
+    let directory = Directory::new();
+    let prelude = format!("local brunt = require 'brunt'; local http = brunt.http {{ base = '{base}' }}\n");
+    let path = directory.file("s.lua", prelude + text);
+    (directory, path)
+}
+
+/// Runs a script with these further arguments, to this exit status; its result, which adds up.
+#[track_caller]
+fn play(path: &str, args: &[&str], status: i32) -> Value {
+    let done = done(brunt(["run", path]).args(args).args(["--format", "json"])).with_status(status);
+    let json: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:#?}"));
+    let outcomes = &json["outcomes"];
+    let count = |name: &str| outcomes[name].as_u64().unwrap();
+    assert_eq!(
+        count("due"),
+        ["answered", "failed", "unfinished", "unsent"].map(count).iter().sum::<u64>(),
+        "{outcomes:#}"
+    );
+    json
+}
+
+#[test]
+fn what_users_do_stands_in_the_servers_log() {
+    let nginx = Nginx::start("location / { return 200 hello; }");
+    let text = "brunt.scenario('s', function(vu)
+         local r = http:get('/a', { name = 'a' })
+         brunt.check(r, { ['200'] = r.status == 200, hello = r.body == 'hello' })
+         brunt.group('rest', function() http:post('/b', { body = 'x' }) http:batch { '/c', '/d' } end)
+       end):inject { brunt.iterations_shared(7, 50) }";
+    let (_directory, path) = script(nginx.url("").trim_end_matches('/'), text);
+    let json = play(&path, &["-t", "3"], 0);
+    assert_eq!(json["outcomes"]["answered"], 200);
+    let log = nginx.log();
+    let count = |path: &str| log.iter().filter(|line| line.get("request_uri") == path).count();
+    assert_eq!(["/a", "/b", "/c", "/d"].map(count), [50; 4]);
+}
+
+#[test]
+fn setup_gives_users_what_it_found_and_teardown_comes_last() {
+    let nginx = Nginx::start("location / { return 200 $request_uri; }");
+    let text = "brunt.setup(function() return { token = http:get('/token').body, deep = { 1, { x = true } } } end)
+       brunt.scenario('s', function(vu, given)
+         if given.deep[2].x then http:get('/use' .. given.token) end
+       end):inject { brunt.iterations_each(2, 2) }
+       brunt.teardown(function(given) http:get('/end' .. given.token) end)";
+    let (_directory, path) = script(nginx.url("").trim_end_matches('/'), text);
+    let json = play(&path, &["-t", "2"], 0);
+    assert_eq!(json["outcomes"]["due"], 4, "setup and teardown are in no figure");
+    let log = nginx.log();
+    let paths: Vec<_> = log.iter().map(|line| line.get("request_uri")).collect();
+    assert_eq!(paths, [&["/token"][..], &["/use/token"; 4], &["/end/token"]].concat());
+}
+
+#[test]
+fn modules_data_and_settings_travel_with_the_plan() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "local names = require 'lib.names'
+       local users = brunt.csv('users.csv'):queue()
+       brunt.scenario('s', function() http:get('/' .. names.path(users:next().name) .. brunt.env('TAIL', 'none')) end)
+         :inject { brunt.users(2, '30s') }";
+    let (directory, path) = script("http://127.0.0.1:1", text);
+    std::fs::create_dir(directory.path("lib")).unwrap();
+    directory.file("lib/names.lua", "return { path = function(name) return name:upper() end }");
+    directory.file("users.csv", "name\nann\nbob\n");
+    let plan = directory.path("plan.json");
+    let change = ["--base-url", &server.url(), "--env", "TAIL=x", "--write-plan", &plan, "--dry-run"];
+    done(brunt(["run", &path]).args(change)).with_status(0);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_file(directory.path("users.csv")).unwrap();
+    let done = run(["--plan", &plan, "--format", "json"]).with_status(0);
+    let json: Value = serde_json::from_str(&done.stdout).unwrap();
+    let names: Vec<_> =
+        json["names"]["requests"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(json["outcomes"]["due"], 2);
+    assert!(names.contains(&"GET /ANNx") && names.contains(&"GET /BOBx"), "{names:?}");
+}
+
+#[test]
+fn a_run_is_changed_without_editing_its_file() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function() http:get('/') end):inject { brunt.rate(100, '10s') }";
+    let (_directory, path) = script(&server.url(), text);
+    let json = play(&path, &["--scale", "2x", "--duration", "500ms"], 0);
+    assert_eq!(json["outcomes"]["due"], 100);
+}
+
+#[test]
+fn thresholds_of_the_script_decide() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function()
+         local r = http:get('/', { name = 'home' })
+         brunt.check(r, { wrong = r.status == 404 })
+       end):inject { brunt.iterations_each(1, 10) }
+       brunt.expect { error_rate = '< 0.1%', ['home:p95'] = '< 10s' }";
+    let (_directory, path) = script(&server.url(), text);
+    let json = play(&path, &[], 1);
+    let held = |figure: &str| {
+        let thresholds = json["thresholds"].as_array().unwrap();
+        let found = thresholds.iter().find(|one| one["threshold"].as_str().unwrap().starts_with(figure));
+        found.unwrap_or_else(|| panic!("{figure} in {thresholds:?}"))["held"].as_bool()
+    };
+    assert_eq!((held("error_rate"), held("home:p95")), (Some(false), Some(true)));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_file_and_line() {
+    for (text, expected) in [
+        ("\nbrunt.scenario('s', function() end):inject { brunt.users(5) }", "s.lua:3: a length must be a duration"),
+        ("local users = brunt.csv('gone.csv')", "s.lua:2: cannot read gone.csv"),
+        ("error('as told')", "s.lua:2: as told"),
+        ("x = = 1", "s.lua:2: unexpected symbol near '='"),
+        ("", "nobody ever comes"),
+        (
+            "brunt.scenario('s', function() http:get('/', { nmae = 1 }) end):inject { brunt.at_once(1) }",
+            "did you mean 'name'?",
+        ),
+    ] {
+        let server = Server::start(Config::default()).unwrap();
+        let (_directory, path) = script(&server.url(), text);
+        let Done { stderr, stdout, .. } = run(["run", &path]).with_status(2);
+        assert!(stderr.contains(expected) || stdout.contains(expected), "{text}: {stderr} {stdout}");
+    }
+    assert!(run(["run", "gone.lua"]).with_status(2).stderr.contains("gone.lua: cannot be read"));
+}
+
+#[test]
+fn a_target_that_is_not_there_never_answered() {
+    let text = "brunt.scenario('s', function() http:get('/') end):inject { brunt.iterations_each(1, 2) }";
+    let (_directory, path) = script("http://127.0.0.1:1", text);
+    run(["run", &path]).with_status(3);
+}
+
+#[test]
+fn a_scenario_that_never_waits_is_left_behind() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function() http:get('/') while true do end end):inject { brunt.users(1, '60s') }";
+    let (_directory, path) = script(&server.url(), text);
+    let done = run(["run", &path]).with_status(2);
+    assert!(done.stdout.contains("a scenario's function has not come back"), "{done:#?}");
+}
+
+#[test]
+fn ctrl_c_ends_it_with_its_report() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function() http:get('/') brunt.pause(0.01) end):inject { brunt.users(5, '60s') }";
+    let (_directory, path) = script(&server.url(), text);
+    let mut running = Running::start(["run", &path, "-v"]);
+    // The heading, and the first second.
+    for _ in 0..2 {
+        assert!(!running.line().is_empty());
+    }
+    running.send(Signal::INT);
+    let done = running.wait().with_status(0);
+    assert!(done.stdout.contains("users       5 started, 5 ended"), "{done:#?}");
+}

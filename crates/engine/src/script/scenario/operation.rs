@@ -1,0 +1,240 @@
+//! What a user yields, and what it is resumed with.
+
+use mlua::{Lua, LuaString, MultiValue, Table, Value as LuaValue};
+
+use super::value;
+use crate::protocol::scenario::Value;
+
+/// What a step of the library returns: an operation and its values.
+pub(super) type Returned = (LuaValue, LuaValue, LuaValue, LuaValue, MultiValue);
+
+/// A call that a user wants.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// The client, counted from 0.
+    pub(crate) client: usize,
+    /// The number of its name.
+    pub(crate) label: u32,
+    /// How long it may take, if it says so.
+    pub(crate) timeout_ns: Option<u64>,
+    /// The protocol's values.
+    pub(crate) values: Vec<Value<'static>>,
+}
+
+/// What a user yields, by the numbers in `library.lua`.
+#[derive(Debug)]
+pub(crate) enum Operation {
+    /// A call, whose end is waited for.
+    Call(Wanted),
+    /// A call that is begun.
+    Start(Wanted),
+    /// The end of all calls that were begun is waited for.
+    Wait,
+    /// So many nanoseconds are waited.
+    Pause(u64),
+    /// The iteration is over; the next begins so many nanoseconds after this one began, at least.
+    Iterated(u64),
+    /// The user ends.
+    End,
+    /// The iteration has failed.
+    Failed {
+        /// What was wrong, with a traceback.
+        problem: String,
+        /// Whether the script itself is wrong, whatever comes of its calls.
+        wrong: bool,
+    },
+    /// A part of an answer.
+    Read {
+        /// Which answer.
+        ticket: u64,
+        /// Which part.
+        what: String,
+    },
+    /// The number of a call's name, with tags.
+    Label {
+        /// The name.
+        name: String,
+        /// `key=value`, sorted.
+        tags: Vec<String>,
+    },
+    /// The number of a check.
+    Check {
+        /// The number of the name of the calls it is about; 0 for none.
+        label: u32,
+        /// The check's own name.
+        name: String,
+    },
+    /// A check did not hold.
+    CheckFailed {
+        /// Its number.
+        id: u32,
+        /// Which answer it is about; 0 for none.
+        ticket: u64,
+        /// The number of the name of its call.
+        label: u32,
+        /// Whether it is the first that did not hold for the answer.
+        first: bool,
+    },
+    /// The number of a group.
+    Group(String),
+    /// A group has ended.
+    GroupEnded {
+        /// Its number.
+        id: u32,
+        /// How long it took.
+        with_pauses_ns: u64,
+        /// The same without pauses.
+        without_pauses_ns: u64,
+        /// Whether it ended as it should.
+        ok: bool,
+    },
+    /// The run ends.
+    Stop,
+    /// A queue of data is empty: the user's scenario ends.
+    Exhausted,
+}
+
+/// What a user is resumed with.
+#[derive(Debug)]
+pub(crate) enum Resumption<'a> {
+    /// Nothing.
+    Nothing,
+    /// A number that was asked for.
+    Number(u32),
+    /// A call was answered.
+    Answered {
+        /// By which its parts are read.
+        ticket: f64,
+        /// The protocol's status.
+        status: u16,
+        /// Whether that is a success.
+        ok: bool,
+        /// What the protocol lets its library know.
+        flags: u32,
+    },
+    /// A call has failed.
+    Failed {
+        /// By which its timings are read.
+        ticket: f64,
+        /// The failure's name.
+        failure: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A call could not be made.
+    Refused(&'a str),
+    /// A call could not be begun.
+    Problem(&'a str),
+    /// A part of an answer.
+    Read(Value<'a>),
+    /// A part could not be read.
+    Unread(&'a str),
+    /// The ends of all calls that were begun, in their order: answered or failed.
+    Results(Vec<Resumption<'a>>),
+}
+
+fn some_number(value: &LuaValue) -> Option<f64> {
+    match value {
+        LuaValue::Integer(number) => Some(*number as f64),
+        LuaValue::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn number(value: &LuaValue) -> f64 {
+    some_number(value).unwrap_or(0.0)
+}
+
+fn text(value: &LuaValue) -> String {
+    value.as_string().map(LuaString::to_string_lossy).unwrap_or_default()
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1e9).round() as u64
+}
+
+impl Operation {
+    /// The operation that a step returned.
+    pub(super) fn of(returned: Returned) -> Self {
+        let (operation, a, b, c, rest) = returned;
+        let operation = number(&operation) as u32;
+        match operation {
+            1 | 2 => {
+                let mut values = Vec::with_capacity(rest.len());
+                for value in &rest {
+                    match value::of_lua(value) {
+                        Ok(value) => values.push(value),
+                        Err(problem) => return Self::Failed { problem, wrong: true },
+                    }
+                }
+                let wanted = Wanted {
+                    client: (number(&a) as usize).wrapping_sub(1),
+                    label: number(&b) as u32,
+                    timeout_ns: some_number(&c).map(nanoseconds),
+                    values,
+                };
+                if operation == 1 { Self::Call(wanted) } else { Self::Start(wanted) }
+            }
+            3 => Self::Wait,
+            4 => Self::Pause(nanoseconds(number(&a))),
+            5 => Self::Iterated(nanoseconds(number(&a))),
+            6 => Self::End,
+            7 => Self::Failed { problem: text(&a), wrong: b == LuaValue::Boolean(true) },
+            8 => Self::Read { ticket: number(&a) as u64, what: text(&b) },
+            9 => {
+                let tags = [&b, &c].into_iter().chain(&rest).filter(|tag| !tag.is_nil()).map(text).collect();
+                Self::Label { name: text(&a), tags }
+            }
+            10 => Self::Check { label: number(&a) as u32, name: text(&b) },
+            11 => Self::CheckFailed {
+                id: number(&a) as u32,
+                ticket: number(&b) as u64,
+                label: number(&c) as u32,
+                first: rest.front() == Some(&LuaValue::Boolean(true)),
+            },
+            12 => Self::Group(text(&a)),
+            13 => Self::GroupEnded {
+                id: number(&a) as u32,
+                with_pauses_ns: number(&b).max(0.0) as u64,
+                without_pauses_ns: number(&c).max(0.0) as u64,
+                ok: rest.front() == Some(&LuaValue::Boolean(true)),
+            },
+            14 => Self::Stop,
+            15 => Self::Exhausted,
+            _ => Self::Failed {
+                problem:
+                    "coroutine.yield was called by the scenario's function itself: virtual users wait by brunt.pause, \
+                          and other coroutines are resumed by who made them"
+                        .to_owned(),
+                wrong: true,
+            },
+        }
+    }
+}
+
+/// The results of calls that were begun, as the library takes them.
+pub(super) fn results(lua: &Lua, results: &[Resumption<'_>]) -> mlua::Result<Table> {
+    let table = lua.create_table_with_capacity(results.len(), 0)?;
+    for result in results {
+        let one = lua.create_table_with_capacity(6, 0)?;
+        match result {
+            Resumption::Answered { ticket, status, ok, flags } => {
+                one.raw_set(1, *ticket)?;
+                one.raw_set(2, *status)?;
+                one.raw_set(3, *ok)?;
+                one.raw_set(4, *flags)?;
+            }
+            Resumption::Failed { ticket, failure, reason } => {
+                one.raw_set(1, *ticket)?;
+                one.raw_set(2, 0)?;
+                one.raw_set(3, false)?;
+                one.raw_set(4, 0)?;
+                one.raw_set(5, *failure)?;
+                one.raw_set(6, *reason)?;
+            }
+            _ => {}
+        }
+        table.raw_push(one)?;
+    }
+    Ok(table)
+}

@@ -1,0 +1,67 @@
+//! What workers tell the coordinator, and each other.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use brunt_model::snapshot::{Phase, Snapshot};
+
+/// What a worker tells the coordinator.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// A second of a phase is over, or what was left of the phase.
+    Interval(Box<Interval>),
+    /// The worker has ended.
+    Finished {
+        /// Its number.
+        worker: u32,
+        /// How long its measured part was, in nanoseconds.
+        measured_ns: u64,
+        /// Whether it was asked to stop before its end.
+        interrupted: bool,
+        /// Why its user failed, if it did.
+        failed: Option<String>,
+    },
+}
+
+/// One worker's figures for one second.
+#[derive(Debug)]
+pub(crate) struct Interval {
+    /// The worker's number.
+    pub(crate) worker: u32,
+    /// The part of the run it belongs to.
+    pub(crate) phase: Phase,
+    /// Which second of the phase, from 0.
+    pub(crate) second: u64,
+    /// How long it was, in nanoseconds.
+    pub(crate) length_ns: u64,
+    /// What happened.
+    pub(crate) snapshot: Snapshot,
+    /// Connections open at its end.
+    pub(crate) open_connections: u64,
+    /// Calls in flight at its end.
+    pub(crate) in_flight: u64,
+}
+
+/// Lets workers begin at the same time: once all are connected.
+#[derive(Debug, Default)]
+pub(crate) struct StartingLine {
+    ready: AtomicU32,
+    /// The time at which to begin, or 0 while workers are missing.
+    at: AtomicU64,
+}
+
+impl StartingLine {
+    /// A worker is ready at `now`; the last of `workers` sets the beginning.
+    pub(super) fn arrive(&self, workers: u32, now: u64) {
+        if self.ready.fetch_add(1, Ordering::AcqRel) + 1 >= workers {
+            // Late enough for the others, who look every millisecond.
+            self.at.store(now + 2_000_000, Ordering::Release);
+        }
+    }
+
+    pub(super) fn time(&self) -> Option<u64> {
+        match self.at.load(Ordering::Acquire) {
+            0 => None,
+            at => Some(at),
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Going on with users, and doing what they want.
+
+use std::cmp::Reverse;
+
+use brunt_model::figures::{Example, NameId};
+
+use super::super::connection::NEVER;
+use super::super::{Source, Worker};
+use super::{Outcome, State, TimedWake, UserCall, VirtualUsers, Wake};
+use crate::protocol::scenario::{Answered, Value};
+use crate::script::scenario::{Operation, Resumption};
+use crate::transport::Driver;
+use crate::user::Refusal;
+
+/// The most users that are gone on with before the network has its turn.
+const MOST_AT_ONCE: usize = 512;
+/// How long a user waits before its next iteration after calls that came to no connection, in nanoseconds: once, and at most.
+const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
+
+/// Tickets name a call by its slot and the slot's serial number; both fit in what a number of Lua holds exactly.
+const SLOT_BITS: u32 = 24;
+
+fn ticket(slot: u32, serial: u32) -> f64 {
+    (u64::from(serial & 0x0fff_ffff) << SLOT_BITS | u64::from(slot)) as f64
+}
+
+impl VirtualUsers {
+    /// The call that a ticket names, if its answer is still there.
+    fn ticketed(&self, ticket: u64) -> Option<&UserCall> {
+        let slot = ticket & ((1 << SLOT_BITS) - 1);
+        let serial = (ticket >> SLOT_BITS) as u32;
+        let call = self.calls.get(slot as usize)?;
+        (call.state != State::Vacant && call.serial & 0x0fff_ffff == serial).then_some(call)
+    }
+
+    /// What the user is told of a call that has ended.
+    fn result(&self, slot: u32) -> Resumption<'_> {
+        let Some(call) = self.calls.get(slot as usize) else { return Resumption::Nothing };
+        let ticket = ticket(slot, call.serial);
+        match call.state {
+            State::Answered(status) => {
+                let answered = Answered { status, parts: call.kept.parts() };
+                let flags = self.clients.get(call.client).map_or(0, |client| client.caller.flags(&answered));
+                Resumption::Answered { ticket, status, ok: self.ok_status.holds(status), flags }
+            }
+            State::Failed(failure) => Resumption::Failed { ticket, failure: failure.name(), reason: &call.reason },
+            State::Vacant | State::Waiting | State::OnConnection => Resumption::Nothing,
+        }
+    }
+
+    /// Goes on with a user.
+    fn go(&mut self, user: u32, now: u64, with: Resumption<'_>) -> Operation {
+        let timer = self.begin_step();
+        let operation = self.library.resume(user, now, with);
+        self.end_step(timer);
+        operation
+    }
+
+    fn begin_iteration(&mut self, user: u32, now: u64) -> Operation {
+        let Some(of) = self.user(user) else { return Operation::End };
+        of.began = now;
+        of.iterates = true;
+        let (id, place) = (of.id, of.place);
+        let timer = self.begin_step();
+        let operation = self.library.begin_iteration(user, now, id, place);
+        self.end_step(timer);
+        operation
+    }
+
+    /// Tells a user what came of the call that it waited for, whose answer it may read until it calls again.
+    fn deliver(&mut self, user: u32, slot: u32, now: u64) -> Operation {
+        if let Some(of) = self.user(user) {
+            of.delivered.push(slot);
+        }
+        let timer = self.begin_step();
+        let operation = self.library.resume(user, now, self.result(slot));
+        self.end_step(timer);
+        operation
+    }
+
+    /// Tells a user what came of all the calls that it had begun.
+    fn deliver_all(&mut self, user: u32, now: u64) -> Operation {
+        let Some(of) = self.user(user) else { return Operation::End };
+        of.waits = false;
+        let started = std::mem::take(&mut of.started);
+        let timer = self.begin_step();
+        let results = started.iter().map(|slot| self.result(*slot)).collect();
+        let operation = self.library.resume(user, now, Resumption::Results(results));
+        self.end_step(timer);
+        if let Some(of) = self.user(user) {
+            of.delivered.extend(started);
+        }
+        operation
+    }
+
+    /// Reads a part of an answer for a user.
+    fn read(&mut self, user: u32, ticket: u64, what: &str, now: u64) -> Operation {
+        let timer = self.begin_step();
+        let operation = match self.part(ticket, what) {
+            Ok(value) => self.library.resume(user, now, Resumption::Read(value)),
+            Err(problem) => self.library.resume(user, now, Resumption::Unread(&problem)),
+        };
+        self.end_step(timer);
+        operation
+    }
+
+    fn part(&self, ticket: u64, what: &str) -> Result<Value<'_>, String> {
+        let Some(call) = self.ticketed(ticket) else {
+            return Err(format!(
+                "the {what} of this answer is gone: what is not read until the user's next call or pause is not kept, so \
+                 read it before (local {what} = answer.{what})"
+            ));
+        };
+        if what == "timings" {
+            return Ok(timings(call));
+        }
+        match (call.state, self.clients.get(call.client)) {
+            (State::Answered(status), Some(client)) => {
+                let answered = Answered { status, parts: call.kept.parts() };
+                client.caller.read(what, &answered).map_err(|e| e.0)
+            }
+            _ => Err(format!("there is no answer to have a {what}: {}", call.reason)),
+        }
+    }
+
+    /// Answers that a user may have read are forgotten.
+    fn forget_answers(&mut self, user: u32) {
+        let Some(of) = self.user(user) else { return };
+        let mut delivered = std::mem::take(&mut of.delivered);
+        for slot in delivered.drain(..) {
+            self.vacate_call(slot);
+        }
+        if let Some(of) = self.user(user) {
+            of.delivered = delivered;
+        }
+    }
+}
+
+/// How long a call took, in seconds.
+fn timings(call: &UserCall) -> Value<'static> {
+    let seconds = |from: u64, to: u64| Value::Number(to.saturating_sub(from) as f64 / 1e9);
+    let mut entries = vec![(Value::text("response"), seconds(call.call.due, call.ended))];
+    if call.call.sent != NEVER {
+        entries.push((Value::text("service"), seconds(call.call.sent, call.ended)));
+        if call.call.first_byte != NEVER {
+            entries.push((Value::text("first_byte"), seconds(call.call.sent, call.call.first_byte)));
+        }
+    }
+    Value::Table(entries)
+}
+
+impl<D: Driver> Worker<D> {
+    /// What is due by time: pauses that are over, users who come, hosts that were looked up.
+    pub(in super::super) fn wake_users(&mut self, now: u64) {
+        let Source::Users(users) = &mut self.source else { return };
+        users.admit(now, &mut self.recorder);
+        while let Some(Reverse(timer)) = users.timers.peek().copied()
+            && timer.at <= now
+        {
+            users.timers.pop();
+            if users.users.get(timer.user as usize).is_none_or(|user| user.generation != timer.generation) {
+                continue;
+            }
+            let wake = match timer.wake {
+                TimedWake::Begin => Wake::Begin,
+                TimedWake::Go => Wake::Go,
+                TimedWake::Release(slot) => Wake::Release(slot),
+            };
+            users.ready.push_back((timer.user, timer.generation, wake));
+        }
+        if self.origins.sought > 0 {
+            self.take_found(now);
+        }
+    }
+
+    /// Whether all users have come and gone.
+    pub(in super::super) fn users_have_ended(&self, now: u64) -> bool {
+        matches!(&self.source, Source::Users(users) if users.have_ended(now))
+    }
+
+    /// Goes on with the users for whom something has happened.
+    pub(in super::super) fn run_users(&mut self) {
+        for _ in 0..MOST_AT_ONCE {
+            if !self.is_loading() {
+                return;
+            }
+            let Source::Users(users) = &mut self.source else { return };
+            let Some((user, generation, wake)) = users.ready.pop_front() else { return };
+            if users.user(user).is_none_or(|user| user.generation != generation) {
+                continue;
+            }
+            let now = self.driver.now();
+            self.run_user(user, wake, now);
+        }
+    }
+
+    fn run_user(&mut self, user: u32, wake: Wake, now: u64) {
+        let Source::Users(users) = &mut self.source else { return };
+        let mut operation = match wake {
+            // It may have been told twice.
+            Wake::Begin if users.user(user).is_none_or(|user| user.iterates) => return,
+            Wake::Begin if users.is_surplus(user) => return self.end_user(user, true),
+            Wake::Begin => {
+                if let Some(due) = users.user(user).and_then(|user| user.arrived) {
+                    self.recorder.snapshot.lag.record(now.saturating_sub(due));
+                }
+                users.begin_iteration(user, now)
+            }
+            Wake::Go => users.go(user, now, Resumption::Nothing),
+            Wake::Ended(slot) => users.deliver(user, slot, now),
+            Wake::AllEnded => {
+                if let Some(outcome) = users.user(user).and_then(|user| user.outcome.take()) {
+                    return self.finish(user, outcome, now);
+                }
+                users.deliver_all(user, now)
+            }
+            Wake::Release(slot) => return self.due(slot, now),
+        };
+        while let Some(next) = self.perform(user, operation, now) {
+            operation = next;
+        }
+    }
+
+    /// Does what a user wants; the next operation, if it goes on at once.
+    fn perform(&mut self, user: u32, operation: Operation, now: u64) -> Option<Operation> {
+        let Source::Users(users) = &mut self.source else { return None };
+        match operation {
+            Operation::Call(wanted) => {
+                users.forget_answers(user);
+                let asked = self.ask(user, &wanted, true, now);
+                let Source::Users(users) = &mut self.source else { return None };
+                asked.err().map(|problem| users.go(user, now, Resumption::Refused(&problem)))
+            }
+            Operation::Start(wanted) => {
+                // It may fail at once.
+                users.user(user)?.pending += 1;
+                let asked = self.ask(user, &wanted, false, now);
+                let Source::Users(users) = &mut self.source else { return None };
+                match asked {
+                    Err(problem) => {
+                        let of = users.user(user)?;
+                        of.pending = of.pending.saturating_sub(1);
+                        Some(users.go(user, now, Resumption::Problem(&problem)))
+                    }
+                    Ok(slot) => {
+                        if let Some(of) = users.user(user) {
+                            of.started.push(slot);
+                        }
+                        Some(users.go(user, now, Resumption::Nothing))
+                    }
+                }
+            }
+            Operation::Wait => {
+                users.forget_answers(user);
+                let of = users.user(user)?;
+                of.waits = of.pending > 0;
+                if of.waits { None } else { Some(users.deliver_all(user, now)) }
+            }
+            Operation::Pause(length) => {
+                users.forget_answers(user);
+                users.user(user)?.arrived = None;
+                users.set_timer(now.saturating_add(length), user, TimedWake::Go);
+                None
+            }
+            Operation::Iterated(pacing_ns) => {
+                self.finish(user, Outcome::Returned { pacing_ns }, now);
+                None
+            }
+            Operation::End => {
+                self.finish(user, Outcome::Left, now);
+                None
+            }
+            Operation::Exhausted => {
+                users.exhaust(user);
+                self.finish(user, Outcome::Left, now);
+                None
+            }
+            Operation::Failed { problem, wrong } => {
+                self.script_failed(user, problem, wrong, now);
+                None
+            }
+            Operation::Read { ticket, what } => Some(users.read(user, ticket, &what, now)),
+            Operation::Stop => {
+                self.refusal = Some(Refusal::Done);
+                self.shared.end();
+                None
+            }
+            counted => Some(self.count(user, &counted, now)),
+        }
+    }
+
+    /// What a user has counted, or wants a number for.
+    fn count(&mut self, user: u32, operation: &Operation, now: u64) -> Operation {
+        let Source::Users(users) = &mut self.source else { return Operation::End };
+        let figures = &mut self.recorder.snapshot.figures;
+        let number = match operation {
+            Operation::Label { name, tags } => Some(users.names.label(figures, name, tags)),
+            Operation::Check { label, name } => Some(users.names.check(figures, *label, name)),
+            Operation::Group(path) => Some(figures.groups.id(path).number()),
+            Operation::GroupEnded { id, with_pauses_ns, without_pauses_ns, ok } => {
+                let group = figures.groups.at(NameId::from_number(*id));
+                group.ended(*with_pauses_ns, *without_pauses_ns, *ok);
+                None
+            }
+            Operation::CheckFailed { id, ticket, label, first } => {
+                self.check_failed(*id, *ticket, *label, *first);
+                None
+            }
+            _ => None,
+        };
+        let Source::Users(users) = &mut self.source else { return Operation::End };
+        users.go(user, now, number.map_or(Resumption::Nothing, Resumption::Number))
+    }
+
+    fn check_failed(&mut self, check: u32, ticket: u64, label: u32, first: bool) {
+        let Source::Users(users) = &mut self.source else { return };
+        let call = users.ticketed(ticket);
+        let status = call.and_then(|call| match call.state {
+            State::Answered(status) => Some(status),
+            _ => None,
+        });
+        let body = call.map_or(&[][..], |call| &call.kept.body);
+        users.names.failed(&mut self.recorder, check, || Example::of(status, body));
+        // What was not answered is no success anyway.
+        if first && let Some(status) = status {
+            self.recorder.snapshot.failed_check.record(status);
+            users.names.record(&mut self.recorder, label, |calls| calls.failed_check(status));
+        }
+    }
+
+    /// A scenario's function has raised an error.
+    fn script_failed(&mut self, user: u32, problem: String, wrong: bool, now: u64) {
+        let Source::Users(users) = &mut self.source else { return };
+        users.first_error.get_or_insert_with(|| problem.clone());
+        if wrong {
+            self.refusal = Some(Refusal::Failed(problem));
+            return;
+        }
+        if let Some(of) = users.user(user) {
+            let scenario = of.scenario;
+            self.recorder.snapshot.figures.scenarios.at(scenario).script_error(&problem);
+        }
+        self.finish(user, Outcome::Failed, now);
+    }
+
+    /// An iteration has ended: the next begins, or the user ends.
+    fn finish(&mut self, user: u32, outcome: Outcome, now: u64) {
+        let Source::Users(users) = &mut self.source else { return };
+        users.forget_answers(user);
+        let Some(of) = users.user(user) else { return };
+        if of.pending > 0 {
+            of.outcome = Some(outcome);
+            return;
+        }
+        let started = std::mem::take(&mut of.started);
+        let (began, scenario, fruitless) = (of.began, of.scenario, of.fruitless);
+        of.iterates = false;
+        of.arrived = None;
+        for slot in started {
+            users.vacate_call(slot);
+        }
+        let figures = &mut self.recorder.snapshot.figures;
+        let took = now.saturating_sub(began);
+        match outcome {
+            Outcome::Returned { .. } => figures.scenarios.at(scenario).iteration(took),
+            Outcome::Left => figures.scenarios.at(scenario).unfinished_iteration(took),
+            Outcome::Failed => {}
+        }
+        if !matches!(outcome, Outcome::Returned { .. }) {
+            for (id, with, without) in users.library.leave_groups(user, now) {
+                let group = figures.groups.at(NameId::from_number(id));
+                if outcome == Outcome::Failed {
+                    group.ended(with, without, false);
+                } else {
+                    group.unfinished(with, without);
+                }
+            }
+        }
+        if !users.goes_on(user, outcome) {
+            return self.end_user(user, matches!(outcome, Outcome::Returned { .. }));
+        }
+        let pacing_ns = if let Outcome::Returned { pacing_ns } = outcome { pacing_ns } else { 0 };
+        let backoff = match fruitless {
+            0 => 0,
+            times => (BACKOFF_NS.0 << (times - 1).min(10)).min(BACKOFF_NS.1),
+        };
+        let at = began.saturating_add(pacing_ns).max(now + backoff);
+        if at > now {
+            users.set_timer(at, user, TimedWake::Begin);
+        } else {
+            users.make_ready(user, Wake::Begin);
+        }
+    }
+
+    /// A user ends: `between` says that it is not in the midst of an iteration.
+    fn end_user(&mut self, user: u32, between: bool) {
+        let Source::Users(users) = &mut self.source else { return };
+        users.library.forget(user, between);
+        let Some(of) = users.user(user) else { return };
+        let connections = std::mem::take(&mut of.connections);
+        let (scenario, crowd) = (of.scenario, of.crowd);
+        of.id = 0;
+        of.generation = of.generation.wrapping_add(1);
+        self.recorder.snapshot.figures.scenarios.at(scenario).users_ended += 1;
+        users.vacant_users.push(user);
+        users.alive -= 1;
+        if let Some(crowd) = users.crowds.get_mut(crowd) {
+            crowd.alive -= 1;
+        }
+        self.close_connections(connections);
+    }
+
+    /// The run is over: so is everybody who is left.
+    pub(in super::super) fn end_users(&mut self, now: u64) {
+        let Source::Users(users) = &mut self.source else { return };
+        for user in 0..users.users.len() as u32 {
+            let Some(of) = users.user(user) else { continue };
+            let (iterates, began, scenario) = (of.iterates, of.began, of.scenario);
+            let figures = &mut self.recorder.snapshot.figures;
+            if iterates {
+                figures.scenarios.at(scenario).unfinished_iteration(now.saturating_sub(began));
+            }
+            for (id, with, without) in users.library.leave_groups(user, now) {
+                figures.groups.at(NameId::from_number(id)).unfinished(with, without);
+            }
+            figures.scenarios.at(scenario).users_ended += 1;
+            if let Some(of) = users.user(user) {
+                of.id = 0;
+            }
+        }
+        users.library.flush();
+    }
+}

@@ -1,0 +1,251 @@
+//! When the users of a population come: arithmetic from an index to a time, so that it never drifts.
+
+use crate::arrivals::Spread;
+use crate::profile::Segment;
+use crate::random::Random;
+use crate::scenario::Step;
+
+/// How many users have come (or are there) over time: the steps of an injection, one after the other.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    steps: Vec<Step>,
+    /// Users who have come before each step; one longer than `steps`.
+    users_before: Vec<f64>,
+    /// Seconds before each step; one longer than `steps`.
+    seconds_before: Vec<f64>,
+}
+
+/// How many users a step of an open injection brings.
+fn users_of(step: &Step) -> f64 {
+    match *step {
+        Step::AtOnce { users } | Step::Peak { users, .. } => users,
+        Step::Rate { from, to, seconds } => f64::midpoint(from, to) * seconds,
+        _ => 0.0,
+    }
+}
+
+/// When, in seconds after its beginning, so many users of a step have come.
+fn time_of(step: &Step, users: f64) -> f64 {
+    match *step {
+        Step::Rate { from, to, seconds } => Segment { from, to, seconds }.time_of(users).min(seconds),
+        // The inverse of y = 3x² − 2x³ on [0, 1] is x = 1/2 − sin(asin(1 − 2y) / 3), by the triple-angle formula.
+        Step::Peak { users: all, seconds } => {
+            let share = (users / all).clamp(0.0, 1.0);
+            (0.5 - ((1.0 - 2.0 * share).asin() / 3.0).sin()) * seconds
+        }
+        _ => 0.0,
+    }
+}
+
+impl Curve {
+    /// The curve of these steps.
+    pub fn new(steps: &[Step]) -> Self {
+        let (mut users, mut seconds) = (0.0, 0.0);
+        let (mut users_before, mut seconds_before) = (vec![0.0], vec![0.0]);
+        for step in steps {
+            users += users_of(step);
+            seconds += step.seconds();
+            users_before.push(users);
+            seconds_before.push(seconds);
+        }
+        Self { steps: steps.to_vec(), users_before, seconds_before }
+    }
+
+    /// How long it lasts, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.seconds_before.last().copied().unwrap_or(0.0)
+    }
+
+    /// Closed: when, after `seconds`, another whole number of users is wanted; in seconds.
+    pub fn next_change(&self, seconds: f64) -> f64 {
+        for (step, before) in self.steps.iter().zip(&self.seconds_before) {
+            let end = before + step.seconds();
+            if seconds >= end {
+                continue;
+            }
+            let Step::Users { from, to, seconds: length } = *step else { return end };
+            if from == to {
+                return end;
+            }
+            let slope = (to - from) / length;
+            let users = from + slope * (seconds - before).max(0.0);
+            let next = if slope > 0.0 { (users + 1e-6).floor() + 1.0 } else { (users + 1e-6).ceil() - 1.0 };
+            return (before + (next - from) / slope).max(seconds + 1e-6).min(end);
+        }
+        self.seconds()
+    }
+
+    /// Closed: how many users are wanted after `seconds`.
+    pub fn users_at(&self, seconds: f64) -> f64 {
+        for (step, before) in self.steps.iter().zip(&self.seconds_before) {
+            let within = seconds - before;
+            if within < step.seconds() {
+                return match *step {
+                    Step::Users { from, to, seconds } => from + (to - from) * (within / seconds).max(0.0),
+                    _ => 0.0,
+                };
+            }
+        }
+        0.0
+    }
+}
+
+/// One worker's arrivals of an open population.
+#[derive(Debug, Clone)]
+pub struct UserArrivals {
+    curve: Curve,
+    spread: Spread,
+    worker: u64,
+    workers: u64,
+    random: Random,
+    /// The step whose users come next, where steps are gone through one by one.
+    step: usize,
+    /// How many of this worker's users have come: of all steps, or of this one where these are gone through.
+    drawn: u64,
+    /// Poisson: the sum of unit exponentials so far in this step.
+    unit_time: f64,
+}
+
+impl UserArrivals {
+    /// The arrivals of `worker` out of `workers`. Uniform ones are one sequence over all workers, of which worker w takes
+    /// every W-th; Poisson ones are streams of each worker's own, as [`crate::arrivals::Arrivals`] has them. Only rates
+    /// are random: users who come at once, or in a peak, are as many as they are.
+    pub fn new(steps: &[Step], spread: Spread, worker: u32, workers: u32, seed: u64) -> Self {
+        let (worker, workers) = (u64::from(worker), u64::from(workers.max(1)));
+        let random = Random::new(seed, worker);
+        Self { curve: Curve::new(steps), spread, worker, workers, random, step: 0, drawn: 0, unit_time: 0.0 }
+    }
+
+    fn uniform(&mut self) -> Option<f64> {
+        let users = (self.drawn * self.workers + self.worker) as f64;
+        while *self.curve.users_before.get(self.step + 1)? <= users {
+            self.step += 1;
+        }
+        self.drawn += 1;
+        let (before, begun) = (self.curve.users_before.get(self.step)?, self.curve.seconds_before.get(self.step)?);
+        Some(begun + time_of(self.curve.steps.get(self.step)?, users - before))
+    }
+
+    fn poisson(&mut self) -> Option<f64> {
+        loop {
+            let step = self.curve.steps.get(self.step)?;
+            let begun = self.curve.seconds_before.get(self.step)?;
+            let users = if let Step::Rate { .. } = step {
+                self.unit_time += self.random.exponential();
+                self.unit_time * self.workers as f64
+            } else {
+                // The workers' shares begin with another worker at each step, so that none always has the one more.
+                let worker = (self.worker + self.step as u64) % self.workers;
+                (self.drawn * self.workers + worker) as f64
+            };
+            if users < users_of(step) {
+                self.drawn += 1;
+                return Some(begun + time_of(step, users));
+            }
+            self.step += 1;
+            (self.drawn, self.unit_time) = (0, 0.0);
+        }
+    }
+}
+
+impl Iterator for UserArrivals {
+    /// When a user comes, in nanoseconds after the injection began.
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let seconds = match self.spread {
+            Spread::Uniform => self.uniform(),
+            Spread::Poisson => self.poisson(),
+        };
+        seconds.map(|seconds| (seconds * 1e9) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(steps: &[Step], spread: Spread, workers: u32) -> Vec<u64> {
+        let mut times: Vec<_> =
+            (0..workers).flat_map(|worker| UserArrivals::new(steps, spread, worker, workers, 7)).collect();
+        times.sort_unstable();
+        times
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn users_come_when_the_steps_say() {
+        let steps = [
+            Step::AtOnce { users: 3.0 },
+            Step::NothingFor { seconds: 2.0 },
+            Step::Rate { from: 2.0, to: 2.0, seconds: 1.0 },
+        ];
+        for workers in [1, 2, 3, 7] {
+            assert_eq!(all(&steps, Spread::Uniform, workers), [0, 0, 0, 2 * SECOND, 2 * SECOND + SECOND / 2]);
+        }
+    }
+
+    #[test]
+    fn a_peak_is_steep_in_its_middle() {
+        let times = all(&[Step::Peak { users: 1000.0, seconds: 10.0 }], Spread::Uniform, 2);
+        let between =
+            |from: u64, to: u64| times.iter().filter(|time| (from * SECOND..to * SECOND).contains(time)).count();
+        // y(x) = 3x² − 2x³: 2.8 % in the first tenth, 14.9 % in each of the two in the middle.
+        assert!((27..=29).contains(&between(0, 1)), "{}", between(0, 1));
+        assert!((148..=150).contains(&between(5, 6)), "{}", between(5, 6));
+        assert_eq!(times.len(), 1000);
+    }
+
+    #[test]
+    fn poisson_users_are_random_only_where_a_rate_is() {
+        let steps = [
+            Step::Rate { from: 100.0, to: 100.0, seconds: 10.0 },
+            Step::AtOnce { users: 10.0 },
+            Step::Rate { from: 0.0, to: 100.0, seconds: 10.0 },
+        ];
+        for workers in [1, 3] {
+            let times = all(&steps, Spread::Poisson, workers);
+            assert_eq!(times.iter().filter(|time| **time == 10 * SECOND).count(), 10);
+            assert!((1350..1650).contains(&times.len()), "{}", times.len());
+            assert_ne!(times[1] - times[0], times[2] - times[1]);
+        }
+    }
+
+    #[test]
+    fn so_many_users_are_wanted() {
+        let curve = Curve::new(&[
+            Step::Users { from: 0.0, to: 10.0, seconds: 10.0 },
+            Step::Users { from: 10.0, to: 10.0, seconds: 5.0 },
+        ]);
+        assert_eq!([0.0, 5.0, 12.0, 15.0].map(|at| curve.users_at(at)), [0.0, 5.0, 10.0, 0.0]);
+        assert_eq!(curve.seconds(), 15.0);
+    }
+
+    proptest! {
+        #[test]
+        fn arrivals_grow_and_are_the_same_however_many_workers_share_them(
+            parts in prop::collection::vec((0_u8..4, 0_u32..500, 0_u32..500, 1_u32..50), 1..5), workers in 1_u32..6,
+        ) {
+            let steps: Vec<_> = parts.iter().map(|&(kind, a, b, tenths)| {
+                let (users, seconds) = (f64::from(a + 1), f64::from(tenths) / 10.0);
+                match kind {
+                    0 => Step::AtOnce { users },
+                    1 => Step::NothingFor { seconds },
+                    2 => Step::Peak { users, seconds },
+                    _ => Step::Rate { from: f64::from(a), to: f64::from(b), seconds },
+                }
+            }).collect();
+            let expected: f64 = steps.iter().map(users_of).sum();
+            let one = all(&steps, Spread::Uniform, 1);
+            prop_assert!((one.len() as f64 - expected.ceil()).abs() <= 1.0, "{} of {expected}", one.len());
+            prop_assert_eq!(&one, &all(&steps, Spread::Uniform, workers));
+            let end = (Curve::new(&steps).seconds() * 1e9) as u64 + 1;
+            prop_assert!(one.iter().all(|time| *time <= end));
+            let single: Vec<_> = UserArrivals::new(&steps, Spread::Uniform, 0, 1, 7).collect();
+            prop_assert!(single.windows(2).all(|pair| pair[0] <= pair[1] + 1));
+        }
+    }
+}
