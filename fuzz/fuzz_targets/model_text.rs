@@ -3,9 +3,11 @@
 
 #![no_main]
 
+use brunt_model::compare::FailIf;
 use brunt_model::outcome::OkStatus;
 use brunt_model::profile::{HIGHEST_RATE, Profile};
 use brunt_model::secret::Template;
+use brunt_model::sweep::Steps;
 use brunt_model::target::{Url, check_path};
 use brunt_model::threshold::Threshold;
 use brunt_model::units::{self, ExactDuration};
@@ -78,6 +80,19 @@ fn template(text: &str) {
     let _ = template.reveal(|name| Some(name.to_owned()));
 }
 
+fn steps(text: &str) {
+    let Ok(steps) = text.parse::<Steps>() else { return };
+    assert_eq!(steps.to_string().parse::<Steps>().as_ref(), Ok(&steps), "written back as {steps}");
+    if let Ok(values) = steps.values(20_000) {
+        assert!(!values.is_empty() && values.len() <= 1000 && values.is_sorted_by(|a, b| a < b), "{values:?}");
+    }
+}
+
+fn fail_if(text: &str) {
+    let Ok(condition) = text.parse::<FailIf>() else { return };
+    assert_eq!(condition.to_string(), text);
+}
+
 fuzz_target!(|text: &str| {
     url(text);
     profile(text);
@@ -85,4 +100,6 @@ fuzz_target!(|text: &str| {
     ok_status(text);
     quantities(text);
     template(text);
+    steps(text);
+    fail_if(text);
 });

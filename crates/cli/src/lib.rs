@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use brunt_engine::protocol::Registry;
 
 use args::Command;
-use commands::{Exit, bench, completions, demo, find, man, run, serve, wrk};
+use commands::{Exit, bench, compare, completions, demo, find, man, run, serve, sweep, wrk};
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
 /// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
@@ -39,6 +39,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
     let done = match args.command {
         None => bench::run(&args.bench, &registry),
         Some(Command::Bench(bench)) => bench::run(&bench, &registry),
+        Some(Command::Compare(compare)) => compare::run(&compare, &registry),
+        Some(Command::Sweep(sweep)) => sweep::run(&sweep, &registry),
         Some(Command::Find(find)) => find::run(&find, &registry),
         Some(Command::Run(args)) => run::run(&args, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),

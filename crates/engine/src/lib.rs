@@ -39,6 +39,7 @@ use crate::watchdog::Watchdog;
 use crate::worker::origins::Origins;
 use crate::worker::{Shared, Source, Worker};
 
+pub use crate::limits::most_connections;
 pub use crate::transport::tls::TlsError;
 
 /// Sees a run while it goes on.

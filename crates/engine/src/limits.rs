@@ -1,5 +1,6 @@
 //! What this process may have, raised as far as it goes.
 
+use brunt_model::plan::MOST_CONNECTIONS;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::EngineError;
@@ -29,4 +30,13 @@ pub(crate) fn raise_descriptors(connections: u32, workers: u32) -> Result<(), En
     }
     setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum: limit.maximum })
         .map_err(|_| EngineError::Descriptors { connections, needed, limit: limit.current.unwrap_or(u64::MAX) })
+}
+
+/// The most connections that the hard limit on file descriptors allows this process, with as many workers as there are
+/// cores.
+pub fn most_connections() -> u32 {
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::from(MOST_CONNECTIONS));
+    let left = limit.saturating_sub(workers * 4 + SPARE_DESCRIPTORS).max(1);
+    u32::try_from(left).unwrap_or(MOST_CONNECTIONS).min(MOST_CONNECTIONS)
 }

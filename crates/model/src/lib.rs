@@ -4,12 +4,13 @@
 //! workers, seconds and machines are all added up by [`snapshot::Snapshot::merge`]. When it is over,
 //! [`summary::Summary`] derives every figure once, [`threshold`] judges them and [`verdict`] says whether they
 //! can be believed. What is decided over several runs rests on an [`evidence::Evidence`] of each: the highest rate
-//! that a target bears ([`capacity`]). All times are nanoseconds (`_ns`) since the start of the run, from one monotonic
+//! that a target bears ([`capacity`]), whether one is slower than another ([`compare`]), and how one scales ([`sweep`]). All times are nanoseconds (`_ns`) since the start of the run, from one monotonic
 //! clock.
 
 pub mod arrivals;
 pub mod breakdown;
 pub mod capacity;
+pub mod compare;
 pub mod content;
 pub mod evidence;
 pub mod figures;
@@ -24,7 +25,9 @@ pub mod scenario;
 pub mod secret;
 pub mod series;
 pub mod snapshot;
+pub mod statistics;
 pub mod summary;
+pub mod sweep;
 pub mod target;
 pub mod threshold;
 pub mod units;

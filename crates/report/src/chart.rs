@@ -25,6 +25,13 @@ pub fn bar(share: f64, width: usize) -> String {
     bar
 }
 
+/// The filled part of such a bar; what is not nothing can be seen.
+pub fn filled(share: f64, width: usize) -> String {
+    let bar = bar(share, width);
+    let bar = bar.trim_end_matches('░');
+    if bar.is_empty() && share > 0.0 { "▏".to_owned() } else { bar.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +49,6 @@ mod tests {
         }
         assert_eq!(bar(0.5, 4), "██░░");
         assert_eq!(bar(0.55, 4), "██▏░");
+        assert_eq!([filled(0.55, 4), filled(1e-6, 4), filled(0.0, 4)], ["██▏", "▏", ""]);
     }
 }

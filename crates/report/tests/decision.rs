@@ -62,3 +62,31 @@ fn capacities() {
         check_views(&format!("capacity-{name}"), Decision::Capacity(&plan, &capacity));
     }
 }
+
+#[test]
+fn comparisons() {
+    for (name, compared) in decisions::comparisons() {
+        check_views(&format!("comparison-{name}"), Decision::Comparison(&compared));
+    }
+}
+
+#[test]
+fn sweeps() {
+    for (name, plan, sweep) in decisions::sweeps() {
+        check_views(&format!("sweep-{name}"), Decision::Sweep(&plan, &sweep));
+    }
+}
+
+/// What a document says of its run is what the run said.
+#[test]
+fn a_result_that_is_read_back_says_the_same() {
+    use brunt_model::compare::Figures;
+    use brunt_model::evidence::Evidence;
+    for (name, summary) in fixtures::all() {
+        let document = brunt_report::render(brunt_report::Format::Json, &summary, Style::default()).unwrap();
+        let document = brunt_report::json::read(&document).unwrap();
+        assert_eq!(document.figures(), Figures::of(&summary), "{name}");
+        let (read, seen) = (document.evidence(), Evidence::of(&summary));
+        assert_eq!(Evidence { failure: String::new(), ..read }, Evidence { failure: String::new(), ..seen }, "{name}");
+    }
+}

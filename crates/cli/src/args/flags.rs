@@ -17,7 +17,7 @@ use crate::files;
 pub struct ProtocolFlags(Vec<(&'static str, Vec<OsString>)>);
 
 /// The commands besides the program's own that take a run's flags.
-const WITH_RUNS: [&str; 2] = ["bench", "find"];
+const WITH_RUNS: [&str; 4] = ["bench", "sweep", "find", "compare"];
 
 /// The definitions with every protocol's flags, for the command itself and for those of [`WITH_RUNS`].
 ///

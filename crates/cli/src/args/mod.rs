@@ -2,10 +2,12 @@
 //! one validated plan of them.
 
 pub mod bench;
+pub mod compare;
 pub mod find;
 pub mod flags;
 pub mod run;
 pub mod serve;
+pub mod sweep;
 pub mod values;
 pub mod words;
 pub mod wrk;
@@ -18,9 +20,11 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub use bench::{Bench, Load, Output, Tls};
+pub use compare::Compare;
 pub use find::Find;
 pub use flags::ProtocolFlags;
 pub use serve::{Http, Serve, ServeTls, Server, Ws};
+pub use sweep::Sweep;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,11 +61,19 @@ pub enum Command {
     /// Put load on a target (the same as without this word)
     #[command(override_usage = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]")]
     Bench(Box<Bench>),
+    /// Make a run for each of several values of a flag, and find where throughput bends
+    #[command(override_usage = "brunt sweep -c 1..4096 [OPTIONS] URL")]
+    Sweep(Box<Sweep>),
     /// Find the highest rate that meets thresholds
     #[command(override_usage = "brunt find --threshold 'p99<50ms' [OPTIONS] URL")]
     Find(Box<Find>),
     /// Put load on a target by virtual users, who do what a script of scenarios says
     Run(Box<run::Run>),
+    /// Compare two targets, two ways to load one, or results: does B differ from A?
+    #[command(
+        override_usage = "brunt compare [OPTIONS] URL_A URL_B\n       brunt compare [OPTIONS] URL --a FLAGS --b FLAGS\n       brunt compare [OPTIONS] RESULT_A RESULT_B"
+    )]
+    Compare(Box<Compare>),
     /// Run the built-in target, to aim at
     Serve(Serve),
     /// Start the built-in target in this process and put load on it
@@ -94,6 +106,8 @@ fn of(matches: &clap::ArgMatches, registry: &Registry) -> Result<Args, clap::Err
     match (&mut args.command, matches.subcommand()) {
         (Some(Command::Bench(bench)), Some((_, matches))) => bench.protocol = ProtocolFlags::of(matches, registry),
         (Some(Command::Find(find)), Some((_, matches))) => find.words.fill(matches, registry),
+        (Some(Command::Sweep(sweep)), Some((_, matches))) => sweep.words.0.fill(matches, registry),
+        (Some(Command::Compare(compare)), Some((_, matches))) => compare.words.fill(matches, registry),
         (None, _) => args.bench.protocol = ProtocolFlags::of(matches, registry),
         _ => {}
     }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use brunt_model::compare::LEAST_ROUNDS;
 use brunt_model::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
 use brunt_model::target::{Url, UrlError};
 use brunt_model::units;
@@ -41,6 +42,11 @@ pub fn pipeline(text: &str) -> Read<u32> {
 /// How often something is tried.
 pub fn repeats(text: &str) -> Read<u32> {
     count_in(text, 1..=100)
+}
+
+/// Rounds of a comparison.
+pub fn rounds(text: &str) -> Read<u32> {
+    count_in(text, LEAST_ROUNDS..=10_000)
 }
 
 /// Servers that requests wait in line for.

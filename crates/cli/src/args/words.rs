@@ -102,9 +102,33 @@ impl Words {
         }
     }
 
+    /// The same, aimed at `target`.
+    pub fn aimed_at(&self, target: &OsStr) -> Self {
+        Self { targets: vec![target.to_owned()], ..self.clone() }
+    }
+
+    /// Whether any flag of a run was given.
+    pub fn is_bare(&self) -> bool {
+        self.flags.is_empty() && self.script_args.is_empty()
+    }
+
     /// Whether the flag was given that is called `id` in its definition.
     pub fn has(&self, id: &str) -> bool {
         self.flags.iter().any(|flag| flag.id == id)
+    }
+
+    /// The values that a flag was given.
+    pub fn texts(&self, id: &str) -> Vec<String> {
+        let words = self.flags.iter().filter(|flag| flag.id == id).flat_map(|flag| &flag.words);
+        let value = |word: &OsString| word.to_string_lossy().split_once('=').map(|(_, value)| value.to_owned());
+        words.filter_map(value).collect()
+    }
+
+    /// Takes a flag out, with the values that it was given.
+    pub fn take(&mut self, id: &str) -> Vec<String> {
+        let taken = self.texts(id);
+        self.flags.retain(|flag| flag.id != id);
+        taken
     }
 
     /// Gives a flag a value unless it has one.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
+mod compare;
 mod find;
 mod pages;
 mod plans;
@@ -9,5 +10,6 @@ mod program;
 mod runs;
 mod serve;
 mod signals;
+mod sweep;
 mod terminal;
 mod wrong;

@@ -61,8 +61,15 @@ fn help_names_every_flag_under_its_heading() {
 
 #[test]
 fn help_fits_a_terminal() {
-    for args in [["--help"].as_slice(), &["-h"], &["serve", "http", "--help"], &["demo", "--help"], &["find", "--help"]]
-    {
+    for args in [
+        ["--help"].as_slice(),
+        &["-h"],
+        &["serve", "http", "--help"],
+        &["demo", "--help"],
+        &["find", "--help"],
+        &["compare", "--help"],
+        &["sweep", "--help"],
+    ] {
         let help = run(args).with_status(0).stdout;
         let longest = help.lines().max_by_key(|line| line.chars().count()).unwrap();
         assert!(longest.chars().count() <= 120, "{args:?} {longest}");
@@ -87,6 +94,7 @@ fn the_manual_has_a_page_for_each_command() {
     assert_eq!(
         dir.names(),
         [
+            "brunt-compare.1",
             "brunt-completions.1",
             "brunt-demo.1",
             "brunt-find.1",
@@ -94,6 +102,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-serve-http.1",
             "brunt-serve-ws.1",
             "brunt-serve.1",
+            "brunt-sweep.1",
             "brunt.1"
         ]
     );

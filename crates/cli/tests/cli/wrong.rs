@@ -255,3 +255,47 @@ fn flags_of_a_search_that_are_wrong() {
     refused(&["find", "--threshold", "p99<1s"], "no URL is given");
     refused(&["find", "--threshold", "p99<1s", URL, URL], "expected one URL, got 2");
 }
+
+#[test]
+fn flags_of_a_comparison_that_are_wrong() {
+    let other = "http://127.0.0.1:10/";
+    for (args, expected) in [
+        (vec![], "brunt compare needs two targets, one target with --a and --b, or two results"),
+        (vec![URL], "what is to be compared with it? Give a second target"),
+        (vec![URL, other, URL], "expected two targets or results, got 3"),
+        (vec![URL, other, "--rounds", "9"], "'--rounds <N>': expected a number from 10 to 10000"),
+        (vec![URL, "--a", "-c many"], "--a '-c many': invalid value 'many' for '--connections <N>'"),
+        (vec![URL, "--b", "-H 'X"], "--b '-H 'X': a quote is not closed"),
+        (vec![URL, "--a", "--nonsense"], "--a '--nonsense': unexpected argument '--nonsense' found"),
+        (vec![URL, other, "--fail-if", "p99>50ms"], "expected a factor such as 1.05x"),
+        (vec![URL, "/nothing/here.json"], "cannot be compared: name two targets, or two results"),
+        (vec!["/nothing/a.json", "/nothing/b.json"], "cannot read /nothing/a.json"),
+        (vec!["/nothing/a.json", "/nothing/b.json", "-c", "4"], "results were made already"),
+        (vec!["/dev", "/dev"], "/dev holds no results"),
+    ] {
+        refused(&[&["compare"], args.as_slice()].concat(), expected);
+    }
+    let dir = Directory::new();
+    let file = dir.file("a.json", "{}");
+    refused(&["compare", &file, &file], "expected a result that brunt wrote");
+}
+
+#[test]
+fn flags_of_a_sweep_that_are_wrong() {
+    for (args, expected) in [
+        ("", "brunt sweep needs several values of one flag: -c 1..4096"),
+        ("-c 4", "brunt sweep needs several values of one flag"),
+        ("-c 1..4 -t 1,2", "one flag is varied at a time, and these have several values: connections, threads"),
+        ("-c 4..1", "--connections: expected values such as 1..4096 (doubling)"),
+        ("-c 0..4", "a value must be above 0"),
+        ("-c 1..9M", "--connections=1048576: invalid value '1048576'"),
+        ("-t 1..8 -c 4", "--threads=8: -t 8 is more than -c 4"),
+        ("--vary nonsense=1,2", "--nonsense=1: unexpected argument '--nonsense' found"),
+        ("--vary nonsense", "expected a flag and its values, such as message=16..65536"),
+        ("--vary =1,2", "expected the name of a flag before the ="),
+        ("-c 1..4 -v", "--verbose is for a single run"),
+    ] {
+        let words: Vec<_> = ["sweep"].into_iter().chain(args.split_whitespace()).chain([URL]).collect();
+        refused(&words, expected);
+    }
+}

@@ -6,15 +6,19 @@ use std::path::Path;
 use std::str::FromStr;
 
 use brunt_model::capacity::Capacity;
+use brunt_model::compare::Compared;
 use brunt_model::plan::Plan;
+use brunt_model::sweep::Sweep;
 use serde::Serialize;
 
 use crate::format::FormatError;
 use crate::style::{Paint, Style};
 
 mod capacity;
+mod comparison;
 mod plot;
 mod runs;
+mod sweep;
 mod table;
 
 /// A format of what was decided.
@@ -77,6 +81,10 @@ impl FromStr for Format {
 pub enum Decision<'a> {
     /// The highest rate that meets the plan's thresholds.
     Capacity(&'a Plan, &'a Capacity),
+    /// How a target behaves over a range of loads.
+    Sweep(&'a Plan, &'a Sweep),
+    /// Whether one is slower than another.
+    Comparison(&'a Compared),
 }
 
 /// Writes `decision` in `format`.
@@ -84,13 +92,26 @@ pub enum Decision<'a> {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style: Style) -> io::Result<()> {
-    let Decision::Capacity(plan, capacity) = decision;
-    match format {
-        Format::Text => out.write_all(capacity::text(plan, capacity, Paint(style.colour)).as_bytes()),
-        Format::Markdown => out.write_all(capacity::markdown(plan, capacity).as_bytes()),
-        Format::Csv => out.write_all(capacity::csv(capacity).as_bytes()),
-        Format::Json => json(out, "brunt-capacity", &capacity::Document { plan, capacity }),
-    }
+    let paint = Paint(style.colour);
+    let text = match (decision, format) {
+        (Decision::Capacity(plan, capacity), Format::Text) => capacity::text(plan, capacity, paint),
+        (Decision::Capacity(plan, capacity), Format::Markdown) => capacity::markdown(plan, capacity),
+        (Decision::Capacity(_, capacity), Format::Csv) => capacity::csv(capacity),
+        (Decision::Capacity(plan, capacity), Format::Json) => {
+            return json(out, "brunt-capacity", &capacity::Document { plan, capacity });
+        }
+        (Decision::Sweep(plan, sweep), Format::Text) => sweep::text(plan, sweep, paint),
+        (Decision::Sweep(plan, sweep), Format::Markdown) => sweep::markdown(plan, sweep),
+        (Decision::Sweep(_, sweep), Format::Csv) => sweep::csv(sweep),
+        (Decision::Sweep(plan, sweep), Format::Json) => {
+            return json(out, "brunt-sweep", &sweep::Document { plan, sweep });
+        }
+        (Decision::Comparison(compared), Format::Text) => comparison::text(compared, paint),
+        (Decision::Comparison(compared), Format::Markdown) => comparison::markdown(compared),
+        (Decision::Comparison(compared), Format::Csv) => comparison::csv(compared),
+        (Decision::Comparison(compared), Format::Json) => return json(out, "brunt-comparison", compared),
+    };
+    out.write_all(text.as_bytes())
 }
 
 /// `decision` in `format`, in memory.

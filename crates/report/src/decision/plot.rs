@@ -53,9 +53,68 @@ impl Logarithmic {
     }
 }
 
+/// A scale of ratios with 1 in its middle, on which a ratio and its inverse are equally far from it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Around {
+    /// The ratio at the right end; its inverse is at the left one.
+    most: f64,
+    width: usize,
+}
+
+impl Around {
+    /// The least that a scale holds to either side.
+    const LEAST: f64 = 1.01;
+
+    /// A scale `width` columns wide, which should be odd, that holds all of `ratios`.
+    pub fn of(ratios: impl IntoIterator<Item = f64>, width: usize) -> Self {
+        let away = |ratio: f64| if ratio < 1.0 { 1.0 / ratio } else { ratio };
+        let ratios = ratios.into_iter().filter(|ratio| *ratio > 0.0 && ratio.is_finite());
+        Self { most: ratios.map(away).fold(Self::LEAST, f64::max).min(1e6), width: width.max(3) }
+    }
+
+    fn column(self, ratio: f64) -> usize {
+        let middle = (self.width / 2) as f64;
+        let share = (ratio.max(1e-9).ln() / self.most.ln()).clamp(-1.0, 1.0);
+        (middle + share * middle).round() as usize
+    }
+
+    /// An interval with its estimate, and where 1 is.
+    pub fn line(self, low: f64, estimate: f64, high: f64) -> String {
+        let mut line = vec![' '; self.width];
+        let mut put = |column: usize, mark: char| {
+            if let Some(place) = line.get_mut(column) {
+                *place = mark;
+            }
+        };
+        (self.column(low)..=self.column(high)).for_each(|column| put(column, '─'));
+        put(self.column(1.0), '│');
+        put(self.column(estimate), '●');
+        let line: String = line.into_iter().collect();
+        line.trim_end().to_owned()
+    }
+
+    /// What stands at its ends and in its middle.
+    pub fn legend(self) -> String {
+        let (left, right) = (format!("{:.2}", 1.0 / self.most), format!("{:.2}", self.most));
+        let half = self.width / 2;
+        let right_room = self.width - half - 1;
+        format!("{left}{:>room$}{right:>right_room$}", "1", room = (half + 1).saturating_sub(left.len()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ratio_and_its_inverse_are_equally_far_from_one() {
+        let scale = Around::of([0.5, 1.1], 11);
+        assert_eq!(scale.line(0.5, 1.0, 2.0), "─────●─────");
+        assert_eq!(scale.line(1.2, 1.3, 1.5), "     │─●─");
+        assert_eq!(scale.line(1.0, 1.0, 1.0), "     ●");
+        assert_eq!(scale.legend(), "0.50 1 2.00");
+        assert_eq!(Around::of([f64::INFINITY, f64::NAN, 0.0], 11).legend(), "0.99 1 1.01");
+    }
 
     #[test]
     fn equal_ratios_are_equally_far_apart() {

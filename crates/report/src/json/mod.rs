@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 mod document;
 mod layout;
 mod names;
+mod runs;
 
 pub use document::*;
 pub(crate) use layout::Layout;

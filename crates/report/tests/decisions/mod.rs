@@ -3,9 +3,12 @@
 use brunt_model::SECOND_NS;
 use brunt_model::arrivals::Spread;
 use brunt_model::capacity::{Answer, Capacity, Length, Next, Settings, Trial, next};
+use brunt_model::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, a_goes_first};
 use brunt_model::evidence::Evidence;
-use brunt_model::histogram::AtLeast;
+use brunt_model::histogram::{AtLeast, Censored, Histogram};
 use brunt_model::plan::{Load, Plan};
+use brunt_model::random::Random;
+use brunt_model::sweep::{Axis, Step, Sweep};
 use brunt_model::threshold::ThresholdResult;
 use brunt_model::verdict::Judgement;
 
@@ -114,5 +117,121 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
         ("interrupted", plan(), interrupted),
         ("connections", plan(), answered(slower)),
         ("silent", plan(), answered(Answer::NeverAnswered { failure: "connect: connection \u{1b}[31mrefused".into() })),
+    ]
+}
+
+/// Figures of a run with such a rate and such response times.
+fn figures(per_s: f64, typical_ns: f64, error_ratio: f64) -> Figures {
+    let mut known = Histogram::new();
+    for share in 1..=6000_u64 {
+        known.record((typical_ns * share as f64 / 3000.0) as u64);
+    }
+    Figures::new(per_s, 6000, error_ratio, &Censored { known, bounds: Histogram::new() })
+}
+
+/// Rounds in which B takes `cost` times as long, and a share of its calls fails.
+fn compared(rounds: u32, cost: f64, errors: f64) -> Compared {
+    let mut random = Random::new(7, 0);
+    let mut pairs = Vec::new();
+    let mut runs = Vec::new();
+    for round in 0..rounds {
+        let mut noise = |width: f64| 1.0 + width * (random.unit() - 0.5);
+        let (a, b) = (noise(0.04), noise(0.04) * cost);
+        pairs.push((figures(2000.0 / a, 2e6 * a, 0.0), figures(2000.0 / b, 2e6 * b, errors * noise(0.2))));
+        let run = |is_b: bool, slow: f64| ComparedRun {
+            is_b,
+            number: round as usize + 1,
+            evidence: evidence((2000.0 / slow).round(), 3, (2e6 * slow) as u64),
+        };
+        let both = [run(false, a), run(true, b)];
+        let both = if a_goes_first(7, round) {
+            both
+        } else {
+            let [a, b] = both;
+            [b, a]
+        };
+        runs.extend(both);
+    }
+    Compared {
+        a: "http://127.0.0.1:8080/".into(),
+        b: "http://127.0.0.1:8081/".into(),
+        how: "10 rounds in turn (A B B A …), 64 connections on 2 threads, closed model, 3s each after 500ms of warm-up"
+            .into(),
+        comparison: Comparison::of_rounds(&pairs),
+        conditions: Vec::new(),
+        interrupted: false,
+        runs,
+    }
+}
+
+fn conditions(texts: &[&str]) -> Vec<FailIf> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+/// Of each kind one.
+pub fn comparisons() -> Vec<(&'static str, Compared)> {
+    let slower = compared(10, 1.25, 0.0).with_conditions(&conditions(&["p99 > 1.05x", "rate < 0.5x"]));
+    let mut few = compared(4, 1.0, 0.0);
+    few.interrupted = true;
+    few.runs[2].evidence.judgement = Judgement::LatencyUnreliable;
+    few.runs[2].evidence.verdict =
+        "latency is not to be believed: a worker waited for a CPU for 22 % of a second".into();
+    let mut nothing = compared(1, 1.0, 0.0);
+    nothing.b = "http://127.0.0.1:8081/ --pipeline '4' | `x`".into();
+    let nothing = nothing.with_conditions(&conditions(&["p99 > 1.05x"]));
+    let mut blocks = compared(10, 0.9, 0.0);
+    blocks.how = String::new();
+    blocks.comparison = Comparison::of_blocks(
+        &(0..10).map(|i| figures(2000.0 + f64::from(i % 3), 2e6, 0.0)).collect::<Vec<_>>(),
+        &(0..10).map(|i| figures(2200.0 - f64::from(i % 4), 1.8e6, 0.0)).collect::<Vec<_>>(),
+    );
+    vec![
+        ("slower", slower),
+        ("same", compared(10, 1.0, 0.0)),
+        ("failing", compared(10, 1.0, 0.02)),
+        ("few", few),
+        ("nothing", nothing),
+        ("blocks", blocks),
+    ]
+}
+
+/// Of each kind one.
+pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
+    let mut closed = plan();
+    closed.load = Load::Closed {};
+    let connections = || Axis { name: "connections".into(), is_concurrency: true };
+    let values: Vec<u64> = (0..13).map(|i| 1 << i).collect();
+    let mut random = Random::new(3, 0);
+    let mut step = |value: u64, kappa: f64| {
+        let n = value as f64;
+        let noise = 1.0 + 0.02 * (random.unit() - 0.5);
+        let per_s = (1000.0 * n / (1.0 + 0.05 * (n - 1.0) + kappa * n * (n - 1.0)) * noise).round();
+        let mut run = evidence(per_s, 5, (n / per_s * 1e9) as u64);
+        let (got, held) =
+            (brunt_model::units::Duration(run.p99_ns.unwrap().value).to_string(), run.p99_ns.unwrap().value < 50 * MS);
+        run.thresholds.push(ThresholdResult { threshold: "p99<50ms".into(), got, held });
+        Step::of(value, run)
+    };
+    let peak: Vec<_> = values.iter().map(|value| step(*value, 2e-6)).collect();
+    let mut fallen: Vec<_> = values.iter().take(9).map(|value| step(*value, 0.0)).collect();
+    for bound in fallen.iter_mut().take(2) {
+        let run = bound.evidence.as_mut().unwrap();
+        run.judgement = Judgement::GeneratorBound;
+        run.verdict = "generator-bound: throughput is a lower bound (a worker used 99 % of a CPU)".into();
+    }
+    let mut dead = evidence(0.0, 5, MS);
+    (dead.due, dead.failed, dead.ok, dead.answered, dead.p50_ns, dead.p99_ns, dead.mean_ns) =
+        (512, 512, 0, 0, None, None, None);
+    dead.failure = "connect: connection refused".into();
+    fallen.push(Step::of(512, dead));
+    fallen.push(Step::impossible(1024, "1024 connections need 1096 file descriptors, and the limit is 1024".into()));
+    let ended = "stopped at 1024, as told: the values above it were not tried".to_owned();
+    let rates = Axis { name: "rate".into(), is_concurrency: false };
+    let few: Vec<_> = [1000_u64, 2000].iter().map(|value| step(*value, 0.0)).collect();
+    vec![
+        ("peak", closed.clone(), Sweep::of(connections(), values.clone(), peak, String::new())),
+        ("fallen", closed.clone(), Sweep::of(connections(), values, fallen, ended)),
+        ("few", closed, Sweep::of(connections(), vec![1000, 2000], few.clone(), String::new())),
+        ("rate", plan(), Sweep::of(rates, vec![1000, 2000], few, String::new())),
     ]
 }

@@ -1,0 +1,306 @@
+//! `brunt compare`: whether B differs from A, and by how much.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use brunt_engine::protocol::Registry;
+use brunt_model::SECOND_NS;
+use brunt_model::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_BLOCK_POINTS, LEAST_RUNS};
+use brunt_model::evidence::Evidence;
+use brunt_model::plan::{Load, Plan};
+use brunt_model::units::ExactDuration;
+use brunt_report::decision::Decision;
+use brunt_report::json::{self, Document};
+
+use super::Exit;
+use crate::args::{Bench, Compare};
+use crate::decided::Decided;
+use crate::runs::{Ran, Runs, length_ns};
+use crate::{console, files, plan};
+
+const DEFAULT_DURATION_NS: u64 = 3 * SECOND_NS;
+const DEFAULT_WARMUP_NS: u64 = SECOND_NS / 2;
+
+pub fn run(args: &Compare, registry: &Registry) -> Result<Exit> {
+    let decided = Decided::of(&args.words.shown)?;
+    let compared = match results(args)? {
+        Some([a, b]) => Some(of_results(&a, &b)?),
+        None => live(args, registry)?,
+    };
+    let Some(compared) = compared else { return Ok(Exit::Done) };
+    let compared = compared.with_conditions(&args.fail_if);
+    decided.write(Decision::Comparison(&compared))?;
+    let exit = exit_of(&compared);
+    if !decided.is_for_people() {
+        explain(&compared, exit);
+    }
+    Ok(exit)
+}
+
+/// A side of a comparison of results.
+struct Results {
+    name: String,
+    documents: Vec<Document>,
+}
+
+/// The results that are named instead of targets, if any are.
+fn results(args: &Compare) -> Result<Option<[Results; 2]>> {
+    let is_path = |target: &OsString| {
+        let path = Path::new(target);
+        path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+    };
+    let [a, b] = args.words.targets.as_slice() else { return Ok(None) };
+    match (is_path(a), is_path(b)) {
+        (false, false) => return Ok(None),
+        (true, true) => {}
+        _ => bail!(
+            "{} and {} cannot be compared: name two targets, or two results (files or directories)",
+            a.display(),
+            b.display()
+        ),
+    }
+    if !args.words.is_bare() || args.a.is_some() || args.b.is_some() || args.keep.is_some() {
+        bail!("results were made already: flags of runs, --a, --b and --keep are for targets");
+    }
+    Ok(Some([read(Path::new(a))?, read(Path::new(b))?]))
+}
+
+/// A result, or all in a directory.
+fn read(path: &Path) -> Result<Results> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    if path.is_dir() {
+        for entry in path.read_dir().with_context(|| format!("cannot read {}", path.display()))? {
+            let path = entry.with_context(|| format!("cannot read {}", path.display()))?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+    } else {
+        paths.push(path.to_owned());
+    }
+    let document = |path: &PathBuf| json::read(&files::read(path)?).map_err(|e| anyhow!("{}: {e}", path.display()));
+    let documents = paths.iter().map(document).collect::<Result<Vec<_>>>()?;
+    let name = match documents.as_slice() {
+        [] => bail!("{} holds no results: expected files that end in .json", path.display()),
+        [one] => format!("{} ({})", path.display(), one.plan.target.url()),
+        [first, ..] => format!("{} ({} results of {})", path.display(), documents.len(), first.plan.target.url()),
+    };
+    Ok(Results { name, documents })
+}
+
+fn of_results(a: &Results, b: &Results) -> Result<Compared> {
+    let comparison = match (a.documents.as_slice(), b.documents.as_slice()) {
+        ([a_one], [b_one]) => {
+            let blocks = |name: &str, document: &Document| {
+                compare::blocks(&document.points()).ok_or_else(|| {
+                    anyhow!(
+                        "{name} is too short to be compared by itself: {} s or more are needed (-d), or several results \
+                         of each in a directory, or both run in turn by brunt compare with two URLs",
+                        BLOCKS * LEAST_BLOCK_POINTS
+                    )
+                })
+            };
+            Comparison::of_blocks(&blocks(&a.name, a_one)?, &blocks(&b.name, b_one)?)
+        }
+        (a_all, b_all) => {
+            for (name, documents) in [(&a.name, a_all), (&b.name, b_all)] {
+                if documents.len() < LEAST_RUNS {
+                    bail!("{name}: at least {LEAST_RUNS} results are needed where several are compared");
+                }
+            }
+            let figures = |documents: &[Document]| documents.iter().map(Document::figures).collect::<Vec<_>>();
+            Comparison::of_runs(&figures(a_all), &figures(b_all))
+        }
+    };
+    let runs = |side: &Results, is_b: bool| -> Vec<_> {
+        let run = |(number, document): (usize, &Document)| ComparedRun { is_b, number, evidence: document.evidence() };
+        (1..).zip(&side.documents).map(run).collect()
+    };
+    Ok(Compared {
+        a: a.name.clone(),
+        b: b.name.clone(),
+        how: String::new(),
+        comparison,
+        conditions: Vec::new(),
+        interrupted: false,
+        runs: [runs(a, false), runs(b, true)].concat(),
+    })
+}
+
+/// A side of a comparison of targets.
+struct Side {
+    name: String,
+    plan: Plan,
+}
+
+/// Runs both in turn; none if that was only to be checked.
+fn live(args: &Compare, registry: &Registry) -> Result<Option<Compared>> {
+    let [a, b] = sides(args, registry)?;
+    for side in [&a, &b] {
+        brunt_engine::check(&side.plan, registry)?;
+    }
+    if args.words.shown.dry_run {
+        return Ok(None);
+    }
+    let mut runs = Runs::new(registry, "compare", &args.words.shown, args.keep.as_deref())?;
+    let mut compared = Compared {
+        how: how(args.rounds, &a.plan, &b.plan),
+        a: a.name,
+        b: b.name,
+        comparison: None,
+        conditions: Vec::new(),
+        interrupted: false,
+        runs: Vec::new(),
+    };
+    let rounds = rounds(args.rounds, [&a.plan, &b.plan], &mut runs, &mut compared);
+    runs.clear();
+    compared.comparison = Comparison::of_rounds(&rounds?);
+    Ok(Some(compared))
+}
+
+fn sides(args: &Compare, registry: &Registry) -> Result<[Side; 2]> {
+    let targets = args.words.targets.as_slice();
+    let [a_url, b_url] = match targets {
+        [one] if args.a.is_some() || args.b.is_some() => [one, one],
+        [a, b] => [a, b],
+        [] => bail!("brunt compare needs two targets, one target with --a and --b, or two results"),
+        [_] => {
+            bail!("what is to be compared with it? Give a second target, or the flags of each side with --a and --b")
+        }
+        more => bail!("expected two targets or results, got {}", more.len()),
+    };
+    let side = |url: &OsString, flags: Option<&String>, flag: &str| -> Result<Side> {
+        let words = match flags {
+            Some(text) => shlex::split(text).ok_or_else(|| anyhow!("{flag} '{text}': a quote is not closed"))?,
+            None => Vec::new(),
+        };
+        let mut bench = args.words.aimed_at(url).with(&words, registry).with_context(|| match flags {
+            Some(text) => format!("{flag} '{text}'"),
+            None => "the flags".to_owned(),
+        })?;
+        defaults(&mut bench);
+        let plan = plan::of(&bench, registry)?;
+        let name = [Some(plan.target.url()), flags.cloned()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        Ok(Side { name, plan })
+    };
+    let (a, mut b) = (side(a_url, args.a.as_ref(), "--a")?, side(b_url, args.b.as_ref(), "--b")?);
+    if !args.words.has("seed") {
+        b.plan.seed = a.plan.seed;
+    }
+    Ok([a, b])
+}
+
+/// Many short runs tell more than few long ones.
+fn defaults(bench: &mut Bench) {
+    let ends = bench.load.rate.as_ref().is_some_and(|profile| profile.duration_ns().is_some());
+    if bench.load.duration.is_none() && bench.load.requests.is_none() && !ends {
+        bench.load.duration = Some(DEFAULT_DURATION_NS);
+    }
+    bench.load.warmup.get_or_insert(DEFAULT_WARMUP_NS);
+}
+
+fn rounds(n: u32, plans: [&Plan; 2], runs: &mut Runs<'_>, compared: &mut Compared) -> Result<Vec<(Figures, Figures)>> {
+    let seed = plans[0].seed;
+    let mut rounds = Vec::new();
+    for round in 0..n {
+        let order = if compare::a_goes_first(seed, round) { [false, true] } else { [true, false] };
+        let mut figures: [Option<Figures>; 2] = [None, None];
+        let mut evidence = Vec::new();
+        for (done, is_b) in order.into_iter().enumerate() {
+            let [a, b] = plans;
+            let mut plan = if is_b { b } else { a }.clone();
+            plan.seed = plan.seed.wrapping_add(u64::from(round));
+            let what = format!("round {} of {n}: {}", round + 1, if is_b { "B" } else { "A" });
+            let rest = u64::from(n - round - 1) * (length_ns(a) + length_ns(b));
+            let after = rest + if done == 0 { length_ns(if is_b { a } else { b }) } else { 0 };
+            let summary = match runs.carry_out(&plan, &what, after)? {
+                Ran::Whole(summary) => summary,
+                Ran::Interrupted => {
+                    compared.interrupted = true;
+                    return Ok(rounds);
+                }
+                Ran::Impossible(reason) => bail!("{what}: {reason}"),
+            };
+            let run = Evidence::of(&summary);
+            runs.note(&format!("{what} {}", told(&run)));
+            if let Some(place) = figures.get_mut(usize::from(is_b)) {
+                *place = Some(Figures::of(&summary));
+            }
+            let silent = !run.is_answered();
+            evidence.push(ComparedRun { is_b, number: round as usize + 1, evidence: run });
+            if silent && round == 0 {
+                compared.runs.append(&mut evidence);
+                return Ok(rounds);
+            }
+        }
+        compared.runs.append(&mut evidence);
+        if let [Some(a), Some(b)] = figures {
+            rounds.push((a, b));
+        }
+    }
+    Ok(rounds)
+}
+
+fn told(run: &Evidence) -> String {
+    let p99 = run.p99_ns.map_or(String::new(), |p99| {
+        format!(", p99 {}{}", if p99.at_least { "≥" } else { "" }, brunt_model::units::Duration(p99.value))
+    });
+    let verdict = if run.is_trustworthy() { String::new() } else { format!("; {}", run.verdict) };
+    format!("{}/s{p99}{verdict}", brunt_model::units::Number(run.answered_per_s.round()))
+}
+
+/// How the runs of both sides are made, as far as they are made alike.
+fn how(rounds: u32, a: &Plan, b: &Plan) -> String {
+    let mut parts = vec![format!("{rounds} rounds in turn (A B B A …)")];
+    if a.connections == b.connections && a.workers == b.workers {
+        let plural = |n: u32, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+        parts.push(format!("{} on {}", plural(a.connections, "connection"), plural(a.workers, "thread")));
+    }
+    if a.load == b.load {
+        parts.push(match &a.load {
+            Load::Closed {} => "closed model".to_owned(),
+            Load::Open { profile, .. } => format!("open model, rate {profile}"),
+        });
+    }
+    if (a.stop, a.warmup_ns) == (b.stop, b.warmup_ns) {
+        let length = a.duration_ns().map(|ns| ExactDuration(ns).to_string());
+        let requests = a.stop.requests.map(|n| format!("{n} requests"));
+        let lengths: Vec<_> = [length, requests].into_iter().flatten().collect();
+        parts.push(format!("{} each after {} of warm-up", lengths.join(" or "), ExactDuration(a.warmup_ns)));
+    }
+    parts.push(format!("seed {}", a.seed));
+    parts.join(", ")
+}
+
+/// Whether a side was never answered.
+fn silent_side(compared: &Compared) -> Option<&ComparedRun> {
+    let side = |is_b: bool| compared.runs.iter().filter(move |run| run.is_b == is_b);
+    let is_silent = |is_b: bool| side(is_b).all(|run| !run.evidence.is_answered());
+    [false, true].into_iter().filter(|is_b| is_silent(*is_b)).find_map(|is_b| side(is_b).next())
+}
+
+fn exit_of(compared: &Compared) -> Exit {
+    if silent_side(compared).is_some() {
+        Exit::NoAnswer
+    } else if compared.comparison.is_none() || compared.conditions.iter().any(|condition| condition.failed) {
+        Exit::ThresholdFailed
+    } else {
+        Exit::Done
+    }
+}
+
+/// Says why the exit status is not 0.
+fn explain(compared: &Compared, exit: Exit) {
+    if let Some(run) = silent_side(compared) {
+        let name = if run.is_b { &compared.b } else { &compared.a };
+        let failure: String = run.evidence.failure.chars().filter(|c| !c.is_control()).collect();
+        console::note(&format!("error: {name} never answered: {failure}"));
+    } else if exit == Exit::ThresholdFailed && compared.comparison.is_none() {
+        console::note("error: there was too little to compare");
+    }
+    for failed in compared.conditions.iter().filter(|condition| condition.failed) {
+        console::note(&format!("error: {}: {}", failed.condition.trim(), failed.got));
+    }
+}

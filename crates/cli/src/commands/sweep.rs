@@ -1,0 +1,138 @@
+//! `brunt sweep URL`: a run for each of several values of a flag.
+
+use anyhow::{Context as _, Result, anyhow};
+use brunt_engine::protocol::Registry;
+use brunt_model::SECOND_NS;
+use brunt_model::evidence::Evidence;
+use brunt_model::plan::Plan;
+use brunt_model::sweep::{Axis, Step, Sweep};
+use brunt_model::units::{Duration, Number};
+use brunt_report::decision::Decision;
+
+use super::Exit;
+use crate::args::{self, Bench};
+use crate::decided::Decided;
+use crate::runs::{Ran, Runs, length_ns};
+use crate::{console, plan};
+
+const DEFAULT_DURATION_NS: u64 = 5 * SECOND_NS;
+const DEFAULT_WARMUP_NS: u64 = SECOND_NS;
+
+pub fn run(args: &args::Sweep, registry: &Registry) -> Result<Exit> {
+    let decided = Decided::of(&args.words.0.shown)?;
+    let (axis, plans) = plans(args, registry)?;
+    let Some((_, base)) = plans.first() else { return Err(anyhow!("a sweep needs a value")) };
+    for (_, plan) in &plans {
+        brunt_engine::check(plan, registry)?;
+    }
+    if args.words.0.shown.dry_run {
+        return Ok(Exit::Done);
+    }
+    let mut runs = Runs::new(registry, "sweep", &args.words.0.shown, args.keep.as_deref())?;
+    let sweep = carry_out(axis, &plans, args.stop_at_failure, &mut runs);
+    runs.clear();
+    let sweep = sweep?;
+    decided.write(Decision::Sweep(base, &sweep))?;
+    let exit = exit_of(&sweep);
+    if !decided.is_for_people() {
+        explain(&sweep, exit);
+    }
+    Ok(exit)
+}
+
+/// A plan for each value.
+fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Plan)>)> {
+    let mut words = args.words.clone();
+    let (axis, steps) = words.take_axis(args.vary.as_ref()).map_err(|e| anyhow!("{e}"))?;
+    let most = if axis.name == "connections" { u64::from(brunt_engine::most_connections()) } else { 0 };
+    let values = steps.values(most).with_context(|| format!("--{}", axis.name))?;
+    let mut seed = None;
+    let mut plans = Vec::new();
+    for value in values {
+        let flag = format!("--{}={value}", axis.name);
+        let mut bench = words.0.with(&[&flag], registry).with_context(|| flag.clone())?;
+        defaults(&mut bench);
+        if axis.is_concurrency
+            && let (Some(threads), Some(connections)) = (&mut bench.load.threads, bench.load.connections)
+        {
+            // A sweep may begin with fewer connections than threads.
+            *threads = (*threads).min(connections);
+        }
+        let mut plan = plan::of(&bench, registry).with_context(|| flag)?;
+        if !words.0.has("seed") {
+            plan.seed = *seed.get_or_insert(plan.seed);
+        }
+        plans.push((value, plan));
+    }
+    Ok((axis, plans))
+}
+
+fn defaults(bench: &mut Bench) {
+    let load = &mut bench.load;
+    let ends = load.rate.as_ref().is_some_and(|profile| profile.duration_ns().is_some());
+    if load.duration.is_none() && load.requests.is_none() && !ends {
+        load.duration = Some(DEFAULT_DURATION_NS);
+    }
+    load.warmup.get_or_insert(DEFAULT_WARMUP_NS);
+}
+
+fn carry_out(axis: Axis, plans: &[(u64, Plan)], stop_at_failure: bool, runs: &mut Runs<'_>) -> Result<Sweep> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut ended = String::new();
+    for (done, (value, plan)) in plans.iter().enumerate() {
+        let what = format!("{} {value} ({} of {})", axis.name, done + 1, plans.len());
+        let after = plans.iter().skip(done + 1).map(|(_, plan)| length_ns(plan)).sum();
+        let step = match runs.carry_out(plan, &what, after)? {
+            Ran::Whole(summary) => Step::of(*value, Evidence::of(&summary)),
+            Ran::Impossible(why) => Step::impossible(*value, why),
+            Ran::Interrupted => {
+                ended = format!("interrupted at {value}: these are the values so far");
+                break;
+            }
+        };
+        runs.note(&format!("{what}: {}", told(&step)));
+        let is_good = step.is_good();
+        steps.push(step);
+        if stop_at_failure && !is_good && done + 1 < plans.len() {
+            ended = format!("stopped at {value}, as told: the values above it were not tried");
+            break;
+        }
+    }
+    let planned = plans.iter().map(|(value, _)| *value).collect();
+    Ok(Sweep::of(axis, planned, steps, ended))
+}
+
+fn told(step: &Step) -> String {
+    let Some(run) = step.evidence.as_ref().filter(|_| step.problem.is_empty()) else { return step.problem.clone() };
+    let p99 = run
+        .p99_ns
+        .map_or(String::new(), |p99| format!(", p99 {}{}", if p99.at_least { "≥" } else { "" }, Duration(p99.value)));
+    let failed = if run.failed > 0 { format!(", {} failed", run.failed) } else { String::new() };
+    let verdict = if run.is_trustworthy() { String::new() } else { format!("; {}", run.verdict) };
+    format!("{}/s{p99}{failed}{verdict}", Number(run.answered_per_s.round()))
+}
+
+fn exit_of(sweep: &Sweep) -> Exit {
+    let answered = |step: &Step| step.evidence.as_ref().is_some_and(Evidence::is_answered);
+    if sweep.steps.is_empty() || sweep.steps.iter().all(Step::is_good) {
+        Exit::Done
+    } else if sweep.steps.iter().any(answered) {
+        Exit::ThresholdFailed
+    } else {
+        Exit::NoAnswer
+    }
+}
+
+/// Says why the exit status is not 0.
+fn explain(sweep: &Sweep, exit: Exit) {
+    if exit == Exit::Done {
+        return;
+    }
+    for step in sweep.steps.iter().filter(|step| !step.is_good()) {
+        let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
+        let missed = missed.map(|result| format!("{} was {}", result.threshold.trim(), result.got));
+        let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
+        let text: String = all.join("; ").chars().filter(|c| !c.is_control()).collect();
+        console::note(&format!("error: {} {}: {text}", sweep.axis.name, step.value));
+    }
+}

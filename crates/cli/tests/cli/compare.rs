@@ -1,0 +1,101 @@
+//! `brunt compare`: targets in turn, sets of flags, and results.
+
+use std::time::Duration;
+
+use brunt_testbed::http::{Config, Delay};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::program::{Directory, Running, run};
+use crate::runs::{nobody, target};
+
+fn slow(millis: u64) -> Config {
+    Config { delay: Delay::Fixed(Duration::from_millis(millis)), ..Config::default() }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+fn metric<'a>(compared: &'a Value, name: &str) -> &'a Value {
+    let all = compared["comparison"]["differences"].as_array().unwrap();
+    all.iter().find(|difference| difference["metric"] == name).unwrap()
+}
+
+/// 5 ms and 20 ms are told apart on any machine; how finely is a matter of the model's tests.
+#[test]
+fn a_slower_target_is_called_slower_and_fails_the_condition() {
+    let ((_a, a_url), (_b, b_url)) = (target(slow(5)), target(slow(20)));
+    let dir = Directory::new();
+    let markdown = dir.path("out.md");
+    let quick = ["-d300ms", "-w0", "-c4", "-t1", "--format=json", "-o", &markdown];
+    let conditions = ["--fail-if", "p50 > 1.5x", "--fail-if", "rate > 1x"];
+    let done = run([&["compare"], quick.as_slice(), &conditions, &[&a_url, &b_url]].concat()).with_status(1);
+    let compared = json(&done.stdout);
+    assert_eq!(
+        (&compared["format"], &compared["comparison"]["design"]["rounds"]),
+        (&"brunt-comparison".into(), &10.into())
+    );
+    let p50 = metric(&compared, "p50");
+    assert!(p50["differs"] == true && p50["low_ratio"].as_f64().unwrap() > 1.5, "{p50:#}");
+    assert_eq!(compared["conditions"][0]["failed"], true);
+    assert_eq!(compared["conditions"][1]["failed"], false);
+    assert_eq!(compared["runs"].as_array().unwrap().len(), 20);
+    assert!(done.stderr.contains("error: p50 > 1.5x: "), "{}", done.stderr);
+    let markdown = std::fs::read_to_string(markdown).unwrap();
+    assert!(markdown.contains("slower at p50") && markdown.contains("❌ not `p50 > 1.5x`"), "{markdown}");
+}
+
+#[test]
+fn one_target_is_loaded_in_two_ways_and_the_runs_are_kept_and_compared_again() {
+    let (_server, url) = target(slow(2));
+    let dir = Directory::new();
+    let runs = dir.path("runs");
+    let args = ["-d200ms", "-w0", "-t1", "--keep", &runs, "--a", "-c 1 -H 'X: a b'", "--b=-c 8", &url];
+    let done = run([&["compare"], args.as_slice()].concat()).with_status(0);
+    assert!(done.stdout.contains("× as many calls a second as A ["), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("  A  http://127.0.0.1:") && done.stdout.contains(" -c 1 -H 'X: a b'\n"),
+        "{}",
+        done.stdout
+    );
+    let [old, new] = ["old", "new"].map(|name| dir.path(name));
+    for (side, into) in [("A", &old), ("B", &new)] {
+        std::fs::create_dir(into).unwrap();
+        for entry in std::fs::read_dir(&runs).unwrap().map(Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            if name.ends_with(&format!("-{side}.json")) {
+                std::fs::copy(entry.path(), format!("{into}/{name}")).unwrap();
+            }
+        }
+    }
+    let done = run(["compare", &old, &new, "--format=json"]).with_status(0);
+    let compared = json(&done.stdout);
+    let design = &compared["comparison"]["design"];
+    assert_eq!((&design["is"], &design["a"], &design["b"]), (&"runs".into(), &10.into(), &10.into()));
+    assert!(metric(&compared, "rate")["ratio"].as_f64().unwrap() > 2.0, "{compared:#}");
+    // One of them alone is too short to be cut into blocks.
+    let one = std::fs::read_dir(&old).unwrap().next().unwrap().unwrap().path();
+    let one = one.to_str().unwrap();
+    let done = run(["compare", one, one]).with_status(2);
+    assert!(done.stderr.contains("too short to be compared by itself: 30 s or more"), "{}", done.stderr);
+}
+
+#[test]
+fn a_target_that_never_answers_exits_with_3() {
+    let ((_server, url), (_port, nowhere)) = (target(Config::default()), nobody());
+    let done = run(["compare", "-d200ms", "-w0", "--format=json", &url, &nowhere]).with_status(3);
+    assert!(done.stderr.contains(&format!("{nowhere} never answered: connect")), "{}", done.stderr);
+}
+
+#[test]
+fn a_signal_ends_it_with_the_rounds_so_far() {
+    let (server, url) = target(Config::default());
+    let running = Running::start(["compare", "-d1h", "-w0", "-c2", &url, &url]);
+    while server.requests() == 0 {
+        std::thread::yield_now();
+    }
+    running.send(Signal::INT);
+    let done = running.wait();
+    assert!(done.stdout.contains("nothing can be said") && done.stdout.contains("! interrupted"), "{}", done.stdout);
+}

@@ -1,0 +1,70 @@
+//! `brunt sweep`: a run for each value.
+
+use std::time::Duration;
+
+use brunt_testbed::http::{Config, Delay};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::program::{Directory, Running, run};
+use crate::runs::{nobody, target};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+const QUICK: [&str; 4] = ["sweep", "-d300ms", "-w0", "-t1"];
+
+#[test]
+fn each_value_has_its_run() {
+    let (_server, url) = target(Config { delay: Delay::Fixed(Duration::from_millis(5)), ..Config::default() });
+    let dir = Directory::new();
+    let (csv, markdown) = (dir.path("out.csv"), dir.path("out.md"));
+    let args = ["-c", "1..20", "--format=json", "-o", &csv, "-o", &markdown, &url];
+    let done = run([QUICK.as_slice(), &args].concat()).with_status(0);
+    let swept = json(&done.stdout);
+    assert_eq!(swept["format"], "brunt-sweep");
+    let values: Vec<_> =
+        swept["steps"].as_array().unwrap().iter().map(|step| step["value"].as_u64().unwrap()).collect();
+    assert_eq!(values, [1, 2, 4, 8, 16, 20]);
+    let rate = |at: usize| swept["steps"][at]["evidence"]["answered_per_s"].as_f64().unwrap();
+    assert!(rate(5) > 5.0 * rate(0), "twenty connections to a mere delay do more than one: {swept:#}");
+    assert!(swept["law"]["fit"].is_object() || swept["law"]["no_fit"].is_object(), "{}", swept["law"]);
+    assert_eq!(std::fs::read_to_string(csv).unwrap().lines().count(), 7);
+    assert!(std::fs::read_to_string(markdown).unwrap().starts_with("### Sweep of connections at http://"));
+    assert_eq!(done.stderr.lines().count(), 6, "{}", done.stderr);
+}
+
+#[test]
+fn other_flags_are_varied_as_well() {
+    let (_server, url) = target(Config::default());
+    for (flag, values) in [("-r", "50,100"), ("--pipeline", "1..2"), ("-t", "1,2"), ("--vary", "connections=2,3")] {
+        let words = ["sweep", "-d200ms", "-w0", flag, values, "--format=csv", &url];
+        let done = run(words).with_status(0);
+        assert_eq!(done.stdout.lines().count(), 3, "{flag}: {}", done.stdout);
+    }
+}
+
+#[test]
+fn a_target_that_falls_over_is_a_finding() {
+    let ((_server, url), (_port, nowhere)) = (target(Config { error_share: 1.0, ..Config::default() }), nobody());
+    let done = run([QUICK.as_slice(), &["-c", "1,2,4", &nowhere]].concat()).with_status(3);
+    assert!(done.stdout.contains("at 4: no answer (connect: "), "{}", done.stdout);
+    let threshold = ["-c", "1,2,4", "--threshold", "error_rate<50%"];
+    let done = run([QUICK.as_slice(), &threshold, &["--stop-at-failure", &url]].concat()).with_status(1);
+    assert!(done.stdout.contains("! stopped at 1, as told") && !done.stdout.contains("at 2:"), "{}", done.stdout);
+    let done = run([QUICK.as_slice(), &threshold, &["--quiet", &url]].concat()).with_status(1);
+    assert!(done.stderr.contains("error: connections 4: error_rate<50% was 100%"), "{}", done.stderr);
+}
+
+#[test]
+fn a_signal_ends_it_with_the_values_so_far() {
+    let (server, url) = target(Config::default());
+    let running = Running::start(["sweep", "-d1h", "-w0", "-c", "2,4", &url]);
+    while server.requests() == 0 {
+        std::thread::yield_now();
+    }
+    running.send(Signal::INT);
+    let done = running.wait().with_status(0);
+    assert!(done.stdout.contains("! interrupted at 2: these are the values so far"), "{}", done.stdout);
+}

@@ -1,0 +1,270 @@
+//! The views of a comparison.
+
+use brunt_model::compare::{Compared, Comparison, Design, Difference, ErrorDifference, LEAST_ROUNDS, Metric};
+use brunt_model::units::{Duration, Number};
+
+use super::plot::Around;
+use super::runs::{self, COLUMNS};
+use super::table::{Cell, Table};
+use crate::csv::Row;
+use crate::numbers::{clean, percent};
+use crate::style::{Paint, Role};
+use crate::text::{WIDTH, wrapped};
+
+/// Room for the plot beside a ratio.
+const PLOT: usize = 21;
+
+pub(super) fn text(compared: &Compared, paint: Paint) -> String {
+    let mut sections = vec![head(compared, paint), conclusion(compared, paint)];
+    let (role, verdicts) = runs::verdicts(compared.runs.iter().map(|run| &run.evidence));
+    if !compared.runs.is_empty() {
+        sections
+            .push(wrapped("", "  ", &clean(&verdicts), WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
+    }
+    if let Some(comparison) = &compared.comparison {
+        sections.push(differences(comparison, paint));
+    }
+    sections.push(conditions(compared, paint));
+    let sections = sections.iter().filter(|lines| !lines.is_empty());
+    sections.map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
+}
+
+pub(super) fn markdown(compared: &Compared) -> String {
+    let (_, verdicts) = runs::verdicts(compared.runs.iter().map(|run| &run.evidence));
+    let mut parts = vec![
+        "### B compared with A".to_owned(),
+        format!("**{}**", sentences(compared).join("; ")),
+        format!("- A: `{}`\n- B: `{}`", code(&compared.a), code(&compared.b)),
+    ];
+    parts.extend(notes(compared));
+    if let Some(comparison) = &compared.comparison {
+        parts.push(table(comparison, None).markdown().trim_end().to_owned());
+        parts.extend(left_out(comparison));
+    }
+    let condition = |result: &brunt_model::compare::FailIfResult| {
+        let sign = if result.failed { "❌" } else { "✅" };
+        format!("- {sign} not `{}`: {}", code(&result.condition), clean(&result.got))
+    };
+    if !compared.conditions.is_empty() {
+        parts.push(compared.conditions.iter().map(condition).collect::<Vec<_>>().join("\n"));
+    }
+    parts.push(clean(&verdicts).into_owned());
+    if !compared.how.is_empty() {
+        parts.push(clean(&compared.how).into_owned());
+    }
+    parts.join("\n\n") + "\n"
+}
+
+/// Text between backticks, which it cannot leave.
+fn code(text: &str) -> String {
+    clean(text).replace('`', "'")
+}
+
+pub(super) fn csv(compared: &Compared) -> String {
+    let mut text = ["side", "number"].into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
+    for run in &compared.runs {
+        let mut row = Row::default();
+        row.put(side(run.is_b));
+        row.put(run.number);
+        runs::put(&mut row, &run.evidence);
+        text += &row.line();
+    }
+    text
+}
+
+const fn side(is_b: bool) -> &'static str {
+    if is_b { "B" } else { "A" }
+}
+
+fn head(compared: &Compared, paint: Paint) -> Vec<String> {
+    let mut lines = vec![paint.strong("brunt compare")];
+    for (side, what) in [("A", &compared.a), ("B", &compared.b)] {
+        let first = format!("  {side}  ");
+        lines.extend(wrapped(&first, "     ", &clean(what), WIDTH));
+    }
+    if !compared.how.is_empty() {
+        lines.extend(wrapped("  ", "  ", &compared.how, WIDTH).into_iter().map(|line| paint.faint(line)));
+    }
+    lines
+}
+
+fn conclusion(compared: &Compared, paint: Paint) -> Vec<String> {
+    let differs = compared.comparison.as_ref().is_some_and(Comparison::differs);
+    let role = if differs { Role::Strong } else { Role::Plain };
+    let said = sentences(compared).into_iter().flat_map(|sentence| wrapped("→ ", "  ", &sentence, WIDTH));
+    let notes = notes(compared).into_iter().flat_map(|note| wrapped("! ", "  ", &note, WIDTH));
+    said.map(|line| paint.as_(role, line)).chain(notes.map(|line| paint.warning(line))).collect()
+}
+
+/// The conclusion, in plain sentences.
+fn sentences(compared: &Compared) -> Vec<String> {
+    let Some(comparison) = &compared.comparison else {
+        return vec!["nothing can be said: there is too little to compare".to_owned()];
+    };
+    let told = [Metric::P99, Metric::P50, Metric::Rate];
+    let differing = |metric: &Metric| comparison.difference(*metric).filter(|difference| difference.differs);
+    let mut found: Vec<_> = told.iter().filter_map(differing).collect();
+    if found.is_empty() {
+        found = Metric::ALL.iter().filter_map(differing).collect();
+    }
+    let mut sentences: Vec<_> = found.into_iter().map(sentence).collect();
+    sentences.extend(comparison.errors.as_ref().filter(|errors| errors.differs).map(errors_sentence));
+    if sentences.is_empty() { vec![no_difference(comparison)] } else { sentences }
+}
+
+/// Such as `B answers 1.24 × faster at p99 [1.19, 1.30]`.
+fn sentence(difference: &Difference) -> String {
+    let Difference { metric, ratio, low_ratio, high_ratio, .. } = difference;
+    let interval = |low: f64, high: f64| format!("[{low:.2}, {high:.2}]");
+    if *metric == Metric::Rate {
+        let more = if *ratio >= 1.0 { "as many calls a second as A" } else { "as many calls a second as A, so fewer" };
+        return format!("B answers {ratio:.2} × {more} {}", interval(*low_ratio, *high_ratio));
+    }
+    let at = if *metric == Metric::Mean { "on average".to_owned() } else { format!("at {}", metric.name()) };
+    if *ratio < 1.0 {
+        format!("B answers {:.2} × faster {at} {}", 1.0 / ratio, interval(1.0 / high_ratio, 1.0 / low_ratio))
+    } else {
+        format!("B answers {ratio:.2} × slower {at} {}", interval(*low_ratio, *high_ratio))
+    }
+}
+
+fn errors_sentence(errors: &ErrorDifference) -> String {
+    let (a, b) = (percent(errors.a_ratio), percent(errors.b_ratio));
+    format!("{b} of B's calls do not succeed, and {a} of A's")
+}
+
+fn no_difference(comparison: &Comparison) -> String {
+    let told = [(Metric::Rate, "in the rate"), (Metric::P50, "at p50"), (Metric::P99, "at p99")];
+    let detectable = |(metric, place): &(Metric, &str)| {
+        let over = comparison.difference(*metric)?.detectable_ratio - 1.0;
+        Some(format!("{} {place}", percent(round_up(over))))
+    };
+    let detectable: Vec<_> = told.iter().filter_map(detectable).collect();
+    if detectable.is_empty() {
+        return "no difference seen".to_owned();
+    }
+    format!("no difference seen; one of over {} would have been", detectable.join(", "))
+}
+
+/// To two digits, never down.
+fn round_up(share: f64) -> f64 {
+    if share <= 0.0 || !share.is_finite() {
+        return share;
+    }
+    let scale = 10_f64.powi(1 - share.log10().floor() as i32);
+    (share * scale).ceil() / scale
+}
+
+/// What is to be known about the comparison.
+fn notes(compared: &Compared) -> Vec<String> {
+    let mut notes = Vec::new();
+    if compared.interrupted {
+        notes.push("interrupted: the comparison is of what was done".to_owned());
+    }
+    match compared.comparison.as_ref().map(|comparison| comparison.design) {
+        Some(Design::Rounds { rounds }) if rounds < LEAST_ROUNDS as usize => {
+            notes.push(format!("only {rounds} rounds: ten or more make sure of what is said"));
+        }
+        Some(Design::Blocks { .. }) => notes.push(
+            "one run of each, made at different times: what the machine did meanwhile is part of the ratio; brunt \
+             compare with two URLs runs both in turn"
+                .to_owned(),
+        ),
+        Some(Design::Runs { .. }) => notes.push(
+            "runs made at different times: were they not made in turn, what the machine did meanwhile is part of the \
+             ratio"
+                .to_owned(),
+        ),
+        _ => {}
+    }
+    notes
+}
+
+fn differences(comparison: &Comparison, paint: Paint) -> Vec<String> {
+    let ends = comparison.differences.iter().flat_map(|d| [d.low_ratio, d.high_ratio]);
+    let scale = Around::of(ends, PLOT);
+    let what = match comparison.design {
+        Design::Rounds { rounds } => format!("{rounds} rounds"),
+        Design::Runs { a, b } => format!("{a} runs of A, {b} of B"),
+        Design::Blocks { a, b } => format!("{a} blocks of seconds of A, {b} of B"),
+    };
+    let mut lines = vec![format!("{}  {what}, 95 % intervals", paint.strong("B over A"))];
+    lines.extend(table(comparison, Some(scale)).text(paint));
+    lines.extend(left_out(comparison).into_iter().flat_map(|text| wrapped("  ", "  ", &text, WIDTH)));
+    lines
+}
+
+/// A row for each metric; with a plot of its interval where there is a scale for it.
+fn table(comparison: &Comparison, scale: Option<Around>) -> Table {
+    let mut table = Table::new(["", "A", "B", "B/A", "95 %", "p", if scale.is_some() { "" } else { "differs" }]);
+    for d in &comparison.differences {
+        let role = if d.differs { Role::Strong } else { Role::Plain };
+        let last = match scale {
+            Some(scale) => Cell::from(scale.line(d.low_ratio, d.ratio, d.high_ratio)).as_(Role::Chart),
+            None => Cell::from(if d.differs { "**yes**" } else { "no" }),
+        };
+        table.push([
+            Cell::from(d.metric.name()).as_(Role::Faint),
+            value(d.metric, d.a).into(),
+            value(d.metric, d.b).into(),
+            Cell::from(format!("{:.3}", d.ratio)).as_(role),
+            format!("{:.3}–{:.3}", d.low_ratio, d.high_ratio).into(),
+            probability(d.adjusted_p_value).into(),
+            last,
+        ]);
+    }
+    if let Some(errors) = &comparison.errors {
+        let role = if errors.differs { Role::Strong } else { Role::Plain };
+        let points = |share: f64| format!("{:+.2}", share * 100.0);
+        let last = if scale.is_some() {
+            "B − A, in percent"
+        } else if errors.differs {
+            "**yes**"
+        } else {
+            "no"
+        };
+        table.push([
+            Cell::from("errors").as_(Role::Faint),
+            percent(errors.a_ratio).into(),
+            percent(errors.b_ratio).into(),
+            Cell::from(points(errors.difference)).as_(role),
+            format!("{}–{}", points(errors.low), points(errors.high)).into(),
+            probability(errors.adjusted_p_value).into(),
+            last.into(),
+        ]);
+    }
+    if let Some(scale) = scale {
+        table.push(["", "", "", "", "", "", &scale.legend()].map(|text| Cell::from(text).as_(Role::Faint)));
+    }
+    table
+}
+
+fn value(metric: Metric, value: f64) -> String {
+    if metric == Metric::Rate { format!("{}/s", Number(value)) } else { Duration(value.round() as u64).to_string() }
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+fn left_out(comparison: &Comparison) -> Option<String> {
+    let each = comparison.left_out.iter().map(|left_out| format!("{} ({})", left_out.metric.name(), left_out.why));
+    let each: Vec<_> = each.collect();
+    (!each.is_empty()).then(|| format!("not compared: {}", each.join(", ")))
+}
+
+fn conditions(compared: &Compared, paint: Paint) -> Vec<String> {
+    if compared.conditions.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![paint.strong("Not to be")];
+    for result in &compared.conditions {
+        let (condition, got) = (clean(result.condition.trim()), clean(&result.got));
+        lines.push(if result.failed {
+            format!("  {} {condition}  {}", paint.bad("✗"), paint.bad(got))
+        } else {
+            format!("  {} {condition}  {got}", paint.good("✓"))
+        });
+    }
+    lines
+}

@@ -1,0 +1,265 @@
+//! The views of a sweep.
+
+use brunt_model::evidence::Evidence;
+use brunt_model::plan::{Load, Plan};
+use brunt_model::sweep::{Fit, Interval, Law, NoFit, Peak, Step, Sweep};
+use serde::Serialize;
+
+use super::plot::Logarithmic;
+use super::runs::{self, COLUMNS, rate};
+use super::table::{Cell, Table};
+use crate::chart;
+use crate::csv::Row;
+use crate::numbers::{clean, count, counted, percent};
+use crate::style::{Paint, Role};
+use crate::text::{WIDTH, wrapped};
+
+/// Room for the plots beside a value.
+const LATENCY: usize = 44;
+const OUTCOMES: usize = 30;
+
+/// What the JSON document holds.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    pub plan: &'a Plan,
+    #[serde(flatten)]
+    pub sweep: &'a Sweep,
+}
+
+pub(super) fn text(plan: &Plan, sweep: &Sweep, paint: Paint) -> String {
+    let mut sections = vec![head(plan, sweep, paint), conclusion(sweep, paint)];
+    let runs: Vec<_> = sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).collect();
+    if !runs.is_empty() {
+        let (role, verdicts) = runs::verdicts(runs);
+        sections
+            .push(wrapped("", "  ", &clean(&verdicts), WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
+        sections.push(table(sweep).text(paint));
+        sections.push(problems(sweep, paint));
+        sections.push(latency(sweep, paint));
+        sections.push(outcomes(sweep, paint));
+    }
+    let sections = sections.iter().filter(|lines| !lines.is_empty());
+    sections.map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
+}
+
+pub(super) fn markdown(plan: &Plan, sweep: &Sweep) -> String {
+    let mut parts = vec![format!("### Sweep of {} at {}", sweep.axis.name, clean(&plan.target.url()))];
+    parts.extend(law(sweep).into_iter().map(|(_, sentence)| clean(&sentence).into_owned()));
+    parts.push(how(plan));
+    let runs: Vec<_> = sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).collect();
+    if !runs.is_empty() {
+        parts.push(clean(&runs::verdicts(runs).1).into_owned());
+        parts.push(table(sweep).markdown().trim_end().to_owned());
+    }
+    let problems = sweep.steps.iter().filter(|step| !step.problem.is_empty());
+    let problems: Vec<_> = problems.map(|step| format!("- {}: {}", count(step.value), clean(&step.problem))).collect();
+    if !problems.is_empty() {
+        parts.push(problems.join("\n"));
+    }
+    if !sweep.ended.is_empty() {
+        parts.push(clean(&sweep.ended).into_owned());
+    }
+    parts.join("\n\n") + "\n"
+}
+
+pub(super) fn csv(sweep: &Sweep) -> String {
+    let names = [sweep.axis.name.as_str(), "thresholds_held", "problem"];
+    let mut text = names.into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
+    for step in &sweep.steps {
+        let mut row = Row::default();
+        row.put(step.value);
+        row.put(u8::from(step.is_good()));
+        row.put(&step.problem);
+        match &step.evidence {
+            Some(run) => runs::put(&mut row, run),
+            None => COLUMNS.iter().for_each(|_| row.put("")),
+        }
+        text += &row.line();
+    }
+    text
+}
+
+fn head(plan: &Plan, sweep: &Sweep, paint: Paint) -> Vec<String> {
+    let title = format!("brunt sweep {} {}", sweep.axis.name, clean(&plan.target.url()));
+    let how = wrapped("  ", "  ", &how(plan), WIDTH).into_iter().map(|line| paint.faint(line));
+    std::iter::once(paint.strong(title)).chain(how).collect()
+}
+
+/// How the runs are made; of what is varied, the first value is shown in the table.
+fn how(plan: &Plan) -> String {
+    let model = match &plan.load {
+        Load::Closed {} => "closed model".to_owned(),
+        Load::Open { .. } => "open model".to_owned(),
+    };
+    let lengths = runs::lengths(plan.duration_ns(), plan.stop.requests, plan.warmup_ns);
+    let mut text = format!("{model}, {lengths}, seed {}", plan.seed);
+    if !plan.thresholds.is_empty() {
+        let thresholds: Vec<_> = plan.thresholds.iter().map(ToString::to_string).collect();
+        text += &[", to be met: ", &thresholds.join(", ")].concat();
+    }
+    text
+}
+
+fn conclusion(sweep: &Sweep, paint: Paint) -> Vec<String> {
+    let law = law(sweep).into_iter().flat_map(|(role, sentence)| {
+        let mark = if role == Role::Warning { "! " } else { "→ " };
+        wrapped(mark, "  ", &clean(&sentence), WIDTH).into_iter().map(move |line| paint.as_(role, line))
+    });
+    let ended = (!sweep.ended.is_empty()).then(|| wrapped("! ", "  ", &clean(&sweep.ended), WIDTH));
+    law.chain(ended.into_iter().flatten().map(|line| paint.warning(line))).collect()
+}
+
+/// What the law says, in sentences.
+fn law(sweep: &Sweep) -> Vec<(Role, String)> {
+    let mut sentences: Vec<_> = highest(sweep).into_iter().collect();
+    match &sweep.law {
+        None => {}
+        Some(Law::NoFit(why @ NoFit::TooFew { .. })) => {
+            sentences.push((Role::Plain, format!("no knee or peak can be named: {why}")));
+        }
+        Some(Law::NoFit(why)) => sentences.push((Role::Plain, why.to_string())),
+        Some(Law::Fit(fit)) => fitted(fit, &mut sentences),
+    }
+    if sweep.generator_bound > 0 {
+        let of = counted(sweep.steps.len() as u64, "value");
+        let left_out = if sweep.law.is_some() { "; the law leaves them out" } else { "" };
+        let text = format!(
+            "at {} of {of} brunt, not the target, was the limit: throughput there is a lower bound{left_out}",
+            sweep.generator_bound
+        );
+        sentences.push((Role::Warning, text));
+    }
+    sentences
+}
+
+fn fitted(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
+    if fit.is_poor {
+        let off = percent(fit.residual_ratio);
+        let text = format!("the law fits poorly, off by {off} a point, so that it names no knee and no peak");
+        sentences.push((Role::Warning, text));
+    } else {
+        bends(fit, sentences);
+    }
+    let text = format!(
+        "Universal Scalability Law over {}: λ {}/s, σ {}, κ {}; off by {} a point",
+        counted(fit.points as u64, "value"),
+        whole(&fit.lambda_per_s),
+        small(&fit.sigma),
+        small(&fit.kappa),
+        percent(fit.residual_ratio)
+    );
+    sentences.push((Role::Faint, text));
+}
+
+/// Where throughput bends, as the law has it.
+fn bends(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
+    if let Some(knee) = &fit.knee {
+        let text = format!("knee at {} connections: from there on, more of them mostly wait", whole(knee));
+        sentences.push((Role::Strong, text));
+    }
+    let text = match &fit.peak {
+        Some(Peak { connections, per_s, is_beyond }) => {
+            let beyond = if *is_beyond { ", beyond what was tried" } else { "" };
+            format!("peak at {} connections, {} calls/s{beyond}", whole(connections), whole(per_s))
+        }
+        None if fit.knee.is_none() => "no knee and no peak seen: throughput grows with connections".to_owned(),
+        None => "no peak: throughput levels off and was not seen to fall".to_owned(),
+    };
+    sentences.push((Role::Strong, text));
+}
+
+/// The most calls answered a second, and where.
+fn highest(sweep: &Sweep) -> Option<(Role, String)> {
+    let runs = sweep.steps.iter().filter_map(|step| Some((step.value, step.evidence.as_ref()?.answered_per_s)));
+    let (value, per_s) = runs.filter(|(_, per_s)| *per_s > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let text = format!("most answered: {} calls/s at {} {}", rate(per_s), count(value), sweep.axis.name);
+    Some((Role::Plain, text))
+}
+
+fn whole(interval: &Interval) -> String {
+    format!("{} [{}, {}]", rate(interval.value), rate(interval.low), rate(interval.high))
+}
+
+fn small(interval: &Interval) -> String {
+    format!("{:.2e} [{:.1e}, {:.1e}]", interval.value, interval.low, interval.high)
+}
+
+fn table(sweep: &Sweep) -> Table {
+    let mut table = Table::new(["", "answered/s", "mean", "p50", "p99", "ok", "failed", ""]);
+    for step in &sweep.steps {
+        let value = Cell::from(count(step.value)).as_(Role::Strong);
+        let Some(run) = &step.evidence else {
+            table.push([value, "-".into(), "-".into(), "-".into(), "-".into(), "-".into(), "-".into(), "✗".into()]);
+            continue;
+        };
+        let mean = run.mean_ns.map(|mean| mean.map(|ns| ns.round() as u64));
+        table.push([
+            value,
+            rate(run.answered_per_s).into(),
+            runs::time(mean).into(),
+            runs::time(run.p50_ns).into(),
+            runs::time(run.p99_ns).into(),
+            count(run.ok).into(),
+            runs::failed(run),
+            mark(step, run),
+        ]);
+    }
+    table
+}
+
+/// What there is to say of a value, in a word or two.
+fn mark(step: &Step, run: &Evidence) -> Cell {
+    if !step.problem.is_empty() {
+        Cell::from("✗ no answer").as_(Role::Bad)
+    } else if !run.held() {
+        Cell::from("✗ threshold").as_(Role::Bad)
+    } else if run.is_trustworthy() {
+        "".into()
+    } else {
+        Cell::from("! generator").as_(Role::Warning)
+    }
+}
+
+fn problems(sweep: &Sweep, paint: Paint) -> Vec<String> {
+    let lines = sweep.steps.iter().flat_map(|step| {
+        let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
+        let missed = missed.map(|result| format!("{} was {}", result.threshold.trim(), result.got));
+        let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
+        let text = format!("at {}: {}", count(step.value), clean(&all.join("; ")));
+        if all.is_empty() { Vec::new() } else { wrapped("  ✗ ", "    ", &text, WIDTH) }
+    });
+    lines.map(|line| paint.bad(line)).collect()
+}
+
+fn latency(sweep: &Sweep, paint: Paint) -> Vec<String> {
+    let runs = || sweep.steps.iter().filter_map(|step| Some((step.value, step.evidence.as_ref()?)));
+    let times = runs().flat_map(|(_, run)| [run.p50_ns, run.p99_ns]).flatten().map(|ns| ns.value as f64);
+    let Some(scale) = Logarithmic::of(times, LATENCY) else { return Vec::new() };
+    let mut table = Table::new([" ", " "]);
+    for (value, run) in runs() {
+        let marks = [(run.p50_ns, 'o'), (run.p99_ns, '●')];
+        let marks: Vec<_> = marks.iter().filter_map(|(ns, mark)| Some((ns.as_ref()?.value as f64, *mark))).collect();
+        table.push([Cell::from(count(value)), Cell::from(scale.line(&marks)).as_(Role::Chart)]);
+    }
+    table.push(["".into(), Cell::from(scale.legend()).as_(Role::Faint)]);
+    let title = format!("{}  o p50 ── p99 ●, against {}", paint.strong("Latency"), sweep.axis.name);
+    std::iter::once(title).chain(table.text(paint).into_iter().skip(1)).collect()
+}
+
+fn outcomes(sweep: &Sweep, paint: Paint) -> Vec<String> {
+    let runs = || sweep.steps.iter().filter_map(|step| Some((step.value, step.evidence.as_ref()?)));
+    let per_s = |n: u64, run: &Evidence| n as f64 * 1e9 / run.measured_ns.max(1) as f64;
+    let most = runs().map(|(_, run)| per_s(run.ok, run).max(per_s(run.failed, run))).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return Vec::new();
+    }
+    let bar = |n: u64, run: &Evidence| chart::filled(per_s(n, run) / most, OUTCOMES);
+    let mut table = Table::new([" ", " "]);
+    let widest = runs().map(|(_, run)| bar(run.ok, run).chars().count()).max().unwrap_or(0);
+    for (value, run) in runs() {
+        let line = format!("{:<widest$} {}", bar(run.ok, run), bar(run.failed, run).replace('█', "▒"));
+        table.push([Cell::from(count(value)), Cell::from(line.trim_end()).as_(Role::Chart)]);
+    }
+    let title = format!("{}  █ ok and ▒ failed a second, against {}", paint.strong("Outcomes"), sweep.axis.name);
+    std::iter::once(title).chain(table.text(paint).into_iter().skip(1)).collect()
+}

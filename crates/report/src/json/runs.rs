@@ -1,0 +1,96 @@
+//! What a document says of its run to those who decide over several.
+
+use brunt_model::compare::Figures;
+use brunt_model::evidence::{Evidence, falls_behind};
+use brunt_model::histogram::{AtLeast, Censored};
+use brunt_model::series::Point;
+use brunt_model::snapshot;
+use brunt_model::summary::Ending;
+use brunt_model::threshold::ThresholdResult;
+
+use super::{Document, SeriesPoint};
+
+impl Document {
+    /// The figures that are compared.
+    pub fn figures(&self) -> Figures {
+        let response =
+            Censored { known: self.histograms.response.clone(), bounds: self.histograms.response_bounds.clone() };
+        Figures::new(self.rates.answered_per_s, self.outcomes.answered, self.outcomes.error_ratio, &response)
+    }
+
+    /// The measured part over time.
+    pub fn points(&self) -> Vec<Point> {
+        self.series.iter().map(SeriesPoint::point).collect()
+    }
+
+    /// The figures that a decision rests on.
+    pub fn evidence(&self) -> Evidence {
+        let answered = self.outcomes.answered > 0;
+        let response = self.times.response.as_ref().filter(|_| answered);
+        let service = self.times.service.as_ref().filter(|_| answered);
+        let quantile = |times: Option<&super::Distribution>, name: &str| {
+            let found = times?.quantiles.iter().find(|quantile| quantile.name == name)?;
+            Some(AtLeast { value: found.value_ns, at_least: found.at_least })
+        };
+        let failure = self.outcomes.failures.iter().max_by_key(|failure| failure.count);
+        Evidence {
+            started_unix_ms: self.started_unix_ms,
+            measured_ns: self.measured.length_ns,
+            due: self.outcomes.due,
+            answered: self.outcomes.answered,
+            ok: self.outcomes.due.saturating_sub(self.outcomes.not_ok),
+            failed: self.outcomes.not_ok,
+            error_ratio: self.outcomes.error_ratio,
+            answered_per_s: self.rates.answered_per_s,
+            mean_ns: response.map(|times| times.mean_ns),
+            p50_ns: quantile(response, "p50"),
+            p90_ns: quantile(response, "p90"),
+            p99_ns: quantile(response, "p99"),
+            p99_9_ns: quantile(response, "p99.9"),
+            service_p50_ns: quantile(service, "p50"),
+            waited_for_connection: self.outcomes.waited_for_connection,
+            behind_ratio: falls_behind(&self.points()),
+            judgement: self.verdict.judgement,
+            verdict: self.verdict.sentence.clone(),
+            thresholds: self
+                .thresholds
+                .iter()
+                .map(|t| ThresholdResult { threshold: t.threshold.clone(), got: t.got.clone(), held: t.held })
+                .collect(),
+            failure: failure.map_or(String::new(), |failure| failure.failure.clone()),
+            interrupted: self.ending == Ending::Interrupted,
+        }
+    }
+}
+
+impl SeriesPoint {
+    fn point(&self) -> Point {
+        Point {
+            start_ns: self.start_ns,
+            length_ns: self.length_ns,
+            due: self.due,
+            answered: self.answered,
+            not_ok: self.not_ok,
+            bytes: snapshot::Bytes {
+                wire_in: self.bytes.wire_in_bytes,
+                wire_out: self.bytes.wire_out_bytes,
+                clear_in: self.bytes.clear_in_bytes,
+                clear_out: self.bytes.clear_out_bytes,
+            },
+            waited_for_connection: self.waited_for_connection,
+            health: snapshot::Health {
+                wall_ns: self.health.wall_ns,
+                cpu_ns: self.health.cpu_ns,
+                starved_ns: self.health.starved_ns,
+                script_ns: 0,
+                busiest_worker: self.health.busiest_worker_cpu_ratio,
+                most_starved_worker: self.health.most_starved_worker_ratio,
+            },
+            response: self.response.clone(),
+            response_bounds: self.response_bounds.clone(),
+            service: self.service.clone(),
+            lag: self.lag.clone(),
+            users: self.users.unwrap_or(0),
+        }
+    }
+}
