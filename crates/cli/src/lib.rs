@@ -10,6 +10,7 @@ mod progress;
 mod results;
 mod runs;
 mod signals;
+mod trace;
 mod watch;
 
 use std::process::ExitCode;

@@ -159,6 +159,30 @@ fn a_scenario_that_never_waits_is_left_behind() {
 }
 
 #[test]
+fn once_shows_everything_but_secrets() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function()
+         local r = http:get('/', { name = 'home', bearer = brunt.env('TOKEN') })
+         brunt.check(r, { good = r.status == 200, bad = r.status == 404 })
+       end):inject { brunt.users(1000, '60s') }
+       brunt.scenario('other', function() error('as told') end)";
+    let (_directory, path) = script(&server.url(), text);
+    let done = run(["run", &path, "--once", "--env", "TOKEN=t0p"]).with_status(0);
+    for expected in
+        ["\ns\n\n→ home\n  GET / HTTP/1.1\n", "\n← 200 in ", "\n✓ home: good\n", "\n✗ home: bad\n", "s.lua:6: as told"]
+    {
+        assert!(done.stdout.contains(expected), "{expected}: {done:#?}");
+    }
+    assert!(!done.stdout.contains("t0p") && done.stdout.contains("Authorization: [redacted]"), "{done:#?}");
+    assert!(
+        run(["run", &path, "--once", "--show-secrets", "--env", "TOKEN=t0p"])
+            .with_status(0)
+            .stdout
+            .contains("Bearer t0p")
+    );
+}
+
+#[test]
 fn ctrl_c_ends_it_with_its_report() {
     let server = Server::start(Config::default()).unwrap();
     let text = "brunt.scenario('s', function() http:get('/') brunt.pause(0.01) end):inject { brunt.users(5, '60s') }";

@@ -9,6 +9,7 @@ mod limits;
 pub mod protocol;
 mod scenarios;
 pub mod script;
+pub mod trace;
 mod transport;
 pub mod user;
 mod watchdog;
@@ -31,6 +32,7 @@ use crate::coordinator::Coordinator;
 use crate::protocol::{OptionsError, Prepared, Registry, Scheme};
 use crate::scenarios::{Cast, NoProtocol, Surroundings};
 use crate::script::{Beginning, Begun, ScriptError, Scripted, Session};
+use crate::trace::Trace;
 use crate::transport::Address;
 use crate::transport::epoll::Epoll;
 use crate::transport::route::{Route, addresses, sources};
@@ -170,7 +172,7 @@ pub fn run(
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
     if let Some(scenarios) = &plan.scenarios {
-        return run_scenarios(plan, scenarios, registry, observer, stop);
+        return run_scenarios(plan, scenarios, registry, observer, stop, None);
     }
     let Checked { scheme, prepared, tls } = examine(plan, registry)?;
     limits::raise_descriptors(plan.connections, plan.workers)?;
@@ -188,6 +190,24 @@ pub fn run(
         (0..plan.workers).filter(|worker| watchdog.has_given_up(*worker)).for_each(|worker| session.give_up(worker));
     }
     Ok(Finished { run, script: session })
+}
+
+/// Carries out a plan of scenarios as [`run`] does, and shows `trace` everything that its users do. For a few users: it
+/// is slow.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_traced(
+    plan: &Plan,
+    registry: &Registry,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
+    trace: Arc<dyn Trace>,
+) -> Result<Finished, EngineError> {
+    match &plan.scenarios {
+        Some(scenarios) => run_scenarios(plan, scenarios, registry, observer, stop, Some(trace)),
+        None => run(plan, registry, observer, stop),
+    }
 }
 
 /// The parts of a flood's workers.
@@ -214,11 +234,17 @@ fn run_scenarios(
     registry: &Registry,
     observer: &mut dyn Observer,
     stop: &StopHandle,
+    trace: Option<Arc<dyn Trace>>,
 ) -> Result<Finished, EngineError> {
     plan.validate()?;
     let mut surroundings = Surroundings::of(plan, scenarios, registry)?;
     surroundings.setup(stop)?;
-    let cast = surroundings.cast()?;
+    let mut cast = surroundings.cast()?;
+    if let Some(trace) = trace {
+        for cast in &mut cast {
+            cast.users.show(&trace);
+        }
+    }
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
     let shared = Arc::new(scenarios::shared(plan.clone(), Arc::new(NoProtocol), stop));
     let parts = cast.into_iter().map(|Cast { users, origins }| {

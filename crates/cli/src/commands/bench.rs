@@ -1,9 +1,11 @@
 //! `brunt [bench] URL`: a plan, a run, a result.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use brunt_engine::protocol::Registry;
+use brunt_engine::trace::Trace;
 use brunt_engine::{EngineError, Finished, StopHandle};
 use brunt_model::plan::Plan;
 use brunt_model::secret::REDACTED;
@@ -32,10 +34,24 @@ pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
 
 /// Carries the plan out, shows it as it goes, and writes what came of it.
 pub fn carry_out(plan: &Plan, registry: &Registry, results: &Results, args: &Output) -> Result<Exit> {
+    carry_out_traced(plan, registry, results, args, None)
+}
+
+/// The same, and shows `trace` everything that its users do.
+pub fn carry_out_traced(
+    plan: &Plan,
+    registry: &Registry,
+    results: &Results,
+    args: &Output,
+    trace: Option<Arc<dyn Trace>>,
+) -> Result<Exit> {
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
     let mut watch = Watch::of(plan, results, args, &stop);
-    let run = brunt_engine::run(plan, registry, &mut watch, &stop);
+    let run = match trace {
+        None => brunt_engine::run(plan, registry, &mut watch, &stop),
+        Some(trace) => brunt_engine::run_traced(plan, registry, &mut watch, &stop, trace),
+    };
     watch.clear();
     let Finished { run, script } = match run {
         Ok(finished) => finished,

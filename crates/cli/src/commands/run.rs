@@ -1,12 +1,16 @@
 //! `brunt run FILE`: scenarios of virtual users.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use brunt_engine::protocol::Registry;
+use brunt_engine::trace::Trace;
 
 use super::{Exit, bench};
 use crate::args::run::Run;
 use crate::plan;
 use crate::results::Results;
+use crate::trace::Printer;
 
 pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
     let plan = plan::scenario::of(args, registry)?;
@@ -20,5 +24,10 @@ pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
     if args.kept.dry_run {
         return Ok(Exit::Done);
     }
-    bench::carry_out(&plan, registry, &results, &args.output)
+    let trace: Option<Arc<dyn Trace>> = if args.change.once {
+        Some(Arc::new(Printer::of(&plan, args.change.show_secrets, results.is_for_people())?))
+    } else {
+        None
+    };
+    bench::carry_out_traced(&plan, registry, &results, &args.output, trace)
 }

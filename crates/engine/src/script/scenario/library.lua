@@ -12,7 +12,7 @@ local floor, log, random = math.floor, math.log, math.random
 
 -- The operations, as `operation.rs` has them.
 local CALL, START, WAIT, PAUSE, ITERATED, END, FAILED, READ = 1, 2, 3, 4, 5, 6, 7, 8
-local LABEL, CHECK, CHECK_FAILED, GROUP, GROUP_ENDED, STOP, EXHAUSTED = 9, 10, 11, 12, 13, 14, 15
+local LABEL, CHECK, CHECK_FAILED, GROUP, GROUP_ENDED, STOP, EXHAUSTED, CHECK_PASSED = 9, 10, 11, 12, 13, 14, 15, 16
 
 local brunt, core = {}, {}
 
@@ -397,6 +397,8 @@ end
 
 -- Numbers of checks, by label (0 for none) and name; how often each has held since it was last asked.
 local checks, passes = {}, {}
+-- Whether somebody wants to see each check that holds.
+local traced = false
 
 local function check_id(label, name)
   local of_label = checks[label]
@@ -424,6 +426,9 @@ function brunt.check(subject, held_by_name)
     local id = of_label and of_label[name] or check_id(label, name)
     if held then
       passes[id] = (passes[id] or 0) + 1
+      if traced then
+        yield(CHECK_PASSED, id)
+      end
     else
       all = false
       local first = is_answer and not rawget(subject, "failed")
@@ -769,6 +774,9 @@ return {
   forget = forget,
   leave_groups = leave_groups,
   take_passes = take_passes,
+  trace = function()
+    traced = true
+  end,
   -- Whether there is such a scenario, and its place.
   place = function(name)
     for place, scenario in ipairs(scenarios) do

@@ -229,6 +229,12 @@ impl Library {
         give.map_err(|error| self.failed(&error))
     }
 
+    /// Lets the script tell of each check that holds.
+    pub(crate) fn trace(&self) {
+        // Where it cannot, the checks that hold are not seen, and all else is.
+        let _ = self.table.get::<Function>("trace").and_then(|trace| trace.call::<()>(()));
+    }
+
     /// Begins an iteration of the user with this slot; of a new one, with this number and scenario.
     pub(crate) fn begin_iteration(&self, slot: u32, now: u64, id: u64, place: u32) -> Operation {
         self.operation(self.begin.call::<Returned>((slot, now as f64, id as f64, place)))

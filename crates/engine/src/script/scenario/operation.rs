@@ -75,6 +75,8 @@ pub(crate) enum Operation {
         /// Whether it is the first that did not hold for the answer.
         first: bool,
     },
+    /// The check with this number held; only where that is to be seen.
+    CheckPassed(u32),
     /// The number of a group.
     Group(String),
     /// A group has ended.
@@ -201,6 +203,7 @@ impl Operation {
             },
             14 => Self::Stop,
             15 => Self::Exhausted,
+            16 => Self::CheckPassed(number(&a) as u32),
             _ => Self::Failed {
                 problem:
                     "coroutine.yield was called by the scenario's function itself: virtual users wait by brunt.pause, \

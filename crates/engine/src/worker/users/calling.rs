@@ -26,6 +26,7 @@ impl Throttle {
 impl VirtualUsers {
     /// A call of `user` has ended.
     fn call_ended(&mut self, slot: u32, awaited: bool, user: u32) {
+        self.see_call(slot);
         if awaited {
             self.make_ready(user, Wake::Ended(slot));
             return;

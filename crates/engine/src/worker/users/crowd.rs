@@ -117,6 +117,11 @@ impl Crowd {
         }
     }
 
+    /// The name of its scenario with this place in the script.
+    pub(super) fn scenario(&self, place: u32) -> Option<&str> {
+        self.choices.iter().find(|choice| choice.place == place).map(|choice| choice.name.as_str())
+    }
+
     /// Begins with the load, unless it comes after another.
     pub(super) fn begin_first(&mut self, now: u64) {
         if self.after.is_none() {

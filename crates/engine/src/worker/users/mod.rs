@@ -11,6 +11,7 @@ mod resuming;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brunt_model::figures::NameId;
@@ -29,6 +30,7 @@ use crate::protocol::Kept;
 use crate::protocol::scenario::Encoded;
 use crate::script::ScriptError;
 use crate::script::scenario::{Library, ScriptClient};
+use crate::trace::{Trace, Traced};
 use crate::user::{Heart, Message, Refusal};
 
 /// What a worker's heart says while a script's function runs.
@@ -196,6 +198,8 @@ pub(crate) struct VirtualUsers {
     grace_ns: u64,
     /// The first error that ended an iteration.
     first_error: Option<String>,
+    /// Sees everything that users do.
+    trace: Option<Arc<dyn Trace>>,
 }
 
 impl VirtualUsers {
@@ -255,6 +259,44 @@ impl VirtualUsers {
             busy: Duration::ZERO,
             grace_ns: plan.drain_ns,
             first_error: None,
+            trace: None,
+        }
+    }
+
+    /// Shows `trace` everything that the users do.
+    pub(crate) fn show(&mut self, trace: &Arc<dyn Trace>) {
+        self.library.trace();
+        self.trace = Some(Arc::clone(trace));
+    }
+
+    fn see(&self, traced: &Traced<'_>) {
+        if let Some(trace) = &self.trace {
+            trace.see(traced);
+        }
+    }
+
+    /// Shows what came of a call.
+    fn see_call(&self, slot: u32) {
+        let (Some(_), Some(of)) = (&self.trace, self.calls.get(slot as usize)) else { return };
+        let name = self.names.get(of.label).map_or("", |label| label.name.as_str());
+        let request = &of.encoded.bytes;
+        match of.state {
+            State::Answered(status) => {
+                let (head, body) = (&of.kept.head, &of.kept.body);
+                let service_ns = of.ended.saturating_sub(of.call.sent);
+                self.see(&Traced::Answered { name, request, status, head, body, service_ns });
+            }
+            State::Failed(failure) => self.see(&Traced::Failed { name, request, failure, reason: &of.reason }),
+            State::Vacant | State::Waiting | State::OnConnection => {}
+        }
+    }
+
+    /// Shows whether a check held.
+    fn see_check(&self, check: u32, held: bool) {
+        if self.trace.is_some()
+            && let Some(name) = self.names.check_name(check)
+        {
+            self.see(&Traced::Checked { name: &name, held });
         }
     }
 

@@ -83,6 +83,12 @@ impl Names {
         self.checks.len() as u32
     }
 
+    /// What a check is counted by.
+    pub(super) fn check_name(&self, check: u32) -> Option<String> {
+        let check = self.checks.get(place(check))?;
+        Some(Figures::check_name(self.get(check.label).map(|label| label.name.as_str()), &check.name))
+    }
+
     /// A check has held so often.
     pub(super) fn passed(&self, recorder: &mut Recorder, check: u32, passes: u64) {
         let Some(check) = self.checks.get(place(check)) else { return };

@@ -9,6 +9,7 @@ use super::super::{Source, Worker};
 use super::{Outcome, State, TimedWake, UserCall, VirtualUsers, Wake};
 use crate::protocol::scenario::{Answered, Value};
 use crate::script::scenario::{Operation, Resumption};
+use crate::trace::Traced;
 use crate::transport::Driver;
 use crate::user::Refusal;
 
@@ -60,7 +61,12 @@ impl VirtualUsers {
         let Some(of) = self.user(user) else { return Operation::End };
         of.began = now;
         of.iterates = true;
-        let (id, place) = (of.id, of.place);
+        let (id, place, crowd) = (of.id, of.place, of.crowd);
+        if self.trace.is_some()
+            && let Some(scenario) = self.crowds.get(crowd).and_then(|crowd| crowd.scenario(place))
+        {
+            self.see(&Traced::Begun { scenario });
+        }
         let timer = self.begin_step();
         let operation = self.library.begin_iteration(user, now, id, place);
         self.end_step(timer);
@@ -302,7 +308,12 @@ impl<D: Driver> Worker<D> {
                 group.ended(*with_pauses_ns, *without_pauses_ns, *ok);
                 None
             }
+            Operation::CheckPassed(id) => {
+                users.see_check(*id, true);
+                None
+            }
             Operation::CheckFailed { id, ticket, label, first } => {
+                users.see_check(*id, false);
                 self.check_failed(*id, *ticket, *label, *first);
                 None
             }
@@ -332,6 +343,7 @@ impl<D: Driver> Worker<D> {
     fn script_failed(&mut self, user: u32, problem: String, wrong: bool, now: u64) {
         let Source::Users(users) = &mut self.source else { return };
         users.first_error.get_or_insert_with(|| problem.clone());
+        users.see(&Traced::Error { traceback: &problem });
         if wrong {
             self.refusal = Some(Refusal::Failed(problem));
             return;
