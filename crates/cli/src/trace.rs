@@ -67,7 +67,12 @@ impl Printer {
             text = text.replace(secret, REDACTED);
         }
         // What a server sends must not move the terminal's cursor.
-        text.chars().map(|c| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c }).collect()
+        let shown = |c: char| match c {
+            '\t' => ' ',
+            c if c.is_control() && c != '\n' => char::REPLACEMENT_CHARACTER,
+            c => c,
+        };
+        text.chars().map(shown).collect()
     }
 
     /// A head, and a body after an empty line.
