@@ -54,6 +54,26 @@ fn what_users_do_stands_in_the_servers_log() {
     assert_eq!(["/a", "/b", "/c", "/d"].map(count), [50; 4]);
 }
 
+/// A check whose value is nil is none in Lua's tables: it would go unseen.
+#[test]
+fn a_check_on_what_is_not_found_fails() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function(vu)
+         local r = http:get('/', { name = 'home' })
+         brunt.check(r, { find = r:find('nowhere'), match = r:match('no(where)'), found = r:find('%a'), got = r:match('%a') })
+       end):inject { brunt.iterations_shared(1, 3) }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let json = play(&path, &["-t", "1"], 0);
+    let checks: Vec<_> =
+        json["names"]["checks"].as_array().unwrap().iter().map(|c| (&c["check"], &c["passes"], &c["fails"])).collect();
+    for (check, passes, fails) in [("find", 0, 3), ("match", 0, 3), ("found", 3, 0), ("got", 3, 0)] {
+        assert!(
+            checks.contains(&(&Value::from(check), &Value::from(passes), &Value::from(fails))),
+            "{check}: {checks:?}"
+        );
+    }
+}
+
 #[test]
 fn setup_gives_users_what_it_found_and_teardown_comes_last() {
     let nginx = Nginx::start("location / { return 200 $request_uri; }");

@@ -60,14 +60,23 @@ function methods.json(self)
   return value
 end
 
--- Where a pattern of Lua stands in the body, as string.find; `plain` takes the text as it is.
-function methods.find(self, pattern, plain)
-  return find(self.body, pattern, 1, plain)
+-- What was found, or false: in the table of a check, nil would be no check at all.
+local function or_false(first, ...)
+  if first == nil then
+    return false
+  end
+  return first, ...
 end
 
--- What a pattern of Lua captures in the body, as string.match.
+-- Where a pattern of Lua stands in the body, as string.find, but false where it does not; `plain` takes the text as it
+-- is.
+function methods.find(self, pattern, plain)
+  return or_false(find(self.body, pattern, 1, plain))
+end
+
+-- What a pattern of Lua captures in the body, as string.match, but false where it does not match.
 function methods.match(self, pattern)
-  return match(self.body, pattern)
+  return or_false(match(self.body, pattern))
 end
 
 -- URLs ----------------------------------------------------------------------------------------------------------------
