@@ -1,7 +1,7 @@
 # What people and CI run. `make demo` shows brunt at work; `make test` passes on a fresh machine.
 
 # System packages that the tests run against; installed from Debian's registry where they are missing.
-TEST_PACKAGES := nginx wrk openssl util-linux python3-websockets python3-venv thrift-compiler
+TEST_PACKAGES := nginx wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached
 BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils nghttp2-client
 # A first word for commands that need root, where we are not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

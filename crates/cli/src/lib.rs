@@ -15,6 +15,11 @@ mod watch;
 
 use std::process::ExitCode;
 
+/// What a protocol is made with.
+pub use brunt_engine as engine;
+/// The plan, and what came of it.
+pub use brunt_model as model;
+
 use brunt_engine::protocol::Registry;
 
 use args::Command;

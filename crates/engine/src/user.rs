@@ -86,6 +86,26 @@ pub trait User: Send {
     }
 }
 
+/// A user that asks for the same call each time.
+#[derive(Debug, Clone)]
+pub struct Repeated {
+    bytes: Arc<[u8]>,
+    idempotent: bool,
+}
+
+impl Repeated {
+    /// The call that sends `bytes`; `idempotent` as in [`Message::idempotent`].
+    pub fn new(bytes: impl Into<Arc<[u8]>>, idempotent: bool) -> Self {
+        Self { bytes: bytes.into(), idempotent }
+    }
+}
+
+impl User for Repeated {
+    fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
+        Ok(Message { bytes: &self.bytes, idempotent: self.idempotent, hint: 0, more: false })
+    }
+}
+
 /// Shows, from outside the worker, whether its user ever comes back from what it was asked. Debug hooks of an
 /// interpreter do not fire in compiled loops, so it cannot be stopped from inside.
 #[derive(Debug, Clone, Default)]

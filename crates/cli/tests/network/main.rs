@@ -11,6 +11,7 @@ mod nginx;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;
+mod redis;
 mod report;
 mod requests;
 mod tls;

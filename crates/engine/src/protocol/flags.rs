@@ -143,6 +143,11 @@ impl Given {
         self.values.contains_key(name)
     }
 
+    /// What was given by the flag, the last time.
+    pub fn last(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)?.last()
+    }
+
     /// The text behind the flag.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.texts(name).last()
@@ -166,7 +171,7 @@ impl Given {
 
     /// What was given as text or in a file, whichever it was.
     pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
-        self.values.get(name)?.last().and_then(|value| match value {
+        self.last(name).and_then(|value| match value {
             Value::Set => None,
             Value::Text(text) => Some(text.clone().into_bytes()),
             Value::File { content, .. } => Some(content.0.clone()),

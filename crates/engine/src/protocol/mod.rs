@@ -9,6 +9,7 @@
 pub mod flags;
 pub mod http1;
 pub mod scenario;
+pub mod tcp;
 pub mod thrift;
 pub mod websocket;
 
@@ -17,6 +18,9 @@ use std::sync::Arc;
 
 use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::plan::{Plan, ProtocolOptions};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use self::flags::{Flag, Given};
 use self::scenario::Dialect;
@@ -114,6 +118,24 @@ pub enum Started {
     Awaited,
     /// Nothing: it ends, with this status, when the operating system has taken its bytes.
     Sent(u16),
+}
+
+/// Reads the plan's `protocol` part, which is one of the protocol that is called `name`.
+///
+/// # Errors
+/// When it is not.
+pub fn read_options<T: DeserializeOwned>(plan: &Plan, name: &str) -> Result<T, OptionsError> {
+    serde_json::from_value(plan.protocol.reveal().clone())
+        .map_err(|e| OptionsError(format!("the plan's protocol part is not one of {name}: {e}")))
+}
+
+/// A plan's `protocol` part of options in which nothing is secret.
+///
+/// # Errors
+/// When they cannot be written as JSON.
+pub fn write_options(options: &impl Serialize) -> Result<ProtocolOptions, OptionsError> {
+    let value = serde_json::to_value(options).map_err(|e| OptionsError(e.to_string()))?;
+    Ok(ProtocolOptions::new(value.clone(), value))
 }
 
 /// What bytes from a connection meant.
@@ -261,7 +283,14 @@ pub struct Registry {
 impl Registry {
     /// The protocols that come with brunt.
     pub fn built_in() -> Self {
-        Self { protocols: vec![Box::new(http1::Http1), Box::new(websocket::WebSocket), Box::new(thrift::Thrift)] }
+        Self {
+            protocols: vec![
+                Box::new(http1::Http1),
+                Box::new(websocket::WebSocket),
+                Box::new(thrift::Thrift),
+                Box::new(tcp::Tcp),
+            ],
+        }
     }
 
     /// Adds a protocol; where it names a scheme that is there already, it takes its place.

@@ -18,7 +18,7 @@ use self::options::Options;
 use self::request::{Flood, Requests};
 use super::flags::{Flag, Given};
 use super::scenario::Dialect;
-use super::{Client, OptionsError, Prepared, Protocol, Scheme};
+use super::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
 use crate::script::Start;
 use crate::user::User;
 
@@ -45,8 +45,7 @@ impl Protocol for Http1 {
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
-        let options: Options = serde_json::from_value(plan.protocol.reveal().clone())
-            .map_err(|e| OptionsError(format!("the plan's protocol part is not one of HTTP: {e}")))?;
+        let options: Options = read_options(plan, self.name())?;
         let requests = Requests::prepare(&options, plan, |name| std::env::var(name).ok())?;
         let start = plan.script.is_some().then(|| request::start(&options, plan, |name| std::env::var(name).ok()));
         Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), start: start.transpose()? }))

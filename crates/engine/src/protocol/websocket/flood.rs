@@ -1,7 +1,6 @@
-//! The calls of a flood: one message over and over.
+//! The calls of a flood: one message over and over. Each connection knows it, so that the user has nothing to say.
 
 use super::options::Options;
-use crate::user::{Message, Refusal, User};
 
 /// What every call sends, and must get back.
 #[derive(Debug)]
@@ -33,14 +32,5 @@ impl Echo {
         } else {
             Some("a message with other content came back")
         }
-    }
-}
-
-/// Asks for the same call each time. What it sends is known to each connection.
-pub(super) struct Flood;
-
-impl User for Flood {
-    fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
-        Ok(Message { bytes: &[], idempotent: false, hint: 0, more: false })
     }
 }

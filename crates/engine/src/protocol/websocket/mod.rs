@@ -17,11 +17,11 @@ use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_model::random::Random;
 
 use self::client::WebSocketClient;
-use self::flood::{Echo, Flood};
+use self::flood::Echo;
 use self::options::Options;
 use super::flags::{Flag, Given};
-use super::{Client, OptionsError, Prepared, Protocol, Scheme};
-use crate::user::User;
+use super::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
+use crate::user::{Repeated, User};
 
 pub use self::message::{Close, MOST_MESSAGE_BYTES, Reader, Step, close_name};
 
@@ -46,8 +46,7 @@ impl Protocol for WebSocket {
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
-        let options: Options = serde_json::from_value(plan.protocol.reveal().clone())
-            .map_err(|e| OptionsError(format!("the plan's protocol part is not one of WebSocket: {e}")))?;
+        let options: Options = read_options(plan, self.name())?;
         if options.message.0.len() > MOST_MESSAGE_BYTES {
             return Err(OptionsError(format!(
                 "the message has {} bytes, and at most {MOST_MESSAGE_BYTES} are taken back: give a shorter one",
@@ -87,7 +86,7 @@ impl Prepared for Shared {
     }
 
     fn user(&self) -> Box<dyn User> {
-        Box::new(Flood)
+        Box::new(Repeated::new([], false))
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {

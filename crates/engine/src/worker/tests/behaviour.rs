@@ -3,7 +3,7 @@
 
 use brunt_model::arrivals::Spread;
 use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, Stop};
+use brunt_model::plan::{Load, Plan, ProtocolOptions, Stop};
 use brunt_model::summary::Summary;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
@@ -18,6 +18,8 @@ pub(super) type Aside = fn(bytes: &[u8]) -> Option<(usize, Vec<u8>)>;
 pub(super) struct Speech {
     /// A URL of the protocol.
     pub(super) url: &'static str,
+    /// What its calls are made from.
+    pub(super) options: fn() -> ProtocolOptions,
     /// What its peer answers by itself to what is no call: an opening exchange, a goodbye.
     pub(super) aside: Aside,
     /// Whether its calls may be sent again.
@@ -30,6 +32,13 @@ pub(super) struct Speech {
     pub(super) garbage: &'static [u8],
     /// An answer that goes on beyond the protocol's limits, by its beginning and what is repeated.
     pub(super) oversize: (&'static [u8], &'static [u8]),
+}
+
+impl Speech {
+    /// One second of closed-model load on one connection.
+    pub(super) fn plan(&self) -> Plan {
+        Plan { protocol: (self.options)(), ..plan(self.url) }
+    }
 }
 
 /// What a peer does with each request.
@@ -152,7 +161,7 @@ pub(super) fn answering(speech: Speech) -> impl Peer {
 }
 
 fn against(speech: Speech, manner: Manner) -> Summary {
-    carry_out(&plan(speech.url), Server::new(speech, manner)).summary
+    carry_out(&speech.plan(), Server::new(speech, manner)).summary
 }
 
 /// All calls failed, in this way and for a reason like this.
@@ -203,33 +212,33 @@ fn in_any_pieces(speech: Speech) {
     for piece in [1, 2, 7] {
         let mut net = VirtualNet::new(Server::new(speech, Manner::Answer));
         net.piece = piece;
-        let summary = carry_out_on(&plan(speech.url), net, &StopHandle::default()).summary;
+        let summary = carry_out_on(&speech.plan(), net, &StopHandle::default()).summary;
         assert_eq!(summary.total.statuses, whole.total.statuses, "pieces of {piece}");
         assert_eq!(summary.total.failures.total(), 0, "pieces of {piece}: {:?}", summary.total.failures);
     }
 }
 
 fn refused(speech: Speech) {
-    let summary = carry_out(&plan(speech.url), Refusal).summary;
+    let summary = carry_out(&speech.plan(), Refusal).summary;
     all_failed(&summary, Failure::Connect, "connection refused");
     // It backs off, and does not spin.
     assert!((3..20).contains(&summary.total.due), "{}", summary.total.due);
 }
 
 fn never_connected(speech: Speech) {
-    let summary = carry_out(&plan(speech.url), BlackHole).summary;
+    let summary = carry_out(&speech.plan(), BlackHole).summary;
     assert!(summary.failures(Failure::ConnectTimeout) > 0);
     assert_eq!(summary.failures(Failure::ConnectTimeout), summary.total.due, "the last one in the drain");
 }
 
 fn connecting_at_the_end(speech: Speech) {
     for load in [Load::Closed {}, Load::Open { profile: "400".parse().unwrap(), arrivals: Spread::Uniform }] {
-        let plan = Plan { reconnect: true, connections: 50, load, ..plan(speech.url) };
+        let plan = Plan { reconnect: true, connections: 50, load, ..speech.plan() };
         let summary = carry_out(&plan, SlowToAccept(Server::new(speech, Manner::Answer))).summary;
         assert!(summary.total.due > 300, "{}", summary.total.due);
         assert_eq!(summary.total.statuses.total(), summary.total.due, "a good server has answered every call");
     }
-    let plan = Plan { reconnect: true, drain_ns: 5 * MS, ..plan(speech.url) };
+    let plan = Plan { reconnect: true, drain_ns: 5 * MS, ..speech.plan() };
     let summary = carry_out(&plan, SlowToAccept(Server::new(speech, Manner::Answer))).summary;
     assert_eq!(summary.total.unsent, 1, "the drain was too short");
 }
@@ -291,7 +300,7 @@ fn unasked(speech: Speech) {
 }
 
 fn deadline_with_calls_in_flight(speech: Speech) {
-    let mut plan = plan(speech.url);
+    let mut plan = speech.plan();
     plan.timeout_ns = 60_000 * MS;
     plan.drain_ns = 300 * MS;
     let summary = carry_out(&plan, Server::new(speech, Manner::Silence)).summary;
@@ -302,7 +311,7 @@ fn deadline_with_calls_in_flight(speech: Speech) {
 }
 
 fn open_model_without_a_target(speech: Speech) {
-    let mut plan = plan(speech.url);
+    let mut plan = speech.plan();
     plan.load = Load::Open { profile: "1000".parse().unwrap(), arrivals: Spread::Uniform };
     let summary = carry_out(&plan, Refusal).summary;
     assert_eq!(summary.total.due, 1000);
@@ -319,7 +328,7 @@ fn by_count(speech: Speech) {
             reconnect,
             warmup_ns: 20 * MS,
             stop: Stop { duration_ns: None, requests: Some(100) },
-            ..plan(speech.url)
+            ..speech.plan()
         };
         let summary = carry_out(&plan, Server::new(speech, Manner::Answer)).summary;
         assert_eq!(summary.total.statuses.total(), 100, "{connections} × {pipeline}, reconnect {reconnect}");
@@ -344,7 +353,7 @@ impl Peer for Interrupter {
 fn interrupted(speech: Speech) {
     let stop = StopHandle::default();
     let peer = Interrupter(Server::new(speech, Manner::Answer), stop.clone(), 100);
-    let summary = carry_out_on(&plan(speech.url), VirtualNet::new(peer), &stop).summary;
+    let summary = carry_out_on(&speech.plan(), VirtualNet::new(peer), &stop).summary;
     assert_eq!(summary.run.ending, brunt_model::summary::Ending::Interrupted);
     assert_eq!(summary.total.statuses.total(), 100, "the call in flight still ends");
     assert!(summary.run.measured_ns < 110 * MS);

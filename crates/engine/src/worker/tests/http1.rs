@@ -1,7 +1,7 @@
 //! HTTP/1.1: the suite, and what is its own.
 
 use brunt_model::outcome::Failure;
-use brunt_model::plan::Plan;
+use brunt_model::plan::{Plan, ProtocolOptions};
 
 use super::behaviour::{Speech, every_behaviour};
 use super::virtual_net::{Act, Peer, Reaction};
@@ -10,6 +10,7 @@ use crate::protocol::http1::options::Options;
 
 const HTTP: Speech = Speech {
     url: "http://127.0.0.1/",
+    options: ProtocolOptions::default,
     aside: |_| None,
     idempotent: true,
     request: |bytes| bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4),

@@ -3,6 +3,7 @@
 mod behaviour;
 mod http1;
 mod pacing;
+mod tcp;
 mod users;
 mod virtual_net;
 mod websocket;

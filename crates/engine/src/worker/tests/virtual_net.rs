@@ -31,6 +31,11 @@ pub(super) trait Peer {
         vec![(50_000, Act::Accept)]
     }
 
+    /// How many bytes it takes at this time.
+    fn room(&mut self, _now: u64) -> usize {
+        usize::MAX
+    }
+
     /// Bytes came; `connection` is a number that no other connection has.
     fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction;
 }
@@ -146,7 +151,10 @@ impl<P: Peer> Driver for VirtualNet<P> {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let connection = socket.connection;
-        let n = bytes.len().min(piece);
+        let n = bytes.len().min(piece).min(self.peer.room(now));
+        if n == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let reaction = self.peer.received(connection, &bytes[..n], now);
         self.schedule(token, connection, reaction);
         Ok(n)

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brunt_model::outcome::Failure;
-use brunt_model::plan::Plan;
+use brunt_model::plan::{Plan, ProtocolOptions};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
 use super::behaviour::{Speech, every_behaviour};
@@ -13,6 +13,7 @@ use crate::protocol::websocket::options::Options;
 
 const WEBSOCKET: Speech = Speech {
     url: "ws://127.0.0.1/",
+    options: ProtocolOptions::default,
     aside: |bytes| handshake(bytes).or_else(|| goodbye(bytes)),
     idempotent: false,
     request: frame,

@@ -1,0 +1,149 @@
+//! Plain TCP against a real redis-server, which counts what it gets; over TLS against the built-in target.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use brunt_testbed::http::{Config, Server};
+use brunt_testbed::tls::Tls;
+
+use crate::program::{Directory, run};
+use crate::report::report;
+
+/// A redis-server of the test's own, on a port and a Unix socket. It ends with its test.
+struct Redis {
+    dir: Directory,
+    child: Child,
+    port: u16,
+}
+
+impl Redis {
+    fn start() -> Self {
+        let dir = Directory::new();
+        for _ in 0..5 {
+            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let mut child = Command::new("redis-server")
+                .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", "", "--appendonly", "no"])
+                .args(["--unixsocket", &dir.path("socket"), "--dir", &dir.path("")])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap_or_else(|e| panic!("{e}: make test installs redis-server"));
+            while child.try_wait().unwrap().is_none() {
+                if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                    return Self { dir, child, port };
+                }
+                sleep(Duration::from_millis(5));
+            }
+        }
+        panic!("redis-server does not start");
+    }
+
+    fn url(&self) -> String {
+        format!("tcp://127.0.0.1:{}", self.port)
+    }
+
+    /// How often it was given a command.
+    fn calls(&self, command: &str) -> u64 {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(b"INFO commandstats\r\n").unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut length = String::new();
+        reader.read_line(&mut length).unwrap();
+        let mut text = vec![0; length.trim()[1..].parse().unwrap()];
+        reader.read_exact(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+        line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_brunt_says_redis_has_counted() {
+    let redis = Redis::start();
+    let (url, socket) = (redis.url(), redis.dir.path("socket"));
+    let ping = ["--send", "PING\\r\\n", "--until", "\\r\\n", "--expect", "+PONG"];
+    report(0, [["-n", "500", "-c", "5"].as_slice(), &ping, &[&url]].concat()).assert_all(500, 0);
+    report(0, [["-n", "300", "-c", "3", "--pipeline", "10"].as_slice(), &ping, &[&url]].concat()).assert_all(300, 0);
+    report(0, [["-n", "200", "-r", "1000"].as_slice(), &ping, &[&url]].concat()).assert_all(200, 0);
+    report(0, [["-n", "100", "-c", "4", "--reconnect"].as_slice(), &ping, &[&url]].concat()).assert_all(100, 0);
+    let over_socket = [["-n", "50", "--unix-socket", &socket].as_slice(), &ping, &["tcp://localhost"]].concat();
+    report(0, over_socket).assert_all(50, 0);
+    assert_eq!(redis.calls("ping"), 1150);
+    // Two commands in one call, whose answers together have so many bytes.
+    let both = [
+        "-n",
+        "100",
+        "--send",
+        "SET k hello\\r\\nGET k\\r\\n",
+        "--bytes",
+        "16",
+        "--expect",
+        "+OK\\r\\n$5\\r\\nhello\\r\\n",
+    ];
+    report(0, [both.as_slice(), &[&url]].concat()).assert_all(100, 0);
+    assert_eq!((redis.calls("set"), redis.calls("get")), (100, 100));
+    // Without an answer to wait for: what was said to be sent has come.
+    report(0, ["-n", "1000", "-c", "2", "--send", "INCR n\\r\\n", &url]).assert_all(1000, 0);
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while redis.calls("incr") < 1000 && std::time::Instant::now() < until {
+        sleep(Duration::from_millis(5));
+    }
+    assert_eq!(redis.calls("incr"), 1000);
+}
+
+#[test]
+fn another_answer_is_a_mismatch() {
+    let redis = Redis::start();
+    let args = ["-n", "20", "-c", "2", "--send", "PONG\\r\\n", "--until", "\\r\\n", "--expect", "+PONG", &redis.url()];
+    let report = report(3, args);
+    let expected = "mismatch: another answer came than --expect says".to_owned();
+    assert_eq!(report.reasons(), BTreeMap::from([(expected, 20)]));
+    assert_eq!(report.connections("made"), 2, "the connections go on");
+}
+
+#[test]
+fn over_tls() {
+    let server = Server::start(Config { tls: Some(Tls::default()), body_bytes: 5, ..Config::default() }).unwrap();
+    let dir = Directory::new();
+    let trusted = dir.file("ca.pem", server.certificate_pem().unwrap());
+    let url = format!("tls://127.0.0.1:{}", server.port());
+    let send = "GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n";
+    let report =
+        report(0, ["-n", "50", "-c", "3", "--cacert", &trusted, "--send", send, "--until", "\\r\\n\\r\\nabcde", &url]);
+    report.assert_all(50, 0);
+    assert_eq!(server.requests(), 50);
+}
+
+#[test]
+fn flags_that_are_wrong() {
+    const URL: &str = "tcp://127.0.0.1:9";
+    for (args, expected) in [
+        ([URL].as_slice(), "nothing says what to send: give --send, such as --send 'PING\\r\\n' --until '\\n'"),
+        (&["--send", "a\\q", URL], "column 2: expected one of \\r \\n \\t \\0 \\\\ \\xHH"),
+        (&["--send", "a", "--until", "", URL], "--until: expected the bytes that end an answer, got none"),
+        (&["--send", "a", "--bytes", "0", URL], "--bytes: expected a number from 1 to 16777216, got '0'"),
+        (&["--send", "a", "--length-prefix", "3", URL], "[possible values: 1, 2, 4, 2le, 4le]"),
+        (&["--send", "a", "--until", "b", "--bytes", "1", URL], "cannot be used with"),
+        (
+            &["--send", "a", "--expect", "b", URL],
+            "nothing says where it ends: give --until, --bytes or --length-prefix",
+        ),
+        (&["--send", "a", "tcp://127.0.0.1"], "the URL names no port, and tcp:// has none of its own"),
+        (&["--send", "a", "tcp://me@127.0.0.1:9"], "tcp:// takes no user name"),
+    ] {
+        let done = run(args).with_status(2);
+        let said = done.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(expected), "{args:?}: {said}");
+    }
+}

@@ -1,0 +1,149 @@
+//! brunt with one more protocol: memcached's text protocol
+//! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
+//!
+//! `brunt-memcached --item a -r 1000 memcached://127.0.0.1/` does everything that brunt does, with gets of a key;
+//! `--store v` makes them sets. docs/custom-protocol.md goes through this file.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use brunt::engine::protocol::flags::{Flag, Given, Takes};
+use brunt::engine::protocol::{
+    Answer, Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started, read_options,
+    write_options,
+};
+use brunt::engine::user::{Message, Repeated, User};
+use brunt::model::plan::{Plan, ProtocolOptions};
+use serde::{Deserialize, Serialize};
+
+/// What is kept of answers at most, in bytes: twice memcached's own limit of a value.
+const MOST_BYTES: usize = 2 << 20;
+/// Statuses are the protocol's own; of those from 400 on, none is a success unless `--ok-status` says so.
+const FOUND: u16 = 200;
+const STORED: u16 = 201;
+const MISSED: u16 = 404;
+const FAILED: u16 = 500;
+
+fn main() -> ExitCode {
+    let mut registry = Registry::built_in();
+    registry.register(Memcached);
+    brunt::main_with(registry)
+}
+
+struct Memcached;
+
+/// The plan's `protocol` part: plain data, made from flags, carried out anywhere.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    key: String,
+    value: Option<String>,
+}
+
+const FLAGS: [Flag; 2] = [
+    Flag::new("item", Takes::Text("KEY"), "The key of the item that is asked for [default: brunt]").checked(is_key),
+    Flag::new("store", Takes::Text("TEXT"), "Store this under the key, rather than ask for it"),
+];
+
+fn is_key(text: &str) -> Result<(), String> {
+    let is_right = (1..=250).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_right.then_some(()).ok_or("expected 1 to 250 characters without spaces".to_owned())
+}
+
+impl Protocol for Memcached {
+    fn name(&self) -> &'static str {
+        "memcached"
+    }
+
+    fn schemes(&self) -> &[Scheme] {
+        &[Scheme { name: "memcached", default_port: 11211, tls: false }]
+    }
+
+    fn flags(&self) -> &[Flag] {
+        &FLAGS
+    }
+
+    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+        given.refuse_user("memcached")?;
+        let key = given.text("item").unwrap_or("brunt").to_owned();
+        write_options(&Options { key, value: given.text("store").map(str::to_owned) })
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
+        let options: Options = read_options(plan, self.name())?;
+        is_key(&options.key).map_err(|problem| OptionsError(format!("key: {problem}")))?;
+        let (request, idempotent) = match options {
+            Options { key, value: None } => (format!("get {key}\r\n"), true),
+            Options { key, value: Some(value) } => (format!("set {key} 0 0 {}\r\n{value}\r\n", value.len()), false),
+        };
+        Ok(Arc::new(Call(Repeated::new(request.into_bytes(), idempotent))))
+    }
+}
+
+/// The call that is made over and over.
+struct Call(Repeated);
+
+impl Prepared for Call {
+    fn client(&self, _keep: bool) -> Box<dyn Client> {
+        Box::new(Connection::default())
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        Box::new(self.0.clone())
+    }
+}
+
+/// One connection: answers come in the order of the calls.
+#[derive(Default)]
+struct Connection {
+    in_flight: u32,
+    /// What has come of an answer that is not complete.
+    partial: Vec<u8>,
+}
+
+impl Client for Connection {
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+        out.extend_from_slice(message.bytes);
+        self.in_flight += 1;
+        Started::Awaited
+    }
+
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        if self.in_flight == 0 {
+            return Err(Malformed::because("an answer that nobody asked for"));
+        }
+        let before = self.partial.len();
+        self.partial.extend_from_slice(bytes);
+        let Some((length, status)) = answer(&self.partial)? else { return Ok((bytes.len(), Progress::More)) };
+        self.partial.clear();
+        self.in_flight -= 1;
+        Ok((length - before, Progress::Answered(Answer { position: 0, status, reusable: true })))
+    }
+
+    fn closed(&mut self) -> Option<Answer> {
+        None
+    }
+}
+
+/// The length and the status of the answer at the beginning of `bytes`, once it is complete.
+fn answer(bytes: &[u8]) -> Result<Option<(usize, u16)>, Malformed> {
+    if bytes.len() > MOST_BYTES {
+        return Err(Malformed::because("an answer of more than 2 MiB"));
+    }
+    let Some(end) = bytes.windows(2).position(|two| two == b"\r\n") else { return Ok(None) };
+    let line = bytes.get(..end).unwrap_or_default();
+    let status = match line.split(|byte| *byte == b' ').next() {
+        Some(b"VALUE") => {
+            let length = line.rsplit(|byte| *byte == b' ').next().and_then(|length| std::str::from_utf8(length).ok());
+            let length = length.and_then(|length| length.parse::<usize>().ok()).filter(|length| *length < MOST_BYTES);
+            let length = length.ok_or(Malformed::because("a VALUE without a length that can be right"))?;
+            let whole = end + 2 + length + b"\r\nEND\r\n".len();
+            return Ok((bytes.len() >= whole).then_some((whole, FOUND)));
+        }
+        Some(b"END") => MISSED,
+        Some(b"STORED") => STORED,
+        Some(b"NOT_STORED" | b"ERROR" | b"CLIENT_ERROR" | b"SERVER_ERROR") => FAILED,
+        _ => return Err(Malformed::because("a line that memcached does not say")),
+    };
+    Ok(Some((end + 2, status)))
+}
