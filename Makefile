@@ -3,22 +3,36 @@
 # System packages that the tests run against; installed from Debian's registry where they are missing.
 TEST_PACKAGES := nginx wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached
 BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils nghttp2-client
+# What the report page is built with; npm may come from elsewhere, and bring its Node.js.
+PAGE_PACKAGES := $(shell command -v npm >/dev/null || echo nodejs npm)
+BROWSER_PACKAGES := chromium-headless-shell
 # A first word for commands that need root, where we are not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-packages bench bench-packages fuzz fmt lint docs
+.PHONY: demo page page-packages test test-packages bench bench-packages fuzz fmt lint docs
 
 # The main job on the built-in target.
 demo:
 	cargo run --release --locked -- demo
 
+# The report page, which the next build embeds; without it brunt has everything but --html.
+page: crates/report/page/page.html
+
+crates/report/page/page.html: $(wildcard web/src/* web/src/charts/*) web/build.mjs web/tsconfig.json web/package-lock.json
+	$(MAKE) page-packages
+	cd web && npm ci --silent && npm run --silent build
+
+page-packages:
+	@sh .ci/packages $(SUDO) $(PAGE_PACKAGES)
+
 # Everything that can fail, against real servers.
-test: test-packages
+test: test-packages page
 	cargo test --workspace --locked
+	cd web && npm test --silent
 	fuzz/smoke.sh
 
 test-packages:
-	@sh .ci/packages $(SUDO) $(TEST_PACKAGES)
+	@sh .ci/packages $(SUDO) $(TEST_PACKAGES) $(BROWSER_PACKAGES)
 
 # Measures brunt beside its peers; `make bench BENCH="http rate"` picks some.
 bench: bench-packages

@@ -23,7 +23,7 @@ impl Results {
     /// What the flags ask for.
     ///
     /// # Errors
-    /// A file that cannot be written, before there is anything to lose.
+    /// A file that cannot be written, or a page that this brunt has not got, before there is anything to lose.
     pub fn of(args: &Output) -> Result<Self> {
         if args.latency && args.format != Some(Format::Wrk) {
             bail!("--latency belongs to --format wrk; the other formats have the latency distribution anyway");
@@ -31,8 +31,14 @@ impl Results {
         let mut all = Vec::new();
         for path in &args.outputs {
             let format = Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?;
-            files::check_writable(path)?;
             all.push((path.clone(), format));
+        }
+        all.extend(args.html.iter().map(|path| (path.clone(), Format::Html)));
+        if args.format == Some(Format::Html) || all.iter().any(|(_, format)| *format == Format::Html) {
+            brunt_report::html::check()?;
+        }
+        for (path, _) in &all {
+            files::check_writable(path)?;
         }
         let stdout = if args.quiet { args.format } else { Some(args.format.unwrap_or(Format::Text)) };
         let style = Style { colour: console::stdout_colour(args.no_color), wrk_latency: args.latency };

@@ -16,6 +16,8 @@ pub enum Format {
     Csv,
     /// Test cases, for CI.
     Junit,
+    /// A page with charts, for a browser; only where it was built in ([`html::check`](crate::html::check)).
+    Html,
 }
 
 /// A format that is not known.
@@ -41,7 +43,7 @@ pub enum FormatError {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::Text, Self::Wrk, Self::Json, Self::Csv, Self::Junit];
+    pub const ALL: [Self; 6] = [Self::Text, Self::Wrk, Self::Json, Self::Csv, Self::Junit, Self::Html];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -51,13 +53,14 @@ impl Format {
             Self::Json => "json",
             Self::Csv => "csv",
             Self::Junit => "junit",
+            Self::Html => "html",
         }
     }
 
     /// The format that a file of this name is to have, by its extension.
     ///
     /// # Errors
-    /// When the extension is none of `.txt`, `.json`, `.csv` and `.xml`, in any case of letters.
+    /// When the extension is none of `.txt`, `.json`, `.csv`, `.xml` and `.html`, in any case of letters.
     pub fn of_path(path: &Path) -> Result<Self, FormatError> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {
@@ -65,8 +68,9 @@ impl Format {
             Some("json") => Ok(Self::Json),
             Some("csv") => Ok(Self::Csv),
             Some("xml") => Ok(Self::Junit),
+            Some("html") => Ok(Self::Html),
             _ => {
-                let known = ".txt, .json, .csv or .xml (JUnit)";
+                let known = ".txt, .json, .csv, .xml (JUnit) or .html";
                 Err(FormatError::Extension { known, got: path.to_string_lossy().into_owned() })
             }
         }
@@ -78,7 +82,7 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.into_iter().find(|format| format.name() == text);
-        known.ok_or_else(|| FormatError::Name { known: "text, wrk, json, csv and junit", got: text.to_owned() })
+        known.ok_or_else(|| FormatError::Name { known: "text, wrk, json, csv, junit and html", got: text.to_owned() })
     }
 }
 
@@ -92,22 +96,26 @@ mod tests {
             assert_eq!(format.name().parse(), Ok(format));
         }
         assert_eq!(
-            "html".parse::<Format>().unwrap_err().to_string(),
-            "expected one of the formats text, wrk, json, csv and junit, got 'html'"
+            "pdf".parse::<Format>().unwrap_err().to_string(),
+            "expected one of the formats text, wrk, json, csv, junit and html, got 'pdf'"
         );
     }
 
     #[test]
     fn a_file_name_tells_the_format() {
-        for (name, format) in
-            [("a.txt", Format::Text), ("b/c.JSON", Format::Json), ("a.b.csv", Format::Csv), ("r.xml", Format::Junit)]
-        {
+        for (name, format) in [
+            ("a.txt", Format::Text),
+            ("b/c.JSON", Format::Json),
+            ("a.b.csv", Format::Csv),
+            ("r.xml", Format::Junit),
+            ("p.html", Format::Html),
+        ] {
             assert_eq!(Format::of_path(Path::new(name)), Ok(format));
         }
-        for name in ["out", "out.html", ".json", ""] {
+        for name in ["out", "out.pdf", ".json", ""] {
             let error = Format::of_path(Path::new(name)).unwrap_err().to_string();
             assert!(
-                error.contains(".txt, .json, .csv or .xml") && error.ends_with(&format!("got '{name}'")),
+                error.contains(".txt, .json, .csv, .xml (JUnit) or .html") && error.ends_with(&format!("got '{name}'")),
                 "{error}"
             );
         }

@@ -10,6 +10,7 @@
 //! | [`json`] | programs; can be read back | `verdict`, and `spoiled` in each point of `series` |
 //! | [`csv`] | spreadsheets and plots, a row a second | a column |
 //! | [`junit`] | CI: test cases for thresholds and checks | a property |
+//! | [`html`] | people, with charts | above all, and where it spoils charts |
 //! | [`live`] | who watches a run go on | in the result |
 //!
 //! What was decided over several runs ([`decision`]) has views of its own, as text, JSON, CSV and Markdown.
@@ -25,6 +26,7 @@ mod chart;
 pub mod csv;
 pub mod decision;
 mod format;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod live;
@@ -39,7 +41,7 @@ pub use style::Style;
 /// Writes `summary` in `format`.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// When `out` cannot be written to, or for HTML there is no page ([`html::NoPage`]).
 pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Style) -> io::Result<()> {
     match format {
         Format::Text => text::write(out, summary, style),
@@ -47,13 +49,14 @@ pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Sty
         Format::Json => json::write(out, summary),
         Format::Csv => csv::write(out, summary),
         Format::Junit => junit::write(out, summary),
+        Format::Html => html::write(out, summary),
     }
 }
 
 /// `summary` in `format`, in memory.
 ///
 /// # Errors
-/// Never for lack of room; the formats' writers are fallible in type.
+/// For HTML when there is no page ([`html::NoPage`]); never for lack of room.
 pub fn render(format: Format, summary: &Summary, style: Style) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     write(&mut bytes, format, summary, style)?;

@@ -3,7 +3,7 @@
 
 use brunt_model::outcome::OkStatus;
 use brunt_model::units::{Duration, Number};
-use brunt_report::{Format, Style, live, render};
+use brunt_report::{Format, Style, html, live, render};
 
 mod fixtures;
 
@@ -23,7 +23,7 @@ fn without_colour(text: &str) -> String {
 #[test]
 fn colour_changes_nothing_but_colour() {
     for (name, summary) in fixtures::all() {
-        for format in Format::ALL {
+        for format in fixtures::formats() {
             let (plain, coloured) =
                 (text(format, &summary, Style { colour: false, ..COLOURED }), text(format, &summary, COLOURED));
             assert!(!plain.contains('\u{1b}'), "{name}: an escape sequence without colour");
@@ -54,7 +54,11 @@ fn the_verdict_stands_in_every_format() {
         (Format::Json, "generator_bound"),
         (Format::Csv, "generator-bound"),
         (Format::Junit, "name=\"verdict\" value=\"generator-bound"),
+        (Format::Html, "generator_bound"),
     ] {
+        if format == Format::Html && html::check().is_err() {
+            continue;
+        }
         assert!(text(format, &failing, Style::default()).contains(sign), "{}", format.name());
     }
     let report = text(Format::Text, &failing, Style::default());
@@ -68,7 +72,8 @@ fn every_view_shows_the_same_numbers() {
     let summary = fixtures::clean();
     let p99 = summary.times.response.as_ref().unwrap().quantiles[4].value;
     let rate = summary.rates.answered_per_s;
-    let [report, wrk, json, csv, junit] = Format::ALL.map(|format| text(format, &summary, COLOURED));
+    let [report, wrk, json, csv, junit] = [Format::Text, Format::Wrk, Format::Json, Format::Csv, Format::Junit]
+        .map(|format| text(format, &summary, COLOURED));
     assert!(report.contains(&Duration(p99).to_string()) && report.contains(&Number(rate).to_string()));
     assert!(wrk.contains("99%    5.16ms") && wrk.contains(&format!("Requests/sec:  {rate:.2}")));
     assert!(json.contains(&format!("\"p99\", \"share_ratio\": 0.99, \"value_ns\": {p99}")));

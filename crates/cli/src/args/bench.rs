@@ -162,9 +162,12 @@ pub struct Output {
     /// How the result is printed [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = values::format())]
     pub format: Option<Format>,
-    /// Write the result into this file as well, repeatable: .txt, .json, .csv or .xml (JUnit)
+    /// Write the result into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit) or .html
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
+    /// Write the report page into this file, whatever its name: charts, in one file for a browser
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print a line each second: second, total, req/s, latency, in/s, out/s, errors
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,

@@ -78,6 +78,8 @@ pub enum Command {
     Serve(Serve),
     /// Start the built-in target in this process and put load on it
     Demo(Demo),
+    /// Make the report page of a result that was kept
+    Report(Report),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print the manual pages
@@ -136,6 +138,16 @@ pub struct Demo {
     /// No colours
     #[arg(long)]
     pub no_color: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Report {
+    /// A result that brunt wrote as JSON (-o result.json)
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+    /// Write the page into this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

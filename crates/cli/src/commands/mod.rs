@@ -6,6 +6,7 @@ pub mod completions;
 pub mod demo;
 pub mod find;
 pub mod man;
+pub mod report;
 pub mod run;
 pub mod serve;
 pub mod sweep;

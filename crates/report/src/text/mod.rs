@@ -15,6 +15,8 @@ mod seconds;
 mod throughput;
 mod verdict;
 
+pub(crate) use plan::in_words as plan_in_words;
+
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;
 

@@ -14,9 +14,7 @@ use crate::style::Paint;
 pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     let plan = &summary.run.plan;
     let mut lines = vec![format!("{} {}", paint.strong("brunt"), paint.strong(clean(&plan.target.url())))];
-    let how =
-        [Some(connections(plan)), Some(load(plan)), Some(stop(plan)), via(plan), Some(format!("seed {}", plan.seed))];
-    let how = how.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let how = in_words(plan).join(", ");
     // Broken after commas only.
     let how = how.replace(' ', UNBROKEN).replace(&format!(",{UNBROKEN}"), ", ");
     lines.extend(wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
@@ -33,6 +31,13 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
         }
     }
     lines
+}
+
+/// What there is to know of a plan at a glance, part by part.
+pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
+    let how =
+        [Some(connections(plan)), Some(load(plan)), Some(stop(plan)), via(plan), Some(format!("seed {}", plan.seed))];
+    how.into_iter().flatten().collect()
 }
 
 fn connections(plan: &Plan) -> String {

@@ -1,0 +1,135 @@
+//! What the page is given: a result without its histograms, of which it gets what it shows. `web/src/data.ts` reads it.
+
+use brunt_model::histogram::Censored;
+use brunt_model::plan::Load;
+use brunt_model::summary::{Ending, QUANTILES};
+use serde::Serialize;
+
+use super::distribution::{Distribution, HeatMap, Spectrum};
+use super::names::Names;
+use super::series::Series;
+use crate::json::{self, Document};
+use crate::text;
+
+/// See the module's text. Units are in the names, as in [`json`].
+#[derive(Debug, Serialize)]
+pub(super) struct Data<'a> {
+    brunt_version: &'a str,
+    started_unix_ms: u64,
+    ending: &'a Ending,
+    url: String,
+    /// The plan in words.
+    plan: Vec<String>,
+    is_open: bool,
+    verdict: &'a json::Verdict,
+    rates: json::Rates,
+    outcomes: Outcomes<'a>,
+    measured_ns: u64,
+    measured_bytes: json::Bytes,
+    connections: json::Connections,
+    health: json::Health,
+    thresholds: &'a [json::Threshold],
+    /// The names of the quantiles of every distribution.
+    quantiles: Vec<&'static str>,
+    times: Vec<(&'static str, Distribution)>,
+    series: Series,
+    heat_map: Option<HeatMap>,
+    spectra: Vec<Spectrum>,
+    names: Option<Names<'a>>,
+}
+
+/// See [`json::Outcomes`].
+#[derive(Debug, Serialize)]
+struct Outcomes<'a> {
+    due: u64,
+    answered: u64,
+    failed: u64,
+    unfinished: u64,
+    unsent: u64,
+    not_ok: u64,
+    error_ratio: f64,
+    waited_for_connection: u64,
+    unasked: u64,
+    statuses: Vec<Status>,
+    failures: &'a [json::FailureCount],
+}
+
+#[derive(Debug, Serialize)]
+struct Status {
+    #[serde(flatten)]
+    answers: json::Status,
+    ok: bool,
+}
+
+impl<'a> Data<'a> {
+    pub(super) fn of(document: &'a Document) -> Self {
+        Self {
+            brunt_version: &document.brunt_version,
+            started_unix_ms: document.started_unix_ms,
+            ending: &document.ending,
+            url: document.plan.target.url(),
+            plan: text::plan_in_words(&document.plan),
+            is_open: matches!(document.plan.load, Load::Open { .. }),
+            verdict: &document.verdict,
+            rates: document.rates,
+            outcomes: Outcomes::of(document),
+            measured_ns: document.measured.length_ns,
+            measured_bytes: document.measured.bytes,
+            connections: document.connections,
+            health: document.health,
+            thresholds: &document.thresholds,
+            quantiles: QUANTILES.iter().map(|(name, _)| *name).collect(),
+            times: times(&document.times),
+            series: Series::of(&document.series),
+            heat_map: HeatMap::of(&document.series),
+            spectra: spectra(&document.histograms),
+            names: document.names.as_ref().map(Names::of),
+        }
+    }
+}
+
+impl<'a> Outcomes<'a> {
+    fn of(document: &'a Document) -> Self {
+        let ok = &document.plan.ok_status;
+        let outcomes = &document.outcomes;
+        let statuses = outcomes.statuses.iter().map(|&answers| Status { answers, ok: ok.holds(answers.status) });
+        Self {
+            due: outcomes.due,
+            answered: outcomes.answered,
+            failed: outcomes.failed,
+            unfinished: outcomes.unfinished,
+            unsent: outcomes.unsent,
+            not_ok: outcomes.not_ok,
+            error_ratio: outcomes.error_ratio,
+            waited_for_connection: outcomes.waited_for_connection,
+            unasked: outcomes.unasked,
+            statuses: statuses.collect(),
+            failures: &outcomes.failures,
+        }
+    }
+}
+
+fn times(times: &json::Times) -> Vec<(&'static str, Distribution)> {
+    let all = [
+        ("response", &times.response),
+        ("service", &times.service),
+        ("first byte", &times.first_byte),
+        ("connect", &times.connect),
+        ("tls", &times.tls),
+        ("handshake", &times.handshake),
+        ("lag", &times.lag),
+        ("failed", &times.failed),
+    ];
+    all.into_iter().filter_map(|(name, times)| Some((name, Distribution::of(times.as_ref()?)))).collect()
+}
+
+fn spectra(histograms: &json::Histograms) -> Vec<Spectrum> {
+    let known = |known: &brunt_model::histogram::Histogram| Censored { known: known.clone(), ..Censored::default() };
+    let all = [
+        ("response", Censored { known: histograms.response.clone(), bounds: histograms.response_bounds.clone() }),
+        ("service", Censored { known: histograms.service.clone(), bounds: histograms.service_bounds.clone() }),
+        ("first byte", known(&histograms.first_byte)),
+        ("lag", known(&histograms.lag)),
+    ];
+    all.iter().filter_map(|(name, times)| Spectrum::of(name, times)).collect()
+}

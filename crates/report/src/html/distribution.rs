@@ -1,0 +1,136 @@
+//! Distributions of times as the page shows them: figures, a spectrum, and columns of a heat map.
+
+use brunt_model::histogram::{AtLeast, Censored};
+use serde::ser::SerializeSeq as _;
+use serde::{Serialize, Serializer};
+
+use crate::json;
+
+/// Nanoseconds; written as a number, or as a list of that number where it is a lower bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bound(pub(super) AtLeast<u64>);
+
+impl Serialize for Bound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !self.0.at_least {
+            return serializer.serialize_u64(self.0.value);
+        }
+        let mut seq = serializer.serialize_seq(Some(1))?;
+        seq.serialize_element(&self.0.value)?;
+        seq.end()
+    }
+}
+
+impl Bound {
+    fn of_mean(mean: AtLeast<f64>) -> Self {
+        Self(mean.map(|ns| ns.round() as u64))
+    }
+}
+
+/// Figures of a distribution, in nanoseconds.
+#[derive(Debug, Serialize)]
+pub(super) struct Distribution {
+    count: u64,
+    mean_ns: Bound,
+    stdev_ns: Bound,
+    min_ns: u64,
+    /// At the shares that `quantiles` names.
+    quantiles_ns: Vec<Bound>,
+    max_ns: Bound,
+}
+
+impl Distribution {
+    pub(super) fn of(times: &json::Distribution) -> Self {
+        let bound = |q: &json::Quantile| Bound(AtLeast { value: q.value_ns, at_least: q.at_least });
+        Self {
+            count: times.count,
+            mean_ns: Bound::of_mean(times.mean_ns),
+            stdev_ns: Bound::of_mean(times.stdev_ns),
+            min_ns: times.min_ns,
+            quantiles_ns: times.quantiles.iter().map(bound).collect(),
+            max_ns: Bound(times.max_ns),
+        }
+    }
+}
+
+/// How many points a spectrum has for each tenth, hundredth, … of the calls.
+const POINTS_A_DECADE: i32 = 16;
+/// The decades of a spectrum at most: no run has more calls than 10⁹ · a thousand.
+const DECADES: i32 = 12;
+
+/// The time that all but a share of the calls did not exceed, for ever smaller shares.
+#[derive(Debug, Serialize)]
+pub(super) struct Spectrum {
+    name: &'static str,
+    /// `[share of calls that took longer, nanoseconds]`, the share falling from 1; the last is one call in all, at the
+    /// largest time.
+    points: Vec<(f64, Bound)>,
+}
+
+impl Spectrum {
+    /// The spectrum of `times`; none if there are none.
+    pub(super) fn of(name: &'static str, times: &Censored) -> Option<Self> {
+        const MOST: usize = (POINTS_A_DECADE * DECADES) as usize;
+        let tails: [f64; MOST] = std::array::from_fn(|i| 10_f64.powf(-(i as f64) / f64::from(POINTS_A_DECADE)));
+        let largest = Bound(AtLeast { value: times.lower().max()?, at_least: !times.bounds.is_empty() });
+        let last = 1.0 / times.count() as f64;
+        let values = times.quantiles(tails.map(|tail| 1.0 - tail));
+        let points = tails.iter().zip(values).take_while(|(tail, _)| **tail > last);
+        let points = points.filter_map(|(tail, value)| Some((significant(*tail, 4), Bound(value?))));
+        Some(Self { name, points: points.chain([(significant(last, 4), largest)]).collect() })
+    }
+}
+
+/// `value` with so many significant digits: a page needs no more, and is smaller for it.
+pub(super) fn significant(value: f64, digits: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let digits = (digits - 1 - value.abs().log10().floor() as i32).clamp(0, 15) as usize;
+    format!("{value:.digits$}").parse().unwrap_or(value)
+}
+
+/// How many bins of a heat map double the time.
+const BINS_AN_OCTAVE: f64 = 4.0;
+/// The most columns of a heat map: what a screen can show apart.
+const MOST_COLUMNS: usize = 300;
+
+/// How many calls took how long, over time.
+#[derive(Debug, Serialize)]
+pub(super) struct HeatMap {
+    /// Bin `i` begins at 2^(i / this) nanoseconds.
+    bins_an_octave: f64,
+    /// When each column begins, in milliseconds, and when the last one ends.
+    edges_ms: Vec<u64>,
+    /// Of each column bin, count, bin, count, … where the count is not 0.
+    columns: Vec<Vec<u64>>,
+}
+
+impl HeatMap {
+    /// The heat map of response times; none where nothing ended.
+    pub(super) fn of(series: &[json::SeriesPoint]) -> Option<Self> {
+        let end = series.last().map(|point| (point.start_ns + point.length_ns) / 1_000_000)?;
+        let chunk = series.len().div_ceil(MOST_COLUMNS).max(1);
+        let mut edges_ms = Vec::new();
+        let mut columns = Vec::new();
+        for points in series.chunks(chunk) {
+            let mut bins = std::collections::BTreeMap::new();
+            for point in points {
+                for times in [&point.response, &point.response_bounds] {
+                    for (ns, n) in times.unpack().values() {
+                        *bins.entry(bin_of(ns)).or_insert(0) += n;
+                    }
+                }
+            }
+            edges_ms.extend(points.first().map(|point| point.start_ns / 1_000_000));
+            columns.push(bins.into_iter().flat_map(|(bin, n)| [bin, n]).collect());
+        }
+        edges_ms.push(end);
+        let is_empty = columns.iter().all(Vec::is_empty);
+        (!is_empty).then_some(Self { bins_an_octave: BINS_AN_OCTAVE, edges_ms, columns })
+    }
+}
+
+fn bin_of(ns: u64) -> u64 {
+    ((ns.max(1) as f64).log2() * BINS_AN_OCTAVE).floor() as u64
+}

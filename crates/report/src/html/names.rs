@@ -1,0 +1,125 @@
+//! Figures by name as the page shows them: without their histograms.
+
+use serde::Serialize;
+
+use super::distribution::Distribution;
+use crate::json;
+
+/// Figures by name; see [`json::Names`].
+#[derive(Debug, Serialize)]
+pub(super) struct Names<'a> {
+    most_users: u64,
+    requests: Vec<Calls<'a>>,
+    tags: Vec<Calls<'a>>,
+    groups: Vec<Group<'a>>,
+    checks: &'a [json::Check],
+    scenarios: Vec<Scenario<'a>>,
+    crowded: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct Calls<'a> {
+    name: &'a str,
+    due: u64,
+    answered: u64,
+    answered_per_s: f64,
+    failed: u64,
+    unfinished: u64,
+    unsent: u64,
+    not_ok: u64,
+    error_ratio: f64,
+    clear_in_bytes: u64,
+    clear_out_bytes: u64,
+    statuses: &'a [json::Status],
+    failures: &'a [json::Failures],
+    response: Option<Distribution>,
+}
+
+#[derive(Debug, Serialize)]
+struct Group<'a> {
+    name: &'a str,
+    count: u64,
+    failed: u64,
+    unfinished: u64,
+    with_pauses: Option<Distribution>,
+    without_pauses: Option<Distribution>,
+}
+
+#[derive(Debug, Serialize)]
+struct Scenario<'a> {
+    name: &'a str,
+    users_before: u64,
+    users_started: u64,
+    users_ended: u64,
+    not_admitted: u64,
+    iterations: u64,
+    unfinished: u64,
+    errors: u64,
+    iteration: Option<Distribution>,
+    tracebacks: &'a [json::Traceback],
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn of(names: &'a json::Names) -> Self {
+        Self {
+            most_users: names.most_users,
+            requests: names.requests.iter().map(Calls::of).collect(),
+            tags: names.tags.iter().map(Calls::of).collect(),
+            groups: names.groups.iter().map(Group::of).collect(),
+            checks: &names.checks,
+            scenarios: names.scenarios.iter().map(Scenario::of).collect(),
+            crowded: &names.crowded,
+        }
+    }
+}
+
+impl<'a> Calls<'a> {
+    fn of(calls: &'a json::Calls) -> Self {
+        Self {
+            name: &calls.name,
+            due: calls.due,
+            answered: calls.answered,
+            answered_per_s: calls.answered_per_s,
+            failed: calls.failed,
+            unfinished: calls.unfinished,
+            unsent: calls.unsent,
+            not_ok: calls.not_ok,
+            error_ratio: calls.error_ratio,
+            clear_in_bytes: calls.clear_in_bytes,
+            clear_out_bytes: calls.clear_out_bytes,
+            statuses: &calls.statuses,
+            failures: &calls.failures,
+            response: calls.response.as_ref().map(Distribution::of),
+        }
+    }
+}
+
+impl<'a> Group<'a> {
+    fn of(group: &'a json::Group) -> Self {
+        Self {
+            name: &group.name,
+            count: group.count,
+            failed: group.failed,
+            unfinished: group.unfinished,
+            with_pauses: group.with_pauses.as_ref().map(Distribution::of),
+            without_pauses: group.without_pauses.as_ref().map(Distribution::of),
+        }
+    }
+}
+
+impl<'a> Scenario<'a> {
+    fn of(scenario: &'a json::Scenario) -> Self {
+        Self {
+            name: &scenario.name,
+            users_before: scenario.users_before,
+            users_started: scenario.users_started,
+            users_ended: scenario.users_ended,
+            not_admitted: scenario.not_admitted,
+            iterations: scenario.iterations,
+            unfinished: scenario.unfinished,
+            errors: scenario.errors,
+            iteration: scenario.iteration.as_ref().map(Distribution::of),
+            tracebacks: &scenario.tracebacks,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// The latency spectrum: times over the share of calls that took no longer, with ever more room for the slowest.
+import uPlot from "uplot";
+import { type Spectrum, valueOf } from "../data";
+import { bound, percent } from "../format";
+import { axis, figure } from "./chart";
+import { axisDuration } from "./ticks";
+import { type Colour, colour } from "./theme";
+
+const COLOURS: Colour[] = ["one", "two", "three", "four"];
+
+/** One in so many calls took longer: 10 is p90, 100 is p99. */
+const oneIn = (tail: number): number => 1 / tail;
+
+/** `p50`, `p99.9`. */
+function percentile(oneIn: number): string {
+  const decimals = Math.max(0, Math.ceil(Math.log10(oneIn)) - 2);
+  return `p${(100 - 100 / oneIn).toFixed(Math.min(decimals, 9))}`;
+}
+
+export function spectrum(spectra: Spectrum[], summary: string): HTMLElement {
+  const tables = spectra.map(
+    ({ points }) => [points.map(([tail]) => oneIn(tail)), points.map(([, time]) => valueOf(time))] as uPlot.AlignedData,
+  );
+  const times = spectra.map(({ points }) => new Map(points.map(([tail, time]) => [oneIn(tail), time])));
+  const data = uPlot.join(tables);
+  const text = (series: number, index: number): string => {
+    const time = times[series]?.get(data[0][index] ?? 0);
+    return time === undefined ? "–" : bound(time);
+  };
+  const share = (index: number): string => {
+    const one = data[0][index] ?? 1;
+    return `${percentile(one)} (${percent(1 / one)} took longer)`;
+  };
+  return figure("spectrum", {
+    title: "Latency spectrum",
+    summary,
+    data,
+    readout: (_, index) => [share(index), ...spectra.map(({ name }, i) => `${name} ${text(i, index)}`)].join(", "),
+    options: {
+      cursor: { y: false, points: { size: 7 } },
+      scales: { x: { time: false, distr: 3, log: 10 }, y: { distr: 3, log: 10 } },
+      axes: [
+        axis({
+          splits: (plot) => decades(plot.scales["x"]?.min ?? 1, plot.scales["x"]?.max ?? 10),
+          filter: (_, splits) => splits,
+          values: (_, ticks) => ticks.map(percentile),
+        }),
+        axis({ size: 64, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : axisDuration(tick))) }),
+      ],
+      series: [
+        { label: "share", value: (_, __, ___, index) => (index === null ? "–" : share(index)) },
+        ...spectra.map(({ name }, i) => ({
+          label: name,
+          stroke: () => colour(COLOURS[i % COLOURS.length] ?? "one"),
+          width: 1.5,
+          spanGaps: true,
+          points: { show: false },
+          value: (_: uPlot, __: number, ___: number, index: number | null) => (index === null ? "–" : text(i, index)),
+        })),
+      ],
+    },
+  });
+}
+
+/** p0, p50, p90, p99, p99.9, … as far as the scale goes. */
+function decades(min: number, max: number): number[] {
+  const splits = [1, 2];
+  for (let one = 10; one <= max * 1.001; one *= 10) splits.push(one);
+  return splits.filter((one) => one >= min * 0.999);
+}

@@ -1,0 +1,111 @@
+// Figures over time: lines, on one axis or two, with the seconds marked that the generator spoiled.
+import uPlot from "uplot";
+import type { Series } from "../data";
+import { clock } from "../format";
+import { axis, figure } from "./chart";
+import { type Colour, colour } from "./theme";
+
+export interface Line {
+  label: string;
+  values: (number | null)[];
+  colour: Colour;
+  /** A value as its legend has it. */
+  text: (value: number, index: number) => string;
+  dash?: number[];
+  fill?: boolean;
+  /** Whether it goes by the second axis. */
+  second?: boolean;
+}
+
+export interface OverTime {
+  id: string;
+  title: string;
+  summary: string;
+  lines: Line[];
+  /** Values as the axes have them. */
+  tick: (value: number) => string;
+  secondTick?: (value: number) => string;
+  logarithmic?: boolean;
+}
+
+/** As long as the widest label of an axis, in CSS pixels. */
+const AXIS = 64;
+
+export function overTime(series: Series, { id, title, summary, lines, ...chart }: OverTime): HTMLElement {
+  const xs = series.start_ms.map((ms) => ms / 1000);
+  const when = (index: number): string => {
+    const [start, length] = [series.start_ms[index] ?? 0, series.length_ms[index] ?? 0];
+    const spoiled = series.spoiled.includes(index) ? " !" : "";
+    return length > 1001 ? `${clock(start / 1000)}–${clock((start + length) / 1000)}${spoiled}` : clock(start / 1000) + spoiled;
+  };
+  const text = (line: Line, index: number): string => {
+    const value = line.values[index];
+    return value === null || value === undefined ? "–" : line.text(value, index);
+  };
+  const hasSecond = lines.some((line) => line.second);
+  const points = (plot: uPlot): boolean => plot.data[0].length < 2;
+  return figure(id, {
+    title,
+    summary,
+    data: [xs, ...lines.map((line) => line.values)],
+    readout: (_, index) => [when(index), ...lines.map((line) => `${line.label} ${text(line, index)}`)].join(", "),
+    options: {
+      cursor: { sync: { key: "time", setSeries: false }, y: false, points: { size: 7 } },
+      legend: { live: true },
+      scales: {
+        x: { time: false, ...(xs.length === 1 ? { range: [-0.5, 1] as [number, number] } : {}) },
+        y: chart.logarithmic ? { distr: 3, log: 10 } : { range: fromZero },
+        second: { range: fromZero },
+      },
+      axes: [
+        axis({ values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? clock(tick) : "")) }),
+        axis({ size: AXIS, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : chart.tick(tick))) }),
+        ...(hasSecond
+          ? [
+              axis({
+                side: 1,
+                scale: "second",
+                size: AXIS,
+                grid: { show: false },
+                values: (_, ticks) => ticks.map((tick) => (chart.secondTick ?? chart.tick)(tick)),
+              }),
+            ]
+          : []),
+      ],
+      series: [
+        { label: "at", value: (_, __, ___, index) => (index === null ? "–" : when(index)) },
+        ...lines.map((line) => ({
+          label: line.label,
+          scale: line.second ? "second" : "y",
+          stroke: () => colour(line.colour),
+          width: 1.5,
+          ...(line.dash ? { dash: line.dash } : {}),
+          ...(line.fill ? { fill: () => `${colour(line.colour)}22` } : {}),
+          points: { show: points },
+          value: (_: uPlot, __: number, ___: number, index: number | null) => (index === null ? "–" : text(line, index)),
+        })),
+      ],
+      hooks: { drawClear: [(plot) => mark(plot, series)] },
+    },
+  });
+}
+
+/** Up to a little above the largest; a chart of nothing but 0 has an axis, too. */
+const fromZero = (_: uPlot, __: number, max: number | null): [number, number] => [0, max ? max * 1.08 : 1];
+
+/** Shades the seconds that the generator spoiled. */
+function mark(plot: uPlot, series: Series): void {
+  const { left, top, width, height } = plot.bbox;
+  plot.ctx.save();
+  plot.ctx.beginPath();
+  plot.ctx.rect(left, top, width, height);
+  plot.ctx.clip();
+  plot.ctx.fillStyle = colour("band");
+  for (const row of series.spoiled) {
+    const start = (series.start_ms[row] ?? 0) / 1000;
+    const from = plot.valToPos(start, "x", true);
+    const to = plot.valToPos(start + (series.length_ms[row] ?? 0) / 1000, "x", true);
+    plot.ctx.fillRect(from, top, Math.max(to - from, 2), height);
+  }
+  plot.ctx.restore();
+}

@@ -1,0 +1,166 @@
+// What the page is given; written by crates/report/src/html/data.rs. Units are in the names.
+
+/** Nanoseconds; in a list, a lower bound: the true time may be longer. */
+export type Bound = number | [number];
+
+export const valueOf = (bound: Bound): number => (typeof bound === "number" ? bound : bound[0]);
+
+export interface Distribution {
+  count: number;
+  mean_ns: Bound;
+  stdev_ns: Bound;
+  min_ns: number;
+  quantiles_ns: Bound[];
+  max_ns: Bound;
+}
+
+export interface Finding {
+  cause: string;
+  message: string;
+  advice: string;
+  decisive: boolean;
+  seconds: { first: number; last: number }[];
+}
+
+export interface Outcomes {
+  due: number;
+  answered: number;
+  failed: number;
+  unfinished: number;
+  unsent: number;
+  not_ok: number;
+  error_ratio: number;
+  waited_for_connection: number;
+  unasked: number;
+  statuses: { status: number; count: number; ok: boolean }[];
+  failures: { failure: string; count: number; reasons: { reason: string; count: number }[] }[];
+}
+
+/** Columns of figures, one row a point in time. */
+export interface Series {
+  start_ms: number[];
+  length_ms: number[];
+  /** Rows that the generator spoiled. */
+  spoiled: number[];
+  due_per_s: number[];
+  answered_per_s: number[];
+  not_ok_per_s: number[];
+  waited_for_connection_per_s: number[];
+  in_bytes_per_s: number[];
+  out_bytes_per_s: number[];
+  p50_ns: (Bound | null)[];
+  p90_ns: (Bound | null)[];
+  p99_ns: (Bound | null)[];
+  max_ns: (Bound | null)[];
+  service_p99_ns: (number | null)[];
+  lag_p99_ns: (number | null)[];
+  busiest_worker_cpu_ratio: number[];
+  most_starved_worker_ratio: number[];
+  users?: number[];
+}
+
+export interface HeatMap {
+  /** Bin i begins at 2^(i / this) ns. */
+  bins_an_octave: number;
+  /** Where columns begin, and where the last one ends. */
+  edges_ms: number[];
+  /** Of each column: bin, count, bin, count, … */
+  columns: number[][];
+}
+
+export interface Spectrum {
+  name: string;
+  /** Share of calls that took longer, and the time. */
+  points: [number, Bound][];
+}
+
+export interface Calls {
+  name: string;
+  due: number;
+  answered: number;
+  answered_per_s: number;
+  failed: number;
+  unfinished: number;
+  unsent: number;
+  not_ok: number;
+  error_ratio: number;
+  clear_in_bytes: number;
+  clear_out_bytes: number;
+  statuses: { status: number; count: number }[];
+  failures: { failure: string; count: number }[];
+  response: Distribution | null;
+}
+
+export interface Group {
+  name: string;
+  count: number;
+  failed: number;
+  unfinished: number;
+  with_pauses: Distribution | null;
+  without_pauses: Distribution | null;
+}
+
+export interface Check {
+  call: string | null;
+  check: string;
+  passes: number;
+  fails: number;
+  example: { status: number | null; body: string } | null;
+}
+
+export interface Scenario {
+  name: string;
+  users_before: number;
+  users_started: number;
+  users_ended: number;
+  not_admitted: number;
+  iterations: number;
+  unfinished: number;
+  errors: number;
+  iteration: Distribution | null;
+  tracebacks: { traceback: string; count: number }[];
+}
+
+export interface Names {
+  most_users: number;
+  requests: Calls[];
+  tags: Calls[];
+  groups: Group[];
+  checks: Check[];
+  scenarios: Scenario[];
+  crowded: string[];
+}
+
+export interface Data {
+  brunt_version: string;
+  started_unix_ms: number;
+  ending: "completed" | "interrupted" | { failed: string } | { aborted: string };
+  url: string;
+  plan: string[];
+  is_open: boolean;
+  verdict: { judgement: string; sentence: string; findings: Finding[] };
+  rates: {
+    answered_per_s: number;
+    due_per_s: number;
+    wire_in_bytes_per_s: number;
+    wire_out_bytes_per_s: number;
+  };
+  outcomes: Outcomes;
+  measured_ns: number;
+  measured_bytes: { wire_in_bytes: number; wire_out_bytes: number };
+  connections: { made: number; failed: number; reconnects: number; tls_resumed: number };
+  health: { busiest_worker_cpu_ratio: number; most_starved_worker_ratio: number };
+  thresholds: { threshold: string; got: string; held: boolean }[];
+  quantiles: string[];
+  times: [string, Distribution][];
+  series: Series;
+  heat_map: HeatMap | null;
+  spectra: Spectrum[];
+  names: Names | null;
+}
+
+/** What stands in the page. */
+export function embedded(): Data {
+  const place = document.getElementById("data");
+  return JSON.parse(place?.textContent ?? "null") as Data;
+}

@@ -1,0 +1,136 @@
+// Figures by name: requests and tags, groups, checks, scenarios.
+import { type Calls, type Data, type Distribution, type Names, valueOf } from "./data";
+import { type Cell, el, section, table } from "./dom";
+import { bound, count, counted, number, percent, size } from "./format";
+
+/** The quantiles that tables have. */
+const SHOWN = ["p50", "p95", "p99"];
+
+const whole = (n: number): Cell => ({ text: count(n), sort: n });
+const wrong = (n: number): Cell => ({ text: count(n), sort: n, ...(n > 0 ? { class: "bad" } : {}) });
+
+function times(distribution: Distribution | null, quantiles: string[]): Cell[] {
+  return SHOWN.map((name) => {
+    const value = distribution?.quantiles_ns[quantiles.indexOf(name)];
+    if (value === undefined) return { text: "–", sort: -1 };
+    return { text: bound(value), sort: valueOf(value), ...(typeof value === "number" ? {} : { class: "warning" }) };
+  });
+}
+
+function calls(title: string, id: string, all: Calls[], quantiles: string[]): HTMLElement | null {
+  if (all.length === 0) return null;
+  const ended = (calls: Calls): string =>
+    [
+      ...calls.statuses.filter(({ status }) => status !== 0).map(({ status, count: n }) => `${status} × ${count(n)}`),
+      ...calls.failures.map(({ failure, count: n }) => `${failure} × ${count(n)}`),
+      ...(calls.unfinished > 0 ? [`unfinished × ${count(calls.unfinished)}`] : []),
+      ...(calls.unsent > 0 ? [`unsent × ${count(calls.unsent)}`] : []),
+    ].join(", ");
+  return section(
+    title,
+    id,
+    table({
+      caption: `${counted(all.length, "name")}, response times`,
+      head: ["name", "due", "answered/s", "not ok", "error rate", ...SHOWN, "max", "in", "ended as"],
+      words: [10],
+      sortable: true,
+      rows: all.map((one) => [
+        one.name,
+        whole(one.due),
+        { text: number(one.answered_per_s), sort: one.answered_per_s },
+        wrong(one.not_ok),
+        { text: percent(one.error_ratio), sort: one.error_ratio, ...(one.not_ok > 0 ? { class: "bad" } : {}) },
+        ...times(one.response, quantiles),
+        one.response ? { text: bound(one.response.max_ns), sort: valueOf(one.response.max_ns) } : "–",
+        { text: size(one.clear_in_bytes), sort: one.clear_in_bytes },
+        ended(one),
+      ]),
+    }),
+  );
+}
+
+function groups({ groups }: Names, quantiles: string[]): HTMLElement | null {
+  if (groups.length === 0) return null;
+  return section(
+    "Groups",
+    "groups",
+    table({
+      caption: "without the pauses of users, and with them",
+      head: ["group", "count", "failed", "unfinished", ...SHOWN, ...SHOWN.map((name) => `${name} with pauses`)],
+      sortable: true,
+      rows: groups.map((group) => [
+        group.name,
+        whole(group.count),
+        wrong(group.failed),
+        wrong(group.unfinished),
+        ...times(group.without_pauses, quantiles),
+        ...times(group.with_pauses, quantiles),
+      ]),
+    }),
+  );
+}
+
+function checks({ checks }: Names): HTMLElement | null {
+  if (checks.length === 0) return null;
+  const failed = checks.filter(({ fails }) => fails > 0).length;
+  return section(
+    "Checks",
+    "checks",
+    table({
+      caption: failed > 0 ? `${failed} of ${counted(checks.length, "check")} failed at times` : "every check held",
+      head: ["check", "held", "failed", "of all", "such as"],
+      words: [4],
+      sortable: true,
+      rows: checks.map(({ call, check, passes, fails, example }) => [
+        call === null ? check : `${call}: ${check}`,
+        whole(passes),
+        wrong(fails),
+        { text: passes + fails > 0 ? percent(fails / (passes + fails)) : "–", sort: fails / Math.max(passes + fails, 1) },
+        example ? [example.status ?? "", example.body].filter((part) => part !== "").join(" ") : "",
+      ]),
+    }),
+  );
+}
+
+function scenarios(names: Names, quantiles: string[]): HTMLElement | null {
+  if (names.scenarios.length === 0) return null;
+  const tracebacks = names.scenarios.flatMap((scenario) =>
+    scenario.tracebacks.map(({ traceback, count: n }) =>
+      el("li", {}, el("p", { class: "bad" }, `${scenario.name}: ${counted(n, "error")}`), el("pre", { tabindex: 0, role: "region", "aria-label": "traceback" }, traceback)),
+    ),
+  );
+  return section(
+    "Scenarios",
+    "scenarios",
+    table({
+      caption: `at most ${counted(names.most_users, "user")} at once; times are of whole iterations`,
+      head: ["scenario", "users started", "from the warm-up", "ended", "not admitted", "iterations", "cut short", "errors", ...SHOWN],
+      sortable: true,
+      rows: names.scenarios.map((one) => [
+        one.name,
+        whole(one.users_started),
+        whole(one.users_before),
+        whole(one.users_ended),
+        wrong(one.not_admitted),
+        whole(one.iterations),
+        whole(one.unfinished),
+        wrong(one.errors),
+        ...times(one.iteration, quantiles),
+      ]),
+    }),
+    tracebacks.length > 0 && el("ul", { class: "tracebacks" }, ...tracebacks),
+  );
+}
+
+export function names({ names, quantiles }: Data): (HTMLElement | null)[] {
+  if (!names) return [];
+  const crowded = names.crowded.length > 0 && `There were more ${names.crowded.join(" and ")} than are told apart; the rest count as (others).`;
+  return [
+    calls("Requests", "requests", names.requests, quantiles),
+    calls("Tags", "tags", names.tags, quantiles),
+    groups(names, quantiles),
+    checks(names),
+    scenarios(names, quantiles),
+    crowded ? el("p", { class: "warning" }, crowded) : null,
+  ];
+}

@@ -1,0 +1,114 @@
+// The charts of a run: which there are, and what each says in words.
+import { heatMap } from "./charts/heatmap";
+import { spectrum } from "./charts/spectrum";
+import { axisDuration, axisNumber } from "./charts/ticks";
+import { type Line, overTime } from "./charts/time";
+import { type Bound, type Data, valueOf } from "./data";
+import { section } from "./dom";
+import { bound, count, duration, number, percent } from "./format";
+
+const least = (values: number[]): number => values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+const greatest = (values: number[]): number => values.reduce((a, b) => Math.max(a, b), 0);
+const known = (values: (Bound | null)[]): number[] => values.flatMap((value) => (value === null ? [] : [valueOf(value)]));
+
+export function charts(data: Data): HTMLElement | null {
+  if (data.series.start_ms.length === 0) return null;
+  return section(
+    "Over time",
+    "over-time",
+    throughput(data),
+    latencies(data),
+    data.heat_map && heatMap(data.heat_map, "how many calls took how long, when"),
+    spectra(data),
+    errors(data),
+    users(data),
+    generator(data),
+  );
+}
+
+const perSecond = (value: number): string => `${number(value)}/s`;
+
+function throughput({ series, is_open }: Data): HTMLElement {
+  const { answered_per_s: answered } = series;
+  const lines: Line[] = [{ label: "answered", values: answered, colour: "one", text: perSecond, fill: true }];
+  if (is_open) lines.push({ label: "due", values: series.due_per_s, colour: "faint", text: perSecond, dash: [6, 4] });
+  if (series.waited_for_connection_per_s.some((n) => n > 0)) {
+    lines.push({ label: "waited for a connection", values: series.waited_for_connection_per_s, colour: "three", text: perSecond });
+  }
+  const summary = `${number(least(answered))} to ${number(greatest(answered))} answered/s`;
+  return overTime(series, { id: "throughput", title: "Throughput", summary, lines, tick: axisNumber });
+}
+
+function latencies({ series }: Data): HTMLElement | null {
+  const line = (label: string, values: (Bound | null)[], colour: Line["colour"]): Line => ({
+    label,
+    values: values.map((value) => (value === null ? null : Math.max(valueOf(value), 1))),
+    colour,
+    text: (_, index) => bound(values[index] ?? 0),
+  });
+  const p99 = known(series.p99_ns);
+  if (p99.length === 0) return null;
+  return overTime(series, {
+    id: "percentiles",
+    title: "Response time",
+    summary: `p99 ${duration(least(p99))} to ${duration(greatest(p99))}, max ${duration(greatest(known(series.max_ns)))}`,
+    lines: [
+      line("p50", series.p50_ns, "one"),
+      line("p90", series.p90_ns, "two"),
+      line("p99", series.p99_ns, "three"),
+      line("max", series.max_ns, "four"),
+    ],
+    tick: axisDuration,
+    logarithmic: true,
+  });
+}
+
+function spectra({ spectra, times, quantiles }: Data): HTMLElement | null {
+  const response = times.find(([name]) => name === "response")?.[1];
+  if (spectra.length === 0 || !response) return null;
+  const at = (name: string): string => bound(response.quantiles_ns[quantiles.indexOf(name)] ?? 0);
+  return spectrum(spectra, `response p50 ${at("p50")}, p99 ${at("p99")}, p99.9 ${at("p99.9")}, max ${bound(response.max_ns)}`);
+}
+
+function errors({ series, outcomes }: Data): HTMLElement | null {
+  // What never ended is in no second.
+  if (!series.not_ok_per_s.some((n) => n > 0)) return null;
+  return overTime(series, {
+    id: "errors",
+    title: "Errors",
+    summary: `${count(outcomes.not_ok)} of ${count(outcomes.due)} calls not ok (${percent(outcomes.error_ratio)}), at most ${number(greatest(series.not_ok_per_s))}/s`,
+    lines: [{ label: "not ok", values: series.not_ok_per_s, colour: "bad", text: perSecond, fill: true }],
+    tick: axisNumber,
+  });
+}
+
+function users({ series }: Data): HTMLElement | null {
+  if (!series.users) return null;
+  return overTime(series, {
+    id: "users",
+    title: "Virtual users",
+    summary: `${count(least(series.users))} to ${count(greatest(series.users))} alive`,
+    lines: [{ label: "users", values: series.users, colour: "two", text: count, fill: true }],
+    tick: axisNumber,
+  });
+}
+
+/** The generator's own state: what the verdict rests on. */
+function generator({ series }: Data): HTMLElement {
+  const lag = known(series.lag_p99_ns);
+  const lines: Line[] = [
+    { label: "CPU of the busiest worker", values: series.busiest_worker_cpu_ratio, colour: "one", text: percent },
+    { label: "without a CPU", values: series.most_starved_worker_ratio, colour: "four", text: percent },
+  ];
+  if (lag.length > 0) lines.push({ label: "lag p99", values: series.lag_p99_ns, colour: "three", text: duration, second: true });
+  const busiest = `a worker used up to ${percent(greatest(series.busiest_worker_cpu_ratio))} of a CPU`;
+  const starved = `and waited for one up to ${percent(greatest(series.most_starved_worker_ratio))} of the time`;
+  return overTime(series, {
+    id: "generator",
+    title: "The generator",
+    summary: `${busiest} ${starved}${lag.length > 0 ? `; lag p99 up to ${duration(greatest(lag))}` : ""}`,
+    lines,
+    tick: (ratio) => `${Math.round(ratio * 100)}%`,
+    secondTick: axisDuration,
+  });
+}

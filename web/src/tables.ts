@@ -1,0 +1,114 @@
+// Figures as tables: latency, outcomes, seconds.
+import type { Bound, Data, Distribution } from "./data";
+import { el, section, table, type Cell } from "./dom";
+import { bound, clock, count, counted, duration, number, percent, size } from "./format";
+
+const cell = (time: Bound): Cell => ({ text: bound(time), ...(typeof time === "number" ? {} : { class: "warning" }) });
+
+export function latency({ times, quantiles, outcomes }: Data): HTMLElement | null {
+  if (times.length === 0) return null;
+  const rows: [string, (times: Distribution) => Cell][] = [
+    ["mean", (times) => cell(times.mean_ns)],
+    ["stdev", (times) => cell(times.stdev_ns)],
+    ["min", (times) => cell(times.min_ns)],
+    ...quantiles.map((name, i): [string, (times: Distribution) => Cell] => [name, (times) => cell(times.quantiles_ns[i] ?? 0)]),
+    ["max", (times) => cell(times.max_ns)],
+    ["count", (times) => ({ text: count(times.count) })],
+  ];
+  const open = outcomes.unfinished + outcomes.unsent;
+  return section(
+    "Latency",
+    "latency",
+    table({
+      caption: "response from when a call was due, service from when it was sent",
+      head: ["figure", ...times.map(([name]) => name)],
+      rows: rows.map(([name, of]) => [name, ...times.map(([, distribution]) => of(distribution))]),
+    }),
+    open > 0 &&
+      el("p", { class: "faint" }, `≥ at least: ${counted(open, "call")} had not ended and count with the time they had waited`),
+  );
+}
+
+export function outcomes(data: Data): HTMLElement | null {
+  const { outcomes, connections, measured_bytes: bytes, rates } = data;
+  const parts: [number, string][] = [
+    [outcomes.answered, "answered"],
+    [outcomes.failed, "failed"],
+    [outcomes.unfinished, "unfinished"],
+    [outcomes.unsent, "unsent"],
+  ];
+  const ended = parts.reduce((sum, [n]) => sum + n, 0);
+  const listed = parts.filter(([n], i) => i === 0 || n > 0).map(([n, what]) => `${count(n)} ${what}`);
+  const sum = `${count(outcomes.due)} due ${ended === outcomes.due ? "=" : "≠ (a fault in brunt: please report it)"} ${listed.join(" + ")}`;
+  const share = (n: number): Cell => ({ text: outcomes.due > 0 ? percent(n / outcomes.due) : "–", sort: n });
+  const statuses = outcomes.statuses.filter(({ status }) => status !== 0);
+  const reasons = outcomes.failures.flatMap(({ failure, count: n, reasons }) => [
+    [{ text: failure, class: "bad" }, { text: count(n) }, share(n), ""],
+    ...reasons.filter(({ reason }) => reason !== "").map(({ reason, count: of }) => [`${failure}, of these`, count(of), share(of), reason]),
+  ]);
+  const notes: [number, string][] = [
+    [outcomes.waited_for_connection, "waited for a free connection"],
+    [outcomes.unasked, "messages that nobody asked for"],
+  ];
+  const made = [
+    `${count(connections.made)} made`,
+    connections.failed > 0 && `${count(connections.failed)} failed`,
+    connections.tls_resumed > 0 && `${count(connections.tls_resumed)} resumed a TLS session`,
+    connections.reconnects > 0 && `${count(connections.reconnects)} calls sent again after an idle one was closed`,
+  ].filter(Boolean);
+  return section(
+    "Outcomes",
+    "outcomes",
+    el("p", { class: "sum" }, sum),
+    statuses.length > 0 &&
+      table({
+        caption: "answers by status",
+        head: ["status", "answers", "of all calls", "counts as"],
+        words: [3],
+        rows: statuses.map(({ status, count: n, ok }) => [
+          { text: String(status), sort: status },
+          { text: count(n), sort: n },
+          share(n),
+          { text: ok ? "a success" : "not ok", class: ok ? "good" : "bad" },
+        ]),
+        sortable: true,
+      }),
+    reasons.length > 0 &&
+      table({ caption: "failures by name, with the reasons given", head: ["failure", "calls", "of all calls", "reason"], words: [3], rows: reasons }),
+    ...notes.filter(([n]) => n > 0).map(([n, what]) => el("p", {}, `${count(n)} ${what}`)),
+    el("p", {}, `Connections: ${made.join(", ")}. Bytes: ${size(rates.wire_in_bytes_per_s)}/s in (${size(bytes.wire_in_bytes)}), ${size(rates.wire_out_bytes_per_s)}/s out (${size(bytes.wire_out_bytes)}).`),
+  );
+}
+
+/** Every point of the series as text, made when it is asked for. */
+export function seconds({ series }: Data): HTMLElement {
+  const details = el("details", { id: "seconds" }, el("summary", {}, "Each second as a table"));
+  details.addEventListener(
+    "toggle",
+    () => {
+      const time = (values: (Bound | null)[], i: number): Cell => {
+        const value = values[i];
+        return value === null || value === undefined ? { text: "–" } : cell(value);
+      };
+      const rows = series.start_ms.map((start, i) => [
+        clock(start / 1000) + (series.spoiled.includes(i) ? " !" : ""),
+        number(series.due_per_s[i] ?? 0),
+        number(series.answered_per_s[i] ?? 0),
+        number(series.not_ok_per_s[i] ?? 0),
+        time(series.p50_ns, i),
+        time(series.p90_ns, i),
+        time(series.p99_ns, i),
+        time(series.max_ns, i),
+        series.lag_p99_ns[i] == null ? "–" : duration(series.lag_p99_ns[i] ?? 0),
+        percent(series.busiest_worker_cpu_ratio[i] ?? 0),
+        percent(series.most_starved_worker_ratio[i] ?? 0),
+        ...(series.users ? [count(series.users[i] ?? 0)] : []),
+      ]);
+      const head = ["at", "due/s", "answered/s", "not ok/s", "p50", "p90", "p99", "max", "lag p99", "CPU", "no CPU"];
+      if (series.users) head.push("users");
+      details.append(table({ caption: "! marks what the generator spoiled", head, rows }));
+    },
+    { once: true },
+  );
+  return details;
+}

@@ -1,0 +1,149 @@
+// Whether to believe the figures, and what came of what was asked for.
+import type { Data, Finding } from "./data";
+import { el, section, table } from "./dom";
+import { bound, count, counted, duration, number, percent } from "./format";
+
+/** Findings that make throughput a lower bound; the others spoil latency. */
+const THROUGHPUT = ["cpu_saturated", "slow_script", "ports", "descriptors"];
+
+const isThroughput = (finding: Finding): boolean => THROUGHPUT.includes(finding.cause);
+
+export const isSpoiled = (data: Data, what: "throughput" | "latency"): boolean =>
+  data.verdict.findings.some((finding) => finding.decisive && isThroughput(finding) === (what === "throughput"));
+
+/** The most ranges of seconds that are listed of a finding. */
+const MOST_RANGES = 8;
+
+function seconds(finding: Finding): string {
+  const ranges = finding.seconds.map(({ first, last }) => (first === last ? `${first}` : `${first}–${last}`));
+  if (ranges.length === 0) return "";
+  const only = finding.seconds.length === 1 && finding.seconds[0]?.first === finding.seconds[0]?.last;
+  const more = ranges.length > MOST_RANGES ? ", …" : "";
+  return `, in second${only ? "" : "s"} ${ranges.slice(0, MOST_RANGES).join(", ")}${more}`;
+}
+
+function judgement({ verdict }: Data): [string, string] {
+  switch (verdict.judgement) {
+    case "trustworthy":
+      return ["good", verdict.findings.length > 0 ? "✓ trustworthy, but for the seconds named below" : "✓ trustworthy"];
+    case "generator_bound":
+      return ["bad", "✗ generator-bound: throughput is a lower bound"];
+    default:
+      return ["bad", "✗ latency is not to be believed"];
+  }
+}
+
+function generator({ health, times, quantiles }: Data): string {
+  let text = `brunt's workers used at most ${percent(health.busiest_worker_cpu_ratio)} of a CPU`;
+  if (health.most_starved_worker_ratio > 0) {
+    text += ` and waited for one at most ${percent(health.most_starved_worker_ratio)} of a second`;
+  }
+  const lag = times.find(([name]) => name === "lag")?.[1].quantiles_ns;
+  const [p50, p99] = ["p50", "p99"].map((name) => lag?.[quantiles.indexOf(name)]);
+  return p50 !== undefined && p99 !== undefined ? `${text}; lag p50 ${bound(p50)}, p99 ${bound(p99)}` : text;
+}
+
+/** The verdict, and how the run ended if not as planned. */
+export function verdict(data: Data): HTMLElement | null {
+  const [kind, words] = judgement(data);
+  const ending = endingOf(data);
+  const findings = data.verdict.findings.map((finding) =>
+    el(
+      "li",
+      { class: finding.decisive ? "bad" : "warning" },
+      `${finding.message}${seconds(finding)}`,
+      el("p", { class: "advice" }, `→ ${finding.advice}`),
+    ),
+  );
+  const never = data.outcomes.answered === 0 && el("p", { class: "bad verdict" }, nothingAnswered(data));
+  return section(
+    "Verdict",
+    "verdict",
+    ending && el("p", { class: "warning ending" }, ending),
+    never || el("p", { class: `verdict ${kind}` }, words),
+    el("p", { class: "faint" }, generator(data)),
+    findings.length > 0 && el("ul", { class: "findings" }, ...findings),
+  );
+}
+
+function endingOf({ ending, measured_ns }: Data): string | null {
+  if (ending === "completed") return null;
+  if (ending === "interrupted") {
+    return measured_ns === 0
+      ? "interrupted before the measured part began"
+      : `interrupted after ${duration(measured_ns)}: the figures cover what was done`;
+  }
+  return "aborted" in ending ? `aborted: ${ending.aborted}` : ending.failed;
+}
+
+function nothingAnswered({ outcomes }: Data): string {
+  const worst = [...outcomes.failures].sort((a, b) => b.count - a.count)[0];
+  if (worst) {
+    const reason = worst.reasons[0]?.reason;
+    return `✗ the target never answered: ${worst.failure} × ${count(worst.count)}${reason ? ` (${reason})` : ""}`;
+  }
+  const open = outcomes.unfinished + outcomes.unsent;
+  return open > 0 ? `✗ the target never answered: ${counted(open, "call")} had not ended` : "✗ no call was ever due";
+}
+
+/** What is looked for first. */
+export function keyFigures(data: Data): HTMLElement | null {
+  const { rates, outcomes, times, quantiles, is_open } = data;
+  const response = times.find(([name]) => name === "response")?.[1];
+  const at = (name: string): string | null => {
+    const value = response?.quantiles_ns[quantiles.indexOf(name)];
+    return value === undefined ? null : bound(value);
+  };
+  const least = isSpoiled(data, "throughput") ? "≥" : "";
+  const late = isSpoiled(data, "latency") ? "warning" : undefined;
+  const figures: [string, string | null, string | undefined, string | undefined][] = [
+    [
+      "answered/s",
+      `${least}${number(rates.answered_per_s)}`,
+      is_open ? `of ${number(rates.due_per_s)} due/s` : undefined,
+      least ? "warning" : undefined,
+    ],
+    ["p50", at("p50"), "response time", late],
+    ["p99", at("p99"), undefined, late],
+    ["p99.9", at("p99.9"), undefined, late],
+    ["max", response ? bound(response.max_ns) : null, undefined, late],
+    [
+      "error rate",
+      outcomes.due > 0 ? percent(outcomes.error_ratio) : null,
+      `${count(outcomes.not_ok)} of ${count(outcomes.due)}`,
+      outcomes.not_ok > 0 ? "bad" : "good",
+    ],
+  ];
+  const tiles = figures.flatMap(([name, value, note, kind]) =>
+    value === null
+      ? []
+      : [
+          el(
+            "div",
+            { class: "tile", "data-figure": name },
+            el("dt", {}, name),
+            el("dd", {}, el("span", { class: ["value", kind].filter(Boolean).join(" ") }, value), note && el("small", {}, note)),
+          ),
+        ],
+  );
+  return section("Key figures", "figures", el("dl", { class: "tiles" }, ...tiles));
+}
+
+export function thresholds({ thresholds }: Data): HTMLElement | null {
+  if (thresholds.length === 0) return null;
+  const failed = thresholds.filter((threshold) => !threshold.held).length;
+  return section(
+    "Thresholds",
+    "thresholds",
+    table({
+      caption: failed > 0 ? `${failed} of ${counted(thresholds.length, "threshold")} failed` : "every threshold held",
+      head: ["threshold", "came out as", "held"],
+      words: [2],
+      rows: thresholds.map(({ threshold, got, held }) => [
+        threshold,
+        { text: got, ...(held ? {} : { class: "bad" }) },
+        { text: held ? "✓ held" : "✗ failed", class: held ? "good" : "bad" },
+      ]),
+    }),
+  );
+}

@@ -1,0 +1,38 @@
+// A real Chromium, and the page in it.
+import { existsSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+/** Where Debian's packages put it. */
+const PLACES = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+
+export async function launch() {
+  const executablePath = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place));
+  if (!executablePath) throw new Error("no Chromium: `make test-packages` installs it, or name one in CHROMIUM");
+  return chromium.launch({ executablePath, args: process.getuid() === 0 ? ["--no-sandbox"] : [] });
+}
+
+/** Opens the file. `complaints` is what its console, its errors and its requests had to say: nothing, in a good page. */
+export async function open(browser, file, options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, locale: "en-GB", ...options });
+  const url = pathToFileURL(file).href;
+  const complaints = [];
+  page.on("console", (message) => complaints.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+  page.on("request", (request) => {
+    const to = request.url();
+    if (to !== url && !to.startsWith("data:")) complaints.push(`request: ${to}`);
+  });
+  await page.goto(url);
+  await page.waitForFunction(
+    () => document.querySelectorAll("figure").length === document.querySelectorAll("figure .uplot").length,
+  );
+  return { page, complaints };
+}
+
+/** The rows of a table in the section of that id, as texts. */
+export const rows = (page, section) =>
+  page.$$eval(`#${section} tbody tr`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+
+/** Everything that can be read in the page. */
+export const text = (page) => page.$eval("main", (main) => main.textContent);

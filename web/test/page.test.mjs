@@ -1,0 +1,278 @@
+// The report page in a real browser: of real runs, and of results that were kept.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { launch, open, rows, text } from "./browser.mjs";
+import { brunt, directory, golden, target } from "./program.mjs";
+
+const RESULTS = ["clean", "open", "failing", "tls", "silent", "interrupted", "empty", "shop"];
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser;
+let files;
+
+before(async () => {
+  files = await directory();
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  await files?.end();
+});
+
+/** The page of a result, which `change` may alter first. */
+async function pageOf(name, change = (result) => result, options = {}) {
+  const result = change(JSON.parse(await readFile(golden(`${name}.json`), "utf8")));
+  const [json, html] = [files.path(`${name}.json`), files.path(`${name}.html`)];
+  await writeFile(json, JSON.stringify(result));
+  await brunt("report", json, "-o", html);
+  return { ...(await open(browser, html, options)), html, result };
+}
+
+/** Column, row and text of every time in the text report, whose columns are 10 characters wide, and 11 each. */
+function latencies(report) {
+  const known = ["mean", "stdev", "min", "p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max", "count"];
+  const cells = (line) => [line.slice(0, 10), ...(line.slice(10).match(/.{11}/g) ?? [])].map((cell) => cell.trim());
+  const lines = report.split("\n");
+  const first = lines.findIndex((line) => line.startsWith("Latency"));
+  const [, ...head] = cells(lines[first]);
+  const table = lines.slice(first + 1).map(cells).filter(([row]) => known.includes(row));
+  return table.flatMap(([row, ...times]) => times.map((time, i) => [head[i], row, time]));
+}
+
+for (const name of RESULTS) {
+  test(`${name}: nothing to complain of, and the numbers of the text report`, async () => {
+    const { page, complaints } = await pageOf(name);
+    const report = await readFile(golden(`${name}.txt`), "utf8");
+    assert.deepEqual(complaints, []);
+    const shown = await text(page);
+    const head = await page.$$eval("#latency thead th", (cells) => cells.map((cell) => cell.textContent));
+    const table = new Map((await rows(page, "latency")).map(([row, ...times]) => [row, times]));
+    if (report.includes("\nLatency")) {
+      const expected = latencies(report);
+      assert.ok(expected.length >= 12);
+      for (const [column, row, time] of expected) {
+        const got = table.get(row)?.[head.indexOf(column.toLowerCase()) - 1];
+        assert.equal(got, time, `${column} ${row}`);
+      }
+    }
+    const [answered] = report.match(/(?<=Throughput +)\S+(?= answered\/s)/) ?? [];
+    if (answered) assert.equal(await page.textContent("[data-figure='answered/s'] .value"), answered);
+    const [errors] = report.match(/(?<=error rate +)\S+/) ?? [];
+    if (errors) assert.equal(await page.textContent("[data-figure='error rate'] .value"), errors);
+    const [sum] = report.match(/(?<=^Outcomes +)\S.*$/m) ?? [];
+    assert.equal(await page.textContent(".sum"), sum);
+    const [verdict] = report.match(/^[✓✗] [^:\n]*/m) ?? [];
+    assert.ok(shown.includes(verdict), verdict);
+    await page.close();
+  });
+}
+
+test("a real run: the page says what the terminal says", async () => {
+  const server = await target();
+  try {
+    const [html, json] = [files.path("real.html"), files.path("real.json")];
+    const args = ["-c", "4", "-t", "1", "-r", "400", "-d", "3s", "--threshold", "p99<10s", "--html", html, "-o", json];
+    const report = await brunt(...args, `${server.url}a?<b>`.replaceAll("<", "%3C").replaceAll(">", "%3E"));
+    const { page, complaints } = await open(browser, html);
+    assert.deepEqual(complaints, []);
+    const result = JSON.parse(await readFile(json, "utf8"));
+    assert.equal(await page.textContent("[data-figure='error rate'] small"), `0 of ${(1200).toLocaleString("en")}`);
+    const head = await page.$$eval("#latency thead th", (cells) => cells.map((cell) => cell.textContent));
+    const table = new Map((await rows(page, "latency")).map(([row, ...times]) => [row, times]));
+    for (const [column, row, time] of latencies(report)) {
+      assert.equal(table.get(row)[head.indexOf(column.toLowerCase()) - 1], time, `${column} ${row}`);
+    }
+    assert.deepEqual((await rows(page, "thresholds")).map((row) => row[2]), ["✓ held"]);
+    await page.click("#seconds summary");
+    const seconds = await rows(page, "seconds");
+    assert.equal(seconds.length, result.series.length);
+    await page.close();
+  } finally {
+    server.end();
+  }
+});
+
+test("hovering shows the second under the pointer, in every chart over time", async () => {
+  const { page, complaints, result } = await pageOf("failing");
+  for (const [chart, label, expected] of [
+    ["throughput", "answered", (point) => point.answered_per_s],
+    ["errors", "not ok", (point) => point.not_ok],
+  ]) {
+    const over = await page.locator(`#${chart} .u-over`);
+    await over.scrollIntoViewIfNeeded();
+    const box = await over.boundingBox();
+    const seen = new Set();
+    for (const share of [0.05, 0.5, 0.95]) {
+      await page.mouse.move(box.x + box.width * share, box.y + box.height / 2);
+      const row = await page.$$eval(`#${chart} .u-series`, (all) => all.map((one) => [one.querySelector(".u-label").textContent, one.querySelector(".u-value").textContent]));
+      const values = Object.fromEntries(row);
+      seen.add(values.at);
+      const second = Number(values.at.match(/0:0(\d)/)[1]);
+      const got = Number(values[label].replace(/k\/s$/, "e3").replace("/s", ""));
+      const right = expected(result.series[second]);
+      assert.ok(Math.abs(got - right) <= right / 100, `${chart} at ${values.at}: ${values[label]}, expected ${right}`);
+    }
+    assert.equal(seen.size, 3);
+  }
+  await page.hover("#heat-map .u-over");
+  assert.match(await page.textContent("#heat-map .readout"), /^0:0\d–0:0\d: [\d,]+ calls? took \S+ to \S+$/);
+  const spectrum = page.locator("#spectrum .u-over");
+  await spectrum.hover();
+  assert.match(await page.textContent("#spectrum .u-legend"), /p\d\d.* took longer\).*response\d/);
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
+test("dragging zooms, and the keyboard does all of it", async () => {
+  const { page } = await pageOf("open");
+  const ticks = () => page.$eval("#percentiles .chart", (chart) => chart.querySelector("canvas").toDataURL());
+  const whole = await ticks();
+  const over = page.locator("#percentiles .u-over");
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 60, { steps: 4 });
+  await page.mouse.up();
+  assert.notEqual(await ticks(), whole);
+  await page.focus("#percentiles .chart");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Home");
+  const said = () => page.textContent("#percentiles [aria-live]");
+  assert.match(await said(), /^0:00, p50 \S+, p90 \S+, p99 \S+, max \S+$/);
+  for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowRight");
+  assert.match(await said(), /^0:05, /);
+  const near = await ticks();
+  await page.keyboard.press("+");
+  assert.notEqual(await ticks(), near);
+  await page.close();
+});
+
+test("figures by name are there, and can be sorted", async () => {
+  const { page, result } = await pageOf("shop");
+  const names = (await rows(page, "requests")).map(([name]) => name);
+  assert.equal(names.length, result.names.requests.length);
+  await page.click("#requests thead th:nth-child(2) button");
+  const due = (await rows(page, "requests")).map((row) => Number(row[1].replaceAll(",", "")));
+  assert.deepEqual(due, [...due].sort((a, b) => b - a));
+  assert.equal(await page.getAttribute("#requests thead th:nth-child(2)", "aria-sort"), "descending");
+  for (const id of ["tags", "groups", "checks", "scenarios"]) {
+    assert.equal((await rows(page, id)).length, result.names[id].length, id);
+  }
+  assert.match(await page.textContent("#users figcaption"), /15 to 32 alive/);
+  assert.match(await page.textContent(".tracebacks"), /attempt to index a nil value/);
+  await page.close();
+});
+
+test("hostile names stay text", async () => {
+  const hostile = [
+    "</script><script>window.hacked = 1</script>",
+    "<!--<script>window.hacked = 1//",
+    "<img src=x onerror='window.hacked = 1'>",
+    "]]><svg onload=window.hacked=1>",
+    "{{constructor.constructor('window.hacked=1')()}} ${window.hacked = 1}",
+    "__proto__",
+  ];
+  const { page, complaints } = await pageOf("shop", (result) => {
+    result.names.requests = hostile.map((name) => ({ ...result.names.requests[0], name }));
+    result.names.tags = [];
+    result.names.checks[0].check = hostile[0];
+    result.names.checks[0].example = { status: 200, body: hostile[2] };
+    result.names.scenarios[0].tracebacks = [{ traceback: hostile[1], count: 1 }];
+    result.thresholds = [{ threshold: hostile[2], got: hostile[0], held: false }];
+    result.outcomes.failures = [{ failure: "protocol", count: 1, reasons: [{ reason: hostile[3], count: 1 }] }];
+    result.ending = { failed: hostile[0] };
+    result.plan.target.path = "/</script><script>window.hacked=1</script>";
+    result.verdict.findings = [
+      { cause: "lag", message: hostile[0], advice: hostile[2], decisive: true, seconds: [] },
+    ];
+    return result;
+  });
+  assert.deepEqual((await rows(page, "requests")).map(([name]) => name), hostile);
+  for (const id of ["checks", "thresholds", "outcomes", "scenarios", "verdict"]) {
+    assert.ok(/<script>|<img|<svg/.test(await page.textContent(`#${id}`)), id);
+  }
+  assert.ok((await page.title()).includes("</script><script>"));
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  assert.equal(await page.$$eval("script", (all) => all.length), 2);
+  assert.equal(await page.$$eval("img, svg, iframe", (all) => all.length), 0);
+  assert.deepEqual(complaints, []);
+  // Text that turns the direction of writing, or cannot be seen, is shown as what it is.
+  const turned = await pageOf("shop", (result) => {
+    result.names.requests[0].name = "a\u202eb\u0000c\u001b[31m";
+    return result;
+  });
+  assert.equal((await rows(turned.page, "requests"))[0][0], "a\\u{202e}b\\u{0}c\\u{1b}[31m");
+  await page.close();
+  await turned.page.close();
+});
+
+test("nothing runs in the page but its own script", async () => {
+  const { html, page } = await pageOf("clean");
+  await page.close();
+  const source = await readFile(html, "utf8");
+  const injected = files.path("injected.html");
+  await writeFile(injected, source.replace("</main>", "</main><script>window.hacked = 1</script><img src='http://127.0.0.1:9/x'>"));
+  const { page: second, complaints } = await open(browser, injected);
+  assert.equal(await second.evaluate(() => window.hacked), undefined);
+  assert.ok(complaints.some((line) => line.includes("Content Security Policy")), String(complaints));
+  await second.close();
+});
+
+test("a report of ten minutes is under a megabyte, and still works", async () => {
+  const { page, html, complaints } = await pageOf("shop", (result) => {
+    const point = result.series[0];
+    // A second of a busy run: 500 distinct times over three decades.
+    const counts = (seed) => Array.from({ length: 500 }, (_, i) => [Math.round(100_000 * 1.014 ** i) + seed, 1 + ((i * 7919 + seed) % 97)]);
+    result.series = Array.from({ length: 600 }, (_, i) => {
+      const busy = { min_ns: 100_000, max_ns: 120_000_000, sum_ns: 1e9, counts: counts(i % 50) };
+      return { ...point, start_ns: i * 1e9, length_ns: 1e9, users: i, answered_per_s: 4000 + i / 7, response: busy, service: busy, lag: busy };
+    });
+    result.names.requests = Array.from({ length: 500 }, (_, i) => ({ ...result.names.requests[0], name: `GET /articles/${i}` }));
+    return result;
+  });
+  const { size } = await stat(html);
+  assert.ok(size < 1_000_000, `${size} bytes`);
+  assert.deepEqual(complaints, []);
+  await page.hover("#throughput .u-over");
+  assert.match(await page.textContent("#throughput .u-legend"), /at[45]:\d\d/);
+  await page.close();
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const width of [390, 1280]) {
+    test(`${colorScheme}, ${width} pixels wide: fits, and can be used by everyone`, async () => {
+      await mkdir(new URL("screenshots/", import.meta.url), { recursive: true });
+      for (const name of ["shop", "open", "failing", "silent"]) {
+        const { page, complaints } = await pageOf(name, undefined, { viewport: { width, height: 900 }, colorScheme });
+        const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        assert.ok(wider <= 0, `${name} is ${wider} pixels wider than its window`);
+        const shot = new URL(`screenshots/${name}-${colorScheme}-${width}.png`, import.meta.url).pathname;
+        await page.screenshot({ path: shot, fullPage: true });
+        await page.evaluate(AXE);
+        const { violations } = await page.evaluate(() => window.axe.run());
+        const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("; ")}`);
+        assert.deepEqual(found, [], name);
+        assert.deepEqual(complaints, []);
+        await page.close();
+      }
+    });
+  }
+}
+
+test("it prints in ink on paper, dark or not", async () => {
+  const { page } = await pageOf("shop", undefined, { colorScheme: "dark" });
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+  await page.waitForFunction(() => getComputedStyle(document.documentElement).backgroundColor === "rgb(255, 255, 255)");
+  const widest = await page.$$eval("figure .uplot", (all) => Math.max(...all.map((one) => one.clientWidth)));
+  assert.ok(widest <= 660, `${widest} pixels`);
+  await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+  await page.emulateMedia({ media: "screen", colorScheme: "dark" });
+  const pdf = await page.pdf({ format: "A4" });
+  assert.equal(pdf.subarray(0, 5).toString(), "%PDF-");
+  await page.close();
+});
