@@ -19,6 +19,8 @@ pub fn pinned(core: usize, program: &Path) -> Command {
     command.arg("-c").arg(core.to_string()).arg(program);
     // What runtimes with threads of their own go by: one thread, as for everybody else.
     command.env("GOMAXPROCS", "1").env("TOKIO_WORKER_THREADS", "1");
+    // Others keep nothing either.
+    command.env("BRUNT_NO_SAVE", "1");
     command
 }
 

@@ -5,6 +5,7 @@ mod commands;
 mod console;
 mod decided;
 mod files;
+mod kept;
 mod plan;
 mod progress;
 mod results;
@@ -23,7 +24,7 @@ pub use brunt_model as model;
 use brunt_engine::protocol::Registry;
 
 use args::Command;
-use commands::{Exit, bench, compare, completions, demo, find, man, report, run, serve, sweep, wrk};
+use commands::{Exit, bench, compare, completions, demo, find, man, report, run, serve, show, sweep, wrk};
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
 /// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
@@ -51,6 +52,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Run(args)) => run::run(&args, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),
         Some(Command::Demo(demo)) => demo::run(demo, &registry),
+        Some(Command::Runs(runs)) => commands::runs::run(&runs),
+        Some(Command::Show(show)) => show::run(&show),
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Completions(completions)) => completions::run(&completions, &registry),
         Some(Command::Man(man)) => man::run(&man, &registry),

@@ -26,7 +26,7 @@ pub enum Ending {
 }
 
 /// What the engine has when a run is over.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// What was to be done.
     pub plan: Plan,

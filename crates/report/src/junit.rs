@@ -182,7 +182,7 @@ fn escaped(text: &str) -> String {
 
 /// Seconds since 1970 as `2026-01-01T00:00:00Z`, by the civil calendar
 /// (<https://howardhinnant.github.io/date_algorithms.html#civil_from_days>).
-fn iso_8601(unix_s: u64) -> String {
+pub(crate) fn iso_8601(unix_s: u64) -> String {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);

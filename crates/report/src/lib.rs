@@ -31,6 +31,7 @@ pub mod json;
 pub mod junit;
 pub mod live;
 mod numbers;
+pub mod store;
 mod style;
 pub mod text;
 pub mod wrk;

@@ -8,6 +8,9 @@ import { type Colour, colour } from "./theme";
 
 const COLOURS: Colour[] = ["one", "two", "three", "four"];
 
+/** Where lines lie on each other, each is seen through the gaps of the next. */
+const DASHES: (number[] | undefined)[] = [undefined, [8, 5], [3, 4], undefined];
+
 /** One in so many calls took longer: 10 is p90, 100 is p99. */
 const oneIn = (tail: number): number => 1 / tail;
 
@@ -38,7 +41,7 @@ export function spectrum(spectra: Spectrum[], summary: string): HTMLElement {
     readout: (_, index) => [share(index), ...spectra.map(({ name }, i) => `${name} ${text(i, index)}`)].join(", "),
     options: {
       cursor: { y: false, points: { size: 7 } },
-      scales: { x: { time: false, distr: 3, log: 10 }, y: { distr: 3, log: 10 } },
+      scales: { x: { time: false, distr: 3, log: 10, range: (_, min, max) => [min, Math.max(max, min * 10)] }, y: { distr: 3, log: 10 } },
       axes: [
         axis({
           splits: (plot) => decades(plot.scales["x"]?.min ?? 1, plot.scales["x"]?.max ?? 10),
@@ -53,6 +56,7 @@ export function spectrum(spectra: Spectrum[], summary: string): HTMLElement {
           label: name,
           stroke: () => colour(COLOURS[i % COLOURS.length] ?? "one"),
           width: 1.5,
+          ...(DASHES[i] ? { dash: DASHES[i] } : {}),
           spanGaps: true,
           points: { show: false },
           value: (_: uPlot, __: number, ___: number, index: number | null) => (index === null ? "–" : text(i, index)),

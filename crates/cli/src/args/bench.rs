@@ -35,6 +35,8 @@ pub struct Bench {
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]
+    pub saving: Saving,
+    #[command(flatten)]
     pub kept: Kept,
     /// What was given by the flags of protocols.
     #[arg(skip)]
@@ -180,6 +182,24 @@ pub struct Output {
     /// With --format wrk: print the latency distribution, as wrk's --latency does
     #[arg(long)]
     pub latency: bool,
+}
+
+/// How the run is kept.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Kept runs")]
+pub struct Saving {
+    /// Keep the run in this file [default: brunt/runs.db in $XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_save")]
+    pub store: Option<PathBuf>,
+    /// Do not keep the run (the same as BRUNT_NO_SAVE=1 in the environment)
+    #[arg(long)]
+    pub no_save: bool,
+    /// Call the run so: brunt show NAME
+    #[arg(long, value_name = "NAME", value_parser = values::run_name)]
+    pub name: Option<String>,
+    /// Tag the run, repeatable: branch=main
+    #[arg(id = "tag", long, value_name = "K=V", value_parser = values::tag)]
+    pub tags: Vec<(String, String)>,
 }
 
 /// Plans that are kept.

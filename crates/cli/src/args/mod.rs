@@ -5,6 +5,7 @@ pub mod bench;
 pub mod compare;
 pub mod find;
 pub mod flags;
+pub mod kept;
 pub mod run;
 pub mod serve;
 pub mod sweep;
@@ -19,10 +20,11 @@ use brunt_engine::protocol::Registry;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub use bench::{Bench, Load, Output, Tls};
+pub use bench::{Bench, Load, Output, Saving, Tls};
 pub use compare::Compare;
 pub use find::Find;
 pub use flags::ProtocolFlags;
+pub use kept::{Report, Runs, Show};
 pub use serve::{Http, Serve, ServeTls, Server, Ws};
 pub use sweep::Sweep;
 
@@ -78,7 +80,11 @@ pub enum Command {
     Serve(Serve),
     /// Start the built-in target in this process and put load on it
     Demo(Demo),
-    /// Make the report page of a result that was kept
+    /// List the runs that were kept, or forget some
+    Runs(Runs),
+    /// Print a run that was kept, in any format
+    Show(Show),
+    /// Make the report page of a run that was kept
     Report(Report),
     /// Print a completion script for a shell
     Completions(Completions),
@@ -138,16 +144,6 @@ pub struct Demo {
     /// No colours
     #[arg(long)]
     pub no_color: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub struct Report {
-    /// A result that brunt wrote as JSON (-o result.json)
-    #[arg(value_name = "RESULT")]
-    pub result: PathBuf,
-    /// Write the page into this file [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

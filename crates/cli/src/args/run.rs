@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use brunt_model::outcome::OkStatus;
 use clap::Args;
 
-use super::bench::{Connecting, Output, Tls};
+use super::bench::{Connecting, Output, Saving, Tls};
 use super::values;
 
 #[derive(Debug, Default, Args)]
@@ -25,6 +25,8 @@ pub struct Run {
     pub tls: Tls,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub saving: Saving,
     #[command(flatten)]
     pub kept: KeptRun,
 }

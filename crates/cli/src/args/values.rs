@@ -91,6 +91,25 @@ pub fn positive_duration(text: &str) -> Read<u64> {
     }
 }
 
+/// A name for a run, which `brunt show` is to find it by.
+pub fn run_name(text: &str) -> Result<String, String> {
+    let is_taken = text == "last" || text.parse::<i64>().is_ok();
+    if is_taken || text.trim().is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
+        return Err("expected a name of up to 200 characters that is no number, and not 'last'".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// `key=value`.
+pub fn tag(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() && text.chars().count() <= 1000 => {
+            Ok((key.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected a key and a value such as branch=main, of up to 1000 characters".to_owned()),
+    }
+}
+
 /// A format of results, by its name.
 pub fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())

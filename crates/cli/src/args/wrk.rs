@@ -6,7 +6,7 @@ use std::path::Path;
 use brunt_model::SECOND_NS;
 use brunt_report::Format;
 
-use super::bench::{Bench, Load, Output, Request, Tls};
+use super::bench::{Bench, Load, Output, Request, Saving, Tls};
 use super::flags::ProtocolFlags;
 
 /// What wrk says about itself.
@@ -172,6 +172,8 @@ impl Reader {
             protocol: ProtocolFlags::default().with("header", self.headers),
             // wrk takes any certificate.
             tls: Tls { insecure: true, ..Tls::default() },
+            // wrk leaves nothing behind.
+            saving: Saving { no_save: true, ..Saving::default() },
             output: Output { format: Some(Format::Wrk), latency: self.latency, ..Output::default() },
             ..Bench::default()
         })

@@ -13,6 +13,7 @@ use brunt_model::summary::{Ending, Summary};
 
 use super::Exit;
 use crate::args::{Bench, Output};
+use crate::kept::Keep;
 use crate::results::Results;
 use crate::watch::Watch;
 use crate::{console, files, plan, signals};
@@ -20,6 +21,7 @@ use crate::{console, files, plan, signals};
 pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
     let plan = plan::of(args, registry)?;
     let results = Results::of(&args.output)?;
+    let keep = Keep::of(&args.saving, &args.output);
     if args.kept.dry_run || args.kept.write_plan.is_some() {
         brunt_engine::check(&plan, registry)?;
     }
@@ -29,12 +31,12 @@ pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
     if args.kept.dry_run {
         return Ok(Exit::Done);
     }
-    carry_out(&plan, registry, &results, &args.output)
+    carry_out(&plan, registry, &results, &args.output, &keep)
 }
 
 /// Carries the plan out, shows it as it goes, and writes what came of it.
-pub fn carry_out(plan: &Plan, registry: &Registry, results: &Results, args: &Output) -> Result<Exit> {
-    carry_out_traced(plan, registry, results, args, None)
+pub fn carry_out(plan: &Plan, registry: &Registry, results: &Results, args: &Output, keep: &Keep) -> Result<Exit> {
+    carry_out_traced(plan, registry, results, args, keep, None)
 }
 
 /// The same, and shows `trace` everything that its users do.
@@ -43,6 +45,7 @@ pub fn carry_out_traced(
     registry: &Registry,
     results: &Results,
     args: &Output,
+    keep: &Keep,
     trace: Option<Arc<dyn Trace>>,
 ) -> Result<Exit> {
     let stop = StopHandle::default();
@@ -62,7 +65,10 @@ pub fn carry_out_traced(
         Err(error) => return Err(error.into()),
     };
     let summary = Summary::of(run);
-    results.write(&summary)?;
+    let written = results.write(&summary);
+    // A result that could not be written is all the more worth keeping.
+    keep.keep(&summary);
+    written?;
     let exit = exit_of(&summary);
     // A script that failed has nothing more to say.
     if let Some(script) = script

@@ -8,6 +8,7 @@ use brunt_testbed::http::{Config, Server};
 
 use super::{Exit, bench};
 use crate::args::{Bench, Demo, Load, Output, values};
+use crate::kept::Keep;
 use crate::results::Results;
 use crate::{console, plan};
 
@@ -24,7 +25,7 @@ pub fn run(args: Demo, registry: &Registry) -> Result<Exit> {
     let bench = Bench { url: Some(server.url()), load, output, ..Bench::default() };
     let plan = plan::of(&bench, registry)?;
     console::print(before(&server.url()).as_bytes())?;
-    let exit = bench::carry_out(&plan, registry, &Results::of(&bench.output)?, &bench.output)?;
+    let exit = bench::carry_out(&plan, registry, &Results::of(&bench.output)?, &bench.output, &Keep::Nothing)?;
     console::print(AFTER.as_bytes())?;
     Ok(exit)
 }

@@ -8,7 +8,9 @@ pub mod find;
 pub mod man;
 pub mod report;
 pub mod run;
+pub mod runs;
 pub mod serve;
+pub mod show;
 pub mod sweep;
 pub mod wrk;
 

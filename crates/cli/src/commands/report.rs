@@ -1,13 +1,15 @@
-//! `brunt report RESULT`: the report page of a result that was kept as JSON.
+//! `brunt report [RUN]`: the report page of a run that was kept.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use brunt_report::store::{Store, Which};
 use brunt_report::{html, json};
 
 use super::Exit;
 use crate::args::Report;
-use crate::{console, files};
+use crate::{console, files, kept};
 
 pub fn run(args: &Report) -> Result<Exit> {
     html::check()?;
@@ -16,12 +18,24 @@ pub fn run(args: &Report) -> Result<Exit> {
         None if std::io::stdout().is_terminal() => bail!("the page is for a browser: name a file with -o report.html"),
         None => {}
     }
-    let document = json::read(&files::read(&args.result)?).with_context(|| args.result.display().to_string())?;
     let mut page = Vec::new();
-    html::write_document(&mut page, &document)?;
+    if is_file(&args.run) {
+        let document = json::read(&files::read(Path::new(&args.run))?).with_context(|| args.run.clone())?;
+        html::write_document(&mut page, &document)?;
+    } else {
+        let which: Which = args.run.parse()?;
+        let summary = Store::open_kept(&kept::path(args.from.store.as_deref())?)?.load(&which)?;
+        html::write(&mut page, &summary)?;
+    }
     match &args.output {
         Some(path) => files::write(path, &page)?,
         None => console::print(&page)?,
     }
     Ok(Exit::Done)
+}
+
+/// Whether this is a file rather than the number or the name of a run.
+fn is_file(run: &str) -> bool {
+    let path = Path::new(run);
+    run.parse::<i64>().is_err() && (path.is_file() || path.extension().is_some_and(|extension| extension == "json"))
 }

@@ -8,6 +8,7 @@ use brunt_engine::trace::Trace;
 
 use super::{Exit, bench};
 use crate::args::run::Run;
+use crate::kept::Keep;
 use crate::plan;
 use crate::results::Results;
 use crate::trace::Printer;
@@ -29,5 +30,7 @@ pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
     } else {
         None
     };
-    bench::carry_out_traced(&plan, registry, &results, &args.output, trace)
+    // To go through a script once is to try it.
+    let keep = if args.change.once { Keep::Nothing } else { Keep::of(&args.saving, &args.output) };
+    bench::carry_out_traced(&plan, registry, &results, &args.output, &keep, trace)
 }

@@ -4,6 +4,7 @@
 
 mod compare;
 mod find;
+mod kept;
 mod pages;
 mod plans;
 mod program;

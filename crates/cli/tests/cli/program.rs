@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// brunt with these arguments, away from the settings of whoever runs the tests.
 pub fn brunt<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.args(args).env_remove("NO_COLOR").env("COLUMNS", "100").stdin(Stdio::null());
+    command.args(args).env_remove("NO_COLOR").env("COLUMNS", "100").env("BRUNT_NO_SAVE", "1").stdin(Stdio::null());
     command
 }
 

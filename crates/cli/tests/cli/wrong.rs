@@ -91,6 +91,9 @@ fn flags_that_are_wrong() {
         ("--latency", "--latency belongs to --format wrk"),
         ("-o result.pdf", "-o: expected a file name that ends in .txt, .json, .csv, .xml (JUnit) or .html"),
         ("-o -", "-o: expected a file name that ends in .txt, .json, .csv, .xml"),
+        ("--name 7", "'--name <NAME>': expected a name of up to 200 characters that is no number, and not 'last'"),
+        ("--tag branch", "'--tag <K=V>': expected a key and a value such as branch=main"),
+        ("--store f --no-save", "'--store <FILE>' cannot be used with '--no-save'"),
         ("--nonsense", "unexpected argument '--nonsense' found"),
         ("--duratoin 5s", "a similar argument exists: '--duration'"),
     ] {

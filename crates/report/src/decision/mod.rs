@@ -19,7 +19,7 @@ mod comparison;
 mod plot;
 mod runs;
 mod sweep;
-mod table;
+pub(crate) mod table;
 
 /// A format of what was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use crate::style::Paint;
 
 /// A cell, and how it is coloured.
 #[derive(Debug, Clone)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     pub text: String,
     pub role: crate::style::Role,
 }
@@ -23,7 +23,7 @@ impl Cell {
 
 /// Rows under a header.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     header: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
 }

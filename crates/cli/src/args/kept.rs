@@ -1,0 +1,80 @@
+//! The flags of commands about runs that were kept.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
+
+use brunt_report::Format;
+use brunt_report::store::Which;
+use clap::{Args, Subcommand};
+
+use super::values;
+
+/// Where runs are kept.
+#[derive(Debug, Default, Args)]
+pub struct From {
+    /// Look in this file [default: brunt/runs.db in $XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub store: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Runs {
+    #[command(subcommand)]
+    pub command: Option<RunsCommand>,
+    #[command(flatten)]
+    pub from: From,
+    /// List only runs with this tag, repeatable
+    #[arg(long = "tag", value_name = "K=V", value_parser = values::tag)]
+    pub tags: Vec<(String, String)>,
+    /// No colours
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunsCommand {
+    /// Forget runs
+    Rm {
+        /// Their numbers or names, or last
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<Which>,
+    },
+    /// Forget all runs but the newest
+    Prune {
+        /// How many stay
+        #[arg(long, value_name = "N")]
+        keep: u64,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Show {
+    /// Its number or name, or last
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: Which,
+    #[command(flatten)]
+    pub from: From,
+    /// How it is printed [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = values::format())]
+    pub format: Option<Format>,
+    /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit) or .html
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub outputs: Vec<PathBuf>,
+    /// No colours
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// A number or name of a run that was kept, last, or a result that was written with -o result.json
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: String,
+    #[command(flatten)]
+    pub from: From,
+    /// Write the page into this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}

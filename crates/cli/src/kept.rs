@@ -1,0 +1,100 @@
+//! Where runs are kept, and keeping them: a run whose result was shown is not spoiled by what goes wrong here.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use brunt_model::summary::Summary;
+use brunt_report::store::{Label, Store};
+
+use crate::args::{Output, Saving};
+use crate::console;
+
+/// What becomes of a run when its result is written.
+#[derive(Debug)]
+pub enum Keep {
+    /// It is gone.
+    Nothing,
+    /// It is kept under this label; in a file, or why there is none.
+    Run {
+        /// The file.
+        path: Result<PathBuf>,
+        /// What it is called.
+        label: Label,
+        /// Whether its number is told.
+        tells: bool,
+    },
+}
+
+impl Keep {
+    /// What the flags and the environment ask for.
+    pub fn of(saving: &Saving, output: &Output) -> Self {
+        if saving.no_save || (saving.store.is_none() && is_set("BRUNT_NO_SAVE")) {
+            return Self::Nothing;
+        }
+        // Of several with one key the last counts.
+        let tags: BTreeMap<_, _> = saving.tags.iter().cloned().collect();
+        let label = Label { name: saving.name.clone(), tags: tags.into_iter().collect() };
+        let tells = !output.quiet && console::stderr_redraws();
+        Self::Run { path: path(saving.store.as_deref()), label, tells }
+    }
+
+    /// Keeps the run, or warns that it could not. One that never began is not kept.
+    pub fn keep(&self, summary: &Summary) {
+        let Self::Run { path, label, tells } = self else { return };
+        if summary.total.due == 0 {
+            return;
+        }
+        let kept = match path {
+            Ok(path) => Store::open(path).and_then(|mut store| store.save(summary, label)).map_err(Into::into),
+            Err(problem) => Err(anyhow!("{problem}")),
+        };
+        match kept {
+            Ok(number) if *tells => console::note(&format!("\nkept as run {number}: brunt show {number}")),
+            Ok(_) => {}
+            Err(problem) => console::note(&format!("warning: the run was not kept: {problem:#}")),
+        }
+    }
+}
+
+fn is_set(name: &str) -> bool {
+    env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// The file that runs are kept in: the one named, or that in the user's state directory
+/// (<https://specifications.freedesktop.org/basedir-spec/latest/>).
+///
+/// # Errors
+/// When there is no such directory.
+pub fn path(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
+    state_directory(|name| env::var_os(name))
+        .map(|directory| directory.join("brunt/runs.db"))
+        .ok_or_else(|| anyhow!("there is no home directory: name a file with --store, or keep nothing with --no-save"))
+}
+
+/// As the specification has it, paths that are not absolute do not count.
+fn state_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_directory_is_where_the_specification_says() {
+        let of = |pairs: &[(&str, &str)]| {
+            state_directory(|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+        };
+        assert_eq!(of(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), Some("/s".into()));
+        assert_eq!(of(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]), Some("/h/.local/state".into()));
+        assert_eq!(of(&[("XDG_STATE_HOME", ""), ("HOME", "")]), None);
+        assert_eq!(of(&[]), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! Runs that are kept: found again, shown as they were, and never in the way of a result.
+
+use brunt_testbed::http::{Config, Server};
+
+use crate::program::{Directory, brunt, done, run};
+
+fn server() -> Server {
+    Server::start(Config::default()).unwrap()
+}
+
+/// A short run that is kept in `store`; what it printed.
+fn kept(store: &str, url: &str, more: &[&str]) -> String {
+    let args = ["-n", "200", "-c", "2", "-t", "1", "--seed", "7", "--store", store];
+    let done = run([&args, more, &[url]].concat()).with_status(0);
+    assert_eq!(done.stderr, "");
+    done.stdout
+}
+
+#[test]
+fn a_run_is_shown_as_it_was() {
+    let (dir, server) = (Directory::new(), server());
+    let (store, json) = (dir.path("runs.db"), dir.path("a.json"));
+    let printed = kept(&store, &server.url(), &["-o", &json, "--name", "nightly", "--tag", "branch=main"]);
+    kept(&store, &server.url(), &["--quiet", "--tag", "branch=other", "--tag", "branch=twice"]);
+    for which in ["1", "nightly"] {
+        assert_eq!(run(["show", which, "--store", &store]).with_status(0).stdout, printed);
+    }
+    let shown = run(["show", "1", "--format", "json", "--store", &store]).with_status(0).stdout;
+    assert_eq!(shown, std::fs::read_to_string(&json).unwrap());
+    let csv = dir.path("a.csv");
+    run(["show", "--store", &store, "-o", &csv]).with_status(0);
+    assert!(std::fs::read_to_string(&csv).unwrap().starts_with("second,"));
+
+    let list = run(["runs", "--store", &store]).with_status(0).stdout;
+    let lines: Vec<_> = list.lines().collect();
+    assert_eq!(lines.len(), 3, "{list}");
+    assert!(lines[1].trim_start().starts_with("2 ") && lines[1].contains("branch=twice"), "{list}");
+    assert!(lines[2].contains("nightly") && lines[2].contains(&server.url()), "{list}");
+    let tagged = run(["runs", "--tag", "branch=main", "--store", &store]).with_status(0).stdout;
+    assert_eq!(tagged.lines().count(), 2, "{tagged}");
+
+    let gone = run(["runs", "rm", "nightly", "--store", &store]).with_status(0);
+    assert_eq!(gone.stderr, "forgot 1 run\n");
+    let missing = run(["show", "1", "--store", &store]).with_status(2);
+    assert!(
+        missing.stderr.contains("there is no run 1 in ") && missing.stderr.contains("`brunt runs`"),
+        "{missing:#?}"
+    );
+    run(["runs", "prune", "--keep", "0", "--store", &store]).with_status(0);
+    assert!(run(["show", "--store", &store]).with_status(2).stderr.contains("there is no run at all"));
+}
+
+#[test]
+fn a_kept_run_makes_a_page() {
+    let (dir, server) = (Directory::new(), server());
+    let (store, html) = (dir.path("runs.db"), dir.path("a.html"));
+    kept(&store, &server.url(), &[]);
+    let done = run(["report", "--store", &store, "-o", &html]);
+    if brunt_report::html::check().is_ok() {
+        done.with_status(0);
+        let page = std::fs::read_to_string(&html).unwrap();
+        assert!(page.contains(r#""due":200"#) && page.contains("<!doctype html>"));
+    } else {
+        assert!(done.with_status(2).stderr.contains("run `make page`"));
+    }
+}
+
+#[test]
+fn secrets_are_not_kept() {
+    let (dir, server) = (Directory::new(), server());
+    let store = dir.path("runs.db");
+    let url = server.url().replace("http://", "http://me:hunter2@");
+    kept(&store, &url, &["-H", "Cookie: a=hunter2", "-H", "X-Api-Key: hunter2"]);
+    let shown = run(["show", "--format", "json", "--store", &store]).with_status(0).stdout;
+    assert!(shown.contains("[redacted]") && !shown.contains("hunter2"), "{shown}");
+    assert!(!run(["runs", "--store", &store]).with_status(0).stdout.contains("hunter2"));
+}
+
+#[test]
+fn nothing_is_kept_unless_wanted_and_the_rest_in_the_state_directory() {
+    let (dir, server) = (Directory::new(), server());
+    let (state, url) = (dir.path("state"), server.url());
+    let with = |args: &[&str], no_save: &str| {
+        let mut command = brunt([args, &["-n", "10", "-c", "1", &url]].concat());
+        done(command.env("XDG_STATE_HOME", &state).env("BRUNT_NO_SAVE", no_save)).with_status(0)
+    };
+    with(&[], "1");
+    with(&["--no-save"], "");
+    assert!(dir.names().is_empty(), "{:?}", dir.names());
+    with(&[], "");
+    let list = done(brunt(["runs"]).env("XDG_STATE_HOME", &state)).with_status(0).stdout;
+    assert_eq!(list.lines().count(), 2, "{list}");
+    let nowhere = done(brunt(["runs"]).env("XDG_STATE_HOME", dir.path("other"))).with_status(2);
+    assert!(nowhere.stderr.contains("no runs are kept in ") && nowhere.stdout.is_empty(), "{nowhere:#?}");
+}
+
+/// Whatever is wrong with where it is to be kept: the result is printed, its exit status stands, and a warning says what
+/// to do.
+#[test]
+fn what_cannot_be_kept_is_shown_all_the_same() {
+    let (dir, server) = (Directory::new(), server());
+    let file = dir.file("file", "no database, and longer than the header that SQLite would look for in it");
+    let newer = dir.path("newer.db");
+    kept(&newer, &server.url(), &[]);
+    // The format stands in bytes 60 to 63 of the header (https://www.sqlite.org/fileformat.html).
+    let mut bytes = std::fs::read(&newer).unwrap();
+    bytes[63] = 9;
+    std::fs::write(&newer, &bytes).unwrap();
+    for (store, expected) in [
+        (file.as_str(), "is damaged"),
+        (&newer, "made by a later brunt"),
+        (&format!("{file}/below/runs.db"), "cannot open"),
+        ("/dev/full", "/dev/full"),
+        ("/proc/runs.db", "/proc/runs.db"),
+    ] {
+        let args = ["-n", "50", "-c", "1", "--threshold", "rate<1", "--store", store];
+        let done = run([&args, &[server.url().as_str()][..]].concat()).with_status(1);
+        assert!(done.stdout.contains("50 due = 50 answered"), "{done:#?}");
+        let warned = done.stderr.starts_with("warning: the run was not kept: ") && done.stderr.contains(expected);
+        assert!(warned && done.stderr.lines().count() == 1, "{store}: {done:#?}");
+    }
+}
