@@ -75,6 +75,33 @@ fn a_check_on_what_is_not_found_fails() {
 }
 
 #[test]
+fn what_authorizes_at_one_place_does_not_follow_a_redirect_to_another() {
+    let other = Nginx::start("location / { return 200 '[$http_authorization][$http_cookie][$http_x_own]'; }");
+    let there = other.url("/there");
+    let nginx = Nginx::start(&format!(
+        "location /away {{ return 302 {there}; }}
+         location /back {{ return 302 /here; }}
+         location /here {{ return 200 '[$http_authorization][$http_cookie][$http_x_own]'; }}"
+    ));
+    let base = nginx.url("");
+    let text = format!(
+        "local all = brunt.http {{ base = '{}', headers = {{ Authorization = 'A', Cookie = 'c=1', ['X-Own'] = 'x' }} }}
+         brunt.scenario('s', function(vu)
+           local function same(answer, wanted) brunt.check(answer, {{ [wanted] = answer.body == wanted }}) end
+           same(all:get('/back'), '[A][c=1][x]')
+           same(all:get('/away'), '[][][x]')
+           same(http:get('/back', {{ headers = {{ Authorization = 'B' }} }}), '[B][][]')
+           same(http:get('/away', {{ headers = {{ authorization = 'B' }} }}), '[][][]')
+         end):inject {{ brunt.iterations_shared(1, 1) }}",
+        base.trim_end_matches('/')
+    );
+    let (_directory, path) = script(base.trim_end_matches('/'), &text);
+    let json = play(&path, &["-t", "1"], 0);
+    let checks = json["names"]["checks"].as_array().unwrap();
+    assert!(checks.len() == 4 && checks.iter().all(|check| check["fails"] == 0), "{:#}", json["names"]);
+}
+
+#[test]
 fn setup_gives_users_what_it_found_and_teardown_comes_last() {
     let nginx = Nginx::start("location / { return 200 $request_uri; }");
     let text = "brunt.setup(function() return { token = http:get('/token').body, deep = { 1, { x = true } } } end)

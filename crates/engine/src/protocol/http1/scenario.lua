@@ -418,7 +418,7 @@ local function follow(self, answer, method, url, name, options, headers, body, c
   end
   most = most == true and MOST_REDIRECTS or most or 0
   url = whole(self, url)
-  local hops = 0
+  local hops, elsewhere = 0, false
   while redirecting[answer.status] and hops < most do
     local location = answer.headers.location
     if not location then
@@ -429,13 +429,13 @@ local function follow(self, answer, method, url, name, options, headers, body, c
     if answer.status == 303 and method ~= "HEAD" or (answer.status < 303 and method == "POST") then
       method, body, content_type = "GET", nil, nil
     end
-    local _, here = split(url)
-    local _, there = split(target)
-    if headers and here ~= there then
-      -- What authorizes at one host is not for another.
+    if match(url, "^%w+://[^/?#]*") ~= match(target, "^%w+://[^/?#]*") then
+      -- What authorizes at one place is not for another; of the fields that all calls have, `core.call` leaves it out.
+      elsewhere = true
       local kept = {}
-      for key, value in pairs(headers) do
-        if lower(key) ~= "authorization" then
+      for key, value in pairs(headers or {}) do
+        local name = lower(key)
+        if name ~= "authorization" and name ~= "cookie" then
           kept[key] = value
         end
       end
@@ -446,7 +446,7 @@ local function follow(self, answer, method, url, name, options, headers, body, c
     local cookies = cookie_field(jar, url)
     local own = split(url) and match(url, "^%w+://[^/?#]*") == self.origin and gsub(url, "^%w+://[^/?#]*", "") or url
     answer = setmetatable(
-      call(self.client, again.name, again, method, own, headers, cookies, body, content_type, options.discard),
+      call(self.client, again.name, again, method, own, headers, cookies, body, content_type, options.discard, elsewhere),
       Answer
     )
     keep_cookies(jar, answer, url)

@@ -118,6 +118,8 @@ struct Call<'v> {
     body: Option<&'v [u8]>,
     content_type: Option<&'v [u8]>,
     discards: bool,
+    /// A redirect has led away from where the script went.
+    elsewhere: bool,
 }
 
 impl<'v> Call<'v> {
@@ -140,6 +142,7 @@ impl<'v> Call<'v> {
             body,
             content_type: value(5).as_bytes(),
             discards: value(6) == &Value::Boolean(true),
+            elsewhere: value(7) == &Value::Boolean(true),
         })
     }
 }
@@ -190,13 +193,17 @@ impl Caller for HttpCaller {
                 Some(target) => bytes.extend_from_slice(&host_field(target)),
             }
         }
-        if given.is_empty() {
+        if given.is_empty() && !call.elsewhere {
             bytes.extend_from_slice(&self.section);
         } else {
             if !has("user-agent") {
                 field(bytes, "User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")).as_bytes());
             }
-            for (name, value) in self.headers.iter().filter(|(name, _)| !given_has(name)) {
+            let stays = |name: &str| {
+                let is_secret = ["authorization", "cookie"].iter().any(|secret| name.eq_ignore_ascii_case(secret));
+                !given_has(name) && !(is_secret && call.elsewhere)
+            };
+            for (name, value) in self.headers.iter().filter(|(name, _)| stays(name)) {
                 field(bytes, name, value);
             }
             for (name, value) in &given {
