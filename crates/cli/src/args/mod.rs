@@ -23,7 +23,7 @@ pub use bench::{Bench, Load, Output, Tls};
 pub use compare::Compare;
 pub use find::Find;
 pub use flags::ProtocolFlags;
-pub use serve::{Http, Serve, ServeTls, Server, Ws};
+pub use serve::{Http, Serve, ServeTls, Server, Thrift, Ws};
 pub use sweep::Sweep;
 
 const EXAMPLES: &str = "\

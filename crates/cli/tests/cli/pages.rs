@@ -100,6 +100,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-find.1",
             "brunt-man.1",
             "brunt-serve-http.1",
+            "brunt-serve-thrift.1",
             "brunt-serve-ws.1",
             "brunt-serve.1",
             "brunt-sweep.1",
