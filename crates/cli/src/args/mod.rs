@@ -25,7 +25,7 @@ pub use compare::Compare;
 pub use find::Find;
 pub use flags::ProtocolFlags;
 pub use kept::{Report, Runs, Show};
-pub use serve::{Http, Serve, ServeTls, Server, Ws};
+pub use serve::{Http, Serve, ServeTls, Server, Thrift, Ws};
 pub use sweep::Sweep;
 
 const EXAMPLES: &str = "\

@@ -21,6 +21,8 @@ pub enum Server {
     Http(Box<Http>),
     /// A WebSocket echo: every message comes back, fast or as slow and unreliable as it is told to be
     Ws(Box<Ws>),
+    /// A Thrift echo: every method returns its argument, in whichever protocol and transport it came
+    Thrift(Box<Thrift>),
 }
 
 /// The paths that answer in their own way, for the end of the help.
@@ -94,6 +96,48 @@ pub struct Ws {
     /// Send each client a message that it did not ask for, this often
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub push: Option<u64>,
+    /// Where the randomness of delays and errors starts
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Stop by itself after this long
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    #[command(flatten)]
+    pub tls: ServeTls,
+}
+
+const METHODS: &str = "\
+It serves any IDL whose methods return what they take as argument 1, and needs none:
+  service Echo {
+    i32 echo(1: i32 value),                       returns the value
+    void nothing(),                               returns
+    oneway void tell(1: string what),             is taken
+    i32 refuse() throws (1: Refused refused),     throws its exception 1
+    i32 fail()                                    gets a TApplicationException
+  }
+Binary and compact, framed and unframed, multiplexed or not: it is told by how a message begins.";
+
+#[derive(Debug, Args)]
+#[command(after_help = METHODS)]
+pub struct Thrift {
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
+    pub address: Listen,
+    /// Threads
+    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
+    pub workers: u32,
+    /// How long each answer takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
+    pub delay: Delay,
+    /// The share of calls that get a TApplicationException: 1% or 0.01
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_share: f64,
+    /// Freeze for D in every P: 1s/5s
+    #[arg(long, value_name = "D/P", value_parser = values::stall)]
+    pub stall: Option<Stall>,
+    /// Close each connection after this many calls
+    #[arg(long, value_name = "N", value_parser = values::requests)]
+    pub close_after: Option<u64>,
     /// Where the randomness of delays and errors starts
     #[arg(long, value_name = "N", default_value = "0")]
     pub seed: u64,

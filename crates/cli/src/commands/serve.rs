@@ -8,7 +8,7 @@ use brunt_testbed::http::{self, Config, Speaks};
 use brunt_testbed::tls::{Identity, Pem, Tls};
 
 use super::Exit;
-use crate::args::{Http, Serve, ServeTls, Server, Ws};
+use crate::args::{Http, Serve, ServeTls, Server, Thrift, Ws};
 use crate::signals::Waiter;
 use crate::{console, files};
 
@@ -21,6 +21,10 @@ pub fn run(args: Serve) -> Result<Exit> {
         Server::Ws(args) => {
             let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
             serve(websocket(*args), duration, write_cert, "messages")
+        }
+        Server::Thrift(args) => {
+            let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
+            serve(thrift(*args), duration, write_cert, "calls")
         }
     }
 }
@@ -71,6 +75,21 @@ fn websocket(args: Ws) -> Config {
         stall: args.stall,
         close_after: args.close_after,
         push: args.push.map(Duration::from_nanos),
+        tls: tls(args.tls),
+        seed: args.seed,
+        ..Config::default()
+    }
+}
+
+fn thrift(args: Thrift) -> Config {
+    Config {
+        speaks: Speaks::Thrift,
+        address: args.address,
+        workers: args.workers as usize,
+        delay: args.delay,
+        error_share: args.error_share,
+        stall: args.stall,
+        close_after: args.close_after,
         tls: tls(args.tls),
         seed: args.seed,
         ..Config::default()

@@ -110,6 +110,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-runs-rm.1",
             "brunt-runs.1",
             "brunt-serve-http.1",
+            "brunt-serve-thrift.1",
             "brunt-serve-ws.1",
             "brunt-serve.1",
             "brunt-show.1",

@@ -162,6 +162,9 @@ pub enum Speaks {
     /// WebSocket, on any path: every message comes back. An answer is an echo; a wrong one, of which `error_share`
     /// says how many there are, is a message whose last byte is another.
     WebSocket,
+    /// Thrift, binary or compact, framed or unframed: every method returns its first argument. A wrong answer is a
+    /// `TApplicationException`.
+    Thrift,
 }
 
 /// What a server listens on and how it behaves. [`Config::default`] is the fastest: one worker, a

@@ -5,13 +5,14 @@ use std::time::Duration;
 use super::config::Speaks;
 use super::service::Service;
 use super::session::{Closing, Session};
-use crate::websocket::Echo;
+use crate::{thrift, websocket};
 
 /// One connection's conversation.
 #[derive(Debug)]
 pub(super) enum Conversation {
     Http(Session),
-    WebSocket(Echo),
+    WebSocket(websocket::Echo),
+    Thrift(thrift::Echo),
 }
 
 /// The same for each.
@@ -20,6 +21,7 @@ macro_rules! each {
         match $self {
             Self::Http($it) => $what,
             Self::WebSocket($it) => $what,
+            Self::Thrift($it) => $what,
         }
     };
 }
@@ -28,7 +30,8 @@ impl Conversation {
     pub(super) fn new(speaks: Speaks) -> Self {
         match speaks {
             Speaks::Http => Self::Http(Session::new()),
-            Speaks::WebSocket => Self::WebSocket(Echo::default()),
+            Speaks::WebSocket => Self::WebSocket(websocket::Echo::default()),
+            Speaks::Thrift => Self::Thrift(thrift::Echo::default()),
         }
     }
 

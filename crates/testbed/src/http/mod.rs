@@ -243,6 +243,8 @@ impl Server {
             (Speaks::Http, true) => "https",
             (Speaks::WebSocket, false) => "ws",
             (Speaks::WebSocket, true) => "wss",
+            (Speaks::Thrift, false) => "thrift",
+            (Speaks::Thrift, true) => "thrifts",
         };
         match &self.address {
             Listen::Unix(_) => self.address.to_string(),
