@@ -23,7 +23,7 @@ pub use brunt_model as model;
 use brunt_engine::protocol::Registry;
 
 use args::Command;
-use commands::{Exit, bench, compare, completions, demo, find, man, run, serve, sweep, wrk};
+use commands::{Exit, bench, compare, completions, demo, find, man, new, run, serve, sweep, types, wrk};
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
 /// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
@@ -49,6 +49,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Sweep(sweep)) => sweep::run(&sweep, &registry),
         Some(Command::Find(find)) => find::run(&find, &registry),
         Some(Command::Run(args)) => run::run(&args, &registry),
+        Some(Command::New(new)) => new::run(&new),
+        Some(Command::Types(types)) => types::run(&types, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),
         Some(Command::Demo(demo)) => demo::run(demo, &registry),
         Some(Command::Completions(completions)) => completions::run(&completions, &registry),

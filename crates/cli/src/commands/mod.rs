@@ -6,9 +6,11 @@ pub mod completions;
 pub mod demo;
 pub mod find;
 pub mod man;
+pub mod new;
 pub mod run;
 pub mod serve;
 pub mod sweep;
+pub mod types;
 pub mod wrk;
 
 use std::process::ExitCode;

@@ -99,11 +99,13 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-demo.1",
             "brunt-find.1",
             "brunt-man.1",
+            "brunt-new.1",
             "brunt-run.1",
             "brunt-serve-http.1",
             "brunt-serve-ws.1",
             "brunt-serve.1",
             "brunt-sweep.1",
+            "brunt-types.1",
             "brunt.1"
         ]
     );
