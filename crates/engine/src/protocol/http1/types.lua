@@ -55,15 +55,15 @@ local Answer = {}
 ---@return any
 function Answer:json() end
 
--- Where a pattern of Lua stands in the body, as string.find; nil if it does not.
+-- Where a pattern of Lua stands in the body, as string.find; false if it does not.
 ---@param pattern string
 ---@param plain? boolean The pattern is a text as it is.
----@return integer? first
+---@return integer|false first
 ---@return integer? last
 ---@return any ...
 function Answer:find(pattern, plain) end
 
--- What a pattern of Lua captures in the body, as string.match; nil if it is not there.
+-- What a pattern of Lua captures in the body, as string.match; false if it is not there.
 ---@param pattern string
 ---@return any ...
 function Answer:match(pattern) end
