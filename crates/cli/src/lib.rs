@@ -24,7 +24,9 @@ pub use brunt_model as model;
 use brunt_engine::protocol::Registry;
 
 use args::Command;
-use commands::{Exit, bench, compare, completions, demo, find, man, report, run, serve, show, sweep, wrk};
+use commands::{
+    Exit, bench, compare, completions, demo, find, man, new, report, run, serve, show, sweep, types, wrk,
+};
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
 /// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
@@ -50,6 +52,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Sweep(sweep)) => sweep::run(&sweep, &registry),
         Some(Command::Find(find)) => find::run(&find, &registry),
         Some(Command::Run(args)) => run::run(&args, &registry),
+        Some(Command::New(new)) => new::run(&new),
+        Some(Command::Types(types)) => types::run(&types, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),
         Some(Command::Demo(demo)) => demo::run(demo, &registry),
         Some(Command::Runs(runs)) => commands::runs::run(&runs),

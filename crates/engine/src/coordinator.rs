@@ -186,7 +186,7 @@ impl<'a> Coordinator<'a> {
             ok: &self.plan.ok_status,
             most_users: self.series.most_users(),
         };
-        let outlook = Outlook::of(self.plan, elapsed_ns, self.measured.due);
+        let outlook = Outlook::of(self.plan, elapsed_ns, &self.measured, self.series.users());
         let mut aborting = self.plan.thresholds.iter().filter(|threshold| threshold.aborts());
         if let Some(threshold) = aborting.find(|threshold| threshold.is_beyond_repair(&standing, outlook)) {
             let got = threshold.judge_standing(&standing).got;

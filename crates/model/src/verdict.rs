@@ -113,11 +113,17 @@ impl Verdict {
             seconds_of(is_bound_by_script),
             None,
             format!(
-                "the script's hooks took {:.0} % of the CPU time that the workers used",
+                "the script{} took {:.0} % of the CPU time that the workers used",
+                if run.plan.scenarios.is_some() { "" } else { "'s hooks" },
                 health.script_share() * 100.0
             ),
-            "do less in request() and response(): make requests in init(), leave out parameters of response() that it \
-             does not use; or give it more threads on more cores (-t)",
+            if run.plan.scenarios.is_some() {
+                "do less between calls: read of answers only what is needed, make at the top of the script what can be \
+                 made once; or give it more threads on more cores (-t)"
+            } else {
+                "do less in request() and response(): make requests in init(), leave out parameters of response() that \
+                 it does not use; or give it more threads on more cores (-t)"
+            },
         );
         find(
             Cause::CpuSaturated,

@@ -76,6 +76,10 @@ pub enum Command {
         override_usage = "brunt compare [OPTIONS] URL_A URL_B\n       brunt compare [OPTIONS] URL --a FLAGS --b FLAGS\n       brunt compare [OPTIONS] RESULT_A RESULT_B"
     )]
     Compare(Box<Compare>),
+    /// Write a commented scenario to begin with
+    New(New),
+    /// Write annotations of the scenarios' library, for editors with a Lua language server
+    Types(Types),
     /// Run the built-in target, to aim at
     Serve(Serve),
     /// Start the built-in target in this process and put load on it
@@ -144,6 +148,20 @@ pub struct Demo {
     /// No colours
     #[arg(long)]
     pub no_color: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct New {
+    /// The file to write, which must not be there
+    #[arg(value_name = "FILE", default_value = "scenario.lua")]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Types {
+    /// The file to write, beside the scenarios; - for standard output
+    #[arg(value_name = "FILE", default_value = "brunt.d.lua")]
+    pub file: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]

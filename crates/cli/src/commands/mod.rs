@@ -6,12 +6,14 @@ pub mod completions;
 pub mod demo;
 pub mod find;
 pub mod man;
+pub mod new;
 pub mod report;
 pub mod run;
 pub mod runs;
 pub mod serve;
 pub mod show;
 pub mod sweep;
+pub mod types;
 pub mod wrk;
 
 use std::process::ExitCode;

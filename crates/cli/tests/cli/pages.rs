@@ -104,6 +104,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-demo.1",
             "brunt-find.1",
             "brunt-man.1",
+            "brunt-new.1",
             "brunt-report.1",
             "brunt-run.1",
             "brunt-runs-prune.1",
@@ -115,6 +116,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-serve.1",
             "brunt-show.1",
             "brunt-sweep.1",
+            "brunt-types.1",
             "brunt.1"
         ]
     );

@@ -41,6 +41,12 @@ pub trait Dialect: Send + Sync {
     /// Its library, in Lua.
     fn library(&self) -> &'static str;
 
+    /// Annotations of its library for editors, in Lua with `LuaLS` comments: declares `brunt.NAME` and its classes. What
+    /// `brunt types` writes; the engine's part comes before it.
+    fn types(&self) -> &'static str {
+        ""
+    }
+
     /// The client that a script makes with these options, a table without those that are the engine's. `base` is where
     /// its calls go unless they say otherwise.
     ///

@@ -1,16 +1,19 @@
 //! Whether a threshold is beyond repair while the run goes on.
 //!
 //! It is when it could not hold even if every call that may still come were perfect. How many may still come is known
-//! where the plan says so: a number of requests, a rate over time. Where it is not (the closed model), it is
-//! reckoned as twice as many as the pace so far gives, so that "beyond repair" is wrong only for a run that
+//! where the plan says so: a number of requests, a rate over time. Where it is not (the closed model, scenarios), it
+//! is reckoned as twice as many as the pace so far gives, for scenarios in proportion to the users who are to come, so that "beyond repair" is wrong only for a run that
 //! becomes more than twice as fast. Limits from above on quantiles, means, maxima, error rates and counts, limits from below
 //! on checks, minima and rates can be beyond repair; all others are judged at the end alone.
 
 use super::figure::{Count, Figure, Statistic};
 use super::subject::{Share, Standing, Subject};
 use super::{Operator, Threshold};
+use crate::figures::ScenarioFigures;
 use crate::histogram::Censored;
 use crate::plan::{Load, Plan};
+use crate::scenario::{Population, Scenarios, Step};
+use crate::snapshot::Snapshot;
 
 /// How many times as many calls may come as the pace so far gives, where nothing says how many will.
 const MARGIN: f64 = 2.0;
@@ -25,8 +28,14 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// That of a run by `plan` of whose measured part `elapsed_ns` are over, in which `due` calls were due.
-    pub fn of(plan: &Plan, elapsed_ns: u64, due: u64) -> Self {
+    /// That of a run by `plan` of whose measured part `elapsed_ns` are over, in which this happened, and at whose end
+    /// `users` virtual users are alive.
+    pub fn of(plan: &Plan, elapsed_ns: u64, measured: &Snapshot, users: u64) -> Self {
+        let due = measured.due;
+        if let Some(scenarios) = &plan.scenarios {
+            let remaining_calls = remaining_of(scenarios, elapsed_ns, measured, users);
+            return Self { remaining_calls, planned_ns: None };
+        }
         let duration_ns = plan.duration_ns();
         let by_requests = plan.stop.requests.map(|requests| requests.saturating_sub(due) as f64);
         let by_time = duration_ns.map(|planned_ns| match &plan.load {
@@ -45,6 +54,50 @@ impl Outlook {
             planned_ns: if plan.stop.requests.is_some() { None } else { duration_ns },
         }
     }
+}
+
+/// What may still come of virtual users: those who are to come, and those who are there, each make about as many calls
+/// as iterations took so far. Until one has ended nobody knows how many that is.
+fn remaining_of(scenarios: &Scenarios, elapsed_ns: u64, measured: &Snapshot, users: u64) -> f64 {
+    let iterations = |name: &str| measured.figures.scenarios.get(name).map_or(0, ScenarioFigures::iterations_begun);
+    let all: u64 = measured.figures.scenarios.iter().map(|(_, of)| of.iterations.known.count() + of.errors).sum();
+    let share = |population: &Population| {
+        let begun: u64 = population.scenarios.iter().map(|one| iterations(&one.scenario)).sum();
+        share_done(population, elapsed_ns as f64 / 1e9, begun as f64)
+    };
+    let done = scenarios.populations.iter().map(share).fold(1.0, f64::min);
+    if done <= 0.0 || all == 0 {
+        return f64::INFINITY;
+    }
+    let due = measured.due as f64;
+    MARGIN * (due * (1.0 - done) / done + users as f64 * due / all as f64)
+}
+
+/// The share of a population's load that is behind it after so many seconds, from 0 to 1.
+fn share_done(population: &Population, seconds: f64, iterations: f64) -> f64 {
+    if population.after.is_some() {
+        // Nobody knows when it begins.
+        return 0.0;
+    }
+    let (mut done, mut all, mut begin) = (0.0, 0.0, 0.0);
+    for step in &population.steps {
+        let length = step.seconds();
+        let x = if length > 0.0 { ((seconds - begin) / length).clamp(0.0, 1.0) } else { 1.0 };
+        let (so_far, whole) = match *step {
+            Step::NothingFor { .. } => (0.0, 0.0),
+            Step::AtOnce { users } => (if seconds >= begin { users } else { 0.0 }, users),
+            Step::Rate { from, to, seconds } | Step::Users { from, to, seconds } => {
+                (seconds * (from * x + (to - from) * x * x / 2.0), seconds * f64::midpoint(from, to))
+            }
+            Step::Peak { users, .. } => (users * x * x * (3.0 - 2.0 * x), users),
+            Step::IterationsEach { users, iterations: each } => (iterations, users * each),
+            Step::IterationsShared { iterations: shared, .. } => (iterations, shared),
+        };
+        done += so_far;
+        all += whole;
+        begin += length;
+    }
+    if all > 0.0 { (done / all).min(1.0) } else { 1.0 }
 }
 
 /// What a subject may come to in the end.
@@ -201,7 +254,10 @@ mod tests {
     #[test]
     fn the_outlook_follows_the_plan() {
         let mut plan = crate::plan::tests::plan();
-        let outlook = |plan: &Plan, elapsed_s: u64, due| Outlook::of(plan, elapsed_s * 1_000_000_000, due);
+        let outlook = |plan: &Plan, elapsed_s: u64, due| {
+            let measured = Snapshot { due, ..Snapshot::default() };
+            Outlook::of(plan, elapsed_s * 1_000_000_000, &measured, 0)
+        };
         assert_eq!(outlook(&plan, 1, 100).remaining_calls, 1800.0, "twice the pace so far, for nine seconds");
         plan.stop.requests = Some(500);
         assert_eq!(outlook(&plan, 1, 100), Outlook { remaining_calls: 400.0, planned_ns: None });
@@ -209,6 +265,44 @@ mod tests {
         plan.load = Load::Open { profile: "0..100/10s".parse().unwrap(), arrivals: crate::arrivals::Spread::Uniform };
         let remaining = outlook(&plan, 1, 5).remaining_calls;
         assert!((495.0..650.0).contains(&remaining), "{remaining}");
+    }
+
+    #[test]
+    fn the_outlook_of_scenarios_follows_their_injection() {
+        let population = |steps: &[Step]| Population {
+            scenarios: vec![crate::scenario::Weighted { scenario: "shop".into(), weight: 1.0 }],
+            steps: steps.to_vec(),
+            arrivals: crate::arrivals::Spread::Uniform,
+            most_alive: None,
+            after: None,
+        };
+        let ramp = population(&[
+            Step::AtOnce { users: 10.0 },
+            Step::NothingFor { seconds: 5.0 },
+            Step::Rate { from: 0.0, to: 36.0, seconds: 10.0 },
+            Step::Peak { users: 10.0, seconds: 2.0 },
+        ]);
+        for (seconds, share) in [(0.0, 0.05), (5.0, 0.05), (10.0, 0.275), (15.0, 0.95), (16.0, 0.975), (60.0, 1.0)] {
+            assert!((share_done(&ramp, seconds, 0.0) - share).abs() < 1e-9, "{seconds}");
+        }
+        let users = population(&[Step::Users { from: 10.0, to: 10.0, seconds: 10.0 }]);
+        assert!((share_done(&users, 4.0, 0.0) - 0.4).abs() < 1e-9);
+        let each = population(&[Step::IterationsEach { users: 5.0, iterations: 20.0 }]);
+        assert!((share_done(&each, 4.0, 25.0) - 0.25).abs() < 1e-9);
+        assert!(share_done(&Population { after: Some(0), ..users.clone() }, 4.0, 25.0) <= 0.0);
+
+        let scenarios = Scenarios {
+            files: Vec::new(),
+            env: std::collections::BTreeMap::new(),
+            base_url: None,
+            populations: vec![users, ramp],
+            throttle: None,
+        };
+        let mut measured = Snapshot { due: 100, ..Snapshot::default() };
+        assert!(remaining_of(&scenarios, 10_000_000_000, &measured, 8).is_infinite(), "no iteration has ended");
+        (0..20).for_each(|_| measured.figures.scenarios.named("shop").iteration(1));
+        let remaining = remaining_of(&scenarios, 10_000_000_000, &measured, 8);
+        assert!((remaining - 2.0 * (100.0 * 0.725 / 0.275 + 8.0 * 5.0)).abs() < 1e-6, "{remaining}");
     }
 
     fn calls() -> impl Strategy<Value = Vec<Call>> {

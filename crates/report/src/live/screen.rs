@@ -48,8 +48,13 @@ struct Last {
 impl Screen {
     /// The screen of a run that carries out `plan`.
     pub fn new(plan: &Plan) -> Self {
-        let connections = counted(plan.connections.into(), "connection");
-        let title = format!("{}  {connections}, {}", clean(&plan.target.url()), counted(plan.workers.into(), "thread"));
+        let threads = counted(plan.workers.into(), "thread");
+        let title = if let Some(script) = plan.scenarios.as_ref().and_then(|scenarios| scenarios.files.first()) {
+            format!("{}  {threads}", clean(&script.name))
+        } else {
+            let connections = counted(plan.connections.into(), "connection");
+            format!("{}  {connections}, {threads}", clean(&plan.target.url()))
+        };
         Self {
             title,
             ok: plan.ok_status.clone(),

@@ -4,20 +4,33 @@ use std::fmt::Write as _;
 
 use brunt_model::arrivals::Spread;
 use brunt_model::plan::{Load, Plan};
+use brunt_model::scenario::{Population, Scenarios, Step};
 use brunt_model::summary::{Ending, Summary};
 use brunt_model::units::{Duration, ExactDuration};
 
 use super::{UNBROKEN, WIDTH, wrapped};
-use crate::numbers::{clean, counted};
+use crate::numbers::{brief, clean, counted};
 use crate::style::Paint;
 
 pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     let plan = &summary.run.plan;
+    if let Some(scenarios) = &plan.scenarios {
+        let mut lines = of_scenarios(plan, scenarios, paint);
+        lines.extend(ending(summary, paint));
+        return lines;
+    }
     let mut lines = vec![format!("{} {}", paint.strong("brunt"), paint.strong(clean(&plan.target.url())))];
     let how = in_words(plan).join(", ");
     // Broken after commas only.
     let how = how.replace(' ', UNBROKEN).replace(&format!(",{UNBROKEN}"), ", ");
     lines.extend(wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
+    lines.extend(ending(summary, paint));
+    lines
+}
+
+/// How it ended, if not as planned.
+fn ending(summary: &Summary, paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
     match &summary.run.ending {
         Ending::Completed => {}
         Ending::Interrupted => lines.push(paint.warning(interrupted(summary))),
@@ -35,9 +48,91 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
 
 /// What there is to know of a plan at a glance, part by part.
 pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
+    if let Some(scenarios) = &plan.scenarios {
+        return scenarios_in_words(plan, scenarios);
+    }
     let how =
         [Some(connections(plan)), Some(load(plan)), Some(stop(plan)), via(plan), Some(format!("seed {}", plan.seed))];
     how.into_iter().flatten().collect()
+}
+
+/// What users do, and who comes when.
+fn of_scenarios(plan: &Plan, scenarios: &Scenarios, paint: Paint) -> Vec<String> {
+    /// The most populations that are listed.
+    const MOST: usize = 8;
+    let file = scenarios.files.first().map_or("", |file| file.name.as_str());
+    let target = if plan.target.host.is_empty() { String::new() } else { format!("  {}", plan.target.url()) };
+    let mut lines = vec![format!("{}{}", paint.strong(format!("brunt run {}", clean(file))), clean(&target))];
+    for population in scenarios.populations.iter().take(MOST) {
+        let text = format!("{}: {}", names(population), population_text(population, &scenarios.populations));
+        lines.extend(wrapped("  ", "    ", &text, WIDTH).into_iter().map(|line| paint.faint(line)));
+    }
+    if scenarios.populations.len() > MOST {
+        lines.push(paint.faint(format!("  … and {} more", scenarios.populations.len() - MOST)));
+    }
+    lines.push(paint.faint(format!("  {}", how_they_run(plan, scenarios).join(", "))));
+    lines
+}
+
+/// Who comes when, and on what.
+fn scenarios_in_words(plan: &Plan, scenarios: &Scenarios) -> Vec<String> {
+    let populations = scenarios.populations.iter();
+    let who = populations.map(|each| format!("{}: {}", names(each), population_text(each, &scenarios.populations)));
+    who.chain(how_they_run(plan, scenarios)).collect()
+}
+
+fn how_they_run(plan: &Plan, scenarios: &Scenarios) -> Vec<String> {
+    let mut how = vec![counted(plan.workers.into(), "thread")];
+    how.extend(scenarios.throttle.as_ref().map(|throttle| format!("at most {throttle} calls a second")));
+    how.push(format!("seed {}", plan.seed));
+    how
+}
+
+/// The scenarios of a population, with their weights where there are several.
+fn names(population: &Population) -> String {
+    let one = population.scenarios.len() == 1;
+    let names = population.scenarios.iter().map(|weighted| {
+        let name = brief(&weighted.scenario);
+        if one { name } else { format!("{name} × {}", weighted.weight) }
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn plain_names(population: &Population) -> String {
+    population.scenarios.iter().map(|weighted| brief(&weighted.scenario)).collect::<Vec<_>>().join(", ")
+}
+
+fn population_text(population: &Population, all: &[Population]) -> String {
+    let mut parts: Vec<_> = population.steps.iter().map(step).collect();
+    if population.is_open() && population.arrivals == Spread::Poisson {
+        parts.push("poisson arrivals".to_owned());
+    }
+    parts.extend(population.most_alive.map(|most| format!("at most {most} alive")));
+    let after = population.after.and_then(|place| all.get(place));
+    parts.extend(after.map(|before| format!("after {}", plain_names(before))));
+    let model = if population.is_open() { "open model" } else { "closed model" };
+    format!("{model}, {}", parts.join(", "))
+}
+
+/// One step of an injection, for people.
+fn step(step: &Step) -> String {
+    let length = |seconds: f64| ExactDuration((seconds * 1e9).round() as u64);
+    let users = |n: f64| counted(n.round() as u64, "user");
+    match *step {
+        Step::NothingFor { seconds } => format!("nobody for {}", length(seconds)),
+        Step::AtOnce { users: n } => format!("{} at once", users(n)),
+        Step::Rate { from, to, seconds } if from == to => format!("{from} users/s for {}", length(seconds)),
+        Step::Rate { from, to, seconds } => format!("{from} to {to} users/s in {}", length(seconds)),
+        Step::Peak { users: n, seconds } => format!("a peak of {} in {}", users(n), length(seconds)),
+        Step::Users { from, to, seconds } if from == to => format!("{} for {}", users(from), length(seconds)),
+        Step::Users { from, to, seconds } => format!("{from} to {} in {}", users(to), length(seconds)),
+        Step::IterationsEach { users: n, iterations } => {
+            format!("{}, {} each", users(n), counted(iterations as u64, "iteration"))
+        }
+        Step::IterationsShared { users: n, iterations } => {
+            format!("{} share {}", users(n), counted(iterations as u64, "iteration"))
+        }
+    }
 }
 
 fn connections(plan: &Plan) -> String {

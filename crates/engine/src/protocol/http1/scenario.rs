@@ -24,6 +24,10 @@ impl Dialect for HttpDialect {
         include_str!("scenario.lua")
     }
 
+    fn types(&self) -> &'static str {
+        include_str!("types.lua")
+    }
+
     fn client(&self, options: &Value<'_>, base: Option<&Target>) -> Result<Box<dyn Caller>, OptionsError> {
         // What else `brunt.http` takes is the library's own.
         let fields = Fields::of("brunt.http", options, &["headers"])?;

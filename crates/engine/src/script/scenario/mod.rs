@@ -6,6 +6,7 @@
 mod data;
 mod host;
 pub(crate) mod operation;
+pub mod types;
 mod value;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,26 @@
+//! `brunt types`: annotations of the scenarios' library, for editors that speak `LuaLS`.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use brunt_engine::protocol::Registry;
+use brunt_engine::script::scenario::types;
+
+use super::Exit;
+use crate::args::Types;
+use crate::{console, files};
+
+pub fn run(args: &Types, registry: &Registry) -> Result<Exit> {
+    let text = types::of(registry);
+    if args.file == Path::new("-") {
+        console::print(text.as_bytes())?;
+        return Ok(Exit::Done);
+    }
+    let name = args.file.display();
+    if args.file.exists() && !files::read_text(&args.file)?.starts_with(types::FIRST_LINE) {
+        bail!("{name} is there already, and brunt types did not write it; name another file");
+    }
+    files::write(&args.file, text.as_bytes())?;
+    console::print(format!("wrote {name}: editors that speak LuaLS find it beside the scenarios\n").as_bytes())?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,278 @@
+//! The examples of scenarios: each runs against the built-in target, and does what it is there to show.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
+
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "cli/program.rs"]
+mod program;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use brunt_testbed::http::{Config, Server};
+use program::{Done, run};
+use serde_json::Value;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios")
+}
+
+/// What came of an example: its result, and how many requests the target saw.
+struct Shown {
+    done: Done,
+    result: Value,
+    requests: u64,
+    connections: u64,
+}
+
+fn show(name: &str, more: &[&str]) -> Shown {
+    let server = Server::start(Config { workers: 2, ..Config::default() }).unwrap();
+    let file = folder().join(name).to_str().unwrap().to_owned();
+    let base = server.url();
+    let args = ["run", "-t", "2", "--format", "json", "--base-url", base.trim_end_matches('/'), &file];
+    let done = run([args.as_slice(), more].concat());
+    let result = serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{name}: {error}: {done:#?}"));
+    Shown { done, result, requests: server.requests(), connections: server.connections() }
+}
+
+impl Shown {
+    #[track_caller]
+    fn with_status(self, expected: i32) -> Self {
+        assert_eq!(
+            self.done.status,
+            Some(expected),
+            "{}\n{:#}\n{:#}\n{:#}",
+            self.done.stderr,
+            self.result["thresholds"],
+            self.result["names"]["checks"],
+            self.result["names"]["scenarios"].as_array().map_or(&Value::Null, |all| &all[0]["tracebacks"]),
+        );
+        // Whatever the example: nothing vanishes, and what was sent was seen.
+        let outcomes = &self.result["outcomes"];
+        let sum: u64 = ["answered", "failed", "unfinished", "unsent"].iter().map(|name| number(outcomes, name)).sum();
+        assert_eq!(number(outcomes, "due"), sum, "{outcomes}");
+        assert!(self.requests >= number(outcomes, "answered"), "{outcomes}, of which the target saw {}", self.requests);
+        self
+    }
+
+    /// What is reported of a name.
+    #[track_caller]
+    fn named(&self, kind: &str, name: &str) -> &Value {
+        let all = self.result["names"][kind].as_array().unwrap();
+        let key = |one: &Value| match (one["name"].as_str(), one["call"].as_str(), one["check"].as_str()) {
+            (Some(name), ..) => name.to_owned(),
+            (_, Some(call), Some(check)) => format!("{call}: {check}"),
+            (.., check) => check.unwrap_or("").to_owned(),
+        };
+        let found = all.iter().find(|one| key(one) == name);
+        found.unwrap_or_else(|| panic!("no {kind} '{name}' among {:?}", all.iter().map(key).collect::<Vec<_>>()))
+    }
+
+    #[track_caller]
+    fn due(&self, request: &str) -> u64 {
+        number(self.named("requests", request), "due")
+    }
+
+    #[track_caller]
+    fn checks_passed(&self, least: u64) {
+        let checks = self.result["names"]["checks"].as_array().unwrap();
+        let sum = |what| checks.iter().map(|check| number(check, what)).sum::<u64>();
+        assert!(sum("fails") == 0 && sum("passes") >= least, "{checks:#?}");
+    }
+}
+
+#[track_caller]
+fn number(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or_else(|| panic!("no {name} in {value:#}"))
+}
+
+/// So that no example can come that nothing looks at.
+#[test]
+fn every_example_has_a_test() {
+    let tests = include_str!("scenario_examples.rs");
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.strip_suffix(".lua").is_some() {
+            assert!(tests.contains(&format!("show(\"{name}\"")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn first() {
+    let shown = show("first.lua", &[]).with_status(0);
+    assert!(shown.due("GET /shop/") > 100);
+    assert!(
+        (10..=12).contains(&number(&shown.result["names"], "most_users")),
+        "{}",
+        shown.result["names"]["most_users"]
+    );
+    assert_eq!(shown.connections, 10, "each user has one");
+}
+
+#[test]
+fn checkout() {
+    let shown = show("checkout.lua", &[]).with_status(0);
+    let scenario = shown.named("scenarios", "checkout");
+    let started = number(scenario, "users_started");
+    assert_eq!(started, 10 + 40 + 60);
+    assert_eq!(
+        (number(scenario, "users_ended"), number(scenario, "iterations"), number(scenario, "errors")),
+        (started, started, 0)
+    );
+    for name in ["home", "login", "add to cart", "cart/:id", "checkout"] {
+        assert_eq!(shown.due(name), started, "{name}");
+    }
+    let group = shown.named("groups", "cart");
+    assert_eq!(number(group, "count"), started);
+    let min = |times: &str| number(&group[times], "min_ns");
+    assert!(min("with_pauses") >= min("without_pauses") + 20_000_000, "the pause is in the one alone");
+    assert!(min("without_pauses") >= 20_000_000, "the checkout takes 20 ms");
+    assert_eq!(shown.result["thresholds"].as_array().unwrap().len(), 4);
+    shown.checks_passed(3 * started);
+}
+
+#[test]
+fn session() {
+    let shown = show("session.lua", &[]).with_status(0);
+    shown.checks_passed(4 * 3 * 8);
+    assert_eq!(shown.due("not followed"), 12);
+    assert_eq!(number(shown.named("requests", "bearer"), "not_ok"), 12, "401 is no success");
+}
+
+#[test]
+fn requests() {
+    let shown = show("requests.lua", &[]).with_status(0);
+    shown.checks_passed(4 * 10);
+    assert_eq!(number(shown.named("requests", "late"), "failed"), 4);
+    assert_eq!(shown.due("purge") + shown.due("options") + shown.due("delete") + shown.due("HEAD /shop/items"), 16);
+}
+
+#[test]
+fn batch() {
+    let shown = show("batch.lua", &[]).with_status(0);
+    let pages = shown.due("home");
+    assert!(pages >= 3);
+    assert!(shown.due("GET /shop/style.css") >= pages - 3 && shown.due("GET /shop/logo.svg") >= pages - 3);
+    assert!(shown.connections > 3 && shown.connections <= 3 * 6, "{} connections of 3 users", shown.connections);
+}
+
+#[test]
+fn pool() {
+    let shown = show("pool.lua", &[]).with_status(0);
+    assert!(shown.due("pooled") >= 20);
+    assert!(shown.connections <= 4, "{} connections", shown.connections);
+}
+
+#[test]
+fn data() {
+    let shown = show("data.lua", &[]).with_status(0);
+    shown.checks_passed(6 * 3);
+    let (free, pro) = (shown.named("tags", "plan=free"), shown.named("tags", "plan=pro"));
+    assert_eq!((number(free, "due"), number(pro, "due")), (3, 3));
+    assert!(number(&shown.result["measured"], "length_ns") < 9_000_000_000, "the queue ends it");
+}
+
+#[test]
+fn open() {
+    let shown = show("open.lua", &[]).with_status(0);
+    let length = number(&shown.result["measured"], "length_ns");
+    assert!(length >= 2_000_000_000, "{length}");
+    assert_eq!(shown.due("items"), 88);
+}
+
+#[test]
+fn poisson() {
+    let shown = show("poisson.lua", &["--seed", "7"]).with_status(0);
+    let scenario = shown.named("scenarios", "crowd");
+    let (started, refused) = (number(scenario, "users_started"), number(scenario, "not_admitted"));
+    assert!((200..400).contains(&(started + refused)), "{started} + {refused}");
+    assert!(refused > 50, "ten at a time, each for 100 ms, are a hundred a second");
+    assert!(number(&shown.result["names"], "most_users") <= 10);
+    let again = show("poisson.lua", &["--seed", "7"]).with_status(0);
+    let scenario = again.named("scenarios", "crowd");
+    assert_eq!(number(scenario, "users_started") + number(scenario, "not_admitted"), started + refused);
+}
+
+#[test]
+fn closed() {
+    let shown = show("closed.lua", &[]).with_status(0);
+    assert_eq!(number(shown.named("scenarios", "each"), "users_started"), 5);
+    assert_eq!(number(shown.named("scenarios", "shared"), "users_started"), 5);
+    let most = number(&shown.result["names"], "most_users");
+    assert!((4..=20).contains(&most), "{most}");
+    assert!(number(shown.named("scenarios", "crowd"), "iterations") > 20);
+}
+
+#[test]
+fn several() {
+    let shown = show("several.lua", &[]).with_status(0);
+    let (browse, buy) = (shown.due("items"), shown.due("item"));
+    assert_eq!(browse + buy, 200);
+    assert!((5..=40).contains(&buy), "about a tenth: {buy}");
+    assert!(shown.due("count") > 10);
+}
+
+#[test]
+fn groups() {
+    let shown = show("groups.lua", &[]).with_status(0);
+    let iterations = number(shown.named("scenarios", "groups"), "iterations");
+    assert!(iterations <= 4 * 11, "{iterations} at a pace of ten a second for each of four users");
+    let inner = shown.named("groups", "browse/details");
+    assert!(number(inner, "count") <= number(shown.named("groups", "browse"), "count"));
+    shown.checks_passed(4);
+}
+
+#[test]
+fn setup() {
+    let shown = show("setup.lua", &[]).with_status(0);
+    shown.checks_passed(20);
+    // Once each, whatever the number of threads; what they call is in no figure of the load.
+    assert_eq!(shown.requests, 20 + 2);
+}
+
+#[test]
+fn thresholds() {
+    let shown = show("thresholds.lua", &[]).with_status(1);
+    let why = shown.result["ending"]["aborted"].as_str().unwrap();
+    assert!(why.starts_with("the threshold failing:error_rate < 5% abort was beyond repair"), "{why}");
+    let held: BTreeSet<_> = shown.result["thresholds"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|result| result["held"] == true)
+        .map(|result| result["threshold"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(held.len(), 5, "{held:#?}");
+    assert!(number(&shown.result["measured"], "length_ns") < 50_000_000_000);
+}
+
+#[test]
+fn errors() {
+    let shown = show("errors.lua", &[]).with_status(0);
+    let tracebacks = shown.named("scenarios", "wrong")["tracebacks"].as_array().unwrap().clone();
+    assert!(tracebacks.len() == 2 && tracebacks.iter().all(|one| number(one, "count") == 4), "{tracebacks:#?}");
+    let text = |at: usize| tracebacks[at]["traceback"].as_str().unwrap();
+    assert!(text(0).contains("errors.lua:") && text(1).contains("errors.lua:"), "{tracebacks:#?}");
+    assert!(tracebacks.iter().any(|one| one["traceback"].as_str().unwrap().contains("one too many")));
+    shown.checks_passed(3);
+}
+
+#[test]
+fn stop() {
+    let shown = show("stop.lua", &[]).with_status(0);
+    assert!(shown.due("failing") >= 20);
+    assert!(number(&shown.result["measured"], "length_ns") < 50_000_000_000);
+}
+
+#[test]
+fn throttle() {
+    let shown = show("throttle.lua", &[]).with_status(0);
+    assert!(shown.due("home") >= 100, "{}", shown.due("home"));
+}
+
+#[test]
+fn modules() {
+    let shown = show("modules.lua", &["--env", "GREETING=good day"]).with_status(0);
+    shown.checks_passed(12 + 3);
+}

@@ -1,0 +1,14 @@
+-- A scenario that ends the run for everybody, when it has seen enough.
+
+local brunt = require "brunt"
+local http = brunt.http { base = "http://127.0.0.1:8080" }
+
+brunt
+  .scenario("until it fails", function()
+    local answer = http:get("/shop/failing", { query = { every = 20 }, name = "failing" })
+    if answer.status == 500 then
+      brunt.stop_run("the page failed")
+    end
+    brunt.pause("1ms")
+  end)
+  :inject { brunt.users(1, "1m") }
