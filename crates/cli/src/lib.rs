@@ -1,6 +1,7 @@
 //! The command line of brunt, as a library: a program with protocols of its own is `brunt::main_with(registry)`.
 
 mod args;
+mod check;
 mod commands;
 mod console;
 mod decided;
@@ -23,7 +24,7 @@ pub use brunt_model as model;
 use brunt_engine::protocol::Registry;
 
 use args::Command;
-use commands::{Exit, bench, compare, completions, demo, find, man, run, serve, sweep, wrk};
+use commands::{Exit, bench, coalesce_check, compare, completions, demo, find, man, proxy, run, serve, sweep, wrk};
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
 /// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
@@ -50,6 +51,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Find(find)) => find::run(&find, &registry),
         Some(Command::Run(args)) => run::run(&args, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),
+        Some(Command::Proxy(proxy)) => proxy::run(*proxy),
+        Some(Command::CoalesceCheck(check)) => coalesce_check::run(&check),
         Some(Command::Demo(demo)) => demo::run(demo, &registry),
         Some(Command::Completions(completions)) => completions::run(&completions, &registry),
         Some(Command::Man(man)) => man::run(&man, &registry),

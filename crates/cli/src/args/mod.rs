@@ -6,6 +6,8 @@ pub mod compare;
 pub mod find;
 pub mod flags;
 pub mod run;
+pub mod coalesce_check;
+pub mod proxy;
 pub mod serve;
 pub mod sweep;
 pub mod values;
@@ -76,6 +78,10 @@ pub enum Command {
     Compare(Box<Compare>),
     /// Run the built-in target, to aim at
     Serve(Serve),
+    /// Run a reverse proxy that can serve identical requests in flight once
+    Proxy(Box<proxy::Proxy>),
+    /// Say whether a server or proxy coalesces identical requests, and whether that is safe
+    CoalesceCheck(coalesce_check::CoalesceCheck),
     /// Start the built-in target in this process and put load on it
     Demo(Demo),
     /// Print a completion script for a shell

@@ -2,11 +2,13 @@
 
 pub mod bench;
 pub mod compare;
+pub mod coalesce_check;
 pub mod completions;
 pub mod demo;
 pub mod find;
 pub mod man;
 pub mod run;
+pub mod proxy;
 pub mod serve;
 pub mod sweep;
 pub mod wrk;
