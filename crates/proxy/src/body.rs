@@ -20,7 +20,9 @@ pub(crate) type ResponseBody = Either<Paced<Incoming>, Full<Bytes>>;
 
 /// The upstream sent nothing for too long, in the middle of a body.
 #[derive(Debug, thiserror::Error)]
-#[error("expected more of the upstream's body within {0:?}, got nothing; raise the response timeout if it may be that slow")]
+#[error(
+    "expected more of the upstream's body within {0:?}, got nothing; raise the response timeout if it may be that slow"
+)]
 pub(crate) struct Stalled(Duration);
 
 pin_project! {

@@ -83,7 +83,6 @@ pub(crate) fn ensure_host(headers: &mut HeaderMap, asked: Option<&Authority>, up
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +127,9 @@ mod tests {
         add_forwarded(&mut headers, Some(origin), Version::HTTP_2);
         assert_eq!(headers["x-forwarded-for"], "10.0.0.1, 127.0.0.1");
         assert_eq!(headers["x-forwarded-proto"], "https");
-        assert_eq!((&headers["x-forwarded-host"], &headers["via"]), (&"a".parse().unwrap(), &"2 brunt".parse().unwrap()));
+        assert_eq!(
+            (&headers["x-forwarded-host"], &headers["via"]),
+            (&"a".parse().unwrap(), &"2 brunt".parse().unwrap())
+        );
     }
 }

@@ -155,8 +155,7 @@ fn runtime(threads: Option<usize>) -> Result<Runtime, StartError> {
 
 fn bind(runtime: &Runtime, address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let bound = runtime.block_on(TcpListener::bind(address));
-    bound.and_then(|listener| Ok((listener.local_addr()?, listener))).map_or_else(
-        |source| Err(StartError::Bind { address, source }),
-        |(bound, listener)| Ok((listener, bound)),
-    )
+    bound
+        .and_then(|listener| Ok((listener.local_addr()?, listener)))
+        .map_or_else(|source| Err(StartError::Bind { address, source }), |(bound, listener)| Ok((listener, bound)))
 }

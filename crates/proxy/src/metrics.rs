@@ -122,7 +122,12 @@ impl Metrics {
         page.one("access_log_lost_total", "counter", "Lines that the access log had no room for.", lost);
         if let Some((counters, held)) = coalesce {
             for (name, value) in counters.each() {
-                page.one(&format!("coalesce_{name}_total"), "counter", "See the documentation of brunt-coalesce.", value);
+                page.one(
+                    &format!("coalesce_{name}_total"),
+                    "counter",
+                    "See the documentation of brunt-coalesce.",
+                    value,
+                );
             }
             page.one("coalesce_held_bytes", "gauge", "Bytes of bodies held for followers.", held);
         }

@@ -53,7 +53,12 @@ impl Frontend {
         Self { handler, layer, metrics, log, max_body: config.max_body }
     }
 
-    pub(crate) async fn answer(self: Arc<Self>, origin: Origin, client: String, mut request: Request<Incoming>) -> Response<Sent> {
+    pub(crate) async fn answer(
+        self: Arc<Self>,
+        origin: Origin,
+        client: String,
+        mut request: Request<Incoming>,
+    ) -> Response<Sent> {
         let mut watch = Watch::begin(&self, client, &request);
         request.extensions_mut().insert(origin);
         let asks = request.headers().contains_key(&COALESCED);
@@ -96,9 +101,8 @@ impl Frontend {
 
 /// The layer that a proxy's configuration asks for.
 fn layer(coalescing: &Coalescing, config: &Config) -> CoalesceLayer<RequestBody> {
-    let mut layer = CoalesceLayer::new()
-        .hold(coalescing.hold)
-        .max_wait(coalescing.max_wait.unwrap_or(config.response_timeout));
+    let mut layer =
+        CoalesceLayer::new().hold(coalescing.hold).max_wait(coalescing.max_wait.unwrap_or(config.response_timeout));
     for name in &coalescing.key_headers {
         layer = layer.key_header(name.clone());
     }

@@ -2,12 +2,12 @@
 //! one validated plan of them.
 
 pub mod bench;
+pub mod coalesce_check;
 pub mod compare;
 pub mod find;
 pub mod flags;
-pub mod run;
-pub mod coalesce_check;
 pub mod proxy;
+pub mod run;
 pub mod serve;
 pub mod sweep;
 pub mod values;

@@ -47,7 +47,7 @@ impl Check {
     pub async fn run(&self) -> Result<Findings> {
         let identical = self.identical().await?;
         let mut pairs = Vec::new();
-        for kind in KINDS {
+        for kind in &KINDS {
             if kind.method != "POST" || self.with_post {
                 pairs.push(PairFinding { kind: kind.name, verdict: self.pair(kind).await? });
             }
@@ -236,7 +236,7 @@ const fn range(name: &'static str, values: [Option<&'static str>; 2]) -> Kind {
     Kind { name, method: "GET", differs_in: Difference::Values(RANGE, values), is_range: true }
 }
 
-const KINDS: &[Kind] = &[
+static KINDS: [Kind; 12] = [
     kind("query", Difference::Query),
     kind("Authorization", Difference::Secret(AUTHORIZATION, "Bearer ")),
     kind("Authorization or none", Difference::Values(AUTHORIZATION, [Some("Bearer brunt-check"), None])),

@@ -61,7 +61,8 @@ fn identical(found: &Identical) -> String {
         times.get((last as f64 * share).round() as usize).map_or_else(|| "–".to_owned(), |time| ms(*time))
     };
     let _ = writeln!(text, "    took, sent first: median {}, longest {}", at(&found.first, 0.5), at(&found.first, 1.0));
-    let _ = writeln!(text, "    took, the others: median {}, longest {}", at(&found.others, 0.5), at(&found.others, 1.0));
+    let _ =
+        writeln!(text, "    took, the others: median {}, longest {}", at(&found.others, 0.5), at(&found.others, 1.0));
     text
 }
 
