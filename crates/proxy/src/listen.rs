@@ -90,17 +90,13 @@ impl Front {
         room: &Arc<Semaphore>,
     ) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
         let permit = Arc::clone(room).acquire_owned().await.ok()?;
-        match self.listener.accept().await {
-            Ok((stream, peer)) => {
-                // A socket that cannot be told so is slower, and no worse.
-                let _ = stream.set_nodelay(true);
-                Some((stream, peer, permit))
-            }
-            Err(_) => {
-                sleep(ACCEPT_PAUSE).await;
-                None
-            }
-        }
+        let Ok((stream, peer)) = self.listener.accept().await else {
+            sleep(ACCEPT_PAUSE).await;
+            return None;
+        };
+        // A socket that cannot be told so is slower, and no worse.
+        let _ = stream.set_nodelay(true);
+        Some((stream, peer, permit))
     }
 
     fn builder(&self) -> auto::Builder<TokioExecutor> {

@@ -95,6 +95,7 @@ pub struct Limits {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_field_names, reason = "the flags are called so")]
 pub struct Tls {
     /// Speak TLS (HTTP/2 and HTTP/1.1) with this certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]

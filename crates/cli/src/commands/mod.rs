@@ -1,14 +1,14 @@
 //! What brunt does: one file for each subcommand.
 
 pub mod bench;
-pub mod compare;
 pub mod coalesce_check;
+pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod find;
 pub mod man;
-pub mod run;
 pub mod proxy;
+pub mod run;
 pub mod serve;
 pub mod sweep;
 pub mod wrk;

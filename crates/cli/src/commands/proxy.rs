@@ -59,10 +59,8 @@ fn config(args: Args) -> Config {
     config.max_connections = limits.max_connections as usize;
     config.max_body = limits.max_body;
     config.metrics = args.metrics;
-    config.access_log = args.access_log.map(|path| match path == Path::new("-") {
-        true => AccessLog::Stdout,
-        false => AccessLog::File(path),
-    });
+    config.access_log =
+        args.access_log.map(|path| if path == Path::new("-") { AccessLog::Stdout } else { AccessLog::File(path) });
     config
 }
 
