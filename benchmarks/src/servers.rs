@@ -53,6 +53,22 @@ impl Server {
         Ok(Self { process, url, about, count, _folder: None })
     }
 
+    /// The example of the coalescing layer, with it or without; clients ask for this path of it.
+    pub fn gain(setup: &Setup, example: &Path, coalesce: bool, path: &str) -> anyhow::Result<Self> {
+        let mut command = pinned(setup.server_core, example);
+        if coalesce {
+            command.arg("--coalesce");
+        }
+        let mut process = Process::server(command, "the example gain")?;
+        let mut line = String::new();
+        BufReader::new(process.stdout()?).read_line(&mut line)?;
+        let url = line.trim().strip_prefix("listening on ").context("the example gain does not start")?;
+        let port = url.trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse().ok());
+        let count = Count { port: port.context("the example gain names no port")?, read: |body| body.parse().ok() };
+        let about = format!("hyper {} the layer", if coalesce { "with" } else { "without" });
+        Ok(Self { process, url: format!("{url}{path}"), about, count, _folder: None })
+    }
+
     /// nginx over TLS 1.3 with an ECDSA P-256 certificate, answering 12 bytes.
     pub fn nginx(setup: &Setup) -> anyhow::Result<Self> {
         let program = setup::find("nginx").context("nginx is needed: install it")?;

@@ -139,21 +139,31 @@ pub fn find(name: &str) -> Option<PathBuf> {
 
 /// Builds brunt as it is released, and says where it is.
 fn build() -> anyhow::Result<PathBuf> {
+    build_target(&["--bin", "brunt"], "brunt")
+}
+
+/// Builds an example of a crate of this repository, and says where it is.
+pub fn build_example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
+    build_target(&["--package", package, "--example", name], name)
+}
+
+fn build_target(what: &[&str], name: &str) -> anyhow::Result<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--release", "--bin", "brunt", "--message-format", "json-render-diagnostics"])
+        .args(["build", "--release", "--message-format", "json-render-diagnostics"])
+        .args(what)
         .arg("--manifest-path")
         .arg(&manifest)
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo to build brunt: name a built one with --brunt")?;
     if !output.status.success() {
-        bail!("brunt does not build");
+        bail!("{name} does not build");
     }
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "brunt")
+        .filter(|message| message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .context("cargo does not say where it put brunt")
+        .with_context(|| format!("cargo does not say where it put {name}"))
 }

@@ -1,5 +1,6 @@
 //! The benchmarks. One file each; a new one is a file here and a line in [`BENCHES`].
 
+mod coalesce;
 mod connections;
 mod http;
 mod https;
@@ -37,7 +38,7 @@ impl std::fmt::Debug for Bench {
 
 /// Every benchmark, in the order in which they run.
 pub const BENCHES: &[Bench] =
-    &[http::BENCH, https::BENCH, script::BENCH, rate::BENCH, stall::BENCH, connections::BENCH];
+    &[http::BENCH, https::BENCH, script::BENCH, rate::BENCH, stall::BENCH, connections::BENCH, coalesce::BENCH];
 
 /// Connections of the comparisons.
 const CONNECTIONS: u32 = 64;

@@ -1,6 +1,7 @@
 //! The command line of brunt, as a library: a program with protocols of its own is `brunt::main_with(registry)`.
 
 mod args;
+mod check;
 mod commands;
 mod console;
 mod decided;
@@ -25,7 +26,8 @@ use brunt_engine::protocol::Registry;
 
 use args::Command;
 use commands::{
-    Exit, bench, compare, completions, demo, find, man, new, report, run, serve, show, sweep, types, wrk,
+    Exit, bench, coalesce_check, compare, completions, demo, find, man, new, proxy, report, run, serve, show, sweep,
+    types, wrk,
 };
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
@@ -55,6 +57,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::New(new)) => new::run(&new),
         Some(Command::Types(types)) => types::run(&types, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),
+        Some(Command::Proxy(proxy)) => proxy::run(*proxy),
+        Some(Command::CoalesceCheck(check)) => coalesce_check::run(&check),
         Some(Command::Demo(demo)) => demo::run(demo, &registry),
         Some(Command::Runs(runs)) => commands::runs::run(&runs),
         Some(Command::Show(show)) => show::run(&show),

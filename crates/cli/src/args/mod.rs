@@ -2,10 +2,12 @@
 //! one validated plan of them.
 
 pub mod bench;
+pub mod coalesce_check;
 pub mod compare;
 pub mod find;
 pub mod flags;
 pub mod kept;
+pub mod proxy;
 pub mod run;
 pub mod serve;
 pub mod sweep;
@@ -82,6 +84,10 @@ pub enum Command {
     Types(Types),
     /// Run the built-in target, to aim at
     Serve(Serve),
+    /// Run a reverse proxy that can serve identical requests in flight once
+    Proxy(Box<proxy::Proxy>),
+    /// Say whether a server or proxy coalesces identical requests, and whether that is safe
+    CoalesceCheck(coalesce_check::CoalesceCheck),
     /// Start the built-in target in this process and put load on it
     Demo(Demo),
     /// List the runs that were kept, or forget some

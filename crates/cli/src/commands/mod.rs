@@ -1,12 +1,14 @@
 //! What brunt does: one file for each subcommand.
 
 pub mod bench;
+pub mod coalesce_check;
 pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod find;
 pub mod man;
 pub mod new;
+pub mod proxy;
 pub mod report;
 pub mod run;
 pub mod runs;

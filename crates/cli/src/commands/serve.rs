@@ -1,10 +1,12 @@
 //! `brunt serve`: the built-in target.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use brunt_testbed::http::{self, Config, Speaks};
+use anyhow::{Context as _, Result, bail};
+use brunt_proxy::{Coalescing, Proxy};
+use brunt_testbed::http::{self, Config, Listen, Speaks};
 use brunt_testbed::tls::{Identity, Pem, Tls};
 
 use super::Exit;
@@ -14,6 +16,7 @@ use crate::{console, files};
 
 pub fn run(args: Serve) -> Result<Exit> {
     match args.server {
+        Server::Http(args) if args.coalesce => serve_coalesced(*args),
         Server::Http(args) => {
             let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
             serve(http(*args), duration, write_cert, "requests")
@@ -44,6 +47,28 @@ fn serve(config: Config, duration: Option<u64>, write_cert: Option<PathBuf>, ans
     let (answers, connections) = (server.requests(), server.connections());
     server.stop();
     console::print(format!("answered {answers} {answered} on {connections} connections\n").as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// Serves by way of a proxy that coalesces, until it is told to stop.
+fn serve_coalesced(args: Http) -> Result<Exit> {
+    let Listen::Tcp(listen) = args.address else {
+        bail!("--coalesce: expected an address such as 127.0.0.1:8080 to listen on, got {}", args.address)
+    };
+    let (duration, workers) = (args.duration.map(Duration::from_nanos), args.workers as usize);
+    let waiter = Waiter::new()?;
+    let target = Config { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), ..http(args) };
+    let target = http::Server::start(target).context("cannot serve")?;
+    let upstream = target.url().parse().context("cannot pass on to the target")?;
+    let mut config = brunt_proxy::Config::new(upstream, listen);
+    (config.threads, config.coalesce) = (Some(workers), Some(Coalescing::default()));
+    let proxy = Proxy::start(config).context("cannot serve")?;
+    console::print(format!("listening on http://{}/\n", proxy.address()).as_bytes())?;
+    waiter.wait(duration);
+    let (asked, answered) = (proxy.requests(), target.requests());
+    proxy.stop();
+    target.stop();
+    console::print(format!("answered {asked} requests, by {answered} of the target's answers\n").as_bytes())?;
     Ok(Exit::Done)
 }
 

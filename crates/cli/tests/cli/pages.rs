@@ -89,7 +89,16 @@ fn the_version_is_that_of_the_package() {
 #[test]
 fn the_manual_has_a_page_for_each_command() {
     let manual = run(["man"]).with_status(0).stdout;
-    for title in ["brunt", "brunt-serve", "brunt-serve-http", "brunt-demo", "brunt-completions", "brunt-man"] {
+    for title in [
+        "brunt",
+        "brunt-proxy",
+        "brunt-coalesce-check",
+        "brunt-serve",
+        "brunt-serve-http",
+        "brunt-demo",
+        "brunt-completions",
+        "brunt-man",
+    ] {
         assert!(manual.contains(&format!(".TH {title} 1 ")), "{title}\n{manual}");
     }
     assert!(manual.contains("\\-\\-error\\-share"), "{manual}");
@@ -99,12 +108,14 @@ fn the_manual_has_a_page_for_each_command() {
     assert_eq!(
         dir.names(),
         [
+            "brunt-coalesce-check.1",
             "brunt-compare.1",
             "brunt-completions.1",
             "brunt-demo.1",
             "brunt-find.1",
             "brunt-man.1",
             "brunt-new.1",
+            "brunt-proxy.1",
             "brunt-report.1",
             "brunt-run.1",
             "brunt-runs-prune.1",

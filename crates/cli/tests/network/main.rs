@@ -5,12 +5,15 @@
 
 mod accounting;
 mod addresses;
+mod broken;
+mod coalescing;
 mod faults;
 mod keep_alive;
 mod nginx;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;
+mod proxy;
 mod redis;
 mod report;
 mod requests;

@@ -38,6 +38,22 @@ impl Nginx {
         Self::listening(Listen::Plain, &[], body)
     }
 
+    /// The same with a cache of this name for its `server` block.
+    pub fn start_caching(name: &str, body: &str) -> Self {
+        let mut nginx = Self { dir: Directory::new(), port: 0, child: None, certificate: None };
+        fs::create_dir(nginx.dir.path("www")).unwrap();
+        let cache = format!("proxy_cache_path {} keys_zone={name}:1m;\nserver {{", nginx.dir.path("cache"));
+        for _ in 0..5 {
+            nginx.port = free_port();
+            let configuration = nginx.configuration(Listen::Plain, body).replacen("server {", &cache, 1);
+            nginx.dir.file("nginx.conf", configuration);
+            if nginx.begin() {
+                return nginx;
+            }
+        }
+        panic!("nginx does not start:\n{}", nginx.errors());
+    }
+
     /// The same with TLS and a certificate for localhost, 127.0.0.1 and `::1`.
     pub fn start_tls(body: &str) -> Self {
         Self::start_tls_with(&[], body)

@@ -1,0 +1,76 @@
+//! `brunt proxy`: a reverse proxy around the coalescing layer.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use brunt_proxy::{AccessLog, Coalescing, Config, Identity, Proxy, Trust};
+
+use super::Exit;
+use crate::args::proxy::{self as flags, Proxy as Args};
+use crate::console;
+use crate::signals::Waiter;
+
+pub fn run(args: Args) -> Result<Exit> {
+    let waiter = Waiter::new()?;
+    let duration = args.duration.map(Duration::from_nanos);
+    let scheme = if args.tls.tls_cert.is_some() { "https" } else { "http" };
+    let upstream = args.upstream.clone();
+    let proxy = Proxy::start(config(args)).context("cannot start the proxy")?;
+    let mut started = format!("listening on {scheme}://{}/\n", proxy.address());
+    // Writing to a String cannot fail.
+    let _ = writeln!(started, "passing on to {upstream}");
+    if let Some(metrics) = proxy.metrics_address() {
+        let _ = writeln!(started, "metrics on http://{metrics}/metrics");
+    }
+    console::print(started.as_bytes())?;
+    waiter.wait(duration);
+    let (requests, coalesced) = (proxy.requests(), proxy.coalesced());
+    proxy.stop();
+    let mut ended = format!("answered {requests} requests\n");
+    if let Some(counters) = coalesced {
+        let of_flights = format!("{} followed {} that led", counters.followers, counters.flights);
+        let _ = writeln!(ended, "coalesced: {of_flights}, {} bytes saved", counters.bytes_saved);
+    }
+    console::print(ended.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn config(args: Args) -> Config {
+    let limits = args.limits;
+    let mut config = Config::new(args.upstream, args.listen);
+    config.threads = args.workers.map(|workers| workers as usize);
+    config.identity = match (args.tls.tls_cert, args.tls.tls_key) {
+        (Some(certificate), Some(key)) => Some(Identity { certificate, key }),
+        _ => None,
+    };
+    config.trust = match args.tls.cacert {
+        _ if args.tls.insecure => Trust::Anyone,
+        Some(path) => Trust::Authorities(path),
+        None => Trust::System,
+    };
+    config.coalesce = args.coalesce.then(|| coalescing(args.coalescing));
+    config.connect_timeout = Duration::from_nanos(limits.connect_timeout);
+    config.response_timeout = Duration::from_nanos(limits.timeout);
+    config.header_timeout = Duration::from_nanos(limits.header_timeout);
+    config.idle_timeout = Duration::from_nanos(limits.idle_timeout);
+    config.grace = Duration::from_nanos(limits.grace);
+    config.max_connections = limits.max_connections as usize;
+    config.max_body = limits.max_body;
+    config.metrics = args.metrics;
+    config.access_log =
+        args.access_log.map(|path| if path == Path::new("-") { AccessLog::Stdout } else { AccessLog::File(path) });
+    config
+}
+
+fn coalescing(args: flags::Coalescing) -> Coalescing {
+    let bytes = |bytes: Option<u64>| bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    Coalescing {
+        key_headers: args.key_header,
+        hold: Duration::from_nanos(args.hold),
+        max_wait: args.max_wait.map(Duration::from_nanos),
+        flight_bytes: bytes(args.flight_bytes),
+        total_bytes: bytes(args.total_bytes),
+    }
+}

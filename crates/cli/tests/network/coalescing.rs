@@ -1,0 +1,112 @@
+//! `brunt coalesce-check`: against servers that coalesce safely, not at all, and as they should not.
+
+use crate::broken::{Broken, serve};
+use crate::nginx::Nginx;
+use crate::program::{Done, run};
+use crate::proxy::{Server, start};
+
+/// Few requests, so that it does not take long.
+const FEW: [&str; 5] = ["coalesce-check", "-c", "8", "--rounds", "2"];
+
+fn check(args: &[&str]) -> Done {
+    run([&FEW, args].concat())
+}
+
+fn target() -> Server {
+    start(&["serve", "http", "0", "--delay", "100ms"])
+}
+
+#[test]
+fn a_server_that_does_not_coalesce_is_safe_and_said_not_to() {
+    let target = target();
+    let (url, count) = (format!("http://{}/x", target.address), format!("http://{}/_/count", target.address));
+    let done = check(&[&url, "--origin-count", &count, "--with-post"]).with_status(0);
+    assert!(done.stdout.contains("not coalesced: 16 requests, 16 origin hits"), "{}", done.stdout);
+    assert!(done.stdout.contains("✓ two POSTs"), "{}", done.stdout);
+    assert!(done.stdout.ends_with("✓ nobody was given another's answer; nothing is coalesced\n"), "{}", done.stdout);
+}
+
+#[test]
+fn our_proxy_coalesces_and_is_safe() {
+    let target = target();
+    let proxy = start(&["proxy", "--coalesce", &target.address, "--listen", "127.0.0.1:0"]);
+    let (url, count) = (format!("http://{}/x?y=z", proxy.address), format!("http://{}/_/count", target.address));
+    let done = check(&[&url, "--origin-count", &count, "--with-post"]).with_status(0);
+    assert!(done.stdout.contains("✓ coalesced: 16 requests, 2 origin hits: 8.0 requests a hit"), "{}", done.stdout);
+    assert!(done.stdout.contains("by x-coalesced: 2 led, 14 followed"), "{}", done.stdout);
+    assert!(!done.stdout.contains('✗') && !done.stdout.contains("cannot tell"), "{}", done.stdout);
+    assert!(done.stdout.ends_with("✓ nobody was given another's answer\n"), "{}", done.stdout);
+}
+
+#[test]
+fn it_says_what_it_cannot_tell() {
+    let target = target();
+    let done = check(&[&format!("http://{}/x", target.address)]).with_status(0);
+    assert!(done.stdout.contains("cannot tell whether they are coalesced"), "{}", done.stdout);
+    assert!(done.stdout.contains("? Authorization"), "{}", done.stdout);
+    assert!(done.stdout.contains("give --origin-count or --origin-header"), "{}", done.stdout);
+}
+
+#[test]
+fn nginx_with_proxy_cache_lock_coalesces_and_gives_one_user_anothers_answer() {
+    let target = target();
+    let body = format!(
+        "location / {{ proxy_pass http://{}; proxy_cache checked; proxy_cache_lock on; proxy_cache_valid any 1m; }}",
+        target.address
+    );
+    let nginx = Nginx::start_caching("checked", &body);
+    let count = format!("http://{}/_/count", target.address);
+    let done = check(&[&nginx.url("/x"), "--origin-count", &count]).with_status(1);
+    assert!(done.stdout.contains("✓ coalesced: 16 requests, 2 origin hits"), "{}", done.stdout);
+    assert!(done.stdout.contains("✓ query"), "{}", done.stdout);
+    assert!(done.stdout.contains("✗ Authorization"), "{}", done.stdout);
+    assert!(done.stdout.contains("| authorization: Bearer "), "{}", done.stdout);
+}
+
+#[test]
+fn each_broken_variant_is_found_out() {
+    for (broken, found) in [
+        (Broken::Query, "query"),
+        (Broken::Header("authorization"), "Authorization"),
+        (Broken::Header("cookie"), "Cookie"),
+        (Broken::Header("accept-encoding"), "Accept-Encoding"),
+        (Broken::Header("accept-language"), "Accept-Language"),
+        (Broken::Header("range"), "Range or none"),
+        (Broken::Method("HEAD"), "GET and HEAD"),
+        (Broken::Method("OPTIONS"), "GET and OPTIONS"),
+        (Broken::Method("POST"), "two POSTs"),
+    ] {
+        let server = serve(broken);
+        let url = format!("http://{}/", server.address());
+        let done = check(&[&url, "--origin-header", "x-origin-hit", "--with-post"]).with_status(1);
+        assert!(done.stdout.contains(&format!("✗ {found}")), "{broken:?}\n{}", done.stdout);
+        assert!(done.stdout.contains("✓ coalesced"), "{broken:?}\n{}", done.stdout);
+    }
+}
+
+#[test]
+fn a_repeated_secret_is_found_without_any_count() {
+    let server = serve(Broken::Header("cookie"));
+    let done = check(&[&format!("http://{}/", server.address())]).with_status(1);
+    assert!(done.stdout.contains("an answer repeats what only the other request said"), "{}", done.stdout);
+}
+
+#[test]
+fn the_layer_unbroken_is_safe_by_header_too() {
+    let server = serve(Broken::Nothing);
+    let url = format!("http://{}/", server.address());
+    let done = check(&[&url, "--origin-header", "x-origin-hit", "--with-post"]).with_status(0);
+    assert!(done.stdout.ends_with("✓ nobody was given another's answer\n"), "{}", done.stdout);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let done = check(&["http://127.0.0.1:9/"]).with_status(3);
+    assert!(done.stderr.contains("the target does not answer"), "{}", done.stderr);
+    let done = check(&["nonsense"]).with_status(2);
+    assert!(done.stderr.contains("expected a URL such as"), "{}", done.stderr);
+    let target = target();
+    let url = format!("http://{}/", target.address);
+    let done = check(&[&url, "--origin-count", &format!("{url}_/status/404")]).with_status(2);
+    assert!(done.stderr.contains("is answered with 404"), "{}", done.stderr);
+}

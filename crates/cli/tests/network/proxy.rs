@@ -1,0 +1,177 @@
+//! `brunt proxy`: what goes through it, and what it does when something goes wrong.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::nginx::free_port;
+use crate::program::{Directory, Running};
+
+/// A running server, and where it listens.
+pub struct Server {
+    pub running: Running,
+    pub address: String,
+}
+
+/// Starts a server of brunt's; with it, the address that it says it listens on.
+pub fn start(args: &[&str]) -> Server {
+    let mut running = Running::start(args);
+    let line = running.line();
+    let url = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}"));
+    let address = url.split("://").nth(1).unwrap().trim_end_matches('/').to_owned();
+    Server { running, address }
+}
+
+/// The built-in target, and a proxy before it.
+fn pair(target: &[&str], proxy: &[&str]) -> (Server, Server) {
+    let target = start(&[&["serve", "http", "0"], target].concat());
+    let proxy = start(&[&["proxy", &target.address, "--listen", "127.0.0.1:0"], proxy].concat());
+    (target, proxy)
+}
+
+/// Sends this, and reads to the end.
+pub fn exchange(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+pub fn get(address: &str, path: &str, headers: &str) -> String {
+    exchange(address, &format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n{headers}\r\n"))
+}
+
+fn at_once(address: &str, path: &'static str, count: usize) -> Vec<String> {
+    let ask = || {
+        let address = address.to_owned();
+        spawn(move || get(&address, path, "x-coalesced: ?\r\n"))
+    };
+    let clients: Vec<_> = (0..count).map(|_| ask()).collect();
+    clients.into_iter().map(|client| client.join().unwrap()).collect()
+}
+
+#[test]
+fn identical_requests_are_served_once_and_that_is_counted_and_logged() {
+    let dir = Directory::new();
+    let log = dir.path("access.json");
+    let (target, mut proxy) =
+        pair(&["--delay", "500ms"], &["--coalesce", "--metrics", "127.0.0.1:0", "--access-log", &log]);
+    assert_eq!(proxy.running.line(), format!("passing on to http://{}\n", target.address));
+    let metrics = proxy.running.line();
+    let metrics = metrics.trim_end().strip_prefix("metrics on http://").unwrap().trim_end_matches("/metrics");
+    let answers = at_once(&proxy.address, "/report", 20);
+    assert!(answers.iter().all(|answer| answer.starts_with("HTTP/1.1 200 OK\r\n")), "{answers:?}");
+    let followed = answers.iter().filter(|answer| answer.contains("x-coalesced: follower")).count();
+    assert!(followed > 0, "{answers:?}");
+    let page = get(metrics, "/metrics", "");
+    let value = |name: &str| -> usize {
+        let line = page.lines().find_map(|line| line.strip_prefix(&format!("brunt_proxy_{name} ")));
+        line.unwrap_or_else(|| panic!("{name} is missing in {page}")).parse().unwrap()
+    };
+    let flights = value("coalesce_flights_total");
+    assert_eq!((value("coalesce_followers_total"), flights + followed), (followed, 20));
+    assert_eq!(value("requests_total{status=\"200\"}"), 20);
+    proxy.running.send(Signal::TERM);
+    let done = proxy.running.wait().with_status(0);
+    assert!(done.stdout.contains("answered 20 requests\n"), "{done:?}");
+    target.running.send(Signal::TERM);
+    let done = target.running.wait().with_status(0);
+    assert!(done.stdout.starts_with(&format!("answered {flights} requests")), "{done:?}");
+    let lines = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.iter().filter(|line| line["coalesced"] == "follower").count(), followed);
+    assert!(lines.len() == 20 && lines.iter().all(|line| line["target"] == "/report" && line["whole"] == true));
+}
+
+#[test]
+fn the_built_in_target_coalesces_when_asked_to() {
+    let target = start(&["serve", "http", "0", "--delay", "500ms", "--coalesce"]);
+    let answers = at_once(&target.address, "/", 10);
+    assert!(answers.iter().any(|answer| answer.contains("x-coalesced: follower")), "{answers:?}");
+}
+
+#[test]
+fn requests_arrive_as_they_were_sent_with_who_sent_them() {
+    let (_target, proxy) = pair(&[], &[]);
+    let seen = get(&proxy.address, "/_/headers?a=1", "x-own: 1\r\nKeep-Alive: 9\r\nX-Forwarded-For: 10.0.0.1\r\n");
+    let seen = seen.to_lowercase();
+    for line in [
+        "get /_/headers?a=1 http/1.1",
+        "host: shop.example",
+        "x-own: 1",
+        "x-forwarded-for: 10.0.0.1, 127.0.0.1",
+        "x-forwarded-proto: http",
+        "x-forwarded-host: shop.example",
+        "via: 1.1 brunt",
+    ] {
+        assert!(seen.lines().any(|seen| seen == line), "{line} is missing in\n{seen}");
+    }
+    assert!(!seen.contains("keep-alive"), "{seen}");
+    let body = "x".repeat(100_000);
+    let head = "POST /_/echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 100000\r\n\r\n";
+    assert!(exchange(&proxy.address, &format!("{head}{body}")).ends_with(&body));
+    let chunked = get(&proxy.address, "/_/chunked/100000", "TE: trailers\r\n").to_lowercase();
+    assert!(chunked.contains("transfer-encoding: chunked") && chunked.ends_with("x-bytes: 100000\r\n\r\n"));
+}
+
+#[test]
+fn what_goes_wrong_behind_it_is_said() {
+    let nobody = format!("127.0.0.1:{}", free_port());
+    let proxy = start(&["proxy", &nobody, "--listen", "127.0.0.1:0", "--coalesce"]);
+    assert!(get(&proxy.address, "/", "").starts_with("HTTP/1.1 502 "));
+    let (_target, proxy) = pair(&["--delay", "60s"], &["--timeout", "50ms", "--max-body", "10B", "--coalesce"]);
+    assert!(get(&proxy.address, "/", "").starts_with("HTTP/1.1 504 "));
+    let long = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 11\r\n\r\n12345678901";
+    assert!(exchange(&proxy.address, long).starts_with("HTTP/1.1 413 "));
+    let chunked = "POST /_/echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n\
+                   b\r\n12345678901\r\n0\r\n\r\n";
+    assert!(exchange(&proxy.address, chunked).starts_with("HTTP/1.1 413 "));
+}
+
+#[test]
+fn it_ends_when_requests_in_flight_have() {
+    let (target, proxy) = pair(&["--delay", "700ms"], &[]);
+    let address = proxy.address.clone();
+    let client = spawn(move || get(&address, "/", ""));
+    // Until the target has the request, as its count of connections says only at its end, so: until it must.
+    let until = Instant::now() + Duration::from_millis(300);
+    while Instant::now() < until {
+        sleep(Duration::from_millis(10));
+    }
+    proxy.running.send(Signal::TERM);
+    proxy.running.wait().with_status(0);
+    assert!(client.join().unwrap().starts_with("HTTP/1.1 200 OK"));
+    drop(target);
+}
+
+#[test]
+fn websockets_pass_through() {
+    let target = start(&["serve", "ws", "0"]);
+    let proxy = start(&["proxy", &target.address, "--listen", "127.0.0.1:0", "--coalesce"]);
+    let mut stream = TcpStream::connect(&proxy.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let upgrade = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                   Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    stream.write_all(upgrade.as_bytes()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.extend(byte);
+    }
+    let head = String::from_utf8(head).unwrap();
+    assert!(head.starts_with("HTTP/1.1 101 ") && head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+    // A text of five bytes, masked with zeros (RFC 6455, section 5.2).
+    stream.write_all(b"\x81\x85\0\0\0\0hello").unwrap();
+    let mut echo = [0; 7];
+    stream.read_exact(&mut echo).unwrap();
+    assert_eq!(&echo, b"\x81\x05hello");
+    // However long a tunnel stays open, the proxy ends.
+    drop(stream);
+    proxy.running.send(Signal::TERM);
+    proxy.running.wait().with_status(0);
+}

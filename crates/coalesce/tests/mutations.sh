@@ -1,0 +1,70 @@
+#!/bin/sh
+# Deletes one safety rule after the other from a copy of the crate, and sees that the test named after it fails.
+#
+#     crates/coalesce/tests/mutations.sh            about five minutes; exit status 1 if a rule was not missed
+#
+# A line for each: the test that must fail, the file, and what perl does to it.
+set -eu
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}/mutations"
+mkdir -p "$copy/crates"
+cp "$here/Cargo.lock" "$copy/"
+sed 's#^members = .*#members = ["crates/coalesce"]#' "$here/Cargo.toml" >"$copy/Cargo.toml"
+survived=0
+
+while IFS='|' read -r test file change; do
+    [ -n "$test" ] || continue
+    rm -rf "$copy/crates/coalesce"
+    cp -r "$here/crates/coalesce" "$copy/crates/"
+    perl -0pi -e "$change" "$copy/crates/coalesce/src/$file"
+    if cmp -s "$here/crates/coalesce/src/$file" "$copy/crates/coalesce/src/$file"; then
+        echo "NOT APPLIED  $test ($file: $change)"
+        survived=1
+        continue
+    fi
+    if ! (cd "$copy" && cargo test -q -p brunt-coalesce --test rules --no-run) >"$copy/build" 2>&1; then
+        echo "NO BUILD     $test ($file: $change)"
+        tail -5 "$copy/build"
+        survived=1
+    elif (cd "$copy" && timeout 120 cargo test -q -p brunt-coalesce --test rules "$test") >/dev/null 2>&1; then
+        echo "SURVIVED     $test ($file: $change)"
+        survived=1
+    else
+        echo "found        $test"
+    fi
+done <<'RULES'
+queries_are_told_apart|request.rs|s/path_and_query: uri.path_and_query\(\).cloned\(\)/path_and_query: uri.path().parse().ok()/
+paths_hosts_and_schemes_are_told_apart|request.rs|s/Role::Host => host = Some\(value.clone\(\)\)/Role::Host => drop(value.clone())/
+get_and_head_are_told_apart|request.rs|s/method: parts.method.clone\(\)/method: Method::GET/
+authorization_bars|request.rs|s/AUTHORIZATION \| PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION | COOKIE =>/
+cookies_bar|request.rs|s/PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION =>/
+ranges_bar|request.rs|s/RANGE \| IF_RANGE \| UPGRADE/IF_RANGE | UPGRADE/
+bodies_bar|request.rs|s/CONTENT_LENGTH if value.as_bytes\(\) != b"0" => Role::Bars,//
+languages_and_encodings_are_told_apart_even_without_vary|request.rs|s/ACCEPT \| ACCEPT_ENCODING \| ACCEPT_LANGUAGE \| ORIGIN/ORIGIN/
+clients_may_insist_on_an_answer_of_their_own|request.rs|s/CACHE_CONTROL \| PRAGMA if wants_its_own\(value\) => Role::Bars,//
+unsafe_methods_are_never_coalesced|request.rs|s/_ => false,\n        }\n    }\n\n    fn role/_ => self.all_safe_methods,\n        }\n    }\n\n    fn role/
+conditions_are_told_apart|request.rs|s/IF_NONE_MATCH \| IF_MODIFIED_SINCE/IF_MODIFIED_SINCE/
+answers_that_set_cookies_are_not_shared|answer.rs|s/\|\| head.headers.contains_key\(SET_COOKIE\)//
+private_answers_are_not_shared|answer.rs|s/name.eq_ignore_ascii_case\("private"\)\s*\|\|//
+answers_not_to_be_stored_are_not_shared|answer.rs|s/\|\| name.eq_ignore_ascii_case\("no-store"\)//
+answers_that_vary_by_everything_are_not_shared|answer.rs|s/b"\*" => return None/b"*" => {}/
+answers_about_the_client_are_not_shared|answer.rs|s/StatusCode::UNAUTHORIZED\s*\|//
+an_answer_that_varies_goes_to_those_who_sent_the_same|future.rs|s/if self.may_have\(&head\)//
+who_is_promoted_is_who_the_answer_varies_by|flight/head.rs|s/core.asked = asked;/drop(asked);/
+event_streams_pass_straight_through|answer.rs|s/\|\| is_endless\(&head.headers\)//
+a_body_known_to_be_longer_than_may_be_held_is_not_shared|answer.rs|s/least_bytes > self.longest/false/
+headers_of_the_connection_stay_with_the_leader|answer.rs|s/shared.remove\(name\);/let _ = name;/g
+the_call_is_cancelled_when_nobody_waits|flight/mod.rs|s/if core.members.len\(\) > 0 \{/if core.members.len() < 100 {/
+promotions_are_bounded|flight/head.rs|s/core.promotions < self.table.limits.promotions && //
+a_follower_leads_when_the_handler_fails|flight/head.rs|s/let is_vacant = .*?;/let is_vacant = false;/s
+a_slow_reader_neither_stalls|flight/reading.rs|s/stream.pieces.bytes\(\) > limits.flight_bytes \|\| //
+all_flights_together_hold_no_more|flight/reading.rs|s/\|\| self.table.held.bytes\(\) > limits.total_bytes//
+who_was_sent_nothing_yet_falls_back|flight/head.rs|s/Some\(State::CutOff\) => \{/Some(State::CutOff) if false => {/
+a_joiner_may_not_come_long_after|flight/mod.rs|s/Instant::now\(\) < until/until.elapsed() < std::time::Duration::MAX/
+waiters_are_bounded|flight/mod.rs|s/core.members.len\(\) >= limits.members/false/
+a_wait_over_the_limit_goes_to_the_handler|future.rs|s/patience.as_mut\(\).poll\(cx\).is_ready\(\)/patience.as_mut().poll(cx).is_ready() && false/
+a_request_after_the_end_starts_anew|flight/mod.rs|s/_ => return Join::Closed,/Phase::Streaming(_) => {}\n            _ => return Join::Closed,/
+RULES
+exit $survived

@@ -1,0 +1,161 @@
+//! A reverse proxy around [`brunt_coalesce`]: in front of any server, in any language, it passes requests on, and serves
+//! identical ones in flight once.
+//!
+//! ```no_run
+//! use brunt_proxy::{Coalescing, Config, Proxy};
+//!
+//! let mut config = Config::new("http://127.0.0.1:3000".parse()?, "127.0.0.1:8080".parse()?);
+//! config.coalesce = Some(Coalescing::default());
+//! let proxy = Proxy::start(config)?;
+//! println!("listening on {}", proxy.address());
+//! proxy.stop();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Clients may speak HTTP/1.1 and HTTP/2 (over TLS, or by prior knowledge); the upstream is spoken to in HTTP/1.1, over
+//! connections that are kept. Upgrades such as WebSocket (over HTTP/1.1) are passed through. Bodies stream both ways.
+//! `Host` is the client's; `X-Forwarded-For`, `-Proto`, `-Host` and `Via` are added.
+
+mod access_log;
+mod body;
+mod config;
+mod error;
+mod forward;
+mod headers;
+mod listen;
+mod metrics;
+mod service;
+mod tls;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use brunt_coalesce::Counters;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+pub use config::{AccessLog, Coalescing, Config, Identity, Trust, Upstream, UpstreamError};
+pub use error::StartError;
+pub use tls::client as client_tls;
+
+use access_log::Log;
+use forward::Forward;
+use listen::{Front, serve_metrics};
+use metrics::Metrics;
+use service::Frontend;
+
+/// A running proxy. It ends with [`Proxy::stop`] or when dropped.
+pub struct Proxy {
+    address: SocketAddr,
+    metrics_address: Option<SocketAddr>,
+    frontend: Option<Arc<Frontend>>,
+    stop: watch::Sender<bool>,
+    serving: Option<tokio::task::JoinHandle<()>>,
+    runtime: Option<Runtime>,
+    log_writer: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Proxy {
+    /// Starts it. When this returns, the address takes connections; whether the upstream does is not looked at.
+    ///
+    /// # Errors
+    /// Addresses that cannot be had, files that cannot be used, a system without threads left.
+    #[expect(clippy::needless_pass_by_value, reason = "a configuration is made for the call")]
+    pub fn start(config: Config) -> Result<Self, StartError> {
+        let tls = config.identity.as_ref().map(tls::server).transpose()?.map(TlsAcceptor::from);
+        let metrics = Arc::new(Metrics::default());
+        let (log, log_writer) = match &config.access_log {
+            Some(log) => Some(Log::open(log, Arc::clone(&metrics))?).unzip(),
+            None => (None, None),
+        };
+        let runtime = runtime(config.threads)?;
+        let (listener, address) = bind(&runtime, config.listen)?;
+        let forward = Forward::new(&config, Arc::clone(&metrics))?;
+        let frontend = Arc::new(Frontend::new(&config, forward, metrics, log));
+        let mut metrics_address = None;
+        if let Some(wanted) = config.metrics {
+            let (listener, bound) = bind(&runtime, wanted)?;
+            metrics_address = Some(bound);
+            runtime.spawn(serve_metrics(listener, Arc::clone(&frontend)));
+        }
+        let (stop, stopped) = watch::channel(false);
+        let front = Front {
+            listener,
+            frontend: Arc::clone(&frontend),
+            tls,
+            max_connections: config.max_connections.clamp(1, tokio::sync::Semaphore::MAX_PERMITS),
+            header_timeout: config.header_timeout,
+            grace: config.grace,
+        };
+        let serving = Some(runtime.spawn(front.serve(stopped)));
+        let (frontend, runtime) = (Some(frontend), Some(runtime));
+        Ok(Self { address, metrics_address, frontend, stop, serving, runtime, log_writer })
+    }
+
+    /// Where it listens, with the port that was taken.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where metrics are, with the port that was taken.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_address
+    }
+
+    /// Requests answered so far.
+    pub fn requests(&self) -> u64 {
+        self.frontend.as_ref().map_or(0, |frontend| frontend.metrics.requests())
+    }
+
+    /// What was coalesced so far, if anything is to be.
+    pub fn coalesced(&self) -> Option<Counters> {
+        Some(self.frontend.as_ref()?.layer.as_ref()?.counters())
+    }
+
+    /// Takes no more connections, waits for requests in flight ([`Config::grace`] at most), and ends.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // Nobody listens any more if serving has ended by itself.
+        let _ = self.stop.send(true);
+        let Some(runtime) = self.runtime.take() else { return };
+        if let Some(serving) = self.serving.take() {
+            let _ = runtime.block_on(serving);
+        }
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        // With it the last line is handed over, and the log can end.
+        drop(self.frontend.take());
+        if let Some(writer) = self.log_writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+fn runtime(threads: Option<usize>) -> Result<Runtime, StartError> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        builder.worker_threads(threads.max(1));
+    }
+    builder.enable_all().thread_name("brunt-proxy").build().map_err(StartError::Threads)
+}
+
+fn bind(runtime: &Runtime, address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let bound = runtime.block_on(TcpListener::bind(address));
+    bound
+        .and_then(|listener| Ok((listener.local_addr()?, listener)))
+        .map_or_else(|source| Err(StartError::Bind { address, source }), |(bound, listener)| Ok((listener, bound)))
+}
