@@ -205,7 +205,7 @@ impl Caller for HttpCaller {
             }
             let stays = |name: &str| {
                 let is_secret = ["authorization", "cookie"].iter().any(|secret| name.eq_ignore_ascii_case(secret));
-                !given_has(name) && !(is_secret && call.elsewhere)
+                !(given_has(name) || is_secret && call.elsewhere)
             };
             for (name, value) in self.headers.iter().filter(|(name, _)| stays(name)) {
                 field(bytes, name, value);
