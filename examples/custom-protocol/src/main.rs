@@ -2,7 +2,7 @@
 //! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
 //!
 //! `brunt-memcached --item a -r 1000 memcached://127.0.0.1/` does everything that brunt does, with gets of a key;
-//! `--store v` makes them sets. docs/custom-protocol.md goes through this file.
+//! `--set v` makes them sets. docs/custom-protocol.md goes through this file.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ struct Options {
 
 const FLAGS: [Flag; 2] = [
     Flag::new("item", Takes::Text("KEY"), "The key of the item that is asked for [default: brunt]").checked(is_key),
-    Flag::new("store", Takes::Text("TEXT"), "Store this under the key, rather than ask for it"),
+    Flag::new("set", Takes::Text("TEXT"), "Store this under the key, rather than ask for it"),
 ];
 
 fn is_key(text: &str) -> Result<(), String> {
@@ -66,7 +66,7 @@ impl Protocol for Memcached {
     fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
         given.refuse_user("memcached")?;
         let key = given.text("item").unwrap_or("brunt").to_owned();
-        write_options(&Options { key, value: given.text("store").map(str::to_owned) })
+        write_options(&Options { key, value: given.text("set").map(str::to_owned) })
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {

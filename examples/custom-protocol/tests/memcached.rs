@@ -68,7 +68,7 @@ fn what_brunt_says_memcached_has_counted() {
     let server = Memcached::start();
     let missed = server.json(1, &["-n", "300", "--item", "a", "--threshold", "error_rate==0"]);
     assert!(missed.contains(r#""statuses":[{"status":404,"count":300}]"#), "{missed}");
-    let stored = server.json(0, &["-n", "200", "--item", "a", "--store", &"v".repeat(3000)]);
+    let stored = server.json(0, &["-n", "200", "--item", "a", "--set", &"v".repeat(3000)]);
     assert!(stored.contains(r#""statuses":[{"status":201,"count":200}]"#), "{stored}");
     // At a rate, with several calls in flight on a connection.
     let found = server.json(0, &["-n", "500", "-r", "2000", "-c", "4", "--pipeline", "8", "--item", "a"]);
