@@ -87,6 +87,8 @@ test("a real run: the page says what the terminal says", async () => {
     }
     assert.deepEqual((await rows(page, "thresholds")).map((row) => row[2]), ["✓ held"]);
     await page.click("#seconds summary");
+    // It is filled when it is opened.
+    await page.waitForSelector("#seconds tbody tr");
     const seconds = await rows(page, "seconds");
     assert.equal(seconds.length, result.series.length);
     await page.close();

@@ -12,7 +12,7 @@
 //!   which blocks count as fewer the more one tells of the next.
 //!
 //! Of several figures each has its own chance of a false alarm, so that what is called different is so after
-//! [`holm`](crate::statistics::holm): an A against an A is called different in at most 5 % of comparisons.
+//! [`holm`]: an A against an A is called different in at most 5 % of comparisons.
 
 mod fail_if;
 mod figures;

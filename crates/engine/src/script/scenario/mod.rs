@@ -1,6 +1,6 @@
 //! Scenarios in Lua: what a script of virtual users says, and the state of each worker in which they live.
 //!
-//! `library.lua` is the module `brunt` and holds the coroutines; [`host`] is what it asks of Rust while the script is
+//! `library.lua` is the module `brunt` and holds the coroutines; `host` is what it asks of Rust while the script is
 //! loaded; `operation` is what users yield. The engine's side of users is in `worker/users/`.
 
 mod data;
