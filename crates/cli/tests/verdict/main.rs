@@ -166,6 +166,8 @@ fn few_ports(script: &str) -> Option<Command> {
     possible.then(|| command(&format!("{prepared} && {script}")))
 }
 
+const NO_NETWORK: &str = "not tested: this system gives us no network of our own (unshare -n)";
+
 /// The report of brunt under this load at a target in the same network, where few local ports are left.
 fn with_few_ports(load: &str) -> Option<Report> {
     let brunt = env!("CARGO_BIN_EXE_brunt");
@@ -173,18 +175,14 @@ fn with_few_ports(load: &str) -> Option<Report> {
         "{{ {brunt} serve http 127.0.0.1:8080 --duration 20s >/dev/null & }} && sleep 0.5 &&
          {brunt} {load} --format json http://127.0.0.1:8080/; status=$?; kill $!; exit $status"
     );
-    let Some(mut command) = few_ports(&script) else {
-        eprintln!("not tested: this system gives us no network of our own (unshare -n)");
-        return None;
-    };
-    Some(Report::of(&done(&mut command).with_status(0)))
+    few_ports(&script).map(|mut command| Report::of(&done(&mut command).with_status(0)))
 }
 
 /// On loopback there are more local addresses to be had.
 #[test]
 fn more_connections_than_ports_take_other_local_addresses() {
     let _alone = alone();
-    let Some(report) = with_few_ports("-c 40 -t 1 -d 1s") else { return };
+    let Some(report) = with_few_ports("-c 40 -t 1 -d 1s") else { return eprintln!("{NO_NETWORK}") };
     assert_eq!(report.at("/connections/made"), 40, "{:#}", report.at("/verdict"));
     assert!(report.failures().is_empty() && report.outcome("answered") > 40, "{:?}", report.reasons());
 }
@@ -193,7 +191,7 @@ fn more_connections_than_ports_take_other_local_addresses() {
 fn ports_that_run_out() {
     let _alone = alone();
     for load in ["-c 4 -t 1 --reconnect -d 1s", "-c 4 -t 1 --reconnect -d 1s -r 500"] {
-        let Some(report) = with_few_ports(load) else { return };
+        let Some(report) = with_few_ports(load) else { return eprintln!("{NO_NETWORK}") };
         assert_eq!(judgement(&report), "generator_bound", "{load} {:#}", report.at("/verdict"));
         assert_eq!(causes(&report)[0], "ports", "{load}");
         assert_eq!(report.failures().keys().copied().collect::<Vec<_>>(), ["ports"], "{load} {:?}", report.reasons());
