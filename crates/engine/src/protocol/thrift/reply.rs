@@ -315,16 +315,25 @@ impl<W: Wire> ReplyReader<W> {
         } else if wire_type == WireType::Struct {
             self.push(Level::Struct { last: 0 })?;
         } else {
+            if matches!(wire_type, WireType::List | WireType::Set | WireType::Map) {
+                self.go_deeper()?;
+            }
             self.pending = Some(wire_type);
         }
         Ok(())
     }
 
     fn push(&mut self, level: Level) -> Result<(), Fault> {
-        if self.stack.len() == MOST_NESTED {
+        self.go_deeper()?;
+        self.stack.push(level);
+        Ok(())
+    }
+
+    /// A container begins, whether or not there is anything in it that is looked at.
+    fn go_deeper(&self) -> Result<(), Fault> {
+        if self.stack.len() >= MOST_NESTED {
             return Err(Malformed::because("values nested more than 64 deep").into());
         }
-        self.stack.push(level);
         Ok(())
     }
 
