@@ -79,6 +79,12 @@ impl Log {
         Ok((Self { lines, metrics }, writer))
     }
 
+    /// A log whose lines are taken by someone else.
+    #[cfg(test)]
+    pub(crate) fn to(lines: SyncSender<Line>, metrics: Arc<Metrics>) -> Self {
+        Self { lines, metrics }
+    }
+
     pub(crate) fn write(&self, line: Line) {
         if self.lines.try_send(line).is_err() {
             self.metrics.line_lost();

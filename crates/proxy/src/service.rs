@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use brunt_coalesce::{BoxError, Coalesce, CoalesceBody, CoalesceLayer};
 use http::header::CONTENT_LENGTH;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode, Version};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{Either, Limited};
 use hyper::body::Incoming;
@@ -60,6 +60,7 @@ impl Frontend {
         mut request: Request<Incoming>,
     ) -> Response<Sent> {
         let mut watch = Watch::begin(&self, client, &request);
+        let asks_head = request.method() == Method::HEAD;
         request.extensions_mut().insert(origin);
         let asks = request.headers().contains_key(&COALESCED);
         if self.log.is_some() {
@@ -78,7 +79,8 @@ impl Frontend {
             headers.remove(&COALESCED);
         }
         watch.status = response.status();
-        response.map(|body| Watched { body, watch })
+        let has_body = !asks_head && !matches!(watch.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        response.map(|body| Watched::new(body, watch, has_body))
     }
 
     async fn handle(&self, request: Request<Incoming>) -> Response<Either<CoalesceBody<ResponseBody>, ResponseBody>> {
@@ -127,7 +129,8 @@ pub(crate) struct Watch {
     line: Option<Line>,
     status: StatusCode,
     body_bytes: u64,
-    ended: bool,
+    /// Whether all of the answer was given to the connection to be sent.
+    is_whole: bool,
     _in_flight: Open,
 }
 
@@ -152,7 +155,7 @@ impl Watch {
             // As others write it down of a client that went away before it was answered.
             status: StatusCode::from_u16(499).unwrap_or_default(),
             body_bytes: 0,
-            ended: false,
+            is_whole: false,
             _in_flight: frontend.metrics.request(),
         }
     }
@@ -163,7 +166,7 @@ impl Drop for Watch {
         let took = self.began.elapsed();
         self.metrics.answered(self.status, took, self.body_bytes);
         if let (Some(log), Some(line)) = (&self.log, self.line.take()) {
-            let (status, body_bytes, whole) = (self.status.as_u16(), self.body_bytes, self.ended);
+            let (status, body_bytes, whole) = (self.status.as_u16(), self.body_bytes, self.is_whole);
             log.write(Line { status, body_bytes, took, whole, ..line });
         }
     }
@@ -174,14 +177,28 @@ pin_project! {
     pub(crate) struct Watched<B: Body> {
         #[pin]
         body: B,
+        // How many bytes are all there is, where that is known.
+        all: Option<u64>,
+        has_failed: bool,
         watch: Watch,
     }
 
     impl<B: Body> PinnedDrop for Watched<B> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            this.watch.ended |= this.body.is_end_stream();
+            // hyper asks for no more of a body once it has as many bytes as its length says, nor for the body of an answer
+            // that has none: so its end may never have been seen.
+            let is_at_end = this.watch.is_whole || *this.all == Some(this.watch.body_bytes) || this.body.is_end_stream();
+            this.watch.is_whole = is_at_end && !*this.has_failed;
         }
+    }
+}
+
+impl<B: Body> Watched<B> {
+    /// `has_body`: whether an answer to this request, with this status, has one (RFC 9110, section 6.4.1).
+    fn new(body: B, watch: Watch, has_body: bool) -> Self {
+        let all = if has_body { body.size_hint().exact() } else { Some(0) };
+        Self { body, all, has_failed: false, watch }
     }
 }
 
@@ -197,8 +214,8 @@ impl<B: Body<Error: Into<BoxError>>> Body for Watched<B> {
                 let data = frame.data_ref().map_or(0, bytes::Buf::remaining);
                 this.watch.body_bytes += data as u64;
             }
-            Some(Err(_)) => {}
-            None => this.watch.ended = true,
+            Some(Err(_)) => *this.has_failed = true,
+            None => this.watch.is_whole = true,
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
@@ -209,5 +226,94 @@ impl<B: Body<Error: Into<BoxError>>> Body for Watched<B> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::mpsc::sync_channel;
+
+    use bytes::Bytes;
+
+    use super::*;
+
+    /// A body that does not know its end before it is asked for more.
+    struct Pieces {
+        left: VecDeque<Result<&'static str, BoxError>>,
+        hint: SizeHint,
+    }
+
+    impl Body for Pieces {
+        type Data = Bytes;
+        type Error = BoxError;
+
+        fn poll_frame(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+            let piece = self.left.pop_front();
+            Poll::Ready(piece.map(|piece| piece.map(|text| Frame::data(Bytes::from_static(text.as_bytes())))))
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            self.hint
+        }
+    }
+
+    /// What the log has of a body of these pieces, of which so many are taken.
+    fn logged(pieces: Vec<Result<&'static str, BoxError>>, length: Option<u64>, has_body: bool, takes: usize) -> Line {
+        let (sender, lines) = sync_channel(1);
+        let metrics = Arc::new(Metrics::default());
+        let log = Log::to(sender, Arc::clone(&metrics));
+        let line = Line {
+            client: String::new(),
+            method: String::new(),
+            target: String::new(),
+            version: "HTTP/1.1",
+            status: 0,
+            body_bytes: 0,
+            took: std::time::Duration::ZERO,
+            coalesced: None,
+            whole: false,
+        };
+        let watch = Watch {
+            began: Instant::now(),
+            log: Some(log),
+            line: Some(line),
+            status: StatusCode::OK,
+            body_bytes: 0,
+            is_whole: false,
+            _in_flight: metrics.request(),
+            metrics,
+        };
+        let hint = length.map_or_else(SizeHint::new, SizeHint::with_exact);
+        let mut body = Watched::new(Pieces { left: pieces.into(), hint }, watch, has_body);
+        for _ in 0..takes {
+            let _ = Pin::new(&mut body).poll_frame(&mut Context::from_waker(std::task::Waker::noop()));
+        }
+        drop(body);
+        lines.try_recv().unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_whole_when_as_much_was_sent_as_its_length_says_though_nobody_asked_for_its_end() {
+        let pieces = || vec![Ok("ab"), Ok("cd")];
+        let whole = |length, takes| {
+            let line = logged(pieces(), length, true, takes);
+            (line.whole, line.body_bytes)
+        };
+        assert_eq!([whole(Some(4), 0), whole(Some(4), 1), whole(Some(4), 2)], [(false, 0), (false, 2), (true, 4)]);
+        // Of an unknown length, only its end says that it is there.
+        assert_eq!([whole(None, 2), whole(None, 3)], [(false, 4), (true, 4)]);
+    }
+
+    #[test]
+    fn an_answer_without_a_body_is_whole() {
+        assert!(logged(Vec::new(), Some(1000), false, 0).whole);
+        assert!(logged(Vec::new(), Some(0), true, 0).whole);
+    }
+
+    #[test]
+    fn an_answer_that_failed_is_not_whole() {
+        assert!(!logged(vec![Ok("ab"), Err("lost".into())], None, true, 2).whole);
+        assert!(!logged(vec![Ok("ab"), Err("lost".into())], Some(2), true, 2).whole);
     }
 }
