@@ -81,10 +81,18 @@ impl Piece {
     }
 }
 
+/// What a reader of a shared body is given.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) piece: Piece,
+    /// Whether it is known already that nothing comes after it.
+    pub(crate) is_last: bool,
+}
+
 /// Where the pieces of a shared body come from.
 pub(crate) trait Pieces: Send + Sync {
     /// The next, or how it ended.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, BodyError>>>;
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Given, BodyError>>>;
 }
 
 pin_project! {
@@ -165,12 +173,15 @@ impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
             }
             KindProj::Shared { ended: true, .. } => Poll::Ready(None),
             KindProj::Shared { pieces, left, ended } => {
-                let piece = ready!(pieces.poll_next(cx));
-                match &piece {
-                    Some(Ok(piece)) => *left = less(*left, piece.data() as u64),
+                let given = ready!(pieces.poll_next(cx));
+                match &given {
+                    Some(Ok(given)) => {
+                        *left = less(*left, given.piece.data() as u64);
+                        *ended = given.is_last;
+                    }
                     Some(Err(_)) | None => *ended = true,
                 }
-                Poll::Ready(piece.map(|piece| piece.map(Piece::into_frame)))
+                Poll::Ready(given.map(|given| given.map(|given| given.piece.into_frame())))
             }
         }
     }

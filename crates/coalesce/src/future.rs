@@ -13,7 +13,7 @@ use smallvec::smallvec;
 use tokio::time::{Sleep, sleep};
 use tower_service::Service;
 
-use crate::body::{BodyError, CoalesceBody, Piece, Pieces};
+use crate::body::{BodyError, CoalesceBody, Given, Piece, Pieces};
 use crate::counters::{Event, Tally};
 use crate::flight::{Answering, Arrival, Head, Member, Outcome, Supply};
 use crate::key::Headers;
@@ -260,12 +260,12 @@ struct Reader<F: Answering> {
 }
 
 impl<F: Answering> Pieces for Reader<F> {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, BodyError>>> {
-        let piece = ready!(self.member.poll_piece(cx));
-        if let (Some(tally), Some(Ok(piece))) = (&self.saved, &piece) {
-            tally.count(Event::Saved(piece.data() as u64));
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Given, BodyError>>> {
+        let given = ready!(self.member.poll_piece(cx));
+        if let (Some(tally), Some(Ok(given))) = (&self.saved, &given) {
+            tally.count(Event::Saved(given.piece.data() as u64));
         }
-        Poll::Ready(piece)
+        Poll::Ready(given)
     }
 }
 

@@ -20,7 +20,7 @@ mod table;
 /// What `src/sync.rs` is elsewhere: loom's lock, and nothing that differs from one execution to the next.
 mod sync {
     pub(crate) type Hasher = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
-    pub(crate) use loom::sync::Mutex;
+    pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) const SHARDS: usize = 1;
 }
 
@@ -188,7 +188,7 @@ fn finish((mut member, mut own): (Member<Call>, Option<Call>)) -> End {
 fn read(member: &mut Member<Call>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     while let Some(piece) = block_on(poll_fn(|cx| member.poll_piece(cx))) {
-        pieces.push(piece.unwrap());
+        pieces.push(piece.unwrap().piece);
     }
     pieces
 }

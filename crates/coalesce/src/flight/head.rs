@@ -28,13 +28,14 @@ impl<F: Answering> Member<F> {
             let core = &mut *guard;
             match core.members.state(self.place.number) {
                 Some(State::CutOff) => {
-                    self.place.leave(core);
+                    self.leave(guard);
                     return Poll::Ready(Arrival::Alone);
                 }
                 Some(State::Owed(_)) => {
-                    if let Some(State::Owed(outcome)) = self.place.leave(core) {
-                        return Poll::Ready(Arrival::Own(*outcome));
-                    }
+                    return Poll::Ready(match self.leave(guard) {
+                        Some(State::Owed(outcome)) => Arrival::Own(*outcome),
+                        _ => Arrival::Alone,
+                    });
                 }
                 _ => {}
             }
@@ -62,11 +63,11 @@ impl<F: Answering> Member<F> {
                     return Poll::Ready(Arrival::Promoted);
                 }
                 Phase::Failed => {
-                    self.place.leave(core);
+                    self.leave(guard);
                     return Poll::Ready(Arrival::Failed);
                 }
                 Phase::Unshared | Phase::Closed => {
-                    self.place.leave(core);
+                    self.leave(guard);
                     return Poll::Ready(Arrival::Alone);
                 }
             }
@@ -190,12 +191,13 @@ impl<F: Answering> Member<F> {
             own: core.leader.map(|_| Box::new(parts)),
             body: ready.body,
             hint,
+            made: 0,
             pieces: Pieces::new(open_until.is_some(), Arc::clone(&self.table.held)),
             end: ready.end,
             open_until,
         };
         let readers = core.members.readers();
-        ready.pieces.into_iter().for_each(|piece| stream.pieces.push(piece, readers));
+        ready.pieces.into_iter().for_each(|piece| stream.push(piece, readers));
         core.due |= ready.more;
         core.phase = Phase::Streaming(Box::new(stream));
         self.held_to_limits(core);

@@ -38,7 +38,7 @@ use self::pieces::Pieces;
 use crate::body::{BodyError, BoxError, Piece};
 use crate::counters::Event;
 use crate::key::{Headers, Key};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, MutexGuard};
 use crate::table::Table;
 
 /// A future of a response: what a service answers with.
@@ -102,6 +102,8 @@ struct Stream<F: Answering> {
     /// None while somebody polls it, and when it has ended.
     body: Option<Pin<Box<F::Body>>>,
     hint: SizeHint,
+    /// Bytes of it so far.
+    made: u64,
     pieces: Pieces,
     end: Option<End>,
     /// Until when it may be joined, as long as all of it is kept.
@@ -109,6 +111,18 @@ struct Stream<F: Answering> {
 }
 
 impl<F: Answering> Stream<F> {
+    /// Adds a piece that this many will read.
+    fn push(&mut self, piece: Piece, readers: usize) {
+        self.made += piece.data() as u64;
+        self.pieces.push(piece, readers);
+    }
+
+    /// Whether all is made of a body whose length is known. A server does not ask for its end then, so that it may never
+    /// be said.
+    fn is_made(&self) -> bool {
+        self.hint.exact() == Some(self.made)
+    }
+
     fn is_open(&self) -> bool {
         let failed = matches!(self.end, Some(End::Failed(_)));
         !failed && self.pieces.are_all_kept() && self.open_until.is_some_and(|until| Instant::now() < until)
@@ -241,7 +255,8 @@ struct Place {
 }
 
 impl Place {
-    /// Gives up the place, with the lock held. What was waited for, if anything: it is to be dropped without the lock.
+    /// Gives up the place, with the lock held: for those who see to it that the flight ends if they are the last, as
+    /// [`Member::leave`] does. What was waited for, if anything: it is to be dropped without the lock.
     fn leave<F: Answering>(&mut self, core: &mut Core<F>) -> Option<State<F>> {
         self.is_taken = false;
         if core.leader == Some(self.number) {
@@ -294,38 +309,44 @@ impl<F: Answering> Member<F> {
     pub(crate) fn key(&self) -> &Key {
         &self.flight.key
     }
-}
 
-impl<F: Answering> Drop for Member<F> {
-    fn drop(&mut self) {
-        if !self.place.is_taken {
-            return;
-        }
-        let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Gives up the place; the last who does ends the flight. What was waited for, if anything.
+    fn leave(&mut self, mut guard: MutexGuard<'_, Core<F>>) -> Option<State<F>> {
         let core = &mut *guard;
-        // What is dropped is dropped after the lock is released.
         let state = self.place.leave(core);
         if core.members.len() > 0 {
-            drop(guard);
-            drop(state);
-            return;
+            return state;
         }
         let (over, was_open) = match &core.phase {
             Phase::Heading(_) => (Some(Event::FlightCancelled), true),
             Phase::Vacant => (Some(Event::FlightFailed), true),
             // It rests: others may come for it.
             Phase::Streaming(stream) if stream.end.is_some() => (None, false),
-            Phase::Streaming(stream) => (Some(Event::FlightCancelled), stream.pieces.are_all_kept()),
+            Phase::Streaming(stream) => {
+                let event = if stream.is_made() { Event::FlightEnded } else { Event::FlightCancelled };
+                (Some(event), stream.pieces.are_all_kept())
+            }
             Phase::Unshared | Phase::Failed | Phase::Closed => (None, false),
         };
         let phase = over.map(|_| std::mem::replace(&mut core.phase, Phase::Closed));
         drop(guard);
-        drop((state, phase));
         if let Some(event) = over {
             self.table.tally.count(event);
         }
         if was_open {
             self.table.remove(&self.flight);
+        }
+        // Without the lock, and last: as anybody's code it may panic.
+        drop(phase);
+        state
+    }
+}
+
+impl<F: Answering> Drop for Member<F> {
+    fn drop(&mut self) {
+        if self.place.is_taken {
+            let flight = Arc::clone(&self.flight);
+            self.leave(flight.core.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::members::State;
 use super::{Answering, Core, End, Member, Phase};
-use crate::body::{BodyError, Piece};
+use crate::body::{BodyError, Given, Piece};
 use crate::counters::Event;
 
 /// What is ready of a body as its head comes is taken with it, up to about so many bytes.
@@ -19,7 +19,7 @@ const AT_ONCE: usize = 64 * 1024;
 
 impl<F: Answering> Member<F> {
     /// The next piece of the body; makes it where nobody else does.
-    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, BodyError>>> {
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Given, BodyError>>> {
         loop {
             let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
             let core = &mut *guard;
@@ -28,7 +28,8 @@ impl<F: Answering> Member<F> {
                 Some(State::Reading(next)) => {
                     if let Some(piece) = stream.pieces.read(*next) {
                         *next += 1;
-                        return Poll::Ready(Some(Ok(piece)));
+                        let is_last = matches!(stream.end, Some(End::Whole)) && *next == stream.pieces.end();
+                        return Poll::Ready(Some(Ok(Given { piece, is_last })));
                     }
                 }
                 Some(State::CutOff) => {
@@ -61,6 +62,10 @@ impl<F: Answering> Member<F> {
                     return Poll::Pending;
                 }
                 Next::Piece(piece) => self.came(Some(piece), Some(body), None),
+                Next::Last(piece) => {
+                    drop(body);
+                    self.came(Some(piece), None, Some(End::Whole));
+                }
                 Next::Skip => self.came(None, Some(body), None),
                 Next::End(end) => {
                     drop(body);
@@ -80,7 +85,7 @@ impl<F: Answering> Member<F> {
         let has_ended = end.is_some();
         let is_whole = matches!(end, Some(End::Whole));
         if let Some(piece) = piece {
-            stream.pieces.push(piece, readers);
+            stream.push(piece, readers);
         }
         (stream.body, stream.end) = (body, end);
         core.due = true;
@@ -167,10 +172,11 @@ impl<F: Answering> Ready<F> {
                 Next::Piece(piece) => {
                     weight += piece.weight();
                     ready.pieces.push(piece);
-                    if body.is_end_stream() {
-                        ready.end = Some(End::Whole);
-                        return ready;
-                    }
+                }
+                Next::Last(piece) => {
+                    ready.pieces.push(piece);
+                    ready.end = Some(End::Whole);
+                    return ready;
                 }
                 Next::Skip => weight += 1,
                 Next::End(end) => {
@@ -191,6 +197,8 @@ impl<F: Answering> Ready<F> {
 /// What polling a body came to.
 enum Next {
     Piece(Piece),
+    /// One that is said to be the last. Who was given it may never ask whether another comes.
+    Last(Piece),
     /// Something that is not passed on.
     Skip,
     End(End),
@@ -198,15 +206,20 @@ enum Next {
 }
 
 fn next_of<F: Answering>(body: &mut Pin<Box<F::Body>>, cx: &mut Context<'_>) -> Next {
-    match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll_frame(cx))) {
-        Ok(Poll::Pending) => Next::NotYet,
-        Ok(Poll::Ready(Some(Ok(frame)))) => match Piece::of(frame) {
+    let polled = catch_unwind(AssertUnwindSafe(|| {
+        let frame = body.as_mut().poll_frame(cx);
+        (frame, body.is_end_stream())
+    }));
+    match polled {
+        Ok((Poll::Pending, _)) => Next::NotYet,
+        Ok((Poll::Ready(Some(Ok(frame))), is_last)) => match Piece::of(frame) {
             Some(Piece::Data(data)) if data.is_empty() => Next::Skip,
+            Some(piece) if is_last => Next::Last(piece),
             Some(piece) => Next::Piece(piece),
             None => Next::Skip,
         },
-        Ok(Poll::Ready(None)) => Next::End(End::Whole),
-        Ok(Poll::Ready(Some(Err(error)))) => Next::End(End::Failed(BodyError::inner(error))),
+        Ok((Poll::Ready(None), _)) => Next::End(End::Whole),
+        Ok((Poll::Ready(Some(Err(error))), _)) => Next::End(End::Failed(BodyError::inner(error))),
         Err(_) => Next::End(End::Failed(BodyError::Panicked)),
     }
 }

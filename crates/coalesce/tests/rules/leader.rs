@@ -49,6 +49,23 @@ fn the_call_is_cancelled_when_nobody_waits() {
 }
 
 #[test]
+fn the_call_is_cancelled_when_nobody_waits_but_who_is_owed_its_own_failure() {
+    let mut origin = Origin::new();
+    let (mut leader, mut follower) = (origin.get("/", &[]), origin.get("/", &[]));
+    origin.call().fail(1);
+    assert!(!follower.poll());
+    let second = origin.call();
+    drop(follower);
+    assert_eq!(leader.error(), Refused(1));
+    assert!(second.is_dropped());
+    origin.is_empty(2);
+    // And the next starts anew.
+    let mut next = origin.get("/", &[]);
+    origin.call().answer("anew");
+    next.has_all("anew");
+}
+
+#[test]
 fn a_follower_leads_when_the_handler_fails() {
     let mut origin = Origin::new();
     let mut leader = origin.get("/", &[]);

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
@@ -30,6 +30,7 @@ pub struct Stream {
     pieces: mpsc::UnboundedReceiver<Result<Frame<Bytes>, BoxError>>,
     hint: SizeHint,
     _live: Live,
+    last_is_sent: Arc<AtomicBool>,
     /// Pieces that were asked for.
     pub asked: Arc<AtomicUsize>,
 }
@@ -45,6 +46,10 @@ impl Body for Stream {
             assert!(frame.data_ref().is_none_or(|data| data != "panic"), "a body that panics, as asked for");
         }
         piece
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.last_is_sent.load(Ordering::Relaxed) && self.pieces.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -79,12 +84,19 @@ pub struct Call {
 #[derive(Clone)]
 pub struct Source {
     pieces: mpsc::UnboundedSender<Result<Frame<Bytes>, BoxError>>,
+    last_is_sent: Arc<AtomicBool>,
     pub asked: Arc<AtomicUsize>,
 }
 
 impl Source {
     pub fn send(&self, text: &'static str) {
         self.data(Bytes::from_static(text.as_bytes()));
+    }
+
+    /// Sends the last piece, which the body knows to be the last.
+    pub fn send_last(&self, text: &'static str) {
+        self.last_is_sent.store(true, Ordering::Relaxed);
+        self.send(text);
     }
 
     pub fn data(&self, data: Bytes) {
@@ -124,9 +136,10 @@ impl Call {
             response = response.header(*name, *value);
         }
         let (sender, pieces) = mpsc::unbounded_channel();
-        let source = Source { pieces: sender, asked: Arc::default() };
+        let source = Source { pieces: sender, last_is_sent: Arc::default(), asked: Arc::default() };
         let hint = length.map_or_else(SizeHint::new, SizeHint::with_exact);
-        let body = Stream { pieces, hint, _live: Live::new(&self.live), asked: Arc::clone(&source.asked) };
+        let (last_is_sent, asked) = (Arc::clone(&source.last_is_sent), Arc::clone(&source.asked));
+        let body = Stream { pieces, hint, _live: Live::new(&self.live), last_is_sent, asked };
         let _ = self.answer.send(Some(Ok(response.body(body).unwrap())));
         source
     }

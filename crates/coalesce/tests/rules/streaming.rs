@@ -144,6 +144,24 @@ fn who_was_sent_nothing_yet_falls_back_to_its_own_request() {
 }
 
 #[test]
+fn a_flight_that_everyone_left_ends_though_the_last_was_cut_off() {
+    let mut origin = Origin::behind(CoalesceLayer::new().max_bytes_per_flight(16 * KB));
+    let (mut fast, mut slow) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[], None);
+    for _ in 0..100 {
+        source.data(Bytes::from(vec![b'x'; KB]));
+        assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))));
+    }
+    drop(fast);
+    assert!(!slow.poll());
+    assert_eq!(origin.counters().cancelled, 1);
+    origin.call().answer("its own");
+    slow.has_all("its own");
+    drop(slow);
+    origin.is_empty(2);
+}
+
+#[test]
 fn all_flights_together_hold_no_more_than_the_limit() {
     let total = 64 * KB;
     let mut origin = Origin::behind(CoalesceLayer::new().max_bytes(total));
@@ -229,6 +247,40 @@ fn trailers_reach_everyone() {
         }
         client.reads_the_end();
     }
+}
+
+#[test]
+fn everyone_knows_the_end_of_a_body_that_knows_it() {
+    use http_body::Body as _;
+    let mut origin = Origin::new();
+    let (mut one, mut two) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[], None);
+    assert!(one.piece().is_pending() && two.piece().is_pending());
+    source.send("first");
+    source.send_last("last");
+    for client in [&mut one, &mut two] {
+        client.reads("first");
+        assert!(!client.head().body().is_end_stream());
+        client.reads("last");
+        assert!(client.head().body().is_end_stream());
+    }
+    assert_eq!(origin.counters().ended, 1);
+    drop((one, two));
+    origin.is_empty(2);
+}
+
+#[test]
+fn a_flight_has_ended_when_all_bytes_are_read_though_nobody_asks_for_the_end() {
+    let mut origin = Origin::new();
+    let (mut one, mut two) = (origin.get("/", &[]), origin.get("/", &[]));
+    let source = origin.call().begin(200, &[], Some(4));
+    assert!(one.piece().is_pending() && two.piece().is_pending());
+    source.send("body");
+    one.reads("body");
+    two.reads("body");
+    drop((one, two));
+    assert_eq!((origin.counters().ended, origin.counters().cancelled), (1, 0));
+    origin.is_empty(2);
 }
 
 #[test]
