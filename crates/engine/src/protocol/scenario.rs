@@ -9,7 +9,7 @@
 //! 3. **A [`Caller`]**: encodes a call from the values that the library gave to `core`, makes the state of each connection
 //!    (the same [`Client`] that a flood has), and reads of an answer what the script asks for.
 //!
-//! The library has these functions (the engine's part of the library, `library.lua`, has their text):
+//! The library has these functions (`script/scenario/library/calls.lua` has their text):
 //!
 //! - `core.client(NAME, options)`: makes the client; gives its number. `base`, `timeout`, `connections` and `pool` are the
 //!   engine's and are taken out; the others go to [`Dialect::client`].

@@ -1,6 +1,6 @@
 //! Scenarios in Lua: what a script of virtual users says, and the state of each worker in which they live.
 //!
-//! `library.lua` is the module `brunt` and holds the coroutines; `host` is what it asks of Rust while the script is
+//! `library/` is the module `brunt` and holds the coroutines; `host` is what it asks of Rust while the script is
 //! loaded; `operation` is what users yield. The engine's side of users is in `worker/users/`.
 
 mod data;
@@ -29,6 +29,16 @@ use crate::protocol::scenario::Value;
 
 pub(crate) use self::host::{Files, ScriptClient};
 pub(crate) use self::operation::{Operation, Resumption};
+
+/// The parts of the library, in the order in which they are run.
+const LIBRARY: [(&str, &str); 6] = [
+    ("errors", include_str!("library/errors.lua")),
+    ("users", include_str!("library/users.lua")),
+    ("calls", include_str!("library/calls.lua")),
+    ("flow", include_str!("library/flow.lua")),
+    ("load", include_str!("library/load.lua")),
+    ("data", include_str!("library/data.lua")),
+];
 
 /// What a script says of a run.
 #[derive(Debug)]
@@ -133,6 +143,7 @@ pub(crate) struct Library {
     lua: Lua,
     file: String,
     host: Host,
+    /// What the library's parts have in common, and what is called of it.
     table: Table,
     step: Function,
     begin: Function,
@@ -156,9 +167,12 @@ impl Library {
     fn prepare(lua: Lua, file: &str, host: Host, worker: u32) -> mlua::Result<Self> {
         value::prepare_arrays(&lua)?;
         let functions = host.table(&lua)?;
-        let library = lua.load(include_str!("library.lua")).set_name("=brunt");
-        let table: Table = library.call(functions)?;
-        let (brunt, core): (Table, Table) = (table.get("brunt")?, table.get("core")?);
+        functions.raw_set("operations", operation::numbers(&lua)?)?;
+        let (brunt, core, table) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
+        for (name, part) in LIBRARY {
+            let chunk = lua.load(part).set_name(format!("=brunt.{name}"));
+            chunk.call::<()>((&functions, &brunt, &core, &table))?;
+        }
         for (dialect, _) in &host.common.dialects {
             let chunk = lua.load(dialect.library()).set_name(format!("=brunt.{}", dialect.name()));
             brunt.set(dialect.name(), chunk.call::<mlua::Value>(&core)?)?;

@@ -8,6 +8,42 @@ use crate::protocol::scenario::Value;
 /// What a step of the library returns: an operation and its values.
 pub(super) type Returned = (LuaValue, LuaValue, LuaValue, LuaValue, MultiValue);
 
+const CALL: u32 = 1;
+const START: u32 = 2;
+const WAIT: u32 = 3;
+const PAUSE: u32 = 4;
+const ITERATED: u32 = 5;
+const END: u32 = 6;
+const FAILED: u32 = 7;
+const READ: u32 = 8;
+const LABEL: u32 = 9;
+const CHECK: u32 = 10;
+const CHECK_FAILED: u32 = 11;
+const GROUP: u32 = 12;
+const GROUP_ENDED: u32 = 13;
+const STOP: u32 = 14;
+const EXHAUSTED: u32 = 15;
+const CHECK_PASSED: u32 = 16;
+
+const NUMBERS: [(&str, u32); 16] = [
+    ("CALL", CALL),
+    ("START", START),
+    ("WAIT", WAIT),
+    ("PAUSE", PAUSE),
+    ("ITERATED", ITERATED),
+    ("END", END),
+    ("FAILED", FAILED),
+    ("READ", READ),
+    ("LABEL", LABEL),
+    ("CHECK", CHECK),
+    ("CHECK_FAILED", CHECK_FAILED),
+    ("GROUP", GROUP),
+    ("GROUP_ENDED", GROUP_ENDED),
+    ("STOP", STOP),
+    ("EXHAUSTED", EXHAUSTED),
+    ("CHECK_PASSED", CHECK_PASSED),
+];
+
 /// A call that a user wants.
 #[derive(Debug)]
 pub(crate) struct Wanted {
@@ -21,7 +57,7 @@ pub(crate) struct Wanted {
     pub(crate) values: Vec<Value<'static>>,
 }
 
-/// What a user yields, by the numbers in `library.lua`.
+/// What a user yields, by its number in [`numbers`].
 #[derive(Debug)]
 pub(crate) enum Operation {
     /// A call, whose end is waited for.
@@ -161,7 +197,7 @@ impl Operation {
         let (operation, a, b, c, rest) = returned;
         let operation = number(&operation) as u32;
         match operation {
-            1 | 2 => {
+            CALL | START => {
                 let mut values = Vec::with_capacity(rest.len());
                 for value in &rest {
                     match value::of_lua(value) {
@@ -175,35 +211,35 @@ impl Operation {
                     timeout_ns: some_number(&c).map(nanoseconds),
                     values,
                 };
-                if operation == 1 { Self::Call(wanted) } else { Self::Start(wanted) }
+                if operation == CALL { Self::Call(wanted) } else { Self::Start(wanted) }
             }
-            3 => Self::Wait,
-            4 => Self::Pause(nanoseconds(number(&a))),
-            5 => Self::Iterated(nanoseconds(number(&a))),
-            6 => Self::End,
-            7 => Self::Failed { problem: text(&a), wrong: b == LuaValue::Boolean(true) },
-            8 => Self::Read { ticket: number(&a) as u64, what: text(&b) },
-            9 => {
+            WAIT => Self::Wait,
+            PAUSE => Self::Pause(nanoseconds(number(&a))),
+            ITERATED => Self::Iterated(nanoseconds(number(&a))),
+            END => Self::End,
+            FAILED => Self::Failed { problem: text(&a), wrong: b == LuaValue::Boolean(true) },
+            READ => Self::Read { ticket: number(&a) as u64, what: text(&b) },
+            LABEL => {
                 let tags = [&b, &c].into_iter().chain(&rest).filter(|tag| !tag.is_nil()).map(text).collect();
                 Self::Label { name: text(&a), tags }
             }
-            10 => Self::Check { label: number(&a) as u32, name: text(&b) },
-            11 => Self::CheckFailed {
+            CHECK => Self::Check { label: number(&a) as u32, name: text(&b) },
+            CHECK_FAILED => Self::CheckFailed {
                 id: number(&a) as u32,
                 ticket: number(&b) as u64,
                 label: number(&c) as u32,
                 first: rest.front() == Some(&LuaValue::Boolean(true)),
             },
-            12 => Self::Group(text(&a)),
-            13 => Self::GroupEnded {
+            GROUP => Self::Group(text(&a)),
+            GROUP_ENDED => Self::GroupEnded {
                 id: number(&a) as u32,
                 with_pauses_ns: number(&b).max(0.0) as u64,
                 without_pauses_ns: number(&c).max(0.0) as u64,
                 ok: rest.front() == Some(&LuaValue::Boolean(true)),
             },
-            14 => Self::Stop,
-            15 => Self::Exhausted,
-            16 => Self::CheckPassed(number(&a) as u32),
+            STOP => Self::Stop,
+            EXHAUSTED => Self::Exhausted,
+            CHECK_PASSED => Self::CheckPassed(number(&a) as u32),
             _ => Self::Failed {
                 problem:
                     "coroutine.yield was called by the scenario's function itself: virtual users wait by brunt.pause, \
@@ -213,6 +249,11 @@ impl Operation {
             },
         }
     }
+}
+
+/// The numbers of the operations, by the names that the library has for them.
+pub(super) fn numbers(lua: &Lua) -> mlua::Result<Table> {
+    lua.create_table_from(NUMBERS)
 }
 
 /// The results of calls that were begun, as the library takes them.

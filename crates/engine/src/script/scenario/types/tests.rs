@@ -8,7 +8,7 @@ use super::*;
 fn sources() -> Vec<String> {
     let registry = Registry::built_in();
     let dialects = registry.dialects().into_iter().map(|(dialect, _)| dialect.library().to_owned());
-    [include_str!("../library.lua").to_owned()].into_iter().chain(dialects).collect()
+    super::super::LIBRARY.iter().map(|(_, part)| (*part).to_owned()).chain(dialects).collect()
 }
 
 fn identifier(text: &str) -> &str {
@@ -24,7 +24,7 @@ fn declared(text: &str) -> BTreeSet<String> {
         let owner = identifier(rest);
         let method = identifier(rest.get(owner.len() + 1..)?);
         match owner {
-            "core" => None,
+            "core" | "shared" => None,
             "brunt" => Some(format!("brunt.{method}")),
             _ => Some(method.to_owned()),
         }

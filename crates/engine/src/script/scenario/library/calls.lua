@@ -1,0 +1,132 @@
+-- Clients and their calls, and the names that calls are counted by.
+
+local host, brunt, core, shared = ...
+
+local yield = coroutine.yield
+local wrong, raise, shown, seconds, me = core.wrong, core.raise, core.shown, core.seconds, core.user
+local operations = host.operations
+local CALL, START, WAIT, READ, LABEL = operations.CALL, operations.START, operations.WAIT, operations.READ, operations.LABEL
+
+-- Numbers of calls' names. Those that scripts make up without end all become one, and are not remembered.
+local labels, labelled = {}, 0
+local MOST_LABELS = 2000
+
+local function new_label(key, name, ...)
+  local label = yield(LABEL, name, ...)
+  if labelled < MOST_LABELS then
+    labelled = labelled + 1
+    labels[key] = label
+  end
+  return label
+end
+
+local function tagged_label(name, tags)
+  if type(tags) ~= "table" then
+    wrong("tags must be a table such as { plan = \"pro\" }, not " .. shown(tags))
+  end
+  local texts = {}
+  for key, value in pairs(tags) do
+    texts[#texts + 1] = tostring(key) .. "=" .. tostring(value)
+  end
+  table.sort(texts)
+  local key = name .. "\0" .. table.concat(texts, "\0")
+  return labels[key] or new_label(key, name, unpack(texts))
+end
+
+-- The number of a name, with these tags if there are any.
+local function label_of(name, tags)
+  if tags then
+    return tagged_label(name, tags)
+  end
+  return labels[name] or new_label(name, name)
+end
+
+core.label = label_of
+
+-- Calls ---------------------------------------------------------------------------------------------------------------
+
+-- What the engine says of a call that has ended.
+local function answer_of(label, ticket, status, ok, flags, failure, reason)
+  if not ticket then
+    raise(status)
+  end
+  if failure then
+    return { ticket = ticket, status = 0, ok = false, flags = 0, label = label, error = failure, reason = reason }
+  end
+  return { ticket = ticket, status = status, ok = ok, flags = flags, label = label }
+end
+
+-- One call of a client. `options` may have `name`, `tags` and `timeout`; what stands behind it is the protocol's.
+function core.call(client, name, options, ...)
+  me("a call")
+  local label, timeout
+  if options then
+    label = label_of(options.name or name, options.tags)
+    timeout = options.timeout and seconds("timeout", options.timeout)
+  else
+    label = labels[name] or new_label(name, name)
+  end
+  return answer_of(label, yield(CALL, client, label, timeout, ...))
+end
+
+-- Begins a call; its answer is among those of the next `core.wait`.
+function core.start(client, name, options, ...)
+  local user = me("a call")
+  local label = label_of(options and options.name or name, options and options.tags)
+  local timeout = options and options.timeout and seconds("timeout", options.timeout)
+  local problem = yield(START, client, label, timeout, ...)
+  if problem then
+    raise(problem)
+  end
+  local started = user.started
+  if not started then
+    started = {}
+    user.started = started
+  end
+  started[#started + 1] = label
+end
+
+-- Waits until all calls that were started have ended; gives their answers in that order.
+function core.wait()
+  local user = me("waiting for calls")
+  local started = user.started or {}
+  user.started = nil
+  local answers = {}
+  if #started > 0 then
+    local results = yield(WAIT)
+    for place, label in ipairs(started) do
+      local result = results[place]
+      answers[place] = answer_of(label, unpack(result, 1, 6))
+    end
+  end
+  return answers
+end
+
+-- Reads a part of an answer.
+function core.read(answer, what)
+  me("reading an answer")
+  local found, value = yield(READ, answer.ticket, what)
+  if not found then
+    raise(value)
+  end
+  return value
+end
+
+-- Makes a client: `options` with those that are the engine's.
+function core.client(name, options)
+  if shared.is_running() then
+    wrong("brunt." .. name .. " makes a client for the whole run: make it at the top of the script, outside the functions")
+  end
+  local problem, client = host.client(name, options or {})
+  if problem then
+    wrong(problem)
+  end
+  return client
+end
+
+-- The base of a client, such as "http://127.0.0.1:8080", or nil.
+function core.base(client)
+  return host.base(client)
+end
+
+core.base64 = host.base64

@@ -1,0 +1,98 @@
+-- Errors of scripts, and the values that they give: what every other part of the module `brunt` begins with.
+--
+-- Each part is given `host` (what Rust does for it), `brunt` (the module), `core` (what protocols make their parts of) and
+-- `shared` (what the parts have in common, and what the engine calls).
+
+local host, brunt, core, shared = ...
+
+local getinfo = debug.getinfo
+
+-- What is wrong with the script, whatever comes of its calls: it ends the run.
+local Wrong = {}
+Wrong.__index = Wrong
+Wrong.__tostring = function(self)
+  return self.text
+end
+
+-- The text of such an error; nil for any other.
+function shared.wrong_text(problem)
+  return getmetatable(problem) == Wrong and problem.text or nil
+end
+
+-- "file:line: " of the innermost function that is not ours.
+local function position()
+  for level = 2, 50 do
+    local info = getinfo(level, "Sl")
+    if not info then
+      return ""
+    end
+    if info.currentline > 0 and info.source:sub(1, 6) ~= "=brunt" then
+      return info.short_src .. ":" .. info.currentline .. ": "
+    end
+  end
+  return ""
+end
+
+local function wrong(message)
+  error(setmetatable({ text = position() .. message }, Wrong), 0)
+end
+
+local function raise(message)
+  error(position() .. message, 0)
+end
+
+core.wrong, core.raise = wrong, raise
+
+-- What a value is, for errors.
+local function shown(value)
+  if type(value) == "string" then
+    return "'" .. value .. "'"
+  end
+  return type(value) == "number" and tostring(value) or (value == nil and "nil" or "a " .. type(value))
+end
+
+-- Checks that a table of options has no others than those known, a set.
+local function check_options(whose, options, known)
+  if options == nil then
+    return
+  end
+  if type(options) ~= "table" then
+    wrong(whose .. " takes a table of options, not " .. shown(options))
+  end
+  for name in pairs(options) do
+    if not known[name] then
+      local names = {}
+      for name in pairs(known) do
+        names[#names + 1] = name
+      end
+      table.sort(names)
+      wrong(host.unknown(whose, tostring(name), table.concat(names, " ")))
+    end
+  end
+end
+
+core.check_options = check_options
+
+-- A duration in seconds, of a number of them or a text such as "500ms".
+local function seconds(what, value)
+  local read = value
+  if type(value) == "string" then
+    read = host.duration(value)
+  end
+  if type(read) ~= "number" or not (read >= 0) or read > 2592000 then
+    wrong(what .. " must be a duration such as 2 (seconds) or \"500ms\", not " .. shown(value))
+  end
+  return read
+end
+
+core.seconds = seconds
+
+-- A number of at least `least`.
+local function number(what, value, least)
+  if type(value) ~= "number" or not (value >= least) then
+    wrong(what .. " must be a number" .. (least > 0 and " of at least " .. least or "") .. ", not " .. shown(value))
+  end
+  return value
+end
+
+core.number, core.shown = number, shown

@@ -1,0 +1,139 @@
+-- Virtual users. Each is a coroutine: whatever it wants of the engine it yields, an operation and its values, and is
+-- resumed with what came of it; the engine calls `step` and gets the next operation back. All of a user's state that is not
+-- the engine's is in the table `users`, by the engine's number for the user.
+
+local host, brunt, core, shared = ...
+
+local yield, resume, create = coroutine.yield, coroutine.resume, coroutine.create
+local traceback = debug.traceback
+local wrong = core.wrong
+-- What is yielded, as `operation.rs` has it.
+local ITERATED, FAILED = host.operations.ITERATED, host.operations.FAILED
+
+local users = {}
+-- The user that runs now.
+local current
+-- Coroutines whose user has ended between two iterations: another can have them.
+local spare, spares = {}, 0
+local MOST_SPARE = 1000
+
+-- What scenarios do, by their places; and what setup has given.
+local scenarios, given = {}, nil
+
+shared.scenarios = scenarios
+
+local function me(what)
+  if not current then
+    wrong(what .. " is for virtual users: call it in a scenario's function, or in setup or teardown")
+  end
+  return current
+end
+
+core.user = me
+
+-- That something is for the top of the script.
+function shared.at_the_top(what)
+  if current then
+    wrong(what .. " is for the top of the script, before anybody comes")
+  end
+end
+
+-- Whether a user runs now.
+function shared.is_running()
+  return current ~= nil
+end
+
+local function live(user)
+  while true do
+    local vu = user.vu
+    vu.iteration = vu.iteration + 1
+    user.run(vu, given)
+    user = yield(ITERATED, user.pacing) or user
+  end
+end
+
+local ACROSS = "attempt to yield across"
+local ACROSS_HINT = " (a call, a pause or an answer's body cannot be waited for inside table.sort, string.gsub, or any "
+  .. "other function of C that calls back: do it before or after)"
+
+-- What a step came to. A coroutine that is dead has failed: the error stands where the operation would.
+local function settle(slot, user, alive, operation, ...)
+  current = nil
+  if alive then
+    return operation, ...
+  end
+  local thread = user.thread
+  user.thread = nil
+  local problem = shared.wrong_text(operation)
+  if problem then
+    return FAILED, problem, true
+  end
+  local text = tostring(operation)
+  if text:find(ACROSS, 1, true) then
+    text = text .. ACROSS_HINT
+  end
+  return FAILED, traceback(thread, text), false
+end
+
+-- Goes on with a user, with what came of its operation.
+function shared.step(slot, now, ...)
+  local user = users[slot]
+  current, user.now = user, now
+  return settle(slot, user, resume(user.thread, ...))
+end
+
+-- Begins an iteration of a user: a new one (with its number and its scenario's place), or one that was there.
+function shared.begin(slot, now, id, place)
+  local user = users[slot]
+  if not user then
+    local scenario = scenarios[place]
+    user = { vu = { id = id, iteration = 0, scenario = scenario.name, store = {} }, run = scenario.run, paused = 0 }
+    users[slot] = user
+  end
+  current, user.now = user, now
+  local thread = user.thread
+  if thread then
+    return settle(slot, user, resume(thread))
+  end
+  if spares > 0 then
+    thread, spare[spares] = spare[spares], nil
+    spares = spares - 1
+  else
+    thread = create(live)
+  end
+  user.thread = thread
+  return settle(slot, user, resume(thread, user))
+end
+
+-- Forgets a user. `between` says that it stands between two iterations.
+function shared.forget(slot, between)
+  local user = users[slot]
+  users[slot] = nil
+  if between and user and user.thread and spares < MOST_SPARE then
+    spares = spares + 1
+    spare[spares] = user.thread
+  end
+end
+
+-- The groups that a user is in, outermost first, as number, time with pauses, time without; they end here.
+function shared.leave_groups(slot, now)
+  local user = users[slot]
+  local groups, ended = user and user.groups, {}
+  if groups then
+    for place, group in ipairs(groups) do
+      local took = now - group.began
+      ended[place * 3 - 2], ended[place * 3 - 1], ended[place * 3] = group.id, took, took - (user.paused - group.paused)
+    end
+    user.groups, user.group = nil, nil
+  end
+  return ended
+end
+
+-- What setup has given, and to whom it is given.
+function shared.given()
+  return given
+end
+
+function shared.give(values)
+  given = values
+end
