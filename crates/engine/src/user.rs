@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::protocol::Parts;
 
 /// One call, encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Message<'a> {
     /// What the protocol sends for it.
     pub bytes: &'a [u8],
+    /// What is sent after them as it is: a body so large that a copy for each connection would cost too much memory.
+    /// For protocols only that change nothing in what they send.
+    pub tail: Option<Tail<'a>>,
     /// Whether it may be sent again, by asking for the same number once more, when a connection dies before any of its
     /// answer came.
     pub idempotent: bool,
@@ -17,6 +20,24 @@ pub struct Message<'a> {
     pub hint: u32,
     /// Whether the next call belongs to the same batch, to be sent on the same connection without waiting for an answer.
     pub more: bool,
+}
+
+/// A part of bytes that many calls have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail<'a> {
+    /// What it is a part of.
+    pub of: &'a Arc<[u8]>,
+    /// Where it begins in that, in bytes.
+    pub from: usize,
+    /// Where it ends in that, in bytes.
+    pub to: usize,
+}
+
+impl Tail<'_> {
+    /// The part itself.
+    pub fn bytes(&self) -> &[u8] {
+        self.of.get(self.from..self.to).unwrap_or(&[])
+    }
 }
 
 /// Why a user asks for no more calls.
@@ -102,7 +123,7 @@ impl Repeated {
 
 impl User for Repeated {
     fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
-        Ok(Message { bytes: &self.bytes, idempotent: self.idempotent, hint: 0, more: false })
+        Ok(Message { bytes: &self.bytes, idempotent: self.idempotent, ..Message::default() })
     }
 }
 

@@ -115,7 +115,7 @@ fn calling(prepared: &dyn Prepared, more: &str) -> Box<dyn Client> {
     let (progress, _) = feed(client.as_mut(), granting(key(&request), more).as_bytes(), usize::MAX);
     assert_eq!(progress, [Progress::Opened]);
     let mut out = Vec::new();
-    client.start(&Message { bytes: &[], idempotent: false, hint: 0, more: false }, &mut out);
+    client.start(&Message::default(), &mut out);
     client
 }
 
@@ -487,7 +487,7 @@ fn rfc_7692_messages() {
     let mut client = calling(prepared.as_ref(), "Sec-WebSocket-Extensions: permessage-deflate\r\n");
     assert_eq!(outcome(&feed(client.as_mut(), &frame(0xC1, &hello), 1).0), Echo);
     let mut sent = Vec::new();
-    client.start(&Message { bytes: &[], idempotent: false, hint: 0, more: false }, &mut sent);
+    client.start(&Message::default(), &mut sent);
     assert_eq!(unmasked(&sent), [(0xC1, hello.to_vec())], "7.2.1: what is sent is compressed, by itself");
     assert_eq!(outcome(&feed(client.as_mut(), &frame(0xC1, &[0xf2, 0x00, 0x11, 0x00, 0x00]), 1).0), Echo);
 }

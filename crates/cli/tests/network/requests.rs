@@ -99,16 +99,12 @@ fn large_bodies_stream_through() {
 }
 
 /// A server that writes down which bodies came.
-fn body_server() -> Nginx {
-    Nginx::start(
-        "client_body_buffer_size 4m; client_max_body_size 0;
-         location / { proxy_pass http://sink; }",
-    )
-}
+/// Keeps each request's body in its log.
+const KEEPS_BODIES: &str = "client_body_buffer_size 4m; client_max_body_size 0; location / { proxy_pass http://sink; }";
 
 #[test]
 fn a_body_for_all() {
-    let nginx = body_server();
+    let nginx = Nginx::start(KEEPS_BODIES);
     let dir = Directory::new();
     let body = "{\"quoted\": \"\\n\", \"ü\": 1}\r\n";
     let file = dir.file("body", body);
@@ -122,14 +118,20 @@ fn a_body_for_all() {
 
 #[test]
 fn a_large_body_is_sent_in_full() {
-    let nginx = body_server();
     let dir = Directory::new();
-    let file = dir.file("body", "0123456789".repeat(300_000));
-    let args = ["-n", "12", "-c", "3", "--body-file", &file];
-    report(0, [args.as_slice(), &[&nginx.url("/")]].concat()).assert_all(12, 200);
-    let log = nginx.log();
-    assert!(log.iter().all(|line| line.get("request_body").len() == 3_000_000));
-    assert_eq!(log.len(), 12);
+    let body = "0123456789".repeat(300_000);
+    let file = dir.file("body", &body);
+    for tls in [false, true] {
+        let nginx = if tls { Nginx::start_tls(KEEPS_BODIES) } else { Nginx::start(KEEPS_BODIES) };
+        let url = if tls { nginx.tls_url() } else { nginx.url("/") };
+        let many = ["-n", "12", "-c", "3", "-k", "--body-file", &file];
+        report(0, [many.as_slice(), &[&url]].concat()).assert_all(12, 200);
+        let pipelined = ["-n", "12", "-c", "2", "-k", "-m", "PUT", "--pipeline", "3", "--body-file", &file];
+        report(0, [pipelined.as_slice(), &[&url]].concat()).assert_all(12, 200);
+        let log = nginx.log();
+        assert!(log.iter().all(|line| line.get("request_body") == body));
+        assert_eq!(log.len(), 24);
+    }
 }
 
 #[test]
@@ -197,7 +199,7 @@ fn every_body_of_a_file_once() {
     let text: String = (0..500).map(|i| json!({ "number": i }).to_string() + "\n").collect();
     let dir = Directory::new();
     let lines = dir.file("bodies", text);
-    let nginx = body_server();
+    let nginx = Nginx::start(KEEPS_BODIES);
     report(0, ["-n", "500", "-c", "8", "-t", "2", "--body-lines", &lines, &nginx.url("/")]).assert_all(500, 200);
     let log = nginx.log();
     let bodies = counts(&log, "request_body");

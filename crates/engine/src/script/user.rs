@@ -330,6 +330,7 @@ impl User for ScriptUser {
             idempotent: request.piece.idempotent && is_static,
             hint: request.piece.hint,
             more: request.more,
+            tail: None,
         })
     }
 

@@ -60,6 +60,11 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStr
     socket.set_nonblocking(true)?;
     // A request is one write, and must not wait for more to fill a segment.
     socket.set_tcp_nodelay(true)?;
+    if address.ip().is_loopback() {
+        // Nothing is congested there, and what paces (BBR, where it is the default) could hold a request back, unseen.
+        // Where the kernel lets us choose no other, its own is as good as any.
+        let _ = socket.set_tcp_congestion(b"reno");
+    }
     if let Some(source) = source {
         // Lets the kernel give one local port to connections that differ otherwise.
         socket.set_reuse_address(true)?;

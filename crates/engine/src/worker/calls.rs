@@ -188,6 +188,15 @@ impl<D: Driver> Worker<D> {
             };
             call.idempotent = message.idempotent;
             let more = message.more;
+            if let Some(tail) = message.tail {
+                let bytes = (self.outgoing.len() + tail.bytes().len()) as u64;
+                self.recorder.snapshot.bytes.clear_out += bytes;
+                connection.bytes_out += bytes;
+                connection.unsent.push(&self.outgoing);
+                self.outgoing.clear();
+                connection.unsent.push_shared(tail);
+            }
+            call.last_byte = connection.bytes_out + self.outgoing.len() as u64;
             if call.sent == NEVER {
                 call.sent = now;
                 call.expires =

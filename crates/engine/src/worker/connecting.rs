@@ -292,7 +292,8 @@ impl<D: Driver> Worker<D> {
             // It gets one when it is connected again.
             _ => Box::new(NoClient),
         };
-        connection.unsent = Vec::new();
+        connection.unsent.clear();
+        connection.bytes_out = 0;
         connection.generation = connection.generation.wrapping_add(1);
         connection.served = false;
         connection.deadline = NEVER;

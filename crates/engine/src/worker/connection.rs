@@ -5,6 +5,7 @@ use std::ops::{Index, IndexMut};
 
 use rustls::ClientConnection;
 
+use super::unsent::Unsent;
 use crate::protocol::Client;
 
 /// A call under way.
@@ -28,6 +29,8 @@ pub(super) struct Call {
     pub(super) expires: u64,
     /// The status with which it ends once its bytes are sent, if it waits for no answer.
     pub(super) ends_sent: Option<u16>,
+    /// How many bytes have been given to its connection up to its own last.
+    pub(super) last_byte: u64,
 }
 
 /// A time that has not come.
@@ -45,6 +48,7 @@ impl Call {
             again: false,
             expires: NEVER,
             ends_sent: None,
+            last_byte: 0,
         }
     }
 }
@@ -100,7 +104,9 @@ pub(super) struct Connection {
     /// Calls that wait until the connection is ready.
     pub(super) queue: VecDeque<Call>,
     /// Bytes that the socket did not take yet.
-    pub(super) unsent: Vec<u8>,
+    pub(super) unsent: Unsent,
+    /// Bytes given to it since it was made, sent or not, before encryption.
+    pub(super) bytes_out: u64,
     /// Grows whenever the connection is closed, so that it shows when what one was busy with is gone.
     pub(super) generation: u32,
     /// When the socket began to connect.
@@ -134,7 +140,8 @@ impl Connection {
             client,
             calls: VecDeque::new(),
             queue: VecDeque::new(),
-            unsent: Vec::new(),
+            unsent: Unsent::default(),
+            bytes_out: 0,
             generation: 0,
             began: 0,
             connected: 0,
@@ -157,8 +164,14 @@ impl Connection {
     pub(super) fn is_sent(&self) -> bool {
         match &self.channel {
             Channel::Plain => self.unsent.is_empty(),
-            Channel::Tls(tls) => !tls.wants_write(),
+            Channel::Tls(tls) => self.unsent.is_empty() && !tls.wants_write(),
         }
+    }
+
+    /// Whether everything up to this call's last byte was sent.
+    #[inline]
+    pub(super) fn has_sent(&self, call: &Call) -> bool {
+        self.unsent.is_empty() || call.last_byte + self.unsent.len() as u64 <= self.bytes_out
     }
 
     /// When something must be done about it if nothing else happens.

@@ -16,6 +16,7 @@ mod sending;
 mod source;
 #[cfg(test)]
 mod tests;
+mod unsent;
 pub(crate) mod users;
 mod vitals;
 

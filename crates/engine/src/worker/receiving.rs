@@ -85,7 +85,8 @@ impl<D: Driver> Worker<D> {
                     connection.served = true;
                     connection.fruitless = 0;
                     // An answer before the request was sent in full: nobody will read the rest of it.
-                    let reusable = answer.reusable && connection.unsent.is_empty() && !self.shared.plan.reconnect;
+                    let sent = call.as_ref().is_none_or(|call| connection.has_sent(call));
+                    let reusable = answer.reusable && sent && !self.shared.plan.reconnect;
                     if let Some(call) = call {
                         self.recorder.answered(&call, answer.status, now);
                         self.under_way -= u64::from(call.measured);
@@ -145,8 +146,10 @@ impl<D: Driver> Worker<D> {
                 // The peer said something that was understood: nothing is wrong with the way to it.
                 connection.served = true;
                 connection.fruitless = 0;
-                let reusable = failed.reusable && connection.unsent.is_empty() && !self.shared.plan.reconnect;
-                if let Some(call) = connection.calls.remove(failed.position) {
+                let call = connection.calls.remove(failed.position);
+                let sent = call.as_ref().is_none_or(|call| connection.has_sent(call));
+                let reusable = failed.reusable && sent && !self.shared.plan.reconnect;
+                if let Some(call) = call {
                     self.fail(&call, failed.failure, &failed.reason, now);
                 }
                 if !reusable {

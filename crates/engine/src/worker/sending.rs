@@ -5,32 +5,19 @@ use std::io;
 use brunt_model::outcome::Failure;
 
 use super::Worker;
-use super::connection::{Channel, State};
+use super::connection::{Channel, Connection, State};
 use crate::transport::Driver;
+
+/// How much of what waits is encrypted at once, in bytes: no more than will soon be sent.
+const TLS_AT_ONCE_BYTES: usize = 64 << 10;
 
 impl<D: Driver> Worker<D> {
     /// Sends what is in the outgoing buffer, and what the connection still holds.
     pub(super) fn flush(&mut self, token: usize) {
-        let connection = &mut self.connections[token];
-        self.recorder.snapshot.bytes.clear_out += self.outgoing.len() as u64;
-        let outcome = match &mut connection.channel {
-            Channel::Plain if connection.unsent.is_empty() => {
-                let outcome = write_all(&mut self.driver, token, &self.outgoing);
-                if let Ok(written) = outcome {
-                    connection.unsent.extend_from_slice(self.outgoing.get(written..).unwrap_or(&[]));
-                }
-                outcome
-            }
-            Channel::Plain => {
-                connection.unsent.extend_from_slice(&self.outgoing);
-                Ok(0)
-            }
-            Channel::Tls(tls) => {
-                // Without a limit on its buffer this takes everything; it does no I/O.
-                let taken = io::Write::write_all(&mut tls.writer(), &self.outgoing);
-                taken.and_then(|()| write_tls(&mut self.driver, token, tls))
-            }
-        };
+        let bytes = self.outgoing.len() as u64;
+        self.recorder.snapshot.bytes.clear_out += bytes;
+        self.connections[token].bytes_out += bytes;
+        let outcome = send(&mut self.driver, token, &mut self.connections[token], &self.outgoing);
         self.outgoing.clear();
         // A large body must not be kept in memory for ever after.
         self.outgoing.shrink_to(1 << 20);
@@ -54,21 +41,8 @@ impl<D: Driver> Worker<D> {
     #[cold]
     fn send_aside(&mut self, token: usize) {
         let bytes = self.outgoing.len() as u64;
-        let connection = &mut self.connections[token];
-        let outcome = match &mut connection.channel {
-            Channel::Plain => {
-                connection.unsent.extend_from_slice(&self.outgoing);
-                let outcome = write_all(&mut self.driver, token, &connection.unsent);
-                if let Ok(written) = outcome {
-                    connection.unsent.drain(..written);
-                }
-                outcome
-            }
-            Channel::Tls(tls) => {
-                let taken = io::Write::write_all(&mut tls.writer(), &self.outgoing);
-                taken.and_then(|()| write_tls(&mut self.driver, token, tls))
-            }
-        };
+        self.connections[token].bytes_out += bytes;
+        let outcome = send(&mut self.driver, token, &mut self.connections[token], &self.outgoing);
         self.outgoing.clear();
         self.recorder.snapshot.bytes.clear_out += bytes;
         self.recorder.snapshot.bytes.wire_out += outcome.unwrap_or(0) as u64;
@@ -114,19 +88,10 @@ impl<D: Driver> Worker<D> {
     /// The socket takes more.
     pub(super) fn writable(&mut self, token: usize) {
         let connection = &mut self.connections[token];
-        let outcome = match &mut connection.channel {
-            Channel::Plain if connection.unsent.is_empty() => return,
-            Channel::Plain => {
-                let outcome = write_all(&mut self.driver, token, &connection.unsent);
-                if let Ok(written) = outcome {
-                    connection.unsent.drain(..written);
-                    connection.unsent.shrink_to(4096);
-                }
-                outcome
-            }
-            Channel::Tls(tls) if tls.wants_write() => write_tls(&mut self.driver, token, tls),
-            Channel::Tls(_) => return,
-        };
+        if connection.is_sent() {
+            return;
+        }
+        let outcome = send_waiting(&mut self.driver, token, connection);
         match outcome {
             Ok(written) => {
                 self.recorder.snapshot.bytes.wire_out += written as u64;
@@ -156,6 +121,59 @@ pub(super) fn reason_of(error: &io::Error) -> String {
         io::ErrorKind::BrokenPipe => "the peer had closed the connection".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// Sends `bytes` after what waits already, as far as the socket takes them; the rest waits. Returns how many bytes the
+/// socket took.
+fn send(driver: &mut impl Driver, token: usize, connection: &mut Connection, bytes: &[u8]) -> io::Result<usize> {
+    if !connection.unsent.is_empty() {
+        connection.unsent.push(bytes);
+        return send_waiting(driver, token, connection);
+    }
+    match &mut connection.channel {
+        Channel::Plain => {
+            let written = write_all(driver, token, bytes)?;
+            connection.unsent.push(bytes.get(written..).unwrap_or(&[]));
+            Ok(written)
+        }
+        Channel::Tls(tls) => {
+            // Without a limit on its buffer this takes everything; it does no I/O.
+            io::Write::write_all(&mut tls.writer(), bytes)?;
+            write_tls(driver, token, tls)
+        }
+    }
+}
+
+/// Sends what waits, as far as the socket takes it; returns how many bytes it took.
+#[cold]
+fn send_waiting(driver: &mut impl Driver, token: usize, connection: &mut Connection) -> io::Result<usize> {
+    let Connection { channel, unsent, .. } = connection;
+    let mut sent = 0;
+    match channel {
+        Channel::Plain => {
+            while !unsent.is_empty() {
+                let written = write_all(driver, token, unsent.next())?;
+                sent += written;
+                let all = written == unsent.next().len();
+                unsent.sent(written);
+                if !all {
+                    break;
+                }
+            }
+        }
+        Channel::Tls(tls) => loop {
+            sent += write_tls(driver, token, tls)?;
+            let next = unsent.next();
+            if tls.wants_write() || next.is_empty() {
+                break;
+            }
+            let piece = next.get(..TLS_AT_ONCE_BYTES).unwrap_or(next);
+            io::Write::write_all(&mut tls.writer(), piece)?;
+            let count = piece.len();
+            unsent.sent(count);
+        },
+    }
+    Ok(sent)
 }
 
 /// Writes as much of `bytes` as the socket takes.

@@ -66,6 +66,10 @@ fn tcp_socket(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     }
     // Accepted sockets inherit this, which saves a call for each.
     socket.set_tcp_nodelay(true)?;
+    if address.ip().is_loopback() {
+        // So do they this: nothing is congested there, and what paces (BBR, where it is the default) costs its time.
+        let _ = socket.set_tcp_congestion(b"reno");
+    }
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     Ok(socket)

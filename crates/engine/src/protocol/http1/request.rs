@@ -14,7 +14,7 @@ use super::super::OptionsError;
 use super::client::HEAD;
 use super::options::{Header, Lines, Options, Order};
 use crate::script::Start;
-use crate::user::{Message, Refusal, User};
+use crate::user::{Message, Refusal, Tail, User};
 
 /// What every request of a run is made from, shared by the workers.
 #[derive(Debug)]
@@ -42,8 +42,21 @@ struct RequestLine {
 #[derive(Debug)]
 enum Bodies {
     None,
-    One(Vec<u8>),
-    Lines { content: Vec<u8>, lines: Vec<Range<usize>> },
+    One(Arc<[u8]>),
+    Lines { content: Arc<[u8]>, lines: Vec<Range<usize>> },
+}
+
+/// From this size a body is not copied into each request, in bytes.
+const LARGE_BODY_BYTES: usize = 64 << 10;
+
+impl Bodies {
+    /// What the bodies are parts of.
+    fn bytes(&self) -> Option<&Arc<[u8]>> {
+        match self {
+            Self::None => None,
+            Self::One(bytes) | Self::Lines { content: bytes, .. } => Some(bytes),
+        }
+    }
 }
 
 impl Requests {
@@ -63,7 +76,7 @@ impl Requests {
             (Some(_), Some(_)) => {
                 return Err(OptionsError("a body and a file of bodies cannot both be given".to_owned()));
             }
-            (Some(body), None) => Bodies::One(body.0.clone()),
+            (Some(body), None) => Bodies::One(body.0.as_slice().into()),
             (None, Some(lines)) => body_lines(lines)?,
             (None, None) => Bodies::None,
         };
@@ -93,10 +106,11 @@ impl Requests {
         self.lines.len() == 1 && !matches!(&self.bodies, Bodies::Lines { .. })
     }
 
-    /// Writes the request with this number; returns what its message says besides.
-    fn encode(&self, index: u64, out: &mut Vec<u8>) -> Kind {
+    /// Writes the request with this number, but for a large body, whose place is returned; and what its message says
+    /// besides.
+    fn encode(&self, index: u64, out: &mut Vec<u8>) -> (Kind, Option<Range<usize>>) {
         let text = |range: &Range<usize>| self.text.get(range.clone()).unwrap_or(&[]);
-        let Some(line) = self.lines.get(self.pick(index, self.lines.len())) else { return Kind::default() };
+        let Some(line) = self.lines.get(self.pick(index, self.lines.len())) else { return Default::default() };
         let method = text(&line.method);
         out.extend_from_slice(method);
         out.push(b' ');
@@ -105,19 +119,24 @@ impl Requests {
         out.extend_from_slice(&self.headers);
         let body = match &self.bodies {
             Bodies::None => None,
-            Bodies::One(body) => Some(body.as_slice()),
-            Bodies::Lines { content, lines } => {
-                lines.get(self.pick(index, lines.len())).and_then(|range| content.get(range.clone()))
-            }
+            Bodies::One(body) => Some(0..body.len()),
+            Bodies::Lines { lines, .. } => lines.get(self.pick(index, lines.len())).cloned(),
         };
         // A method that usually has a body says so when it has none (RFC 9110 §8.6).
         let expected = matches!(method, b"POST" | b"PUT" | b"PATCH");
         if self.length && (body.is_some() || expected) {
-            out.extend_from_slice(format!("Content-Length: {}\r\n", body.map_or(0, <[u8]>::len)).as_bytes());
+            out.extend_from_slice(format!("Content-Length: {}\r\n", body.as_ref().map_or(0, Range::len)).as_bytes());
         }
         out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(body.unwrap_or(&[]));
-        Kind::of(method)
+        let kind = Kind::of(method);
+        match body {
+            Some(body) if body.len() >= LARGE_BODY_BYTES => (kind, Some(body)),
+            Some(body) => {
+                out.extend_from_slice(self.bodies.bytes().and_then(|bytes| bytes.get(body)).unwrap_or(&[]));
+                (kind, None)
+            }
+            None => (kind, None),
+        }
     }
 }
 
@@ -236,7 +255,7 @@ fn body_lines(lines: &Lines) -> Result<Bodies, OptionsError> {
     if ranges.is_empty() {
         return Err(OptionsError(format!("{}: there is no body in it", lines.file)));
     }
-    Ok(Bodies::Lines { content: lines.content.0.clone(), lines: ranges })
+    Ok(Bodies::Lines { content: lines.content.0.as_slice().into(), lines: ranges })
 }
 
 /// What a script's requests are made from where it does not say otherwise. As with wrk, there are no header fields but
@@ -323,14 +342,16 @@ pub(super) struct Flood {
     kind: Kind,
     /// The request made last; the only one where all are alike.
     encoded: Vec<u8>,
+    /// Where its body is among all, if that is too large to stand in it.
+    large_body: Option<Range<usize>>,
     is_static: bool,
 }
 
 impl Flood {
     pub(super) fn new(requests: Arc<Requests>) -> Self {
         let mut encoded = Vec::new();
-        let kind = requests.encode(0, &mut encoded);
-        Self { is_static: requests.is_static(), requests, kind, encoded }
+        let (kind, large_body) = requests.encode(0, &mut encoded);
+        Self { is_static: requests.is_static(), requests, kind, encoded, large_body }
     }
 }
 
@@ -338,10 +359,14 @@ impl User for Flood {
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
         if !self.is_static {
             self.encoded.clear();
-            self.kind = self.requests.encode(index, &mut self.encoded);
+            (self.kind, self.large_body) = self.requests.encode(index, &mut self.encoded);
         }
         let Kind { idempotent, hint } = self.kind;
-        Ok(Message { bytes: &self.encoded, idempotent, hint, more: false })
+        let tail = match (&self.large_body, self.requests.bodies.bytes()) {
+            (Some(part), Some(of)) => Some(Tail { of, from: part.start, to: part.end }),
+            _ => None,
+        };
+        Ok(Message { bytes: &self.encoded, tail, idempotent, hint, more: false })
     }
 }
 
@@ -410,6 +435,21 @@ mod tests {
             ("GET /one HTTP/1.1", "bc"),
         ];
         assert_eq!(got, expected.map(|(line, body)| (line.to_owned(), body.to_owned())));
+    }
+
+    #[test]
+    fn large_bodies_are_parts_of_what_all_requests_share() {
+        let long = "x".repeat(LARGE_BODY_BYTES);
+        let options = Options { body_lines: Some(lines(&format!("a\n{long}\n"))), ..Options::default() };
+        let requests = Arc::new(Requests::prepare(&options, &plan(), |_| None).unwrap());
+        let mut flood = Flood::new(Arc::clone(&requests));
+        assert_eq!(flood.call(0).unwrap().tail, None);
+        let message = flood.call(1).unwrap();
+        let head = String::from_utf8_lossy(message.bytes);
+        assert!(head.ends_with(&format!("Content-Length: {LARGE_BODY_BYTES}\r\n\r\n")), "{head}");
+        let tail = message.tail.unwrap();
+        assert_eq!(tail.bytes(), long.as_bytes());
+        assert!(Arc::ptr_eq(tail.of, requests.bodies.bytes().unwrap()));
     }
 
     #[test]

@@ -203,7 +203,7 @@ mod tests {
         let mut bytes = Vec::new();
         let sequence_at = client.calls.methods[method].encode::<W>(&Value::Struct(Vec::new()), &mut bytes);
         let (mut out, hint) = (Vec::new(), hint(method, sequence_at));
-        let started = client.start(&Message { bytes: &bytes, idempotent: false, hint, more: false }, &mut out);
+        let started = client.start(&Message { bytes: &bytes, idempotent: false, hint, ..Message::default() }, &mut out);
         (out, started)
     }
 

@@ -217,6 +217,6 @@ impl User for FloodUser {
         let Flood { calls, hint } = &*self.0;
         let bytes = calls.get((index % calls.len().max(1) as u64) as usize).map_or(&[][..], Vec::as_slice);
         // What a method does when it is called twice, the IDL does not say.
-        Ok(Message { bytes, idempotent: false, hint: *hint, more: false })
+        Ok(Message { bytes, idempotent: false, hint: *hint, ..Message::default() })
     }
 }

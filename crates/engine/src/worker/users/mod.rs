@@ -338,7 +338,7 @@ impl VirtualUsers {
     pub(super) fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
         let call = self.calls.get(index as usize).ok_or(Refusal::Done)?;
         let Encoded { bytes, idempotent, hint, .. } = &call.encoded;
-        Ok(Message { bytes, idempotent: *idempotent, hint: *hint, more: false })
+        Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
     }
 
     #[inline]
