@@ -148,7 +148,7 @@ export interface Data {
   outcomes: Outcomes;
   measured_ns: number;
   measured_bytes: { wire_in_bytes: number; wire_out_bytes: number };
-  connections: { made: number; failed: number; reconnects: number; tls_resumed: number };
+  connections: { made: number; failed: number; reconnects: number; tls_resumed: number; troubles: Outcomes["failures"] };
   health: { busiest_worker_cpu_ratio: number; most_starved_worker_ratio: number };
   thresholds: { threshold: string; got: string; held: boolean }[];
   quantiles: string[];

@@ -55,6 +55,9 @@ export function outcomes(data: Data): HTMLElement | null {
     connections.failed > 0 && `${count(connections.failed)} failed`,
     connections.tls_resumed > 0 && `${count(connections.tls_resumed)} resumed a TLS session`,
     connections.reconnects > 0 && `${count(connections.reconnects)} calls sent again after an idle one was closed`,
+    ...connections.troubles.flatMap(({ failure, reasons }) =>
+      reasons.map(({ reason, count: n }) => `${count(n)} in trouble without cost to a call (${failure}: ${reason})`),
+    ),
   ].filter(Boolean);
   return section(
     "Outcomes",

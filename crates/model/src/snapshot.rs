@@ -271,6 +271,10 @@ pub struct Snapshot {
     pub bytes: Bytes,
     /// Connections made and lost.
     pub connections: Connections,
+    /// What went wrong with connections and cost no call: an address that refused while another answered, bytes that
+    /// nobody asked for. Not outcomes.
+    #[serde(default)]
+    pub troubles: Failures,
     /// How the generator fared.
     pub health: Health,
     /// What scenarios are counted by; empty without scenarios.
@@ -310,6 +314,7 @@ impl Snapshot {
         self.unasked += other.unasked;
         self.bytes.merge(&other.bytes);
         self.connections.merge(&other.connections);
+        self.troubles.merge(&other.troubles);
         self.health.merge(&other.health);
         self.figures.merge(&other.figures);
     }

@@ -8,6 +8,7 @@ pub(crate) mod route;
 mod timer;
 pub(crate) mod tls;
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -19,6 +20,15 @@ pub(crate) enum Address {
     Tcp(SocketAddr),
     /// To a Unix socket.
     Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
 }
 
 /// A connection for which something can be done.

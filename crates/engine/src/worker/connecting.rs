@@ -73,14 +73,17 @@ impl<D: Driver> Worker<D> {
     /// An address refused: the others get their chance, then the attempt has failed.
     fn address_failed(&mut self, token: usize, error: &io::Error, now: u64) {
         self.driver.close(token);
+        let (failure, reason) = failure_of(error);
         let connection = &mut self.connections[token];
+        let route = self.origins.route(connection.origin);
+        let address = route.and_then(|route| route.address(token, connection.tried));
         connection.tried += 1;
-        let addresses = self.origins.route(connection.origin).map_or(0, |route| route.addresses.len());
-        if connection.tried < addresses {
+        if connection.tried < route.map_or(0, |route| route.addresses.len()) {
+            let address = address.map(ToString::to_string).unwrap_or_default();
+            self.recorder.trouble(failure, &format!("{address}: {reason}"));
             self.try_address(token, now);
             return;
         }
-        let (failure, reason) = failure_of(error);
         self.connecting_failed(token, failure, &reason, now);
     }
 
@@ -266,6 +269,9 @@ impl<D: Driver> Worker<D> {
         let resendable = connection.served && matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
         connection.fruitless = if connection.served { 0 } else { connection.fruitless + 1 };
         let calls = std::mem::take(&mut connection.calls);
+        if calls.is_empty() && failure != Failure::Closed {
+            self.recorder.trouble(failure, reason);
+        }
         for (place, mut call) in calls.into_iter().enumerate() {
             if resendable && call.first_byte == NEVER && call.idempotent && !call.again {
                 call.again = true;

@@ -338,6 +338,7 @@ impl<D: Driver> Worker<D> {
             tls: begun.tls,
             handshake: begun.handshake,
             connections: begun.connections,
+            troubles: begun.troubles,
             ..Snapshot::default()
         };
         if self.shared.plan.warmup_ns == 0 {

@@ -70,6 +70,12 @@ impl Recorder {
         snapshot.first_byte.record(call.first_byte.min(now) - call.sent);
     }
 
+    /// Something went wrong with a connection, and cost no call.
+    #[cold]
+    pub(super) fn trouble(&mut self, failure: Failure, reason: &str) {
+        self.snapshot.troubles.record(failure, reason);
+    }
+
     /// A message came that no call asked for.
     pub(super) fn unasked(&mut self) {
         self.snapshot.unasked += 1;

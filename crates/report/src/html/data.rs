@@ -26,7 +26,7 @@ pub(super) struct Data<'a> {
     outcomes: Outcomes<'a>,
     measured_ns: u64,
     measured_bytes: json::Bytes,
-    connections: json::Connections,
+    connections: &'a json::Connections,
     health: json::Health,
     thresholds: &'a [json::Threshold],
     /// The names of the quantiles of every distribution.
@@ -75,7 +75,7 @@ impl<'a> Data<'a> {
             outcomes: Outcomes::of(document),
             measured_ns: document.measured.length_ns,
             measured_bytes: document.measured.bytes,
-            connections: document.connections,
+            connections: &document.connections,
             health: document.health,
             thresholds: &document.thresholds,
             quantiles: QUANTILES.iter().map(|(name, _)| *name).collect(),

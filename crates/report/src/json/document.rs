@@ -238,7 +238,7 @@ pub struct Bytes {
 }
 
 /// Connections made and lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connections {
     /// Made.
     pub made: u64,
@@ -248,6 +248,9 @@ pub struct Connections {
     pub reconnects: u64,
     /// Connections that resumed a TLS session.
     pub tls_resumed: u64,
+    /// What went wrong with them and cost no call, by the name that it would have as a failure.
+    #[serde(default)]
+    pub troubles: Vec<FailureCount>,
 }
 
 /// How the generator fared.
@@ -359,7 +362,7 @@ impl Document {
                 bytes: Bytes::of(run.measured.bytes),
             },
             bytes: Bytes::of(total.bytes),
-            connections: Connections::of(total.connections),
+            connections: Connections::of(total),
             health: Health::of(total.health),
             thresholds: summary
                 .thresholds
@@ -444,15 +447,6 @@ impl Distribution {
 impl Outcomes {
     fn of(summary: &Summary) -> Self {
         let total = &summary.total;
-        let reasons = |failure| {
-            let reasons = total.failures.reasons(failure).into_iter();
-            reasons.map(|(reason, count)| Reason { reason: reason.to_owned(), count }).collect()
-        };
-        let failures = total.failures.counted().map(|(failure, count)| FailureCount {
-            failure: failure.name().to_owned(),
-            count,
-            reasons: reasons(failure),
-        });
         Self {
             due: total.due,
             answered: total.statuses.total(),
@@ -464,8 +458,21 @@ impl Outcomes {
             waited_for_connection: total.waited_for_connection,
             unasked: total.unasked,
             statuses: Status::all(&total.statuses),
-            failures: failures.collect(),
+            failures: FailureCount::all(&total.failures),
         }
+    }
+}
+
+impl FailureCount {
+    fn all(failures: &snapshot::Failures) -> Vec<Self> {
+        let reasons = |failure| {
+            let reasons = failures.reasons(failure).into_iter();
+            reasons.map(|(reason, count)| Reason { reason: reason.to_owned(), count }).collect()
+        };
+        let counted = failures.counted();
+        counted
+            .map(|(failure, count)| Self { failure: failure.name().to_owned(), count, reasons: reasons(failure) })
+            .collect()
     }
 }
 
@@ -481,9 +488,9 @@ impl Bytes {
 }
 
 impl Connections {
-    fn of(connections: snapshot::Connections) -> Self {
-        let snapshot::Connections { made, failed, reconnects, tls_resumed } = connections;
-        Self { made, failed, reconnects, tls_resumed }
+    fn of(total: &snapshot::Snapshot) -> Self {
+        let snapshot::Connections { made, failed, reconnects, tls_resumed } = total.connections;
+        Self { made, failed, reconnects, tls_resumed, troubles: FailureCount::all(&total.troubles) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How every call ended, shown to add up; and the connections that carried them.
 
 use brunt_model::outcome::Failure;
+use brunt_model::snapshot::Failures;
 use brunt_model::summary::Summary;
 
 use super::{WIDTH, label, title, wrapped};
@@ -22,12 +23,7 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
         });
         lines.push(format!("{}{}", label("status", paint), shown.collect::<Vec<_>>().join("   ")));
     }
-    for (i, (failure, n)) in summary.total.failures.counted().enumerate() {
-        let name = label(if i == 0 { "failed" } else { "" }, paint);
-        let said = wrapped("", "  ", &failed(summary, failure, n), WIDTH - 15);
-        let rest = said.iter().skip(1).map(|line| format!("{}{}", label("", paint), paint.bad(line)));
-        lines.extend(said.first().map(|line| format!("{name}{}", paint.bad(line))).into_iter().chain(rest));
-    }
+    lines.extend(listed("failed", &summary.total.failures, |line| paint.bad(line), paint));
     if summary.total.due > 0 {
         let rate = percent(summary.error_rate);
         let rate = if summary.not_ok > 0 { paint.bad(rate) } else { paint.good(rate) };
@@ -43,7 +39,15 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     let made = wrapped("", "", &connections(summary), WIDTH - 15);
     let names = ["connections"].into_iter().chain(std::iter::repeat(""));
     lines.extend(made.iter().zip(names).map(|(line, name)| format!("{}{line}", label(name, paint))));
+    lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
     lines
+}
+
+/// Each failure on a line of its own, wrapped.
+fn listed(name: &str, failures: &Failures, dress: impl Fn(&str) -> String, paint: Paint) -> Vec<String> {
+    let said = failures.counted().flat_map(|(failure, n)| wrapped("", "  ", &failed(failures, failure, n), WIDTH - 15));
+    let names = [name].into_iter().chain(std::iter::repeat(""));
+    said.zip(names).map(|(line, name)| format!("{}{}", label(name, paint), dress(&line))).collect()
 }
 
 /// What to read before anything else when no call was answered.
@@ -51,7 +55,7 @@ pub(super) fn nothing_answered(summary: &Summary, paint: Paint) -> Vec<String> {
     let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
     let open = summary.total.unfinished + summary.total.unsent;
     let what = match worst {
-        Some((failure, n)) => format!("the target never answered: {}", failed(summary, failure, n)),
+        Some((failure, n)) => format!("the target never answered: {}", failed(&summary.total.failures, failure, n)),
         None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
         None => "no call was ever due".to_owned(),
     };
@@ -76,8 +80,8 @@ fn sign(summary: &Summary) -> &'static str {
 }
 
 /// Such as `timeout × 18 (no answer in 2s)`.
-fn failed(summary: &Summary, failure: Failure, n: u64) -> String {
-    let reasons = summary.total.failures.reasons(failure);
+fn failed(failures: &Failures, failure: Failure, n: u64) -> String {
+    let reasons = failures.reasons(failure);
     let said: Vec<_> = reasons.into_iter().filter(|(reason, _)| !reason.is_empty()).collect();
     let shown = said
         .iter()

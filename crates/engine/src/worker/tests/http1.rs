@@ -1,7 +1,7 @@
 //! HTTP/1.1: the suite, and what is its own.
 
 use brunt_model::outcome::Failure;
-use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_model::plan::{Plan, ProtocolOptions, Transport};
 
 use super::behaviour::{Speech, every_behaviour};
 use super::virtual_net::{Act, Peer, Reaction};
@@ -44,6 +44,42 @@ fn a_post_is_not_sent_twice() {
     let summary = carry_out(&posting(), Always(acts)).summary;
     assert!(summary.failures(Failure::Closed) > 100);
     assert_eq!(summary.total.connections.reconnects, 0);
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_are_seen() {
+    let acts = vec![(MS, Act::Send([HTTP.answer, b"more"].concat()))];
+    let total = carry_out(&plan(HTTP.url), Always(acts)).summary.total;
+    assert_eq!(total.failures.total(), 0);
+    let troubles = total.troubles.reasons(Failure::Protocol);
+    // What came with the last answers is found in the drain.
+    assert_eq!(troubles, [("an answer that nobody asked for", total.statuses.total())]);
+    assert_eq!(total.troubles.total(), total.statuses.total());
+}
+
+/// Refuses every other connection, and answers on the others.
+struct HalfOpen(usize);
+
+impl Peer for HalfOpen {
+    fn connecting(&mut self, _now: u64) -> Reaction {
+        self.0 += 1;
+        vec![(MS, if self.0 % 2 == 1 { Act::Refuse } else { Act::Accept })]
+    }
+
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        vec![(MS, Act::Send(HTTP.answer.to_vec()))]
+    }
+}
+
+#[test]
+fn an_address_that_refuses_is_seen_where_another_works() {
+    let addresses = ["[::1]:80", "127.0.0.1:80"].map(|address| address.parse().unwrap()).to_vec();
+    let transport = Transport { addresses, ..Transport::default() };
+    let plan = Plan { reconnect: true, transport, ..plan(HTTP.url) };
+    let total = carry_out(&plan, HalfOpen(0)).summary.total;
+    assert_eq!((total.failures.total(), total.connections.failed), (0, 0));
+    let troubles = total.troubles.reasons(Failure::Connect);
+    assert_eq!(troubles, [("[::1]:80: connection refused", total.connections.made)]);
 }
 
 #[test]

@@ -77,8 +77,11 @@ fn carry_out_on<P: Peer>(plan: &Plan, net: VirtualNet<P>, stop: &StopHandle) -> 
     let registry = Registry::built_in();
     let (protocol, _) = registry.find(&plan.target.scheme).unwrap();
     let shared = Arc::new(crate::scenarios::shared(plan.clone(), protocol.prepare(plan).unwrap(), stop));
-    let route =
-        Route { addresses: vec![Address::Tcp("127.0.0.1:80".parse().unwrap())], sources: Vec::new(), tls: None };
+    let mut addresses: Vec<_> = plan.transport.addresses.iter().copied().map(Address::Tcp).collect();
+    if addresses.is_empty() {
+        addresses.push(Address::Tcp("127.0.0.1:80".parse().unwrap()));
+    }
+    let route = Route { addresses, sources: Vec::new(), tls: None };
     let (sender, reports) = channel();
     let user = shared.prepared.user();
     let (origins, source) = (Origins::of_flood(route), Source::Calls(user));
