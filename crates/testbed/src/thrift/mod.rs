@@ -7,33 +7,22 @@
 
 mod scan;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::echo::{Carry, Waiting};
 use crate::http::{Closing, Kind, Service};
 use scan::{Call, Trouble, Written, call};
 
 /// The longest message that is echoed, in bytes.
 const MAX_MESSAGE: usize = 16_384_000;
-/// No more is read while so many answers wait on one connection, or while they hold this much, in bytes.
-const MAX_QUEUE: usize = 1024;
-const MAX_HELD: usize = 1024 * 1024;
-
-/// An answer that is not due yet.
-#[derive(Debug)]
-struct Waiting {
-    due: Duration,
-    answer: Vec<u8>,
-}
 
 /// One connection's conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     /// What has come of a message that is not all there.
-    carry: Vec<u8>,
+    carry: Carry,
     /// What is not due yet.
-    queue: VecDeque<Waiting>,
-    held: usize,
+    waiting: Waiting,
     answered: u64,
     closing: Option<Closing>,
 }
@@ -41,49 +30,34 @@ pub(crate) struct Echo {
 impl Echo {
     /// Everything was said: the connection can end once its output is sent.
     pub(crate) fn closing(&self) -> Option<Closing> {
-        self.closing.filter(|_| self.queue.is_empty())
+        self.closing.filter(|_| self.waiting.is_empty())
     }
 
     /// Nothing waits to be said.
     pub(crate) fn is_idle(&self) -> bool {
-        self.queue.is_empty()
+        self.waiting.is_empty()
     }
 
     /// Too much waits for a peer that does not read, or does not wait for its answers.
     pub(crate) fn is_full(&self) -> bool {
-        self.queue.len() >= MAX_QUEUE || self.held >= MAX_HELD
+        self.waiting.is_full()
     }
 
     /// When something is to be said next.
     pub(crate) fn next_due(&self) -> Option<Duration> {
-        self.queue.front().map(|waiting| waiting.due)
+        self.waiting.next_due()
     }
 
     /// Appends what is due by now.
     pub(crate) fn pump(&mut self, service: &mut Service, out: &mut Vec<u8>) {
-        while self.queue.front().is_some_and(|waiting| service.is_due(waiting.due))
-            && let Some(waiting) = self.queue.pop_front()
-        {
-            self.held -= waiting.answer.len();
-            service.answered += 1;
-            out.extend_from_slice(&waiting.answer);
-        }
+        self.waiting.pump(service, out);
     }
 
     /// Takes bytes from the client and appends what can be said at once to `out`.
     pub(crate) fn receive(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) {
-        if self.carry.is_empty() {
-            let taken = self.take(input, service, out);
-            self.carry.extend_from_slice(input.get(taken..).unwrap_or_default());
-        } else {
-            let mut carry = std::mem::take(&mut self.carry);
-            carry.extend_from_slice(input);
-            let taken = self.take(&carry, service, out);
-            carry.drain(..taken);
-            if !carry.is_empty() {
-                self.carry = carry;
-            }
-        }
+        let mut carry = std::mem::take(&mut self.carry);
+        carry.receive(input, |all| self.take(all, service, out));
+        self.carry = carry;
     }
 
     /// Takes everything that is whole; returns how much that was.
@@ -123,14 +97,8 @@ impl Echo {
         let is_wrong = service.kind() == Kind::Unavailable;
         if call.is_oneway {
             service.answered += 1;
-        } else if due.is_zero() && self.queue.is_empty() {
-            service.answered += 1;
-            write(call, is_framed, is_wrong, out);
         } else {
-            let mut answer = Vec::new();
-            write(call, is_framed, is_wrong, &mut answer);
-            self.held += answer.len();
-            self.queue.push_back(Waiting { due, answer });
+            self.waiting.answer(due, service, out, |out| write(call, is_framed, is_wrong, out));
         }
         if self.answered >= service.close_after {
             self.closing = Some(Closing::Ours);

@@ -7,9 +7,9 @@
 mod frame;
 mod handshake;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::echo::{Carry, Waiting};
 use crate::http::{Closing, Kind, Service};
 use frame::{Frame, Opcode, Read};
 use handshake::Answer;
@@ -18,9 +18,6 @@ use handshake::Answer;
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 /// The longest handshake, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
-/// No more is read while so many echoes wait on one connection, or while they hold this much, in bytes.
-const MAX_QUEUE: usize = 1024;
-const MAX_HELD: usize = 1024 * 1024;
 
 /// Codes of Close frames (section 7.4.1).
 const NORMAL: u16 = 1000;
@@ -36,24 +33,15 @@ struct Message {
     body: Vec<u8>,
 }
 
-/// A frame that is not due yet.
-#[derive(Debug)]
-struct Waiting {
-    due: Duration,
-    frame: Vec<u8>,
-    is_echo: bool,
-}
-
 /// One connection's conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     is_open: bool,
     /// What has come of a handshake or a frame that is not all there.
-    carry: Vec<u8>,
+    carry: Carry,
     message: Option<Message>,
     /// What is not due yet.
-    queue: VecDeque<Waiting>,
-    held: usize,
+    waiting: Waiting,
     echoed: u64,
     /// When to say something that nobody asked for.
     next_push: Option<Duration>,
@@ -63,35 +51,29 @@ pub(crate) struct Echo {
 impl Echo {
     /// Everything was said: the connection can end once its output is sent.
     pub(crate) fn closing(&self) -> Option<Closing> {
-        self.closing.filter(|_| self.queue.is_empty())
+        self.closing.filter(|_| self.waiting.is_empty())
     }
 
     /// Nothing waits to be said.
     pub(crate) fn is_idle(&self) -> bool {
-        self.queue.is_empty()
+        self.waiting.is_empty()
     }
 
     /// Too much waits for a peer that does not read, or does not wait for its echoes.
     pub(crate) fn is_full(&self) -> bool {
-        self.queue.len() >= MAX_QUEUE || self.held >= MAX_HELD
+        self.waiting.is_full()
     }
 
     /// When something is to be said next.
     pub(crate) fn next_due(&self) -> Option<Duration> {
-        let echo = self.queue.front().map(|waiting| waiting.due);
+        let echo = self.waiting.next_due();
         let push = self.next_push.filter(|_| self.closing.is_none());
         [echo, push].into_iter().flatten().min()
     }
 
     /// Appends what is due by now.
     pub(crate) fn pump(&mut self, service: &mut Service, out: &mut Vec<u8>) {
-        while self.queue.front().is_some_and(|waiting| service.is_due(waiting.due))
-            && let Some(waiting) = self.queue.pop_front()
-        {
-            self.held -= waiting.frame.len();
-            service.answered += u64::from(waiting.is_echo);
-            out.extend_from_slice(&waiting.frame);
-        }
+        self.waiting.pump(service, out);
         if let (Some(due), Some(period), None) = (self.next_push, service.push, self.closing)
             && service.is_due(due)
         {
@@ -102,18 +84,9 @@ impl Echo {
 
     /// Takes bytes from the client and appends what can be said at once to `out`.
     pub(crate) fn receive(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) {
-        if self.carry.is_empty() {
-            let taken = self.take(input, service, out);
-            self.carry.extend_from_slice(input.get(taken..).unwrap_or_default());
-        } else {
-            let mut carry = std::mem::take(&mut self.carry);
-            carry.extend_from_slice(input);
-            let taken = self.take(&carry, service, out);
-            carry.drain(..taken);
-            if !carry.is_empty() {
-                self.carry = carry;
-            }
-        }
+        let mut carry = std::mem::take(&mut self.carry);
+        carry.receive(input, |all| self.take(all, service, out));
+        self.carry = carry;
     }
 
     /// Takes everything that is whole; returns how much that was.
@@ -198,17 +171,10 @@ impl Echo {
         let due = service.due();
         let is_wrong = service.kind() == Kind::Unavailable;
         self.echoed += 1;
-        if due.is_zero() && self.queue.is_empty() {
-            service.answered += 1;
+        self.waiting.answer(due, service, out, |out| {
             message.write_as(message.opcode, out);
             spoil(is_wrong, message.len(), out);
-        } else {
-            let mut frame = Vec::with_capacity(message.len() + 10);
-            message.write_as(message.opcode, &mut frame);
-            spoil(is_wrong, message.len(), &mut frame);
-            self.held += frame.len();
-            self.queue.push_back(Waiting { due, frame, is_echo: true });
-        }
+        });
         if self.echoed >= service.close_after {
             self.leave(GOING_AWAY, Closing::Ours, out);
         }
@@ -218,14 +184,7 @@ impl Echo {
     fn leave(&mut self, code: u16, closing: Closing, out: &mut Vec<u8>) {
         let mut frame = Vec::new();
         frame::write(Opcode::Close, false, &code.to_be_bytes(), &mut frame);
-        match self.queue.back() {
-            Some(last) => {
-                let due = last.due;
-                self.held += frame.len();
-                self.queue.push_back(Waiting { due, frame, is_echo: false });
-            }
-            None => out.extend_from_slice(&frame),
-        }
+        self.waiting.follow(frame, out);
         self.closing = Some(closing);
     }
 }

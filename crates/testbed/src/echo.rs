@@ -1,0 +1,106 @@
+//! What connections of the echoes have in common: bytes that are not all there, and answers that are not due yet.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::http::Service;
+
+/// No more is read while so many answers wait on one connection, or while they hold this much, in bytes.
+const MAX_WAITING: usize = 1024;
+const MAX_HELD: usize = 1024 * 1024;
+
+/// What has come of something that is not all there.
+#[derive(Debug, Default)]
+pub(crate) struct Carry(Vec<u8>);
+
+impl Carry {
+    /// Gives `take` what was carried with `input` behind it, and keeps what it does not take: it returns how much it did.
+    pub(crate) fn receive(&mut self, input: &[u8], take: impl FnOnce(&[u8]) -> usize) {
+        if self.0.is_empty() {
+            let taken = take(input);
+            self.0.extend_from_slice(input.get(taken..).unwrap_or_default());
+        } else {
+            self.0.extend_from_slice(input);
+            let taken = take(&self.0).min(self.0.len());
+            self.0.drain(..taken);
+            if self.0.is_empty() {
+                self.0 = Vec::new();
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    due: Duration,
+    bytes: Vec<u8>,
+    /// Whether it counts as one.
+    counts: bool,
+}
+
+/// Answers that are not due yet, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    answers: VecDeque<Answer>,
+    held: usize,
+}
+
+impl Waiting {
+    /// Nothing waits to be said.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.answers.is_empty()
+    }
+
+    /// Too much waits for a peer that does not read, or does not wait for its answers.
+    pub(crate) fn is_full(&self) -> bool {
+        self.answers.len() >= MAX_WAITING || self.held >= MAX_HELD
+    }
+
+    /// When something is to be said next.
+    pub(crate) fn next_due(&self) -> Option<Duration> {
+        self.answers.front().map(|answer| answer.due)
+    }
+
+    /// An answer is to be said at `due`, behind those that wait: now, if nothing keeps it.
+    #[inline]
+    pub(crate) fn answer(
+        &mut self,
+        due: Duration,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if due.is_zero() && self.answers.is_empty() {
+            service.answered += 1;
+            write(out);
+        } else {
+            let mut bytes = Vec::new();
+            write(&mut bytes);
+            self.push(due, bytes, true);
+        }
+    }
+
+    /// Something is to be said right behind the answers that wait; it is none itself.
+    pub(crate) fn follow(&mut self, bytes: Vec<u8>, out: &mut Vec<u8>) {
+        match self.answers.back() {
+            Some(last) => self.push(last.due, bytes, false),
+            None => out.extend_from_slice(&bytes),
+        }
+    }
+
+    fn push(&mut self, due: Duration, bytes: Vec<u8>, counts: bool) {
+        self.held += bytes.len();
+        self.answers.push_back(Answer { due, bytes, counts });
+    }
+
+    /// Appends what is due by now.
+    pub(crate) fn pump(&mut self, service: &mut Service, out: &mut Vec<u8>) {
+        while self.answers.front().is_some_and(|answer| service.is_due(answer.due))
+            && let Some(answer) = self.answers.pop_front()
+        {
+            self.held -= answer.bytes.len();
+            service.answered += u64::from(answer.counts);
+            out.extend_from_slice(&answer.bytes);
+        }
+    }
+}
