@@ -9,7 +9,7 @@ BROWSER_PACKAGES := chromium-headless-shell
 # A first word for commands that need root, where we are not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo page page-packages test test-packages bench bench-packages fuzz fmt lint docs
+.PHONY: demo page page-packages test test-packages bench bench-packages mutations fuzz fmt lint docs
 
 # The main job on the built-in target.
 demo:
@@ -33,6 +33,10 @@ test: test-packages page
 
 test-packages:
 	@sh .ci/packages $(SUDO) $(TEST_PACKAGES) $(BROWSER_PACKAGES)
+
+# Deletes each safety rule of coalescing in turn, and sees that the test named after it fails.
+mutations:
+	crates/coalesce/tests/mutations.sh
 
 # Measures brunt beside its peers; `make bench BENCH="http rate"` picks some.
 bench: bench-packages

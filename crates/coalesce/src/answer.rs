@@ -1,8 +1,7 @@
 //! Which answers may be given to others than the one who asked (RFC 9111, section 3 and 4.1; RFC 9110, section 15).
 
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, SET_COOKIE, TRANSFER_ENCODING, UPGRADE, VARY};
-use http::response::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, Response, StatusCode};
 
 /// Whom an answer is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,16 +25,17 @@ pub(crate) struct Judge {
 
 impl Judge {
     /// Whom an answer with this head, and a body of at least this many bytes, is for.
-    pub(crate) fn sharing(&self, head: &Parts, least_bytes: u64) -> Sharing {
+    pub(crate) fn sharing<B>(&self, head: &Response<B>, least_bytes: u64) -> Sharing {
+        let headers = head.headers();
         if least_bytes > self.longest
-            || !self.status_is_shared(head.status)
-            || head.headers.contains_key(SET_COOKIE)
-            || is_endless(&head.headers)
-            || self.is_kept_private(&head.headers)
+            || !self.status_is_shared(head.status())
+            || headers.contains_key(SET_COOKIE)
+            || is_endless(headers)
+            || self.is_kept_private(headers)
         {
             return Sharing::No;
         }
-        varies_by(&head.headers).map_or(Sharing::No, Sharing::With)
+        varies_by(headers).map_or(Sharing::No, Sharing::With)
     }
 
     /// Statuses that are about the leader, its credentials, its connection or its address are for it alone.
@@ -112,26 +112,18 @@ pub(crate) fn shared_headers(headers: &HeaderMap) -> HeaderMap {
     shared
 }
 
-/// The values of a header, one after the other.
-pub(crate) fn values<'a>(
-    headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
-    name: &HeaderName,
-) -> impl Iterator<Item = &'a HeaderValue> {
-    headers.filter_map(move |(other, value)| (other == name).then_some(value))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const JUDGE: Judge = Judge { longest: 100, ranges: false, no_cache: false };
 
-    fn head(status: u16, headers: &[(&str, &str)]) -> Parts {
-        let mut response = http::Response::builder().status(status);
+    fn head(status: u16, headers: &[(&str, &str)]) -> Response<()> {
+        let mut response = Response::builder().status(status);
         for (name, value) in headers {
             response = response.header(*name, *value);
         }
-        response.body(()).unwrap().into_parts().0
+        response.body(()).unwrap()
     }
 
     fn is_shared(headers: &[(&str, &str)]) -> bool {
@@ -200,7 +192,7 @@ mod tests {
                 ("transfer-encoding", "chunked"),
             ],
         );
-        let mut shared: Vec<_> = shared_headers(&parts.headers).keys().map(ToString::to_string).collect();
+        let mut shared: Vec<_> = shared_headers(parts.headers()).keys().map(ToString::to_string).collect();
         shared.sort();
         assert_eq!(shared, ["trailer", "x-end"]);
     }

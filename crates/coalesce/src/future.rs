@@ -2,43 +2,63 @@
 
 use std::panic::resume_unwind;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
-use pin_project_lite::pin_project;
 use smallvec::smallvec;
 use tokio::time::{Sleep, sleep};
 use tower_service::Service;
 
 use crate::body::{BodyError, CoalesceBody, Given, Piece, Pieces};
 use crate::counters::{Event, Tally};
-use crate::flight::{Answering, Arrival, Head, Member, Outcome, Supply};
-use crate::key::Headers;
+use crate::flight::{Answering, Arrival, First, Head, Member, Outcome, Supply};
+use crate::key::Key;
 use crate::oneshot::Oneshot;
-use crate::request::{MARK, have_in_common};
+use crate::request::MARK;
+use crate::service::{Shared, WaitAtMost};
 
 /// What followers are told when leader after leader failed.
 const FAILED: &str = "the request that this one waited for failed\n";
 
-pin_project! {
-    /// The future of an answer, by the service or by another request's call of it.
-    pub struct ResponseFuture<S, B> where S: Service<Request<B>>, Oneshot<S, Request<B>>: Answering {
-        #[pin]
-        state: State<S, B>,
-        marked: bool,
-    }
+/// The future of an answer, by the service or by another request's call of it.
+pub struct ResponseFuture<S, B>
+where
+    S: Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+    state: State<S, B>,
+    marked: bool,
 }
 
-pin_project! {
-    #[project = StateProj]
-    enum State<S, B> where S: Service<Request<B>>, Oneshot<S, Request<B>>: Answering {
-        Alone { #[pin] answer: Oneshot<S, Request<B>> },
-        Leads { member: Option<Member<Oneshot<S, Request<B>>>> },
-        Follows { follower: Option<Follower<S, B>> },
-    }
+enum State<S, B>
+where
+    S: Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+    Boards(Boards<S, B>),
+    Leads(Option<Member<Oneshot<S, Request<B>>>>),
+    Follows(Option<Follower<S, B>>),
+    /// It has nothing to do with others.
+    Calls(Call<S, B>),
+    Over,
+}
+
+/// A call of the service that may become a flight's.
+type Call<S, B> = Pin<Box<Oneshot<S, Request<B>>>>;
+
+/// One who has not been polled yet: only then it looks whom it may wait for, so that nobody waits for one who is not.
+struct Boards<S, B>
+where
+    S: Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+    shared: Arc<Shared<Oneshot<S, Request<B>>>>,
+    key: Key,
+    call: Call<S, B>,
 }
 
 /// One who waits for another's call.
@@ -48,10 +68,9 @@ where
     Oneshot<S, Request<B>>: Answering,
 {
     member: Member<Oneshot<S, Request<B>>>,
-    service: S,
-    request: Request<B>,
-    /// Its headers that are not in the key.
-    others: Headers,
+    /// Its own, which is not made for now.
+    call: Call<S, B>,
+    key: Key,
     max_wait: Option<Duration>,
     patience: Option<Pin<Box<Sleep>>>,
     fate: Fate,
@@ -74,24 +93,17 @@ where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
-    pub(crate) fn alone(service: S, request: Request<B>) -> Self {
-        Self { state: State::Alone { answer: Oneshot::new(service, request) }, marked: false }
+    pub(crate) fn alone(call: Call<S, B>) -> Self {
+        Self { state: State::Calls(call), marked: false }
     }
 
-    pub(crate) fn leads(member: Member<Oneshot<S, Request<B>>>, marked: bool) -> Self {
-        Self { state: State::Leads { member: Some(member) }, marked }
-    }
-
-    pub(crate) fn follows(
-        member: Member<Oneshot<S, Request<B>>>,
-        (service, request, others): (S, Request<B>, Headers),
-        max_wait: Option<Duration>,
+    pub(crate) fn boards(
+        shared: Arc<Shared<Oneshot<S, Request<B>>>>,
+        key: Key,
+        call: Call<S, B>,
         marked: bool,
-        tally: Tally,
     ) -> Self {
-        let fate = Fate { event: Event::Vanished, tally };
-        let follower = Follower { member, service, request, others, max_wait, patience: None, fate };
-        Self { state: State::Follows { follower: Some(follower) }, marked }
+        Self { state: State::Boards(Boards { shared, key, call }), marked }
     }
 }
 
@@ -102,9 +114,11 @@ where
 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match self.state {
-            State::Alone { .. } => "alone",
-            State::Leads { .. } => "leads",
-            State::Follows { .. } => "follows",
+            State::Boards(_) => "boards",
+            State::Leads(_) => "leads",
+            State::Follows(_) => "follows",
+            State::Calls(_) => "calls",
+            State::Over => "over",
         };
         f.debug_tuple("ResponseFuture").field(&state).finish()
     }
@@ -112,6 +126,9 @@ where
 
 /// What a client is answered with.
 type Answer<F> = Response<CoalesceBody<<F as Answering>::Body>>;
+
+/// What the one who calls is told.
+type Told<F> = Result<Answer<F>, <F as Answering>::Error>;
 
 /// What becomes of a follower.
 enum Turn<S, B>
@@ -121,7 +138,17 @@ where
 {
     Answered(Answer<Oneshot<S, Request<B>>>),
     Leads(Member<Oneshot<S, Request<B>>>),
-    Alone(S, Request<B>),
+    Calls(Call<S, B>),
+}
+
+/// What comes of polling one who had not been polled.
+enum Begun<S, B>
+where
+    S: Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+    Answered(Told<Oneshot<S, Request<B>>>),
+    Goes(State<S, B>),
 }
 
 impl<S, B, R> Future for ResponseFuture<S, B>
@@ -133,42 +160,57 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
-            let this = self.as_mut().project();
-            let marked = *this.marked;
-            let next = match this.state.project() {
-                StateProj::Alone { answer } => {
-                    return answer.poll(cx).map(|answer| answer.map(|response| response.map(CoalesceBody::own)));
+            let marked = self.marked;
+            self.state = match &mut self.state {
+                State::Calls(call) => {
+                    return call.as_mut().poll(cx).map(|answer| answer.map(|response| response.map(CoalesceBody::own)));
                 }
-                StateProj::Leads { member } => return poll_leader(member, cx, marked),
-                StateProj::Follows { follower } => match ready!(poll_follower(follower, cx, marked)) {
+                State::Boards(_) => match std::mem::replace(&mut self.state, State::Over) {
+                    State::Boards(request) => match request.begin(cx, marked) {
+                        Begun::Answered(answer) => return Poll::Ready(answer),
+                        Begun::Goes(next) => next,
+                    },
+                    other => other,
+                },
+                State::Leads(member) => return poll_leader(member, cx, marked),
+                State::Follows(follower) => match ready!(poll_follower(follower, cx, marked)) {
                     None => return Poll::Pending,
                     Some(Turn::Answered(response)) => return Poll::Ready(Ok(response)),
-                    Some(Turn::Leads(member)) => State::Leads { member: Some(member) },
-                    Some(Turn::Alone(service, request)) => State::Alone { answer: Oneshot::new(service, request) },
+                    Some(Turn::Leads(member)) => State::Leads(Some(member)),
+                    Some(Turn::Calls(call)) => State::Calls(call),
                 },
+                // Polled after its end, as a future should not be.
+                State::Over => return Poll::Pending,
             };
-            self.as_mut().project().state.set(next);
         }
     }
 }
 
-fn poll_leader<F: Answering>(
-    place: &mut Option<Member<F>>,
-    cx: &mut Context<'_>,
-    marked: bool,
-) -> Poll<Result<Answer<F>, F::Error>> {
+fn poll_leader<F: Answering>(place: &mut Option<Member<F>>, cx: &mut Context<'_>, marked: bool) -> Poll<Told<F>> {
     // Polled after its end, as a future should not be.
     let Some(member) = place else { return Poll::Pending };
     let arrival = ready!(member.poll_head(cx));
-    let member = place.take();
-    Poll::Ready(Ok(match arrival {
-        Arrival::Own(Outcome::Answer(response)) => mark(response.map(CoalesceBody::own), marked, LEADER),
-        Arrival::Own(Outcome::Error(error)) => return Poll::Ready(Err(error)),
-        Arrival::Own(Outcome::Panic(panic)) => resume_unwind(panic),
-        Arrival::Led(parts, supply) => mark(Response::from_parts(*parts, body(member, supply, None)), marked, LEADER),
+    Poll::Ready(arrive_as_leader(place.take(), arrival, marked))
+}
+
+fn arrive_as_leader<F: Answering>(member: Option<Member<F>>, arrival: Arrival<F>, marked: bool) -> Told<F> {
+    match arrival {
+        Arrival::Own(outcome) => own(outcome, marked),
+        Arrival::Led(parts, supply) => {
+            Ok(mark(Response::from_parts(*parts, body(member, supply, None)), marked, LEADER))
+        }
         // Its own request was given away with the call, which is not to be had any more.
-        Arrival::Followed(..) | Arrival::Alone | Arrival::Failed | Arrival::Promoted => failure(),
-    }))
+        Arrival::Followed(..) | Arrival::Alone | Arrival::Failed | Arrival::Promoted => Ok(failure()),
+    }
+}
+
+/// What came of its own call is for the one who made it as it would be without us.
+fn own<F: Answering>(outcome: Outcome<F>, marked: bool) -> Told<F> {
+    match outcome {
+        Outcome::Answer(response) => Ok(mark(response.map(CoalesceBody::own), marked, LEADER)),
+        Outcome::Error(error) => Err(error),
+        Outcome::Panic(panic) => resume_unwind(panic),
+    }
 }
 
 /// None for what has been polled after its end.
@@ -190,6 +232,29 @@ where
     Poll::Ready(place.take().map(|follower| follower.arrive(arrival, marked)))
 }
 
+impl<S, B> Boards<S, B>
+where
+    S: Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+    #[inline]
+    fn begin(self, cx: &mut Context<'_>, marked: bool) -> Begun<S, B> {
+        match self.shared.table.first_poll(self.key, self.call, cx) {
+            First::Own(outcome) => Begun::Answered(own(outcome, marked)),
+            First::Leads(member, None) => Begun::Goes(State::Leads(Some(member))),
+            First::Leads(member, Some(arrival)) => Begun::Answered(arrive_as_leader(Some(member), arrival, marked)),
+            First::Full(call) => Begun::Goes(State::Calls(call)),
+            First::Follows(member, call, key) => {
+                let limit = |request: &Request<B>| request.extensions().get::<WaitAtMost>().map(|wait| wait.0);
+                let max_wait = call.request().and_then(limit).or(self.shared.max_wait);
+                let fate = Fate { event: Event::Vanished, tally: self.shared.table.tally.clone() };
+                let follower = Follower { member, call, key, max_wait, patience: None, fate };
+                Begun::Goes(State::Follows(Some(follower)))
+            }
+        }
+    }
+}
+
 impl<S, B> Follower<S, B>
 where
     S: Service<Request<B>>,
@@ -209,7 +274,7 @@ where
             }
             Arrival::Promoted => {
                 self.fate.event = Event::Promoted;
-                self.member.lead(Oneshot::new(self.service, self.request), self.others);
+                self.member.lead(self.call, self.key);
                 Turn::Leads(self.member)
             }
             Arrival::Failed => {
@@ -218,14 +283,15 @@ where
             }
             Arrival::Followed(..) | Arrival::Alone | Arrival::Own(_) | Arrival::Led(..) => {
                 self.fate.event = Event::WentAlone;
-                Turn::Alone(self.service, self.request)
+                Turn::Calls(self.call)
             }
         }
     }
 
     /// Whether the answer would have been the same for this request, as far as its service says what it depends on.
     fn may_have(&self, head: &Head) -> bool {
-        have_in_common(&head.vary, &head.asked, self.request.headers(), self.member.key())
+        let asked = head.asked.as_ref().unwrap_or_else(|| self.member.key());
+        self.call.request().is_some_and(|request| asked.has_in_common(&head.vary, request.headers()))
     }
 
     fn follow(self, head: &Head, supply: Supply, marked: bool) -> Answer<Oneshot<S, Request<B>>> {

@@ -1,24 +1,120 @@
 //! What requests must have in common to be answered by one.
 
-use bytes::Bytes;
-use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use smallvec::SmallVec;
+
+/// What requests must have in common to be answered by one, and what else of them an answer may vary by.
+///
+/// All of it is written one after the other, each part with its length before it, so that two requests have the same parts
+/// if and only if they have the same bytes. Keys are the same when every byte is: the hash only says where to look.
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    /// First the key, then the headers that are not in it.
+    bytes: Vec<u8>,
+    /// Where the headers of the key begin.
+    headers: usize,
+    /// Where the key ends.
+    end: usize,
+    /// Says where to look, once the table has made it.
+    pub(crate) hash: u64,
+}
+
+/// What a key is made of, headers aside.
+pub(crate) struct Target<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) scheme: Option<&'a str>,
+    /// Of the request target. Handlers may look at either this or the host, so both count.
+    pub(crate) authority: Option<&'a str>,
+    pub(crate) host: Option<&'a HeaderValue>,
+    pub(crate) path_and_query: Option<&'a str>,
+    /// What the key function said.
+    pub(crate) own: Option<&'a [u8]>,
+}
 
 /// Headers of a request, in the order in which they came.
-pub(crate) type Headers = Vec<(HeaderName, HeaderValue)>;
+pub(crate) type Headers<'a> = SmallVec<[(&'a HeaderName, &'a HeaderValue); 8]>;
 
-/// What requests must have in common to be answered by one. Two keys are the same when every part is: the hash only says
-/// where to look.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    pub(crate) method: Method,
-    pub(crate) scheme: Option<Scheme>,
-    /// Of the request target. Handlers may look at either, so both count.
-    pub(crate) authority: Option<Authority>,
-    pub(crate) host: Option<HeaderValue>,
-    pub(crate) path_and_query: Option<PathAndQuery>,
-    /// Those on which the answer is known to depend.
-    pub(crate) headers: Headers,
-    /// What the key function said.
-    pub(crate) own: Option<Bytes>,
+/// A length that no part has.
+const NONE: u32 = u32::MAX;
+
+impl Key {
+    /// None if a part is longer than can be written down, as none is that a server takes.
+    pub(crate) fn new(target: &Target<'_>, keyed: &Headers<'_>, others: &Headers<'_>) -> Option<Self> {
+        const USUALLY: usize = 224;
+        let mut bytes = Vec::with_capacity(USUALLY);
+        let parts = [
+            Some(target.method.as_bytes()),
+            target.scheme.map(str::as_bytes),
+            target.authority.map(str::as_bytes),
+            target.host.map(HeaderValue::as_bytes),
+            target.path_and_query.map(str::as_bytes),
+            target.own,
+        ];
+        for part in parts {
+            write(&mut bytes, part)?;
+        }
+        let headers = bytes.len();
+        write_headers(&mut bytes, keyed)?;
+        let end = bytes.len();
+        write_headers(&mut bytes, others)?;
+        Some(Self { bytes, headers, end, hash: 0 })
+    }
+
+    /// What must be the same.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.end).unwrap_or_default()
+    }
+
+    /// Whether the request that this is of and one with the same key and these headers have the same values of each of
+    /// these names (RFC 9111, section 4.1).
+    pub(crate) fn has_in_common(&self, names: &[HeaderName], other: &HeaderMap) -> bool {
+        let keyed = self.bytes.get(self.headers..self.end).unwrap_or_default();
+        let others = self.bytes.get(self.end..).unwrap_or_default();
+        names.iter().all(|name| {
+            // What is in the key of one is in that of the other, and is the same.
+            *name == http::header::HOST
+                || values(keyed, name).next().is_some()
+                || values(others, name).eq(other.get_all(name).iter().map(HeaderValue::as_bytes))
+        })
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for Key {}
+
+fn write(bytes: &mut Vec<u8>, part: Option<&[u8]>) -> Option<()> {
+    let length = match part {
+        Some(part) => u32::try_from(part.len()).ok().filter(|&length| length != NONE)?,
+        None => NONE,
+    };
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(part.unwrap_or_default());
+    Some(())
+}
+
+fn write_headers(bytes: &mut Vec<u8>, headers: &Headers<'_>) -> Option<()> {
+    for (name, value) in headers {
+        write(bytes, Some(name.as_str().as_bytes()))?;
+        write(bytes, Some(value.as_bytes()))?;
+    }
+    Some(())
+}
+
+/// The values of a header among those that were written down.
+fn values<'a>(headers: &'a [u8], name: &'a HeaderName) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = headers;
+    let pairs = std::iter::from_fn(move || Some((read(&mut rest)?, read(&mut rest)?)));
+    pairs.filter_map(move |(other, value)| (other == name.as_str().as_bytes()).then_some(value))
+}
+
+fn read<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, after) = rest.split_first_chunk::<4>()?;
+    let (part, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    *rest = after;
+    Some(part)
 }

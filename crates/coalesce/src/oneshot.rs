@@ -21,6 +21,11 @@ impl<S: Service<R>, R> Oneshot<S, R> {
     pub(crate) fn new(service: S, request: R) -> Self {
         Self::Waiting { service, request }
     }
+
+    /// The request, until the service is called.
+    pub(crate) fn request(&self) -> Option<&R> {
+        if let Self::Waiting { request, .. } = self { Some(request) } else { None }
+    }
 }
 
 impl<S: Service<R>, R> Future for Oneshot<S, R> {

@@ -9,9 +9,10 @@ use http::header::{
     RANGE, TRANSFER_ENCODING, UPGRADE,
 };
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
-use crate::key::{Headers, Key};
+use crate::key::{Headers, Key, Target};
 
 /// Says whether a request may be coalesced, and with what it is told apart from others beside everything else.
 pub(crate) type KeyFunction = Arc<dyn Fn(&Parts) -> Option<Bytes> + Send + Sync>;
@@ -31,8 +32,6 @@ pub(crate) struct Eligible {
 /// A request that may be coalesced.
 pub(crate) struct Found {
     pub(crate) key: Key,
-    /// Its headers that are not in the key: an answer may vary by them.
-    pub(crate) others: Headers,
     /// Whether its client asked for [`MARK`].
     pub(crate) asks: bool,
 }
@@ -52,37 +51,43 @@ enum Role {
 
 impl Eligible {
     /// What a request is told apart by; none if it must go to the service by itself.
-    pub(crate) fn find(&self, parts: &Parts, has_body: bool) -> Option<Found> {
-        if has_body || !self.method_is_coalesced(&parts.method) {
-            return None;
+    pub(crate) fn look_at<B>(&self, request: Request<B>, has_body: bool) -> (Request<B>, Option<Found>) {
+        if has_body || !self.method_is_coalesced(request.method()) {
+            return (request, None);
         }
-        let own = match &self.key_function {
-            Some(function) => Some(function(parts)?),
-            None => None,
+        let Some(function) = &self.key_function else {
+            let found = self.find(request.method(), request.uri(), request.headers(), None);
+            return (request, found);
         };
-        let (mut headers, mut others, mut host, mut asks) = (Headers::new(), Headers::new(), None, false);
-        for (name, value) in &parts.headers {
+        let (parts, body) = request.into_parts();
+        let own = function(&parts);
+        let found = own.and_then(|own| self.find(&parts.method, &parts.uri, &parts.headers, Some(&own)));
+        (Request::from_parts(parts, body), found)
+    }
+
+    fn find(&self, method: &Method, uri: &Uri, headers: &HeaderMap, own: Option<&[u8]>) -> Option<Found> {
+        let (mut keyed, mut others, mut host, mut asks) = (Headers::new(), Headers::new(), None, false);
+        for (name, value) in headers {
             match self.role(name, value) {
                 Role::Bars => return None,
-                Role::Key => headers.push((name.clone(), value.clone())),
+                Role::Key => keyed.push((name, value)),
                 // Who names two hosts is not understood by everyone in the same way.
                 Role::Host if host.is_some() => return None,
-                Role::Host => host = Some(value.clone()),
+                Role::Host => host = Some(value),
                 Role::Mark => asks = true,
-                Role::Other => others.push((name.clone(), value.clone())),
+                Role::Other => others.push((name, value)),
             }
         }
-        let uri = &parts.uri;
-        let key = Key {
-            method: parts.method.clone(),
-            scheme: uri.scheme().cloned(),
-            authority: uri.authority().cloned(),
+        let target = Target {
+            method: method.as_str(),
+            scheme: uri.scheme_str(),
+            authority: uri.authority().map(Authority::as_str),
             host,
-            path_and_query: uri.path_and_query().cloned(),
-            headers,
+            path_and_query: uri.path_and_query().map(PathAndQuery::as_str),
             own,
         };
-        Some(Found { key, others, asks })
+        let key = Key::new(&target, &keyed, &others)?;
+        Some(Found { key, asks })
     }
 
     /// Unsafe methods (RFC 9110, section 9.2.1) change something: each of them must arrive. There is no way to ask for
@@ -132,22 +137,8 @@ fn wants_its_own(value: &HeaderValue) -> bool {
     })
 }
 
-/// Whether two requests have the same value of each of these headers (RFC 9111, section 4.1). Those in the key are not
-/// among the headers given: in them the two are the same.
-pub(crate) fn have_in_common(names: &[HeaderName], one: &Headers, other: &HeaderMap, key: &Key) -> bool {
-    names.iter().all(|name| {
-        if *name == HOST || key.headers.iter().any(|(keyed, _)| keyed == name) {
-            return true;
-        }
-        let one = crate::answer::values(one.iter().map(|(name, value)| (name, value)), name);
-        one.eq(other.get_all(name))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use http::Request;
-
     use super::*;
 
     fn find(eligible: &Eligible, method: &str, uri: &str, headers: &[(&str, &str)]) -> Option<Key> {
@@ -155,8 +146,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let (parts, ()) = request.body(()).unwrap().into_parts();
-        eligible.find(&parts, false).map(|found| found.key)
+        eligible.look_at(request.body(()).unwrap(), false).1.map(|found| found.key)
     }
 
     fn get(headers: &[(&str, &str)]) -> Option<Key> {
@@ -226,7 +216,6 @@ mod tests {
 
     #[test]
     fn values_are_compared_in_number_and_order() {
-        let key = get(&[("accept", "a")]).unwrap();
         let headers = |list: &[(&str, &str)]| -> HeaderMap {
             let mut map = HeaderMap::new();
             for (name, value) in list {
@@ -234,11 +223,11 @@ mod tests {
             }
             map
         };
-        let flat = |list: &[(&str, &str)]| -> Headers {
-            headers(list).iter().map(|(name, value)| (name.clone(), value.clone())).collect()
-        };
         let names = ["x-a", "accept", "host"].map(|name| name.parse().unwrap());
-        let same = |one, other| have_in_common(&names, &flat(one), &headers(other), &key);
+        let same = |one: &[_], other| {
+            let one = get(&[&[("host", "a"), ("accept", "a")], one].concat()).unwrap();
+            one.has_in_common(&names, &headers(other))
+        };
         assert!(same(&[], &[]));
         assert!(same(&[("x-a", "1"), ("x-b", "1")], &[("x-a", "1"), ("x-b", "2")]));
         assert!(!same(&[("x-a", "1")], &[]));

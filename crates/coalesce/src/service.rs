@@ -15,17 +15,18 @@ use crate::future::ResponseFuture;
 use crate::layer::Mark;
 use crate::oneshot::Oneshot;
 use crate::request::Eligible;
-use crate::table::{Boarding, Table};
+use crate::table::Table;
 
 /// An extension of a request: how long it waits for another's headers at most, instead of what the layer says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitAtMost(pub Duration);
 
 /// What every call needs to know.
-struct Shared {
+pub(crate) struct Shared<F: Answering> {
+    pub(crate) table: Arc<Table<F>>,
     eligible: Eligible,
     mark: Mark,
-    max_wait: Option<Duration>,
+    pub(crate) max_wait: Option<Duration>,
 }
 
 /// Coalesces requests to a service: see [the crate](crate).
@@ -38,8 +39,7 @@ where
     Oneshot<S, Request<B>>: Answering,
 {
     inner: S,
-    table: Arc<Table<Oneshot<S, Request<B>>>>,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Oneshot<S, Request<B>>>>,
 }
 
 impl<S, B> Coalesce<S, B>
@@ -54,7 +54,7 @@ where
         mark: Mark,
         max_wait: Option<Duration>,
     ) -> Self {
-        Self { inner, table, shared: Arc::new(Shared { eligible, mark, max_wait }) }
+        Self { inner, shared: Arc::new(Shared { table, eligible, mark, max_wait }) }
     }
 }
 
@@ -64,7 +64,7 @@ where
     Oneshot<S, Request<B>>: Answering,
 {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), table: Arc::clone(&self.table), shared: Arc::clone(&self.shared) }
+        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -94,37 +94,18 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let tally = &self.table.tally;
-        let service = self.inner.clone();
         let has_body = !request.body().is_end_stream();
-        let (parts, body) = request.into_parts();
-        let found = self.shared.eligible.find(&parts, has_body);
-        let request = Request::from_parts(parts, body);
+        let (request, found) = self.shared.eligible.look_at(request, has_body);
+        let call = Box::pin(Oneshot::new(self.inner.clone(), request));
         let Some(found) = found else {
-            tally.count(Event::Passed);
-            return ResponseFuture::alone(service, request);
+            self.shared.table.tally.count(Event::Passed);
+            return ResponseFuture::alone(call);
         };
         let marked = match self.shared.mark {
             Mark::WhenAsked => found.asks,
             Mark::Always => true,
             Mark::Never => false,
         };
-        let call = (service, request, found.others);
-        let begin = |(service, request, others)| (Oneshot::new(service, request), others);
-        match self.table.board(found.key, call, begin) {
-            Boarding::Leads(member) => {
-                tally.count(Event::FlightStarted);
-                ResponseFuture::leads(member, marked)
-            }
-            Boarding::Follows(member, call) => {
-                tally.count(Event::Joined);
-                let own = call.1.extensions().get::<WaitAtMost>().map(|wait| wait.0);
-                ResponseFuture::follows(member, call, own.or(self.shared.max_wait), marked, tally.clone())
-            }
-            Boarding::Full((service, request, _)) => {
-                tally.count(Event::Refused);
-                ResponseFuture::alone(service, request)
-            }
-        }
+        ResponseFuture::boards(Arc::clone(&self.shared), found.key, call, marked)
     }
 }

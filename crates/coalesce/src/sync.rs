@@ -1,6 +1,6 @@
 //! What flights are built on. The model of `tests/loom.rs` puts its own in its place.
 
-pub(crate) use std::hash::RandomState as Hasher;
+pub(crate) use hashbrown::DefaultHashBuilder as Hasher;
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 /// Into so many parts the table is divided, so that threads seldom wait for each other.

@@ -5,16 +5,13 @@ use std::hash::BuildHasher as _;
 use std::sync::{Arc, PoisonError};
 
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use tokio::time::Instant;
 
 use crate::answer::Judge;
 use crate::counters::Tally;
 use crate::flight::{Answering, Flight, Held, Join, Limits, Member};
-use crate::key::{Headers, Key};
+use crate::key::Key;
 use crate::sync::{Hasher, Mutex, SHARDS};
-
-type Shard<F> = Mutex<HashTable<Arc<Flight<F>>>>;
 
 /// The flights that may be joined, by key, and what they are all held to.
 pub(crate) struct Table<F: Answering> {
@@ -23,82 +20,114 @@ pub(crate) struct Table<F: Answering> {
     pub(crate) tally: Tally,
     pub(crate) held: Arc<Held>,
     hasher: Hasher,
-    shards: Vec<Shard<F>>,
+    shards: Vec<Mutex<Shard<F>>>,
     /// Whole answers that are held for a while, with the time when that is over, in order.
     resting: Mutex<VecDeque<(Instant, Arc<Flight<F>>)>>,
 }
 
-/// What became of a call that looked for a flight.
-pub(crate) enum Boarding<F: Answering, C> {
-    /// There was none: it leads this one.
-    Leads(Member<F>),
-    /// It waits with others, and is not made for now.
-    Follows(Member<F>, C),
+struct Shard<F: Answering> {
+    flights: HashTable<Arc<Flight<F>>>,
+    /// Calls that are being polled for the first time, and have nobody who waits for them: few, and gone in no time.
+    claims: Vec<(Claim, Key)>,
+    /// Claims so far.
+    number: u64,
+}
+
+/// A call that is being polled for the first time. Should it be answered at once, it never becomes a flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Claim {
+    hash: u64,
+    number: u64,
+}
+
+/// What became of a request that looked for a flight.
+pub(crate) enum Boarding<F: Answering> {
+    /// There was none: it calls the service, and must [release](Table::release) this or [lead](Table::lead) when it has.
+    Claims(Claim),
+    /// It waits with others.
+    Follows(Member<F>, Key),
     /// As many wait as may.
-    Full(C),
+    Full,
 }
 
 impl<F: Answering> Table<F> {
     pub(crate) fn new(limits: Limits, judge: Judge, tally: Tally, held: Arc<Held>) -> Self {
-        let shards = (0..SHARDS).map(|_| Mutex::new(HashTable::new())).collect();
+        let shard = || Shard { flights: HashTable::new(), claims: Vec::new(), number: 0 };
+        let shards = (0..SHARDS).map(|_| Mutex::new(shard())).collect();
         Self { limits, judge, tally, held, hasher: Hasher::default(), shards, resting: Mutex::new(VecDeque::new()) }
     }
 
-    fn shard(&self, hash: u64) -> Option<&Shard<F>> {
-        // The low bits choose the place within a shard.
+    fn shard(&self, hash: u64) -> Option<&Mutex<Shard<F>>> {
+        // The low bits choose the place within a shard, and the highest seven the tag.
         self.shards.get((hash >> 32) as usize % SHARDS)
     }
 
-    /// Joins the flight with this key, or begins one with this call.
+    /// Joins the flight with this key, or claims to be the one who calls.
     ///
     /// Keys are compared whole: two that have the same hash are still two.
-    pub(crate) fn board<C>(
-        self: &Arc<Self>,
-        key: Key,
-        call: C,
-        begin: impl FnOnce(C) -> (F, Headers),
-    ) -> Boarding<F, C> {
+    pub(crate) fn board(self: &Arc<Self>, mut key: Key) -> Boarding<F> {
         if !self.limits.hold.is_zero() {
             self.let_go();
         }
-        let hash = self.hasher.hash_one(&key);
-        let Some(shard) = self.shard(hash) else { return Boarding::Full(call) };
-        let begin = |key, call| {
-            let (future, asked) = begin(call);
-            Arc::new(Flight::new(key, hash, future, asked))
-        };
+        let hash = self.hasher.hash_one(key.bytes());
+        key.hash = hash;
+        let Some(shard) = self.shard(hash) else { return Boarding::Full };
         // Dropped after the lock is released, with what it holds.
-        let _replaced;
-        let mut flights = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        match flights.entry(hash, |flight| flight.key == key, |flight| flight.hash) {
-            Entry::Occupied(mut entry) => match entry.get().join(&self.limits) {
+        let _ended;
+        let mut guard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let shard = &mut *guard;
+        if let Ok(entry) = shard.flights.find_entry(hash, |flight| flight.key == key) {
+            match entry.get().join(&self.limits) {
                 Join::Joined(place) => {
-                    Boarding::Follows(Member::new(Arc::clone(entry.get()), Arc::clone(self), place), call)
+                    return Boarding::Follows(Member::new(Arc::clone(entry.get()), Arc::clone(self), place), key);
                 }
-                Join::Full => Boarding::Full(call),
-                // It has ended, and is about to be taken out.
-                Join::Closed => {
-                    let flight = begin(key, call);
-                    _replaced = std::mem::replace(entry.get_mut(), Arc::clone(&flight));
-                    Boarding::Leads(Member::first(flight, Arc::clone(self)))
-                }
-            },
-            Entry::Vacant(entry) => {
-                let flight = begin(key, call);
-                entry.insert(Arc::clone(&flight));
-                Boarding::Leads(Member::first(flight, Arc::clone(self)))
+                Join::Full => return Boarding::Full,
+                // It is about to be taken out by whoever ended it.
+                Join::Closed => _ended = entry.remove().0,
             }
+        } else if let Some(at) = shard.claims.iter().position(|(_, claimed)| claimed.hash == hash && *claimed == key) {
+            let (claim, claimed) = shard.claims.swap_remove(at);
+            let flight = shard.depart(claim, claimed);
+            return match flight.join(&self.limits) {
+                Join::Joined(place) => Boarding::Follows(Member::new(flight, Arc::clone(self), place), key),
+                Join::Full | Join::Closed => Boarding::Full,
+            };
         }
+        let claim = Claim { hash, number: shard.number };
+        shard.number += 1;
+        shard.claims.push((claim, key));
+        Boarding::Claims(claim)
+    }
+
+    /// Gives up a claim that nobody else waits for; whether that is so.
+    pub(crate) fn release(&self, claim: Claim) -> bool {
+        let Some(shard) = self.shard(claim.hash) else { return false };
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let released = shard.take(claim);
+        drop(shard);
+        released.is_some()
+    }
+
+    /// The flight that a claim has become, or becomes now. The call is yet to be put into it.
+    pub(crate) fn lead(self: &Arc<Self>, claim: Claim) -> Option<Member<F>> {
+        let mut guard = self.shard(claim.hash)?.lock().unwrap_or_else(PoisonError::into_inner);
+        let shard = &mut *guard;
+        let flight = match shard.take(claim) {
+            Some(key) => shard.depart(claim, key),
+            None => Arc::clone(shard.flights.find(claim.hash, |flight| flight.number == claim.number)?),
+        };
+        drop(guard);
+        Some(Member::first(flight, Arc::clone(self)))
     }
 
     /// Takes a flight out, if another with its key has not taken its place.
     pub(crate) fn remove(&self, flight: &Arc<Flight<F>>) {
-        let Some(shard) = self.shard(flight.hash) else { return };
-        let mut flights = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let removed =
-            flights.find_entry(flight.hash, |other| Arc::ptr_eq(other, flight)).ok().map(|entry| entry.remove().0);
+        let Some(shard) = self.shard(flight.key.hash) else { return };
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = shard.flights.find_entry(flight.key.hash, |other| Arc::ptr_eq(other, flight));
+        let removed = found.ok().map(|entry| entry.remove().0);
         // Unlocked first: what it holds may be dropped with it.
-        drop(flights);
+        drop(shard);
         drop(removed);
     }
 
@@ -124,10 +153,29 @@ impl<F: Answering> Table<F> {
         }
     }
 
-    /// How many flights may be joined, or are about to be taken out.
+    /// How many flights may be joined, or are about to be taken out, and how many calls may become one.
     #[cfg(test)]
     #[allow(dead_code, reason = "the model in tests/loom.rs, of which this file is a part, looks at it")]
     pub(crate) fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
+        let len = |shard: &Mutex<Shard<F>>| {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.flights.len() + shard.claims.len()
+        };
+        self.shards.iter().map(len).sum()
+    }
+}
+
+impl<F: Answering> Shard<F> {
+    /// The key of a claim that nobody waits for.
+    fn take(&mut self, claim: Claim) -> Option<Key> {
+        let at = self.claims.iter().rposition(|(other, _)| *other == claim)?;
+        Some(self.claims.swap_remove(at).1)
+    }
+
+    /// Makes a flight of a claim.
+    fn depart(&mut self, claim: Claim, key: Key) -> Arc<Flight<F>> {
+        let flight = Arc::new(Flight::new(key, claim.number));
+        self.flights.insert_unique(claim.hash, Arc::clone(&flight), |flight| flight.key.hash);
+        flight
     }
 }

@@ -19,7 +19,20 @@ mod table;
 
 /// What `src/sync.rs` is elsewhere: loom's lock, and nothing that differs from one execution to the next.
 mod sync {
-    pub(crate) type Hasher = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
+    pub(crate) type Hasher = std::hash::BuildHasherDefault<AllTheSame>;
+
+    /// By which every key has the same hash.
+    #[derive(Default)]
+    pub(crate) struct AllTheSame;
+
+    impl std::hash::Hasher for AllTheSame {
+        fn finish(&self) -> u64 {
+            0
+        }
+
+        fn write(&mut self, _bytes: &[u8]) {}
+    }
+
     pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) const SHARDS: usize = 1;
 }
@@ -32,18 +45,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::task::noop_waker;
-use http::{Method, Response};
-use http_body::{Body, Frame};
+use http::Response;
+use http_body::{Body, Frame, SizeHint};
 use loom::future::block_on;
 use loom::thread;
 
 use answer::Judge;
 use body::{BodyError, Piece};
 use counters::{Event, Tally};
-use flight::{Arrival, Limits, Member, Outcome, Supply};
-use key::Key;
+use flight::{Arrival, First, Limits, Member, Outcome, Supply};
+use key::{Headers, Key, Target};
 use sync::Mutex;
-use table::{Boarding, Table};
+use table::Table;
 
 /// Something that one thread opens and another waits for.
 #[derive(Clone)]
@@ -80,6 +93,8 @@ struct Call {
     head: Gate,
     body: Gate,
     fails: bool,
+    /// Whether it is known how long the body is.
+    sized: bool,
     number: usize,
 }
 
@@ -93,12 +108,13 @@ impl Future for Call {
         if self.fails {
             return Poll::Ready(Err(self.number));
         }
-        Poll::Ready(Ok(Response::new(OnePiece { gate: self.body.clone(), sent: false })))
+        Poll::Ready(Ok(Response::new(OnePiece { gate: self.body.clone(), sized: self.sized, sent: false })))
     }
 }
 
 struct OnePiece {
     gate: Gate,
+    sized: bool,
     sent: bool,
 }
 
@@ -115,6 +131,10 @@ impl Body for OnePiece {
         }
         self.sent = true;
         Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"piece")))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.sized { SizeHint::with_exact(5) } else { SizeHint::new() }
     }
 }
 
@@ -135,24 +155,34 @@ fn flights() -> Flights {
 }
 
 fn key() -> Key {
-    let (host, path_and_query) = (None, None);
-    Key { method: Method::GET, scheme: None, authority: None, host, path_and_query, headers: Vec::new(), own: None }
+    key_of("/")
+}
+
+fn key_of(path: &str) -> Key {
+    let target =
+        Target { method: "GET", scheme: None, authority: None, host: None, path_and_query: Some(path), own: None };
+    Key::new(&target, &Headers::new(), &Headers::new()).unwrap()
+}
+
+/// A request that has been polled once.
+enum Request {
+    Over(End),
+    Waits { member: Member<Call>, own: Option<Pin<Box<Call>>>, arrival: Option<Arrival<Call>> },
 }
 
 /// A request with this call, which joins or leads.
-fn board(flights: &Flights, call: Call) -> (Member<Call>, Option<Call>) {
-    match flights.board(key(), call, |call| (call, Vec::new())) {
-        Boarding::Leads(member) => {
-            flights.tally.count(Event::FlightStarted);
-            (member, None)
-        }
-        Boarding::Follows(member, call) => (member, Some(call)),
-        Boarding::Full(_) => panic!("there is room"),
+fn board(flights: &Flights, call: Call) -> Request {
+    match flights.first_poll(key(), Box::pin(call), &mut Context::from_waker(&noop_waker())) {
+        First::Own(Outcome::Answer(_)) => Request::Over(End::Whole),
+        First::Own(Outcome::Error(number)) => Request::Over(End::Error(number)),
+        First::Own(Outcome::Panic(_)) | First::Full(_) => panic!("nothing panics, and there is room"),
+        First::Leads(member, arrival) => Request::Waits { member, own: None, arrival },
+        First::Follows(member, own, _) => Request::Waits { member, own: Some(own), arrival: None },
     }
 }
 
 fn call(head: &Gate, body: &Gate) -> Call {
-    Call { head: head.clone(), body: body.clone(), fails: false, number: 0 }
+    Call { head: head.clone(), body: body.clone(), fails: false, sized: false, number: 0 }
 }
 
 /// What came of a request in the end.
@@ -164,14 +194,19 @@ enum End {
 }
 
 /// Follows a request to its end, as its client's task would.
-fn finish((mut member, mut own): (Member<Call>, Option<Call>)) -> End {
+fn finish(request: Request) -> End {
+    let (mut member, mut own, mut arrival) = match request {
+        Request::Over(end) => return end,
+        Request::Waits { member, own, arrival } => (member, own, arrival),
+    };
     loop {
-        let supply = match block_on(poll_fn(|cx| member.poll_head(cx))) {
+        let arrived = arrival.take().unwrap_or_else(|| block_on(poll_fn(|cx| member.poll_head(cx))));
+        let supply = match arrived {
             Arrival::Led(_, supply) | Arrival::Followed(_, supply) => supply,
             Arrival::Own(Outcome::Error(number)) => return End::Error(number),
             Arrival::Failed => return End::Failed,
             Arrival::Promoted => {
-                member.lead(own.take().unwrap(), Vec::new());
+                member.lead(own.take().unwrap(), key());
                 continue;
             }
             Arrival::Own(_) | Arrival::Alone => panic!("everything may be shared here"),
@@ -193,8 +228,19 @@ fn read(member: &mut Member<Call>) -> Vec<Piece> {
     pieces
 }
 
-fn poll_once(member: &mut Member<Call>) {
-    drop(member.poll_head(&mut Context::from_waker(&noop_waker())));
+/// A client's task is woken once more, and then its client vanishes.
+fn poll_once_and_drop(request: Request) {
+    if let Request::Waits { mut member, own, .. } = request {
+        let mut cx = Context::from_waker(Waker::noop());
+        match member.poll_head(&mut cx) {
+            Poll::Ready(Arrival::Promoted) => {
+                member.lead(own.unwrap(), key());
+                drop(member.poll_head(&mut cx));
+            }
+            Poll::Ready(Arrival::Led(..) | Arrival::Followed(..)) => drop(member.poll_piece(&mut cx)),
+            _ => {}
+        }
+    }
 }
 
 /// Nothing is left: no flight, no call, no bytes, and the counters of flights add up.
@@ -209,6 +255,23 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(model);
+}
+
+#[test]
+fn keys_that_have_the_same_hash_are_still_two() {
+    check(|| {
+        let (flights, closed) = (flights(), Gate::new(false));
+        let ask = |path| {
+            let call = Box::pin(call(&closed, &closed));
+            flights.first_poll(key_of(path), call, &mut Context::from_waker(Waker::noop()))
+        };
+        let (one, other) = (ask("/one"), ask("/other"));
+        assert!(matches!((&one, &other), (First::Leads(..), First::Leads(..))));
+        let same = ask("/one");
+        assert!(matches!(same, First::Follows(..)));
+        drop((one, other, same));
+        assert_eq!((flights.len(), flights.tally.read().flights), (0, 2));
+    });
 }
 
 #[test]
@@ -230,12 +293,9 @@ fn everyone_is_answered_whoever_polls() {
 fn the_leader_may_vanish_at_any_moment() {
     check(|| {
         let (flights, head, body) = (flights(), Gate::new(false), Gate::new(true));
-        let mut leader = board(&flights, call(&head, &body));
+        let leader = board(&flights, call(&head, &body));
         let follower = board(&flights, call(&head, &body));
-        let one = thread::spawn(move || {
-            poll_once(&mut leader.0);
-            drop(leader);
-        });
+        let one = thread::spawn(move || poll_once_and_drop(leader));
         let opener = thread::spawn(move || head.open());
         assert_eq!(finish(follower), End::Whole);
         one.join().unwrap();
@@ -260,13 +320,55 @@ fn a_request_comes_as_the_last_one_goes() {
 }
 
 #[test]
-fn a_request_comes_as_a_flight_ends() {
+fn two_requests_come_at_once_and_are_answered_at_once() {
+    for sized in [false, true] {
+        check(move || {
+            let (flights, open) = (flights(), Gate::new(true));
+            let (theirs, gate) = (Arc::clone(&flights), open.clone());
+            let one = thread::spawn(move || finish(board(&theirs, Call { sized, ..call(&gate, &gate) })));
+            let two = finish(board(&flights, Call { sized, ..call(&open, &open) }));
+            assert_eq!((one.join().unwrap(), two), (End::Whole, End::Whole));
+            is_empty(&flights);
+        });
+    }
+}
+
+#[test]
+fn two_requests_come_at_once_and_wait() {
+    check(|| {
+        let (flights, head, body) = (flights(), Gate::new(false), Gate::new(true));
+        let (theirs, gates) = (Arc::clone(&flights), (head.clone(), body.clone()));
+        let one = thread::spawn(move || finish(board(&theirs, call(&gates.0, &gates.1))));
+        let gate = head.clone();
+        let opener = thread::spawn(move || gate.open());
+        let two = finish(board(&flights, call(&head, &body)));
+        assert_eq!((one.join().unwrap(), two), (End::Whole, End::Whole));
+        opener.join().unwrap();
+        is_empty(&flights);
+    });
+}
+
+#[test]
+fn two_requests_come_at_once_and_one_fails_or_vanishes() {
     check(|| {
         let (flights, open) = (flights(), Gate::new(true));
-        let leader = board(&flights, call(&open, &open));
-        let one = thread::spawn(move || finish(leader));
-        let two = finish(board(&flights, call(&open, &open)));
-        assert_eq!((one.join().unwrap(), two), (End::Whole, End::Whole));
+        let (theirs, gate) = (Arc::clone(&flights), open.clone());
+        let one = thread::spawn(move || finish(board(&theirs, Call { fails: true, number: 1, ..call(&gate, &gate) })));
+        // It may lead by itself, or in the other's place.
+        assert_eq!(finish(board(&flights, call(&open, &open))), End::Whole);
+        let one = one.join().unwrap();
+        assert!(one == End::Error(1) || one == End::Whole, "{one:?}");
+        is_empty(&flights);
+    });
+    check(|| {
+        let (flights, open, later) = (flights(), Gate::new(true), Gate::new(false));
+        let (theirs, gates) = (Arc::clone(&flights), (later.clone(), open.clone()));
+        let one = thread::spawn(move || poll_once_and_drop(board(&theirs, call(&gates.0, &gates.1))));
+        let gate = later.clone();
+        let opener = thread::spawn(move || gate.open());
+        assert_eq!(finish(board(&flights, call(&later, &open))), End::Whole);
+        one.join().unwrap();
+        opener.join().unwrap();
         is_empty(&flights);
     });
 }
@@ -274,9 +376,10 @@ fn a_request_comes_as_a_flight_ends() {
 #[test]
 fn one_follower_leads_after_a_failure() {
     check(|| {
-        let (flights, open) = (flights(), Gate::new(true));
-        let leader = board(&flights, Call { fails: true, number: 1, ..call(&open, &open) });
+        let (flights, open, later) = (flights(), Gate::new(true), Gate::new(false));
+        let leader = board(&flights, Call { fails: true, number: 1, ..call(&later, &open) });
         let [one, two] = [(); 2].map(|()| board(&flights, call(&open, &open)));
+        later.open();
         let leader = thread::spawn(move || finish(leader));
         let one = thread::spawn(move || finish(one));
         assert_eq!(finish(two), End::Whole);
@@ -289,10 +392,11 @@ fn one_follower_leads_after_a_failure() {
 #[test]
 fn everyone_is_told_when_all_leaders_fail() {
     check(|| {
-        let (flights, open) = (flights(), Gate::new(true));
-        let fails = |number| Call { fails: true, number, ..call(&open, &open) };
-        let leader = board(&flights, fails(1));
-        let (one, two) = (board(&flights, fails(2)), board(&flights, fails(2)));
+        let (flights, open, later) = (flights(), Gate::new(true), Gate::new(false));
+        let fails = |number, gate| Call { fails: true, number, ..call(gate, &open) };
+        let leader = board(&flights, fails(1, &later));
+        let (one, two) = (board(&flights, fails(2, &open)), board(&flights, fails(2, &open)));
+        later.open();
         let one = thread::spawn(move || finish(one));
         let leader = thread::spawn(move || finish(leader));
         let ends = [finish(two), one.join().unwrap()];
@@ -305,18 +409,12 @@ fn everyone_is_told_when_all_leaders_fail() {
 #[test]
 fn a_promoted_leader_may_vanish() {
     check(|| {
-        let (flights, open, later) = (flights(), Gate::new(true), Gate::new(false));
-        let leader = board(&flights, Call { fails: true, number: 1, ..call(&open, &open) });
-        let (mut one, two) = (board(&flights, call(&later, &open)), board(&flights, call(&later, &open)));
+        let (flights, open, first, later) = (flights(), Gate::new(true), Gate::new(false), Gate::new(false));
+        let leader = board(&flights, Call { fails: true, number: 1, ..call(&first, &open) });
+        let (one, two) = (board(&flights, call(&later, &open)), board(&flights, call(&later, &open)));
+        first.open();
         assert_eq!(finish(leader), End::Error(1));
-        let vanishes = thread::spawn(move || {
-            let waker = noop_waker();
-            if let Poll::Ready(Arrival::Promoted) = one.0.poll_head(&mut Context::from_waker(&waker)) {
-                one.0.lead(one.1.take().unwrap(), Vec::new());
-                poll_once(&mut one.0);
-            }
-            drop(one);
-        });
+        let vanishes = thread::spawn(move || poll_once_and_drop(one));
         let opener = thread::spawn(move || later.open());
         assert_eq!(finish(two), End::Whole);
         vanishes.join().unwrap();
@@ -328,14 +426,11 @@ fn a_promoted_leader_may_vanish() {
 #[test]
 fn a_reader_may_vanish_in_the_middle_of_the_body() {
     check(|| {
-        let (flights, open, later) = (flights(), Gate::new(true), Gate::new(false));
-        let mut leader = board(&flights, call(&open, &later));
-        let follower = board(&flights, call(&open, &later));
-        let one = thread::spawn(move || {
-            poll_once(&mut leader.0);
-            drop(leader.0.poll_piece(&mut Context::from_waker(&noop_waker())));
-            drop(leader);
-        });
+        let (flights, first, later) = (flights(), Gate::new(false), Gate::new(false));
+        let leader = board(&flights, call(&first, &later));
+        let follower = board(&flights, call(&first, &later));
+        first.open();
+        let one = thread::spawn(move || poll_once_and_drop(leader));
         let opener = thread::spawn(move || later.open());
         assert_eq!(finish(follower), End::Whole);
         one.join().unwrap();

@@ -17,7 +17,7 @@ use super::reading::Ready;
 use super::{Answering, Arrival, Core, End, Head, Member, Phase, Stream, Supply};
 use crate::answer::{Sharing, shared_headers};
 use crate::counters::Event;
-use crate::key::Headers;
+use crate::key::Key;
 
 impl<F: Answering> Member<F> {
     /// Waits for the answer, and moves the flight on where nobody else does.
@@ -75,33 +75,35 @@ impl<F: Answering> Member<F> {
     }
 
     /// Leads, as [`Arrival::Promoted`] asks for, with a call of the member's own.
-    pub(crate) fn lead(&mut self, future: F, asked: Headers) {
-        let future = Box::pin(future);
+    pub(crate) fn lead(&mut self, call: Pin<Box<F>>, key: Key) {
         let mut core = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
-        core.phase = Phase::Heading(Some(future));
-        core.asked = asked;
+        core.phase = Phase::Heading(Some(call));
+        core.asked = Some(key);
         core.due = true;
     }
 
-    /// Polls the service's future on behalf of all. Ready without an arrival: the phase is another now.
-    fn drive(&mut self, mut future: Pin<Box<F>>, cx: &Context<'_>) -> Poll<Option<Arrival<F>>> {
-        let waker = Waker::from(Arc::clone(&self.flight));
-        let mut on_behalf = Context::from_waker(&waker);
-        let outcome = match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut on_behalf))) {
-            Ok(Poll::Pending) => {
-                self.park(cx, |core| core.phase = Phase::Heading(Some(future)));
-                return Poll::Pending;
-            }
-            Ok(Poll::Ready(Ok(response))) => {
-                drop(future);
-                return Poll::Ready(self.answered(response, &mut on_behalf));
-            }
-            Ok(Poll::Ready(Err(error))) => Outcome::Error(error),
-            Err(panic) => Outcome::Panic(panic),
+    /// Gives the flight the call that it is about, which is not over.
+    pub(super) fn give(&mut self, call: Pin<Box<F>>) {
+        let wakers = {
+            let mut core = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+            core.phase = Phase::Heading(Some(call));
+            core.due = true;
+            core.members.take_wakers()
         };
-        // What panicked may panic again as it is dropped: that is then the caller's, as it would be without us.
-        drop(future);
-        Poll::Ready(self.failed(outcome))
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Polls the service's future on behalf of all. Ready without an arrival: the phase is another now.
+    fn drive(&mut self, future: Pin<Box<F>>, cx: &Context<'_>) -> Poll<Option<Arrival<F>>> {
+        let waker = Waker::from(Arc::clone(&self.flight));
+        match Polled::of(future, &mut Context::from_waker(&waker)) {
+            Polled::NotYet(future) => {
+                self.park(cx, |core| core.phase = Phase::Heading(Some(future)));
+                Poll::Pending
+            }
+            Polled::Answered(response) => Poll::Ready(self.answered(response)),
+            Polled::Failed(outcome) => Poll::Ready(self.failed(outcome)),
+        }
     }
 
     /// Puts back what was taken out to be polled, and waits.
@@ -115,7 +117,7 @@ impl<F: Answering> Member<F> {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    fn failed(&mut self, outcome: Outcome<F>) -> Option<Arrival<F>> {
+    pub(super) fn failed(&mut self, outcome: Outcome<F>) -> Option<Arrival<F>> {
         let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
         let core = &mut *guard;
         let (arrival, unclaimed) = self.place.hand_to_leader(core, outcome);
@@ -133,13 +135,14 @@ impl<F: Answering> Member<F> {
     }
 
     /// Tells everyone of the answer.
-    fn answered(&mut self, response: Response<F::Body>, on_behalf: &mut Context<'_>) -> Option<Arrival<F>> {
-        let (parts, body) = response.into_parts();
-        let hint = body.size_hint();
-        match self.table.judge.sharing(&parts, hint.lower()) {
-            Sharing::No => self.keep_from_others(Response::from_parts(parts, body)),
+    pub(super) fn answered(&mut self, response: Response<F::Body>) -> Option<Arrival<F>> {
+        let hint = response.body().size_hint();
+        match self.table.judge.sharing(&response, hint.lower()) {
+            Sharing::No => self.keep_from_others(response),
             Sharing::With(vary) => {
-                let ready = Ready::of(body, on_behalf);
+                let (parts, body) = response.into_parts();
+                let waker = Waker::from(Arc::clone(&self.flight));
+                let ready = Ready::of(body, &mut Context::from_waker(&waker));
                 self.publish(parts, vary, hint, ready)
             }
         }
@@ -180,12 +183,8 @@ impl<F: Answering> Member<F> {
             false => limits.late,
         };
         let open_until = (!open_for.is_zero()).then(|| Instant::now() + open_for);
-        let head = Head {
-            status: parts.status,
-            headers: shared_headers(&parts.headers),
-            vary,
-            asked: std::mem::take(&mut core.asked),
-        };
+        let head =
+            Head { status: parts.status, headers: shared_headers(&parts.headers), vary, asked: core.asked.take() };
         let mut stream = Stream {
             head: Arc::new(head),
             own: core.leader.map(|_| Box::new(parts)),
@@ -235,6 +234,32 @@ impl<F: Answering> Member<F> {
         match own {
             Some(own) => Arrival::Led(own, supply),
             None => Arrival::Followed(head, supply),
+        }
+    }
+}
+
+/// What polling a call came to.
+enum Polled<F: Answering> {
+    NotYet(Pin<Box<F>>),
+    Answered(Response<F::Body>),
+    Failed(Outcome<F>),
+}
+
+impl<F: Answering> Polled<F> {
+    fn of(mut call: Pin<Box<F>>, cx: &mut Context<'_>) -> Self {
+        let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx)));
+        if matches!(polled, Ok(Poll::Pending)) {
+            return Self::NotYet(call);
+        }
+        // It may panic as it is dropped, too.
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(call)));
+        match (polled, dropped) {
+            (Err(panic), _) | (Ok(_), Err(panic)) => Self::Failed(Outcome::Panic(panic)),
+            (Ok(Poll::Ready(Ok(response))), Ok(())) => Self::Answered(response),
+            (Ok(Poll::Ready(Err(error))), Ok(())) => Self::Failed(Outcome::Error(error)),
+            (Ok(Poll::Pending), Ok(())) => {
+                Self::Failed(Outcome::Panic(Box::new("a call that is not over was dropped")))
+            }
         }
     }
 }

@@ -15,6 +15,7 @@
 //!
 //! Everything that is user code (polling, waking, dropping) happens without the lock.
 
+mod first;
 mod head;
 mod members;
 mod pieces;
@@ -31,13 +32,14 @@ use http_body::{Body, SizeHint};
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
+pub(crate) use self::first::First;
 pub(crate) use self::members::Outcome;
 use self::members::{FIRST, Members, State};
 pub(crate) use self::pieces::Held;
 use self::pieces::Pieces;
 use crate::body::{BodyError, BoxError, Piece};
 use crate::counters::Event;
-use crate::key::{Headers, Key};
+use crate::key::Key;
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::Table;
 
@@ -83,9 +85,9 @@ pub(crate) struct Limits {
 pub(crate) struct Head {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// What the answer varies by, and what the leader's values were.
+    /// What the answer varies by, and what the leader's values were: those in the flight's key if there are none here.
     pub(crate) vary: Vec<HeaderName>,
-    pub(crate) asked: Headers,
+    pub(crate) asked: Option<Key>,
 }
 
 /// How a body ended.
@@ -150,15 +152,16 @@ struct Core<F: Answering> {
     due: bool,
     members: Members<F>,
     leader: Option<usize>,
-    /// The leader's headers that are not in the key.
-    asked: Headers,
+    /// What the leader asked for, if it is not who began the flight.
+    asked: Option<Key>,
     promotions: u32,
 }
 
 /// One call of the service, and everyone who waits for its answer.
 pub(crate) struct Flight<F: Answering> {
     pub(crate) key: Key,
-    pub(crate) hash: u64,
+    /// That of the claim that it was.
+    pub(crate) number: u64,
     core: Mutex<Core<F>>,
 }
 
@@ -171,16 +174,17 @@ pub(crate) enum Join {
 }
 
 impl<F: Answering> Flight<F> {
-    pub(crate) fn new(key: Key, hash: u64, future: F, asked: Headers) -> Self {
+    /// A flight with one member, its leader, who is polling its call.
+    pub(crate) fn new(key: Key, number: u64) -> Self {
         let core = Core {
-            phase: Phase::Heading(Some(Box::pin(future))),
-            due: true,
+            phase: Phase::Heading(None),
+            due: false,
             members: Members::new(),
             leader: Some(FIRST),
-            asked,
+            asked: None,
             promotions: 0,
         };
-        Self { key, hash, core: Mutex::new(core) }
+        Self { key, number, core: Mutex::new(core) }
     }
 
     pub(crate) fn join(&self, limits: &Limits) -> Join {
@@ -305,7 +309,7 @@ impl<F: Answering> Member<F> {
         Self::new(flight, table, FIRST)
     }
 
-    /// What all members' requests have in common.
+    /// What who began the flight asked for, of which the key is what all members' requests have in common.
     pub(crate) fn key(&self) -> &Key {
         &self.flight.key
     }

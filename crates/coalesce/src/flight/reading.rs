@@ -15,7 +15,7 @@ use crate::body::{BodyError, Given, Piece};
 use crate::counters::Event;
 
 /// What is ready of a body as its head comes is taken with it, up to about so many bytes.
-const AT_ONCE: usize = 64 * 1024;
+pub(super) const AT_ONCE: usize = 64 * 1024;
 
 impl<F: Answering> Member<F> {
     /// The next piece of the body; makes it where nobody else does.

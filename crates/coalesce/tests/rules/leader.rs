@@ -21,13 +21,18 @@ fn the_call_goes_on_for_those_who_wait_when_the_leader_goes_away() {
 }
 
 #[test]
-fn a_leader_may_go_away_before_it_was_polled() {
+fn nobody_waits_for_one_that_is_not_polled() {
     let mut origin = Origin::new();
-    let leader = origin.send(crate::origin::request("GET", "/", &[]));
-    let mut follower = origin.get("/", &[]);
-    drop(leader);
-    origin.call().answer("still");
-    follower.has_all("still");
+    let mut asleep = origin.send(crate::origin::request("GET", "/", &[]));
+    let dropped = origin.send(crate::origin::request("GET", "/", &[]));
+    let mut leader = origin.get("/", &[]);
+    drop(dropped);
+    let call = origin.call();
+    assert!(!asleep.poll());
+    call.answer("once");
+    leader.has_all("once");
+    asleep.has_all("once");
+    assert_eq!(origin.calls(), 0);
     origin.is_empty(2);
 }
 

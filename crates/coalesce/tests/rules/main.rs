@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 #![allow(clippy::needless_for_each, reason = "a line for each step of a test reads better")]
 
+mod at_once;
 mod bounds;
 mod identity;
 mod leader;

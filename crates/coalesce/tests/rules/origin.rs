@@ -1,9 +1,10 @@
 //! A service whose every call is held until the test says what comes of it, and clients of it behind the layer.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 
 use brunt_coalesce::{BodyError, BoxError, Coalesce, CoalesceBody, CoalesceLayer, Counters, ResponseFuture};
@@ -162,11 +163,15 @@ type Inner = tower::util::BoxCloneSyncService<Request<Asked>, Response<Stream>, 
 /// The layer around the service.
 pub type Layered = Coalesce<Inner, Asked>;
 
+/// What is done with a call as the service is called.
+type AtOnce = Box<dyn FnOnce(Call) + Send>;
+
 /// The service, its layer and what has been asked of it.
 pub struct Origin {
     pub layer: CoalesceLayer<Asked>,
     pub service: Layered,
     calls: mpsc::UnboundedReceiver<Call>,
+    at_once: Arc<Mutex<VecDeque<AtOnce>>>,
     live: Arc<AtomicUsize>,
     /// Timers need one, though nothing here waits for them.
     _runtime: Option<tokio::runtime::EnterGuard<'static>>,
@@ -188,10 +193,17 @@ impl Origin {
         let (sender, calls) = mpsc::unbounded_channel();
         let live = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&live);
+        let at_once: Arc<Mutex<VecDeque<AtOnce>>> = Arc::default();
+        let actions = Arc::clone(&at_once);
         let inner = tower::service_fn(move |request| {
             let (answer, answered) = oneshot::channel();
             let kept = Live::new(&count);
-            let _ = sender.send(Call { request, answer, live: Arc::clone(&count) });
+            let call = Call { request, answer, live: Arc::clone(&count) };
+            let action = actions.lock().unwrap().pop_front();
+            match action {
+                Some(action) => action(call),
+                None => drop(sender.send(call)),
+            }
             async move {
                 let _kept = kept;
                 match answered.await {
@@ -202,7 +214,12 @@ impl Origin {
             }
         });
         let service = layer.layer(Inner::new(inner));
-        Self { layer, service, calls, live, _runtime: runtime() }
+        Self { layer, service, calls, at_once, live, _runtime: runtime() }
+    }
+
+    /// Does this with the next call, as the service is called.
+    pub fn at_once(&mut self, action: impl FnOnce(Call) + Send + 'static) {
+        self.at_once.lock().unwrap().push_back(Box::new(action));
     }
 
     /// A request that has been sent, and polled once.
@@ -214,7 +231,7 @@ impl Origin {
 
     /// A request that has been sent, and not polled yet.
     pub fn send(&mut self, request: Request<Asked>) -> Client {
-        Client { future: Some(Box::pin(self.service.call(request))), answer: None }
+        Client::of(&mut self.service, request)
     }
 
     pub fn get(&mut self, uri: &str, headers: &[(&str, &str)]) -> Client {
@@ -268,6 +285,10 @@ pub struct Client {
 }
 
 impl Client {
+    pub fn of(service: &mut Layered, request: Request<Asked>) -> Self {
+        Self { future: Some(Box::pin(service.call(request))), answer: None }
+    }
+
     /// Polls for the head; whether it is there.
     pub fn poll(&mut self) -> bool {
         if let Some(future) = &mut self.future
