@@ -131,7 +131,27 @@ export interface Names {
   crowded: string[];
 }
 
+/** A run that goes on. */
+export interface Live {
+  phase: string;
+  elapsed_ns: number;
+  planned_ns: number | null;
+  planned_requests: number | null;
+  open_connections: number;
+  in_flight: number;
+  users: number | null;
+  /** Of the last second. */
+  answered_per_s: number;
+  not_ok: number;
+  p50_ns: Bound | null;
+  p99_ns: Bound | null;
+  /** Seconds that are in no figure. */
+  missed: number;
+}
+
 export interface Data {
+  kind: "run";
+  live: Live | null;
   brunt_version: string;
   started_unix_ms: number;
   ending: "completed" | "interrupted" | { failed: string } | { aborted: string };
@@ -159,8 +179,8 @@ export interface Data {
   names: Names | null;
 }
 
-/** What stands in the page. */
-export function embedded(): Data {
+/** What stands in the page; or that it comes later, from where the page came from. */
+export function embedded(): Data | { kind: "follow" } {
   const place = document.getElementById("data");
-  return JSON.parse(place?.textContent ?? "null") as Data;
+  return JSON.parse(place?.textContent ?? "null") as Data | { kind: "follow" };
 }

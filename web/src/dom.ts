@@ -44,18 +44,22 @@ export interface Table {
   rows: (Cell | string)[][];
   /** Columns of words; all others but the first are figures. */
   words?: number[];
-  sortable?: boolean;
+  /** Its name among those that can be sorted, if it can. */
+  sortable?: string;
 }
+
+/** How tables were sorted by their reader: by which column, and whether falling. */
+const sorted = new Map<string, { column: number; falling: boolean }>();
 
 const asCell = (cell: Cell | string): Cell => (typeof cell === "string" ? { text: cell } : cell);
 
 /** A table that scrolls sideways where it is wider than the page. */
-export function table({ caption, head, rows, words = [], sortable = false }: Table): HTMLElement {
+export function table({ caption, head, rows, words = [], sortable }: Table): HTMLElement {
   const body = el("tbody");
   const isWords = (column: number): boolean => column === 0 || words.includes(column);
-  const fill = (sorted: (Cell | string)[][]): void => {
+  const fill = (ordered: (Cell | string)[][]): void => {
     body.replaceChildren(
-      ...sorted.map((row) =>
+      ...ordered.map((row) =>
         el(
           "tr",
           {},
@@ -75,25 +79,23 @@ export function table({ caption, head, rows, words = [], sortable = false }: Tab
     const attributes = { scope: "col", class: isWords(column) ? "words" : "figure" };
     return el("th", attributes, sortable && rows.length > 1 ? el("button", { type: "button" }, name) : name);
   });
+  const sort = (column: number, falling: boolean): void => {
+    headings.forEach((heading) => heading.removeAttribute("aria-sort"));
+    headings[column]?.setAttribute("aria-sort", falling ? "descending" : "ascending");
+    const key = (row: (Cell | string)[]): Cell => asCell(row[column] ?? "");
+    const order = (a: Cell, b: Cell): number =>
+      a.sort !== undefined || b.sort !== undefined ? (a.sort ?? -1) - (b.sort ?? -1) : a.text.localeCompare(b.text);
+    fill([...rows].sort((a, b) => (falling ? -1 : 1) * order(key(a), key(b))));
+  };
   headings.forEach((heading, column) => {
     heading.querySelector("button")?.addEventListener("click", () => {
       const falling = heading.getAttribute("aria-sort") !== "descending";
-      headings.forEach((other) => other.removeAttribute("aria-sort"));
-      heading.setAttribute("aria-sort", falling ? "descending" : "ascending");
-      const key = (row: (Cell | string)[]): Cell => asCell(row[column] ?? "");
-      const sign = falling ? -1 : 1;
-      fill(
-        [...rows].sort((a, b) => {
-          const [x, y] = [key(a), key(b)];
-          const order =
-            x.sort !== undefined || y.sort !== undefined
-              ? (x.sort ?? -1) - (y.sort ?? -1)
-              : x.text.localeCompare(y.text);
-          return sign * order;
-        }),
-      );
+      if (sortable) sorted.set(sortable, { column, falling });
+      sort(column, falling);
     });
   });
+  const known = sortable && rows.length > 1 ? sorted.get(sortable) : undefined;
+  if (known) sort(known.column, known.falling);
   return el(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },

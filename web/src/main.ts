@@ -1,8 +1,10 @@
 // The page: what matters first, then charts, then tables.
 import { type Data, embedded } from "./data";
 import { el } from "./dom";
+import { follow, state } from "./live";
 import { names } from "./names";
 import { charts } from "./overtime";
+import { reconcile } from "./reconcile";
 import { latency, outcomes, seconds } from "./tables";
 import { keyFigures, thresholds, verdict } from "./verdict";
 
@@ -31,7 +33,7 @@ function contents(sections: (HTMLElement | null)[]): HTMLElement {
 }
 
 function show(data: Data): void {
-  document.title = `brunt ${data.url}`;
+  document.title = `${data.live ? "● " : ""}brunt ${data.url}`;
   const sections = [
     verdict(data),
     keyFigures(data),
@@ -43,14 +45,30 @@ function show(data: Data): void {
   ];
   const keys =
     "Drag in a chart to zoom, click twice to see all; with the keyboard, arrows move from point to point, + and - zoom, Escape shows all. Shaded seconds were spoiled by the generator.";
-  const footer = el("footer", { class: "faint" }, el("p", {}, keys));
-  document.getElementById("report")?.replaceChildren(
+  const parts = [
     header(data),
+    data.live && state(data.live),
     contents(sections),
-    ...sections.flatMap((section) => (section ? [section] : [])),
+    ...sections,
     seconds(data),
-    footer,
-  );
+    el("footer", { class: "faint" }, el("p", {}, keys)),
+  ];
+  const report = document.getElementById("report");
+  if (report) reconcile(report, parts.filter((part) => part !== null));
 }
 
-show(embedded());
+function say(problem: string): void {
+  const place = document.getElementById("problem");
+  if (place) place.textContent = problem;
+}
+
+const data = embedded();
+if (data.kind === "run") {
+  show(data);
+} else {
+  document.getElementById("report")?.replaceChildren(
+    el("header", {}, el("h1", {}, el("span", { class: "brand" }, "brunt"), " live")),
+    el("p", { id: "problem", role: "status" }, "waiting for the run"),
+  );
+  follow(show, say);
+}

@@ -33,7 +33,7 @@ function calls(title: string, id: string, all: Calls[], quantiles: string[]): HT
       caption: `${counted(all.length, "name")}, response times`,
       head: ["name", "due", "answered/s", "not ok", "error rate", ...SHOWN, "max", "in", "ended as"],
       words: [10],
-      sortable: true,
+      sortable: id,
       rows: all.map((one) => [
         one.name,
         whole(one.due),
@@ -57,7 +57,7 @@ function groups({ groups }: Names, quantiles: string[]): HTMLElement | null {
     table({
       caption: "without the pauses of users, and with them",
       head: ["group", "count", "failed", "unfinished", ...SHOWN, ...SHOWN.map((name) => `${name} with pauses`)],
-      sortable: true,
+      sortable: "groups",
       rows: groups.map((group) => [
         group.name,
         whole(group.count),
@@ -80,7 +80,7 @@ function checks({ checks }: Names): HTMLElement | null {
       caption: failed > 0 ? `${failed} of ${counted(checks.length, "check")} failed at times` : "every check held",
       head: ["check", "held", "failed", "of all", "such as"],
       words: [4],
-      sortable: true,
+      sortable: "checks",
       rows: checks.map(({ call, check, passes, fails, example }) => [
         call === null ? check : `${call}: ${check}`,
         whole(passes),
@@ -105,7 +105,7 @@ function scenarios(names: Names, quantiles: string[]): HTMLElement | null {
     table({
       caption: `at most ${counted(names.most_users, "user")} at once; times are of whole iterations`,
       head: ["scenario", "users started", "from the warm-up", "ended", "not admitted", "iterations", "cut short", "errors", ...SHOWN],
-      sortable: true,
+      sortable: "scenarios",
       rows: names.scenarios.map((one) => [
         one.name,
         whole(one.users_started),

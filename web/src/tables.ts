@@ -39,7 +39,10 @@ export function outcomes(data: Data): HTMLElement | null {
   ];
   const ended = parts.reduce((sum, [n]) => sum + n, 0);
   const listed = parts.filter(([n], i) => i === 0 || n > 0).map(([n, what]) => `${count(n)} ${what}`);
-  const sum = `${count(outcomes.due)} due ${ended === outcomes.due ? "=" : "≠ (a fault in brunt: please report it)"} ${listed.join(" + ")}`;
+  // While the run goes on, calls have yet to end.
+  if (data.live && ended < outcomes.due) listed.push(`${count(outcomes.due - ended)} not ended yet`);
+  const adds = ended === outcomes.due || (data.live && ended < outcomes.due);
+  const sum = `${count(outcomes.due)} due ${adds ? "=" : "≠ (a fault in brunt: please report it)"} ${listed.join(" + ")}`;
   const share = (n: number): Cell => ({ text: outcomes.due > 0 ? percent(n / outcomes.due) : "–", sort: n });
   const statuses = outcomes.statuses.filter(({ status }) => status !== 0);
   const reasons = outcomes.failures.flatMap(({ failure, count: n, reasons }) => [
@@ -74,7 +77,7 @@ export function outcomes(data: Data): HTMLElement | null {
           share(n),
           { text: ok ? "a success" : "not ok", class: ok ? "good" : "bad" },
         ]),
-        sortable: true,
+        sortable: "statuses",
       }),
     reasons.length > 0 &&
       table({ caption: "failures by name, with the reasons given", head: ["failure", "calls", "of all calls", "reason"], words: [3], rows: reasons }),
@@ -84,7 +87,9 @@ export function outcomes(data: Data): HTMLElement | null {
 }
 
 /** Every point of the series as text, made when it is asked for. */
-export function seconds({ series }: Data): HTMLElement {
+export function seconds({ series, live }: Data): HTMLElement | null {
+  // A table that changes under its reader is of no use.
+  if (live) return null;
   const details = el("details", { id: "seconds" }, el("summary", {}, "Each second as a table"));
   details.addEventListener(
     "toggle",

@@ -55,9 +55,12 @@ export function verdict(data: Data): HTMLElement | null {
       el("p", { class: "advice" }, `→ ${finding.advice}`),
     ),
   );
-  const never = data.outcomes.answered === 0 && el("p", { class: "bad verdict" }, nothingAnswered(data));
+  if (data.live && data.outcomes.due === 0) {
+    return section("Verdict", "verdict", el("p", { class: "verdict" }, "nothing was measured yet"));
+  }
+  const never = data.outcomes.answered === 0 && !data.live && el("p", { class: "bad verdict" }, nothingAnswered(data));
   return section(
-    "Verdict",
+    data.live ? "Verdict so far" : "Verdict",
     "verdict",
     ending && el("p", { class: "warning ending" }, ending),
     never || el("p", { class: `verdict ${kind}` }, words),
@@ -129,14 +132,14 @@ export function keyFigures(data: Data): HTMLElement | null {
   return section("Key figures", "figures", el("dl", { class: "tiles" }, ...tiles));
 }
 
-export function thresholds({ thresholds }: Data): HTMLElement | null {
+export function thresholds({ thresholds, live }: Data): HTMLElement | null {
   if (thresholds.length === 0) return null;
   const failed = thresholds.filter((threshold) => !threshold.held).length;
   return section(
     "Thresholds",
     "thresholds",
     table({
-      caption: failed > 0 ? `${failed} of ${counted(thresholds.length, "threshold")} failed` : "every threshold held",
+      caption: `${failed > 0 ? `${failed} of ${counted(thresholds.length, "threshold")} failed` : "every threshold held"}${live ? " so far" : ""}`,
       head: ["threshold", "came out as", "held"],
       words: [2],
       rows: thresholds.map(({ threshold, got, held }) => [

@@ -34,6 +34,24 @@ export async function target(...args) {
   throw new Error("brunt serve http said no URL");
 }
 
+/** A run that goes on, with its live page at `url`. */
+export async function goingOn(...args) {
+  const env = { ...process.env, BRUNT_NO_SAVE: "1" };
+  const child = spawn(BRUNT, ["--live", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
+  const ended = new Promise((resolve) => child.on("close", (status) => resolve({ status, stdout, stderr })));
+  const url = await new Promise((resolve, reject) => {
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      stderr += text;
+      const [found] = stderr.match(/(?<=^live: )\S+(?=\n)/m) ?? [];
+      if (found) resolve(found);
+    });
+    ended.then((done) => reject(new Error(`brunt ended without a live page: ${done.stderr}`)));
+  });
+  return { url, end: () => ended, kill: () => child.kill("SIGKILL") };
+}
+
 /** A directory that goes with the tests. */
 export async function directory() {
   const dir = await mkdtemp(path.join(tmpdir(), "brunt-page-"));

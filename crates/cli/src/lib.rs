@@ -7,6 +7,7 @@ mod console;
 mod decided;
 mod files;
 mod kept;
+mod live;
 mod plan;
 mod progress;
 mod results;

@@ -1,20 +1,29 @@
-//! What is seen of a run while it goes on: a screen on a terminal, lines if asked for, or nothing.
+//! What is seen of a run while it goes on: a screen on a terminal, lines if asked for, or nothing; and the live page.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
+use anyhow::Result;
 use brunt_engine::{Observer, StopHandle};
 use brunt_model::live::Live;
 use brunt_model::plan::Plan;
+use brunt_model::summary::Summary;
 use brunt_report::Style;
 use brunt_report::live::{Lines, Screen};
 
 use crate::args::Output;
 use crate::console;
+use crate::live::LivePage;
 use crate::results::Results;
 
 /// What shows a run.
-pub enum Watch {
+pub struct Watch {
+    terminal: Terminal,
+    page: Option<LivePage>,
+}
+
+/// What the terminal, or what stands for it, shows of a run.
+enum Terminal {
     /// Nothing but the result.
     Nothing,
     /// A line a second, on standard output.
@@ -27,7 +36,36 @@ pub enum Watch {
 
 impl Watch {
     /// What the flags and the surroundings ask for, for a run that ends early by `stop`.
-    pub fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Self {
+    ///
+    /// # Errors
+    /// When the live page cannot be served.
+    pub fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Result<Self> {
+        let page = args.live.map(|address| LivePage::start(address, plan)).transpose()?;
+        if let Some(page) = page.as_ref().filter(|_| !args.quiet) {
+            console::note(&format!("live: {}", page.url()));
+        }
+        Ok(Self { terminal: Terminal::of(plan, results, args, stop), page })
+    }
+
+    /// Makes room for the result.
+    pub fn clear(&mut self) {
+        match &mut self.terminal {
+            Terminal::Nothing | Terminal::Noted(_) => {}
+            Terminal::Printed(_) => drop(console::print(b"\n")),
+            Terminal::Drawn(drawing) => drawing.frame.show(&[]),
+        }
+    }
+
+    /// Makes the live page the finished report.
+    pub fn finish(&mut self, summary: &Summary) {
+        if let Some(page) = &mut self.page {
+            page.finish(summary);
+        }
+    }
+}
+
+impl Terminal {
+    fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Self {
         let lines = |colour| Lines::new(plan.ok_status.clone(), Style { colour, ..Style::default() });
         if args.verbose && results.is_for_people() {
             Self::Printed(lines(console::stdout_colour(args.no_color)))
@@ -42,25 +80,19 @@ impl Watch {
             Self::Nothing
         }
     }
-
-    /// Makes room for the result.
-    pub fn clear(&mut self) {
-        match self {
-            Self::Nothing | Self::Noted(_) => {}
-            Self::Printed(_) => drop(console::print(b"\n")),
-            Self::Drawn(drawing) => drawing.frame.show(&[]),
-        }
-    }
 }
 
 impl Observer for Watch {
     /// Whoever reads the lines may stop at any time: failing to write them is no failure of the run.
     fn second(&mut self, live: &Live) {
-        match self {
-            Self::Nothing => {}
-            Self::Printed(lines) => drop(console::print(lines.push(live).as_bytes())),
-            Self::Noted(lines) => drop(io::stderr().lock().write_all(lines.push(live).as_bytes())),
-            Self::Drawn(drawing) => {
+        if let Some(page) = &mut self.page {
+            page.second(live);
+        }
+        match &mut self.terminal {
+            Terminal::Nothing => {}
+            Terminal::Printed(lines) => drop(console::print(lines.push(live).as_bytes())),
+            Terminal::Noted(lines) => drop(io::stderr().lock().write_all(lines.push(live).as_bytes())),
+            Terminal::Drawn(drawing) => {
                 drawing.screen.push(live);
                 drawing.draw();
             }
@@ -69,7 +101,7 @@ impl Observer for Watch {
 }
 
 /// A screen in its place on the terminal.
-pub struct Drawing {
+struct Drawing {
     screen: Screen,
     style: Style,
     stop: StopHandle,

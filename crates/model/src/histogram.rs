@@ -229,7 +229,7 @@ impl Histogram {
 }
 
 /// The rank, counting from 1, that quantile `q` asks for among `count` values.
-fn rank(q: f64, count: u64) -> u64 {
+pub(crate) fn rank(q: f64, count: u64) -> u64 {
     // The small step back keeps 0.99 × 100 at 99 where the product's rounding error would make it 100.
     let exact = q.clamp(0.0, 1.0) * count as f64;
     ((exact - exact * 1e-12).ceil() as u64).clamp(1, count.max(1))

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::SECOND_NS;
-use crate::histogram::{Censored, Histogram};
+use crate::histogram::{AtLeast, Censored, Histogram, rank};
 use crate::outcome::OkStatus;
 use crate::snapshot::{Bytes, Health, Snapshot};
 
@@ -47,14 +47,39 @@ impl Packed {
     /// The histogram again.
     pub fn unpack(&self) -> Histogram {
         let mut histogram = Histogram::new();
-        let mut rest = &*self.bytes;
-        let mut value = 0;
-        while let (Some(step), Some(n)) = (take_leb128(&mut rest), take_leb128(&mut rest)) {
-            value += step;
-            histogram.record_n(value.clamp(self.min, self.max), n);
-        }
+        self.values().for_each(|(value, n)| histogram.record_n(value, n));
         histogram
     }
+
+    /// Every distinct value, at the histogram's resolution, with its count, from low to high.
+    pub fn values(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut rest = &*self.bytes;
+        let mut value = 0;
+        std::iter::from_fn(move || {
+            let (step, n) = (take_leb128(&mut rest)?, take_leb128(&mut rest)?);
+            value += step;
+            Some((value.clamp(self.min, self.max), n))
+        })
+    }
+
+    /// The value at one quantile (0 to 1), as the histogram has it, without unpacking it.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let rank = rank(q, self.count);
+        let mut seen = 0;
+        let reached = self.values().find(|(_, n)| {
+            seen += n;
+            seen >= rank
+        });
+        reached.map(|(value, _)| value)
+    }
+}
+
+/// The values at each of `quantiles` (0 to 1) of what is `known`, with lower `bounds` of what is not.
+pub fn quantiles<const N: usize>(known: &Packed, bounds: &Packed, quantiles: [f64; N]) -> [Option<AtLeast<u64>>; N] {
+    if bounds.count() == 0 {
+        return quantiles.map(|q| known.quantile(q).map(AtLeast::exactly));
+    }
+    Censored { known: known.unpack(), bounds: bounds.unpack() }.quantiles(quantiles)
 }
 
 fn push_leb128(bytes: &mut Vec<u8>, mut value: u64) {
@@ -144,6 +169,12 @@ impl Point {
     /// Its response times, with lower bounds.
     pub fn response_times(&self) -> Censored {
         Censored { known: self.response.unpack(), bounds: self.response_bounds.unpack() }
+    }
+
+    /// Its response time at a quantile (0 to 1).
+    pub fn response_quantile(&self, q: f64) -> Option<AtLeast<u64>> {
+        let [value] = quantiles(&self.response, &self.response_bounds, [q]);
+        value
     }
 
     fn absorb(&mut self, next: &Self) {
@@ -303,6 +334,10 @@ mod tests {
             let back = Packed::of(&histogram).unpack();
             prop_assert!(back.values().eq(histogram.values()));
             prop_assert_eq!(back.quantile(0.99), histogram.quantile(0.99));
+            let packed = Packed::of(&histogram);
+            for q in [0.0, 0.001, 0.5, 0.9, 0.99, 1.0] {
+                prop_assert_eq!(packed.quantile(q), histogram.quantile(q));
+            }
         }
     }
 }

@@ -183,8 +183,8 @@ pub fn is_starved(point: &Point) -> bool {
 
 /// Whether calls were sent late by the generator in this second, by enough to show in what is reported.
 pub fn is_late(point: &Point) -> bool {
-    let Some(lag) = point.lag.unpack().quantile(0.99) else { return false };
-    shows(lag, point.response_times().quantile(0.99).map_or(0, |p99| p99.value))
+    let Some(lag) = point.lag.quantile(0.99) else { return false };
+    shows(lag, point.response_quantile(0.99).map_or(0, |p99| p99.value))
 }
 
 /// Whether a 99th percentile of lag shows in that of the response time.

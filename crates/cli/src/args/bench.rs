@@ -2,6 +2,7 @@
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use brunt_model::outcome::OkStatus;
@@ -170,6 +171,11 @@ pub struct Output {
     /// Write the report page into this file, whatever its name: charts, in one file for a browser
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Serve the report page while the run goes on, and say where; it ends as the finished report. ADDR is ADDRESS:PORT, or
+    /// PORT on 127.0.0.1 [default: a free one]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true, default_missing_value = "0",
+          value_parser = values::listen)]
+    pub live: Option<SocketAddr>,
     /// Print a line each second: second, total, req/s, latency, in/s, out/s, errors
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,

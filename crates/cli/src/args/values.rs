@@ -1,6 +1,6 @@
 //! How single values are read. Each error says what would have been understood; clap puts the flag before it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -134,6 +134,16 @@ pub fn host_and_port(text: &str) -> Read<(String, u16)> {
     }
     let target = Url::parse(text).map_err(|e| in_column(&e))?.target;
     Ok((target.host, target.port.ok_or(EXPECTED)?))
+}
+
+/// Where to listen: an address with its port, or a port on the loopback.
+pub fn listen(text: &str) -> Read<SocketAddr> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+    port.map(|port| (Ipv4Addr::LOCALHOST, port).into())
+        .map_err(|_| format!("expected ADDRESS:PORT, or PORT on 127.0.0.1, such as 127.0.0.1:8090, got '{text}'"))
 }
 
 /// A host name or address.

@@ -15,7 +15,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use super::{Bench, command, flags, of};
 
 /// Flags that say something about a single run, which these commands do not make.
-const SINGLE: [&str; 9] = ["verbose", "latency", "html", "store", "no_save", "name", "tag", "plan", "write_plan"];
+const SINGLE: [&str; 10] =
+    ["verbose", "latency", "html", "live", "store", "no_save", "name", "tag", "plan", "write_plan"];
 /// Flags that say where the result goes: what they stand for is in [`Shown`].
 const SHOWN: [&str; 5] = ["format", "outputs", "quiet", "no_color", "dry_run"];
 /// Arguments that are no flags.

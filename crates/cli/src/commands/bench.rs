@@ -50,7 +50,7 @@ pub fn carry_out_traced(
 ) -> Result<Exit> {
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
-    let mut watch = Watch::of(plan, results, args, &stop);
+    let mut watch = Watch::of(plan, results, args, &stop)?;
     let run = match trace {
         None => brunt_engine::run(plan, registry, &mut watch, &stop),
         Some(trace) => brunt_engine::run_traced(plan, registry, &mut watch, &stop, trace),
@@ -66,6 +66,7 @@ pub fn carry_out_traced(
     };
     let summary = Summary::of(run);
     let written = results.write(&summary);
+    watch.finish(&summary);
     // A result that could not be written is all the more worth keeping.
     keep.keep(&summary);
     written?;

@@ -6,6 +6,7 @@ use brunt_model::summary::{Ending, QUANTILES};
 use serde::Serialize;
 
 use super::distribution::{Distribution, HeatMap, Spectrum};
+use super::live::State;
 use super::names::Names;
 use super::series::Series;
 use crate::json::{self, Document};
@@ -14,6 +15,9 @@ use crate::text;
 /// See the module's text. Units are in the names, as in [`json`].
 #[derive(Debug, Serialize)]
 pub(super) struct Data<'a> {
+    kind: &'static str,
+    /// Of a run that goes on.
+    live: Option<State>,
     brunt_version: &'a str,
     started_unix_ms: u64,
     ending: &'a Ending,
@@ -64,6 +68,8 @@ struct Status {
 impl<'a> Data<'a> {
     pub(super) fn of(document: &'a Document) -> Self {
         Self {
+            kind: "run",
+            live: None,
             brunt_version: &document.brunt_version,
             started_unix_ms: document.started_unix_ms,
             ending: &document.ending,
@@ -85,6 +91,13 @@ impl<'a> Data<'a> {
             spectra: spectra(&document.histograms),
             names: document.names.as_ref().map(Names::of),
         }
+    }
+}
+
+impl Data<'_> {
+    /// The same of a run that goes on.
+    pub(super) fn during(self, state: State) -> Self {
+        Self { live: Some(state), ..self }
     }
 }
 

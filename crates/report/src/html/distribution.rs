@@ -117,7 +117,7 @@ impl HeatMap {
             let mut bins = std::collections::BTreeMap::new();
             for point in points {
                 for times in [&point.response, &point.response_bounds] {
-                    for (ns, n) in times.unpack().values() {
+                    for (ns, n) in times.values() {
                         *bins.entry(bin_of(ns)).or_insert(0) += n;
                     }
                 }

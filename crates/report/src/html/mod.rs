@@ -6,15 +6,18 @@
 use std::io::{self, Write};
 
 use brunt_model::summary::Summary;
+use serde::Serialize;
 
 use crate::json::Document;
 
 mod data;
 mod distribution;
+mod live;
 mod names;
 mod series;
 
 use data::Data;
+pub use live::Running;
 
 /// The page as it was built, if it was.
 #[cfg(has_page)]
@@ -24,6 +27,9 @@ const PAGE: Option<&str> = None;
 
 /// Where the data stands in the page.
 const PLACE: &str = "{\"place\":\"of the data\"}";
+
+/// What begins the page's policy: nothing may be fetched.
+const NOWHERE: &str = "default-src 'none'";
 
 /// There is no page to show anything on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -61,14 +67,36 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 pub fn write_document(out: &mut impl Write, document: &Document) -> io::Result<()> {
     let (before, behind) = parts().map_err(|none| io::Error::new(io::ErrorKind::Unsupported, none))?;
     out.write_all(before.as_bytes())?;
-    out.write_all(embedded(document)?.as_bytes())?;
+    out.write_all(embedded(&Data::of(document))?.as_bytes())?;
     out.write_all(behind.as_bytes())
 }
 
-/// What the page shows of `document`, as JSON without `<`: nothing in it can end the element that it stands in, or begin
+/// The page for a run that goes on. It shows what comes from where it came from, at `events`: server-sent events called
+/// `data`, and a last one called `finished`, each what [`Running::data`] or [`data`] says.
+///
+/// # Errors
+/// When there is no page.
+pub fn following() -> Result<String, NoPage> {
+    let (before, behind) = parts()?;
+    if !before.contains(NOWHERE) {
+        return Err(NoPage);
+    }
+    let before = before.replacen(NOWHERE, &format!("{NOWHERE}; connect-src 'self'"), 1);
+    Ok(format!("{before}{{\"kind\":\"follow\"}}{behind}"))
+}
+
+/// What the page shows of a run that is over, as JSON in a line.
+///
+/// # Errors
+/// None: writing JSON is fallible in type.
+pub fn data(summary: &Summary) -> io::Result<String> {
+    embedded(&Data::of(&Document::of(summary)))
+}
+
+/// `data` as JSON without `<`: nothing in it can end the element that it stands in, or begin
 /// another (HTML, "restrictions for contents of script elements").
-fn embedded(document: &Document) -> io::Result<String> {
-    Ok(serde_json::to_string(&Data::of(document))?.replace('<', "\\u003c"))
+fn embedded(data: &impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string(data)?.replace('<', "\\u003c"))
 }
 
 #[cfg(test)]

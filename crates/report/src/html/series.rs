@@ -1,6 +1,6 @@
 //! A run over time as the page shows it: of each second's distributions only the quantiles.
 
-use brunt_model::histogram::Censored;
+use brunt_model::series::quantiles;
 use serde::Serialize;
 
 use super::distribution::{Bound, significant};
@@ -55,15 +55,14 @@ impl Series {
         self.waited_for_connection_per_s.push(per_s(point.waited_for_connection));
         self.in_bytes_per_s.push(per_s(point.bytes.wire_in_bytes));
         self.out_bytes_per_s.push(per_s(point.bytes.wire_out_bytes));
-        let response = Censored { known: point.response.unpack(), bounds: point.response_bounds.unpack() };
-        let [p50, p90, p99, max] = response.quantiles([0.5, 0.9, 0.99, 1.0]);
+        let [p50, p90, p99, max] = quantiles(&point.response, &point.response_bounds, [0.5, 0.9, 0.99, 1.0]);
         for (column, value) in
             [(&mut self.p50_ns, p50), (&mut self.p90_ns, p90), (&mut self.p99_ns, p99), (&mut self.max_ns, max)]
         {
             column.push(value.map(Bound));
         }
-        self.service_p99_ns.push(point.service.unpack().quantile(0.99));
-        self.lag_p99_ns.push(point.lag.unpack().quantile(0.99));
+        self.service_p99_ns.push(point.service.quantile(0.99));
+        self.lag_p99_ns.push(point.lag.quantile(0.99));
         self.busiest_worker_cpu_ratio.push(significant(point.health.busiest_worker_cpu_ratio, 4));
         self.most_starved_worker_ratio.push(significant(point.health.most_starved_worker_ratio, 4));
         if let Some(users) = point.users {

@@ -12,7 +12,7 @@ fn shop() -> Document {
 }
 
 fn data(document: &Document) -> Value {
-    serde_json::from_str(&embedded(document).unwrap()).unwrap()
+    serde_json::from_str(&embedded(&Data::of(document)).unwrap()).unwrap()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn nothing_in_the_data_can_end_its_element() {
     let hostile = "</script><script>alert(1)</script><!--<script>";
     document.plan.target.path = hostile.into();
     document.thresholds[0].threshold = hostile.into();
-    let text = embedded(&document).unwrap();
+    let text = embedded(&Data::of(&document)).unwrap();
     assert!(!text.contains('<'));
     let data: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(data["thresholds"][0]["threshold"], hostile);

@@ -12,3 +12,4 @@ mod second;
 pub use lines::Lines;
 pub use overall::{brief, overall};
 pub use screen::Screen;
+pub(crate) use second::{Second, counts_on, name};

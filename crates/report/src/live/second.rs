@@ -7,7 +7,7 @@ use brunt_model::snapshot::Phase;
 
 /// What happened in a second.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Second {
+pub(crate) struct Second {
     pub answered: u64,
     pub not_ok: u64,
     pub rate: f64,
@@ -38,7 +38,7 @@ impl Second {
 }
 
 /// What a phase is called while it goes on.
-pub(super) const fn name(phase: Phase) -> &'static str {
+pub(crate) const fn name(phase: Phase) -> &'static str {
     match phase {
         Phase::Warmup => "warm-up",
         Phase::Measured => "measuring",
@@ -47,6 +47,6 @@ pub(super) const fn name(phase: Phase) -> &'static str {
 }
 
 /// Whether what was counted in phase `last` counts on in phase `next`.
-pub(super) fn counts_on(last: Phase, next: Phase) -> bool {
+pub(crate) fn counts_on(last: Phase, next: Phase) -> bool {
     last == next || (last, next) == (Phase::Measured, Phase::Drain)
 }

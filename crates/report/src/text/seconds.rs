@@ -71,7 +71,7 @@ impl Column {
     fn of(points: &[Point]) -> Self {
         let length_ns: u64 = points.iter().map(|point| point.length_ns).sum();
         let answered: u64 = points.iter().map(|point| point.answered).sum();
-        let p99 = |point: &Point| point.response_times().quantile(0.99);
+        let p99 = |point: &Point| point.response_quantile(0.99);
         Self {
             rate: if length_ns > 0 { answered as f64 * 1e9 / length_ns as f64 } else { 0.0 },
             p99_ns: points.iter().filter_map(p99).max_by_key(|p99| (p99.value, p99.at_least)),

@@ -1,0 +1,122 @@
+//! The report page while a run goes on (`--live`): a thread of its own serves it, and is handed each second through a
+//! bounded queue, so that no browser, slow or gone, ever holds the run up.
+
+use std::net::{SocketAddr, TcpListener};
+use std::thread::{self, JoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use brunt_model::live::Live;
+use brunt_model::plan::Plan;
+use brunt_model::summary::Summary;
+use brunt_report::html::{self, Running};
+use tokio::sync::{mpsc, oneshot};
+
+mod server;
+
+use server::{Server, Update};
+
+/// How many seconds may wait to be taken in; more are left out, and counted.
+const QUEUE: usize = 32;
+
+/// A page that is served.
+pub struct LivePage {
+    url: String,
+    updates: mpsc::Sender<Update>,
+    /// Seconds that there was no room for.
+    missed: u64,
+    finished: Option<oneshot::Sender<String>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LivePage {
+    /// Serves the page of a run that is about to carry `plan` out on `address`.
+    ///
+    /// # Errors
+    /// When there is no page, or the address cannot be had.
+    pub fn start(address: SocketAddr, plan: &Plan) -> Result<Self> {
+        let page = html::following()?;
+        let listener = TcpListener::bind(address)
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .with_context(|| format!("--live: cannot listen on {address}"))?;
+        let address = listener.local_addr().context("--live")?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("--live")?;
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        let (updates, incoming) = mpsc::channel(QUEUE);
+        let (finished, end) = oneshot::channel();
+        let server = Server::new(address, page, Running::new(plan, started));
+        let thread = thread::Builder::new()
+            .name("live-page".to_owned())
+            .spawn(move || runtime.block_on(server.serve(listener, incoming, end)))
+            .context("--live: cannot start a thread")?;
+        let url = format!("http://{address}/");
+        Ok(Self { url, updates, missed: 0, finished: Some(finished), thread: Some(thread) })
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Shows the run's last second, or leaves it out where there are too many waiting already.
+    pub fn second(&mut self, live: &Live) {
+        let Ok(place) = self.updates.try_reserve() else {
+            self.missed += 1;
+            return;
+        };
+        place.send(Update { second: Box::new(live.clone()), missed: std::mem::take(&mut self.missed) });
+    }
+
+    /// Shows the finished report to whoever looks; nobody is waited for.
+    pub fn finish(&mut self, summary: &Summary) {
+        if let (Some(finished), Ok(data)) = (self.finished.take(), html::data(summary)) {
+            // Without its receiver the page is gone already.
+            let _ = finished.send(data);
+        }
+    }
+}
+
+impl Drop for LivePage {
+    /// Lets browsers take the last of it in, for a bounded time.
+    fn drop(&mut self) {
+        drop(self.finished.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_model::snapshot::{Phase, Snapshot};
+
+    use super::*;
+
+    /// What nobody takes is left out, counted, and told with the next that is taken; the run never waits.
+    #[test]
+    fn a_page_that_falls_behind_holds_nothing_up() {
+        let (updates, mut incoming) = mpsc::channel(QUEUE);
+        let mut page = LivePage { url: String::new(), updates, missed: 0, finished: None, thread: None };
+        let second = Live {
+            phase: Phase::Measured,
+            elapsed_ns: 1,
+            planned_ns: None,
+            planned_requests: None,
+            length_ns: 1,
+            snapshot: Snapshot::default(),
+            open_connections: 0,
+            in_flight: 0,
+            users: None,
+        };
+        (0..QUEUE + 5).for_each(|_| page.second(&second));
+        assert_eq!(page.missed, 5);
+        let taken: Vec<_> = std::iter::from_fn(|| incoming.try_recv().ok()).map(|update| update.missed).collect();
+        assert_eq!(taken, [0; QUEUE]);
+        page.second(&second);
+        assert_eq!((incoming.try_recv().unwrap().missed, page.missed), (5, 0));
+        // Once its thread is gone, too.
+        drop(incoming);
+        page.second(&second);
+        assert_eq!(page.missed, 1);
+    }
+}

@@ -1,0 +1,227 @@
+//! The server of the page: HTTP/1.1, the page at `/`, and what it shows as server-sent events at `/events` (WHATWG HTML,
+//! 9.2). Each event is all that there is to show, so that a browser that is slow or comes again needs none before it.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use brunt_model::live::Live;
+use brunt_report::html::Running;
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
+use http::uri::Authority;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::channel::{Channel, Sender};
+use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// How many browsers may be connected; others are turned away.
+const MOST_CONNECTIONS: usize = 64;
+/// How long a browser may take for the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long browsers have to take the finished report in.
+const GRACE: Duration = Duration::from_secs(2);
+/// The least time from one event to the next.
+const LEAST_GAP: Duration = Duration::from_millis(200);
+/// How many times as long as making an event took nothing is made again: the run needs the CPU more.
+const GAP_TO_WORK: u32 = 30;
+/// How long to leave new connections alone when there are no descriptors for them.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
+type Body = BoxBody<Bytes, Infallible>;
+
+/// A second of the run.
+pub(super) struct Update {
+    pub(super) second: Box<Live>,
+    /// How many before it were left out.
+    pub(super) missed: u64,
+}
+
+/// An event as it is sent.
+#[derive(Debug, Clone, Default)]
+struct Event {
+    bytes: Bytes,
+    is_last: bool,
+}
+
+impl Event {
+    fn new(name: &str, data: &str, is_last: bool) -> Self {
+        Self { bytes: format!("retry: 1000\nevent: {name}\ndata: {data}\n\n").into(), is_last }
+    }
+}
+
+/// What connections are served with.
+#[derive(Debug)]
+struct Site {
+    page: Bytes,
+    /// Whether only this machine can reach it, so that it has no other names.
+    is_loopback: bool,
+    events: watch::Sender<Event>,
+    /// Somebody wants events.
+    wanted: Notify,
+}
+
+/// See the module's text.
+pub(super) struct Server {
+    running: Running,
+    site: Arc<Site>,
+}
+
+impl Server {
+    /// A server of `page` on `address`, which shows `running`.
+    pub(super) fn new(address: SocketAddr, page: String, running: Running) -> Self {
+        let site = Site {
+            page: page.into(),
+            is_loopback: address.ip().is_loopback(),
+            events: watch::Sender::default(),
+            wanted: Notify::new(),
+        };
+        Self { running, site: Arc::new(site) }
+    }
+
+    /// Serves until `finished` says what the finished report shows, or that there is none.
+    pub(super) async fn serve(
+        mut self,
+        listener: std::net::TcpListener,
+        mut updates: mpsc::Receiver<Update>,
+        mut finished: oneshot::Receiver<String>,
+    ) {
+        let Ok(listener) = TcpListener::from_std(listener) else { return };
+        let connections = GracefulShutdown::new();
+        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let (mut is_stale, mut next) = (true, Instant::now());
+        loop {
+            let is_watched = self.site.events.receiver_count() > 0;
+            tokio::select! {
+                biased;
+                report = &mut finished => {
+                    let none = Event { is_last: true, ..Event::default() };
+                    let last = report.map_or(none, |report| Event::new("finished", &report, true));
+                    self.site.events.send_replace(last);
+                    break;
+                }
+                Some(update) = updates.recv() => {
+                    self.running.miss(update.missed);
+                    self.running.push(&update.second);
+                    is_stale = true;
+                }
+                () = sleep_until(next), if is_stale && is_watched => {
+                    let began = Instant::now();
+                    if let Ok(data) = self.running.data() {
+                        self.site.events.send_replace(Event::new("data", &data, false));
+                    }
+                    is_stale = false;
+                    next = Instant::now() + LEAST_GAP.max(began.elapsed() * GAP_TO_WORK);
+                }
+                () = self.site.wanted.notified() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => self.attend(stream, &connections, &room),
+                    Err(_) => sleep(ACCEPT_PAUSE).await,
+                },
+            }
+        }
+        drop(listener);
+        // Whoever has not read it by then does not read.
+        let _ = timeout(GRACE, connections.shutdown()).await;
+    }
+
+    fn attend(&self, stream: TcpStream, connections: &GracefulShutdown, room: &Arc<Semaphore>) {
+        let Ok(place) = Arc::clone(room).try_acquire_owned() else { return };
+        let site = Arc::clone(&self.site);
+        let service = service_fn(move |request| {
+            let answer = site.answer(&request);
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .serve_connection(TokioIo::new(stream), service);
+        let connection = connections.watch(connection);
+        tokio::spawn(async move {
+            // What breaks a connection is its browser's affair.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+}
+
+impl Site {
+    fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
+        if !self.is_meant(request) {
+            return plain(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this is brunt's live page, and goes by its address alone\n",
+            );
+        }
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET is all there is\n");
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return answer;
+        }
+        match request.uri().path() {
+            "/" => {
+                let mut answer = with(self.page.clone(), "text/html; charset=utf-8");
+                // The page's own policy cannot say this (CSP 3, 3.3).
+                let policy = HeaderValue::from_static("frame-ancestors 'none'");
+                answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+                answer
+            }
+            "/events" if request.method() == Method::HEAD => with(Bytes::new(), "text/event-stream"),
+            "/events" => {
+                let (sender, body) = Channel::new(1);
+                tokio::spawn(tell(self.events.subscribe(), sender));
+                self.wanted.notify_one();
+                with_body(body.boxed(), "text/event-stream")
+            }
+            _ => plain(StatusCode::NOT_FOUND, "there is nothing here but /\n"),
+        }
+    }
+
+    /// Whether a page of somebody else cannot have asked for it, by a name of theirs that leads here.
+    fn is_meant(&self, request: &Request<Incoming>) -> bool {
+        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+        let Some(host) = host else { return false };
+        let name = host.host();
+        let is_address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+        !self.is_loopback || is_address || name.eq_ignore_ascii_case("localhost")
+    }
+}
+
+/// Sends a browser the newest event whenever it has taken the last one in.
+async fn tell(mut events: watch::Receiver<Event>, mut browser: Sender<Bytes>) {
+    loop {
+        let event = events.borrow_and_update().clone();
+        if !event.bytes.is_empty() && browser.send_data(event.bytes).await.is_err() {
+            return;
+        }
+        if event.is_last || events.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut answer = with(Bytes::from_static(text.as_bytes()), "text/plain; charset=utf-8");
+    *answer.status_mut() = status;
+    answer
+}
+
+fn with(content: Bytes, kind: &'static str) -> Response<Body> {
+    with_body(Full::new(content).boxed(), kind)
+}
+
+fn with_body(body: Body, kind: &'static str) -> Response<Body> {
+    let mut answer = Response::new(body);
+    for (name, value) in [(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store"), (X_CONTENT_TYPE_OPTIONS, "nosniff")] {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}

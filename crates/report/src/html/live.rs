@@ -1,0 +1,114 @@
+//! What the page is given of a run that goes on: what its report would be if it ended now, and its last second.
+
+use std::io;
+
+use brunt_model::live::Live;
+use brunt_model::plan::Plan;
+use brunt_model::series::Series;
+use brunt_model::snapshot::{Phase, Snapshot};
+use brunt_model::summary::{Ending, Run, Summary};
+use serde::Serialize;
+
+use super::data::Data;
+use super::distribution::Bound;
+use super::embedded;
+use crate::json::Document;
+use crate::live::{Second, counts_on, name};
+
+/// A run that goes on, as the page shows it.
+#[derive(Debug)]
+pub struct Running {
+    run: Run,
+    phase: Option<Phase>,
+    state: State,
+}
+
+/// What only the last second tells.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct State {
+    phase: &'static str,
+    elapsed_ns: u64,
+    planned_ns: Option<u64>,
+    planned_requests: Option<u64>,
+    open_connections: u64,
+    in_flight: u64,
+    users: Option<u64>,
+    answered_per_s: f64,
+    not_ok: u64,
+    p50_ns: Option<Bound>,
+    p99_ns: Option<Bound>,
+    /// Seconds that are in no figure.
+    missed: u64,
+}
+
+impl Running {
+    /// A run that is about to carry `plan` out.
+    pub fn new(plan: &Plan, started_unix_ms: u64) -> Self {
+        let mut plan = plan.clone();
+        // The page shows none of it, and it would be copied each time.
+        if let Some(scenarios) = &mut plan.scenarios {
+            scenarios.files.iter_mut().for_each(|file| file.content.0.clear());
+        }
+        Self {
+            run: Run {
+                plan,
+                started_unix_ms,
+                ending: Ending::Completed,
+                measured_ns: 0,
+                measured: Snapshot::default(),
+                drained: Snapshot::default(),
+                series: Series::default(),
+            },
+            phase: None,
+            state: State { phase: "starting", ..State::default() },
+        }
+    }
+
+    /// Takes in the run's last second.
+    pub fn push(&mut self, live: &Live) {
+        let run = &mut self.run;
+        match live.phase {
+            Phase::Warmup => {
+                run.measured.figures.carry_over(&live.snapshot.figures);
+                run.series.warmed_up(&live.snapshot);
+            }
+            Phase::Measured => {
+                run.measured.merge(&live.snapshot);
+                run.measured_ns = run.measured_ns.max(live.elapsed_ns);
+                run.series.push(live.length_ns, &live.snapshot, &run.plan.ok_status);
+            }
+            Phase::Drain => run.drained.merge(&live.snapshot),
+        }
+        let second = Second::of(live, &run.plan.ok_status);
+        // What was missed of the warm-up is in no figure anyway.
+        let is_new = self.phase.replace(live.phase).is_some_and(|last| !counts_on(last, live.phase));
+        self.state = State {
+            phase: name(live.phase),
+            elapsed_ns: live.elapsed_ns,
+            planned_ns: live.planned_ns,
+            planned_requests: live.planned_requests,
+            open_connections: live.open_connections,
+            in_flight: live.in_flight,
+            users: live.users,
+            answered_per_s: second.rate,
+            not_ok: second.not_ok,
+            p50_ns: second.p50.map(Bound),
+            p99_ns: second.p99.map(Bound),
+            missed: if is_new { 0 } else { self.state.missed },
+        };
+    }
+
+    /// Counts seconds that could not be taken in.
+    pub fn miss(&mut self, seconds: u64) {
+        self.state.missed += seconds;
+    }
+
+    /// What the page is to show now, as JSON in a line.
+    ///
+    /// # Errors
+    /// None: writing JSON is fallible in type.
+    pub fn data(&self) -> io::Result<String> {
+        let document = Document::of(&Summary::of(self.run.clone()));
+        embedded(&Data::of(&document).during(self.state.clone()))
+    }
+}

@@ -1,0 +1,138 @@
+// The page of a run that goes on, in a real browser; and browsers that are slow, gone or somebody else's.
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { connect } from "node:net";
+import { after, before, test } from "node:test";
+import { launch, rows } from "./browser.mjs";
+import { directory, goingOn, target } from "./program.mjs";
+
+let browser;
+let files;
+let server;
+
+before(async () => {
+  files = await directory();
+  browser = await launch();
+  server = await target();
+});
+
+after(async () => {
+  server?.end();
+  await browser?.close();
+  await files?.end();
+});
+
+/** The page of a run that goes on, once it shows something. */
+async function watch(run) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, locale: "en-GB" });
+  const complaints = [];
+  page.on("console", (message) => complaints.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+  await page.goto(run.url);
+  await page.waitForSelector("#throughput .uplot");
+  return { page, complaints };
+}
+
+/** How many seconds the chart of throughput has. */
+const length = (page) => page.getAttribute("#throughput .chart", "data-points").then(Number);
+
+test("the page moves while the run does, and ends as the finished report", async () => {
+  const html = files.path("finished.html");
+  const run = await goingOn("-r", "200", "-d", "8s", "-t", "1", "-c", "4", "--threshold", "p99<10s", "--html", html, server.url);
+  const { page, complaints } = await watch(run);
+  assert.match(await page.textContent("#live"), /● live (measuring|draining), \d+s of 8s/);
+  assert.match(await page.textContent("#thresholds caption"), /so far/);
+  const before = await length(page);
+  // What its reader does stays done: the focus, and how near a chart is.
+  await page.focus("#throughput .chart");
+  await page.keyboard.press("Home");
+  await page.waitForFunction((before) => Number(document.querySelector("#throughput .chart").dataset.points) > before, before);
+  assert.equal(await page.evaluate(() => document.activeElement.closest("figure")?.id), "throughput");
+  await page.waitForSelector("#live", { state: "detached", timeout: 60_000 });
+  const done = await run.end();
+  assert.equal(done.status, 0, done.stderr);
+  // The same as the report that was written, word for word.
+  const finished = await browser.newPage({ viewport: { width: 1280, height: 900 }, locale: "en-GB" });
+  await finished.goto(`file://${html}`);
+  await finished.waitForSelector("#throughput .uplot");
+  // But for what is under the pointer.
+  const words = (page) =>
+    page.$eval("main", (main) =>
+      [...main.querySelectorAll("header, h2, p, dl, table, figcaption, summary")]
+        .filter((part) => !part.matches(".u-legend, .readout, [aria-live]"))
+        .map((part) => part.textContent),
+    );
+  assert.deepEqual(await words(page), await words(finished));
+  assert.equal(await page.title(), await finished.title());
+  assert.deepEqual((await rows(page, "thresholds")).map((row) => row[2]), ["✓ held"]);
+  assert.deepEqual(complaints, []);
+  await page.close();
+  await finished.close();
+});
+
+test("a page that is opened again, or loses brunt, shows all there is, and says so", async () => {
+  const run = await goingOn("-r", "200", "-d", "60s", "-t", "1", "-c", "4", server.url);
+  const { page } = await watch(run);
+  await page.reload();
+  await page.waitForSelector("#throughput .uplot");
+  // As when a network fails: what comes after it has everything.
+  const before = await length(page);
+  await page.context().setOffline(true);
+  await page.context().setOffline(false);
+  await page.waitForFunction((before) => Number(document.querySelector("#throughput .chart")?.dataset.points) > before, before);
+  run.kill();
+  await page.waitForFunction(() => document.getElementById("problem")?.textContent.includes("No connection"));
+  assert.ok((await length(page)) > before);
+  await page.close();
+});
+
+test("browsers that never read, or are gone, hold nothing up", async () => {
+  const run = await goingOn("-r", "500", "-d", "4s", "-t", "1", "-c", "4", "--format", "json", server.url);
+  const { port } = new URL(run.url);
+  const asked = (after) =>
+    new Promise((resolve) => {
+      const socket = connect(port, "127.0.0.1", () => {
+        socket.write(`GET /events HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+        after(socket);
+        resolve(socket);
+      });
+      socket.on("error", () => undefined);
+    });
+  const never = await Promise.all(Array.from({ length: 8 }, () => asked((socket) => socket.pause())));
+  await Promise.all(Array.from({ length: 8 }, () => asked((socket) => socket.destroy())));
+  // One that says nothing at all, and more than there is room for.
+  const silent = await Promise.all(Array.from({ length: 100 }, () => new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => resolve(socket));
+    socket.on("error", () => undefined);
+  })));
+  const done = await run.end();
+  assert.equal(done.status, 0, done.stderr);
+  const { outcomes, measured } = JSON.parse(done.stdout);
+  assert.equal(outcomes.due, 2000);
+  assert.equal(outcomes.answered, 2000);
+  assert.equal(measured.due, 2000);
+  for (const socket of [...never, ...silent]) socket.destroy();
+});
+
+test("only what is meant for it is answered", async () => {
+  const run = await goingOn("-r", "50", "-d", "60s", "-t", "1", "-c", "1", server.url);
+  const { port } = new URL(run.url);
+  const ask = (path, options = {}) =>
+    new Promise((resolve, reject) => {
+      const asked = request({ host: "127.0.0.1", port, path, ...options }, (answer) => {
+        answer.resume();
+        resolve(answer);
+      });
+      asked.on("error", reject).end();
+    });
+  assert.equal((await ask("/")).statusCode, 200);
+  assert.equal((await ask("/", { headers: { host: `localhost:${port}` } })).statusCode, 200);
+  // A name that somebody else's page was reached by, and that now leads here.
+  assert.equal((await ask("/", { headers: { host: "evil.example" } })).statusCode, 421);
+  assert.equal((await ask("/events", { headers: { host: `evil.example:${port}` } })).statusCode, 421);
+  assert.equal((await ask("/other")).statusCode, 404);
+  assert.equal((await ask("/", { method: "POST" })).statusCode, 405);
+  assert.equal((await ask("/")).headers["content-security-policy"], "frame-ancestors 'none'");
+  run.kill();
+  await run.end();
+});
