@@ -44,6 +44,7 @@ fn help_names_every_flag_under_its_heading() {
             "--cert <F>",
             "--key <F|@NAME>",
             "--sni <NAME>",
+            "--live[=<ADDR>]",
             "-v, --verbose",
             "--format <FORMAT>",
             "-o, --output <FILE>",
