@@ -72,7 +72,7 @@ impl Printer {
             c if c.is_control() && c != '\n' => char::REPLACEMENT_CHARACTER,
             c => c,
         };
-        text.chars().map(shown).collect()
+        text.replace("\r\n", "\n").chars().map(shown).collect()
     }
 
     /// A head, and a body after an empty line.

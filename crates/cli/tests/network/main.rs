@@ -7,6 +7,7 @@ mod accounting;
 mod addresses;
 mod broken;
 mod coalescing;
+mod conversations;
 mod faults;
 mod keep_alive;
 mod nginx;

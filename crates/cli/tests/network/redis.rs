@@ -14,14 +14,14 @@ use crate::program::{Directory, run};
 use crate::report::report;
 
 /// A redis-server of the test's own, on a port and a Unix socket. It ends with its test.
-struct Redis {
+pub struct Redis {
     dir: Directory,
     child: Child,
     port: u16,
 }
 
 impl Redis {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let dir = Directory::new();
         for _ in 0..5 {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -42,12 +42,12 @@ impl Redis {
         panic!("redis-server does not start");
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("tcp://127.0.0.1:{}", self.port)
     }
 
     /// How often it was given a command.
-    fn calls(&self, command: &str) -> u64 {
+    pub fn calls(&self, command: &str) -> u64 {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.write_all(b"INFO commandstats\r\n").unwrap();
         let mut reader = BufReader::new(stream);

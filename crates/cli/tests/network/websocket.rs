@@ -122,7 +122,7 @@ fn flags_that_are_wrong() {
 }
 
 /// Python's websockets, on a free port. It writes down each connection as it ends.
-struct Python {
+pub struct Python {
     child: Child,
     lines: BufReader<ChildStdout>,
     port: u64,
@@ -131,8 +131,13 @@ struct Python {
 const SERVER: &str = r#"
 import asyncio, json, websockets
 
+async def push(socket):
+    while True:
+        await asyncio.sleep(0.02)
+        await socket.send("push")
+
 async def serve(socket, path):
-    closed = "?"
+    pushing = asyncio.create_task(push(socket)) if path == "/push" else None
     try:
         async for message in socket:
             if path == "/fragments":
@@ -140,6 +145,8 @@ async def serve(socket, path):
             else:
                 await socket.send(message)
     finally:
+        if pushing:
+            pushing.cancel()
         await socket.wait_closed()
         print(json.dumps({
             "path": path,
@@ -160,7 +167,7 @@ asyncio.run(main())
 "#;
 
 impl Python {
-    fn start() -> Self {
+    pub fn start() -> Self {
         // Debian's own: another Python may have no such module.
         let mut child = Command::new("/usr/bin/python3")
             .args(["-c", SERVER])
@@ -175,12 +182,12 @@ impl Python {
         Self { child, lines, port }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub fn url(&self, path: &str) -> String {
         format!("ws://127.0.0.1:{}{path}", self.port)
     }
 
     /// What it wrote about the next connection that ended.
-    fn ended(&mut self) -> Value {
+    pub fn ended(&mut self) -> Value {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()

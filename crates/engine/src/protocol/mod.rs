@@ -116,7 +116,8 @@ pub enum Opening {
 pub enum Started {
     /// Its answer.
     Awaited,
-    /// Nothing: it ends, with this status, when the operating system has taken its bytes.
+    /// Nothing: it ends, with this status, when the operating system has taken its bytes. Where it appended none, because
+    /// what it asks for had come before, it ends at once.
     Sent(u16),
 }
 
@@ -229,14 +230,15 @@ impl Malformed {
 /// [`Failure::Closed`]. Before the connection is open, those that wait for it fail with it.
 ///
 /// **Timeouts and cancellation.** A call that takes longer than the plan's timeout ends as [`Failure::Timeout`], and the
-/// connection with it: an answer that comes later could not be told from another's. The client is then dropped without
-/// a word, as it is whenever a socket fails. When the run ends, [`close`](Self::close) is asked for a last one.
+/// connection with it, since an answer that comes later could not be told from another's, unless the client says by
+/// [`give_up`](Self::give_up) that it can. Otherwise it is dropped without a word, as it is whenever a socket fails. When
+/// the run ends, [`close`](Self::close) is asked for a last one.
 ///
 /// **Byte counts** are the worker's: what `out` gets is counted as sent, what `receive` is given as received.
 ///
 /// **Memory.** A client holds what it needs to go on, within limits of its own, and nothing for its history; there may be
 /// tens of thousands of them.
-pub trait Client {
+pub trait Client: Send {
     /// A fresh connection is there, with TLS where the scheme wants it. Appends to `out` what opens it.
     fn open(&mut self, _out: &mut Vec<u8>) -> Opening {
         Opening::Ready
@@ -257,10 +259,16 @@ pub trait Client {
     /// The peer closed its side. Some answers are complete only by that.
     fn closed(&mut self) -> Option<Answer>;
 
+    /// The only call in flight has taken too long. True if it is forgotten and the connection goes on without it; false
+    /// ends the connection.
+    fn give_up(&mut self) -> bool {
+        false
+    }
+
     /// The run ends, and the connection with it. Appends to `out` what takes leave; nobody waits for what comes back.
     fn close(&mut self, _out: &mut Vec<u8>) {}
 
-    /// The answer that was completed last, if answers are kept. Holds until the next bytes come.
+    /// The answer that was completed last, if answers are kept. Holds until the next bytes come or the next call starts.
     fn parts(&self) -> Parts<'_> {
         Parts::default()
     }

@@ -18,6 +18,12 @@
 //!   none, and `core.read(answer, what)`, which goes to [`Caller::read`]. `options` may have the engine's `name`, `tags`,
 //!   `timeout`.
 //! - `core.start(…)` and `core.wait()`: several calls at once; `core.wait` gives the answers in the order of the starts.
+//! - `core.connect(client, name, options, …)`: one call on a new connection that the user has for itself; gives the answer,
+//!   and a number for `core.on(number, client, name, options, judge, …)`, one call on it, and `core.release(number)`, its end.
+//!   What came before it ended can still be received: [`Client::start`] answers with [`Started::Sent`](super::Started::Sent)
+//!   what it has.
+//! - `core.converse(client, name, options, judge, …)`: one call that may take several answers. `judge` is shown the body, the
+//!   flags and the status of each, and says whether the call is over, fails, or goes on with other values.
 //!
 //! **What the engine does**: which connection a call goes on (the user's own, or the client's pool), connecting and TLS,
 //! timeouts, names, tags and groups, counting, sending again what is idempotent, traces of `--once`. A protocol does none of it.
@@ -31,6 +37,7 @@ use std::fmt::Write as _;
 use brunt_model::target::Target;
 use brunt_model::units;
 
+use super::flags::ReadFile;
 use super::{Client, OptionsError, Parts};
 
 /// What a protocol is in scenarios.
@@ -47,12 +54,20 @@ pub trait Dialect: Send + Sync {
         ""
     }
 
-    /// The client that a script makes with these options, a table without those that are the engine's. `base` is where
-    /// its calls go unless they say otherwise.
+    /// The client that a script makes with these options, a table without those that are the engine's.
     ///
     /// # Errors
     /// Says which option is wrong and what it may be. The engine adds file and line.
-    fn client(&self, options: &Value<'_>, base: Option<&Target>) -> Result<Box<dyn Caller>, OptionsError>;
+    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError>;
+}
+
+/// What a client is made in.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    /// Where its calls go unless they say otherwise.
+    pub base: Option<&'a Target>,
+    /// Reads a file by its path beside the script, which then travels with the script in a plan.
+    pub read: &'a ReadFile,
 }
 
 /// What calls of one client of a script go through. Shared by the workers' users; it has no state of theirs.
@@ -82,6 +97,16 @@ pub trait Caller: Send + Sync {
     /// # Errors
     /// Says what is wrong with it, or that there is no such part; it is raised in the script.
     fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError>;
+
+    /// A call as `--once` shows it, where its bytes are not what people read.
+    fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
+        Cow::Borrowed(&call.bytes)
+    }
+
+    /// The body of an answer as `--once` shows it, likewise.
+    fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+        Cow::Borrowed(answer.parts.body)
+    }
 }
 
 /// A call as a [`Caller`] encoded it.

@@ -235,6 +235,7 @@ impl<D: Driver> Worker<D> {
         if !waited {
             self.fail_overdue(failure, reason, now);
         }
+        self.keep_held(token, failure, reason);
         self.close(token);
         self.carry_on(token, now);
     }
@@ -283,6 +284,7 @@ impl<D: Driver> Worker<D> {
                 self.fail(&call, Failure::Closed, "the connection ended with an earlier call", now);
             }
         }
+        self.keep_held(token, failure, reason);
         self.close(token);
         self.carry_on(token, now);
     }

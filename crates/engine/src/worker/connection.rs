@@ -83,6 +83,8 @@ pub(super) enum Owner {
     Flood,
     /// A virtual user.
     User(u32),
+    /// A virtual user who has it for itself until it closes it, and calls on it by name.
+    Held(u32),
     /// Every user.
     Pool,
     /// Nobody: there is no connection.

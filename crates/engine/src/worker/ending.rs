@@ -7,6 +7,9 @@ use super::pace::Pace;
 use super::{Source, Worker};
 use crate::transport::Driver;
 
+/// Why a call has failed that took too long.
+const LATE: &str = "no complete answer within the timeout";
+
 impl<D: Driver> Worker<D> {
     /// Whatever has waited too long ends: calls, connecting, backing off.
     pub(super) fn expire(&mut self, now: u64) {
@@ -27,7 +30,11 @@ impl<D: Driver> Worker<D> {
                 }
                 State::Connecting | State::Handshaking | State::Opening => self.expire_queue(token, now),
                 State::Open if connection.calls.is_empty() => self.next_calls(token, now),
-                State::Open => self.lost(token, Failure::Timeout, "no complete answer within the timeout", now),
+                State::Open => {
+                    if !self.gives_up(token, now) {
+                        self.lost(token, Failure::Timeout, LATE, now);
+                    }
+                }
                 // A pause before the call that it is made for is over.
                 State::Idle => self.next_calls(token, now),
             }
@@ -38,12 +45,25 @@ impl<D: Driver> Worker<D> {
         self.next_expiry = if earliest == NEVER { NEVER } else { earliest.max(now + pause) };
     }
 
+    /// Ends a call that has taken too long without its connection, where its protocol can go on without the answer.
+    fn gives_up(&mut self, token: usize, now: u64) -> bool {
+        let connection = &mut self.connections[token];
+        if connection.calls.len() != 1 || !connection.is_sent() || !connection.client.give_up() {
+            return false;
+        }
+        if let Some(call) = connection.calls.pop_front() {
+            self.fail(&call, Failure::Timeout, LATE, now);
+        }
+        self.free.push((token, now));
+        true
+    }
+
     /// Calls that were sent before, and wait to be sent again, have waited too long.
     fn expire_queue(&mut self, token: usize, now: u64) {
         let queue = std::mem::take(&mut self.connections[token].queue);
         for call in queue {
             if call.expires <= now {
-                self.fail(&call, Failure::Timeout, "no complete answer within the timeout", now);
+                self.fail(&call, Failure::Timeout, LATE, now);
             } else {
                 self.connections[token].queue.push_back(call);
             }

@@ -82,6 +82,18 @@ impl<D: Driver> Worker<D> {
                     if let Some(call) = &mut call {
                         call.first_byte = call.first_byte.min(now);
                     }
+                    if let Some(call) = &call
+                        && self.reads_on(token, call, answer.status, now)
+                    {
+                        let generation = self.connections[token].generation;
+                        // What comes next may be there already.
+                        self.end_sent(token);
+                        if self.connections[token].generation != generation {
+                            return;
+                        }
+                        continue;
+                    }
+                    let connection = &mut self.connections[token];
                     connection.served = true;
                     connection.fruitless = 0;
                     // An answer before the request was sent in full: nobody will read the rest of it.

@@ -49,22 +49,29 @@ impl<D: Driver> Worker<D> {
     }
 
     /// Ends the calls that wait for nothing but to be sent, once the socket has taken everything.
-    fn end_sent(&mut self, token: usize) {
+    pub(super) fn end_sent(&mut self, token: usize) {
         let connection = &mut self.connections[token];
         if connection.calls.front().is_none_or(|call| call.ends_sent.is_none()) || !connection.is_sent() {
             return;
         }
         let now = self.driver.now();
+        let generation = connection.generation;
         while let Some(status) = self.connections[token].calls.front().and_then(|call| call.ends_sent)
             && let Some(mut call) = self.connections[token].calls.pop_front()
         {
             call.first_byte = now;
+            if self.reads_on(token, &call, status, now) {
+                continue;
+            }
             self.recorder.answered(&call, status, now);
             self.under_way -= u64::from(call.measured);
             self.user_answered(token, &call, status, now);
             self.show(token, status);
         }
         let connection = &mut self.connections[token];
+        if connection.generation != generation {
+            return;
+        }
         connection.served = true;
         connection.fruitless = 0;
         if self.shared.plan.reconnect {

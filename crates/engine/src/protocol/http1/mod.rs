@@ -7,7 +7,7 @@ pub mod options;
 pub(crate) mod ready_made;
 pub(crate) mod request;
 mod response;
-mod scenario;
+pub(super) mod scenario;
 
 use std::sync::Arc;
 

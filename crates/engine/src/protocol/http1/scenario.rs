@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use brunt_model::target::{self, Target, Url};
 
-use super::super::scenario::{Answered, Caller, Dialect, Encoded, Fields, Value};
+use super::super::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
 use super::super::{Client, OptionsError};
 use super::client::{DISCARD, Http1Client};
 use super::request::{Kind, check_token};
@@ -28,9 +28,10 @@ impl Dialect for HttpDialect {
         include_str!("types.lua")
     }
 
-    fn client(&self, options: &Value<'_>, base: Option<&Target>) -> Result<Box<dyn Caller>, OptionsError> {
+    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // What else `brunt.http` takes is the library's own.
         let fields = Fields::of("brunt.http", options, &["headers"])?;
+        let base = setting.base;
         let mut section = Vec::new();
         let given = header_fields("brunt.http", fields.value("headers"))?;
         let sets = |name: &str| given.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
@@ -72,10 +73,10 @@ fn host_field(target: &Target) -> Vec<u8> {
 }
 
 /// A header field's name and value.
-type Field<'v> = (String, Cow<'v, [u8]>);
+pub(in super::super) type Field<'v> = (String, Cow<'v, [u8]>);
 
 /// The header fields in a table: names with a value, or with a list of values.
-fn header_fields<'v>(whose: &str, table: &'v Value<'_>) -> Result<Vec<Field<'v>>, OptionsError> {
+pub(in super::super) fn header_fields<'v>(whose: &str, table: &'v Value<'_>) -> Result<Vec<Field<'v>>, OptionsError> {
     if !matches!(table, Value::Nil | Value::Table(_)) {
         return Err(OptionsError(format!(
             "{whose}: headers must be a table of names and values, not {}",
@@ -288,7 +289,7 @@ mod tests {
     fn caller(options: &[(&'static str, Value<'static>)]) -> Box<dyn Caller> {
         let options = Value::Table(options.iter().map(|(name, value)| (Value::text(name), value.clone())).collect());
         let base = Url::parse("http://127.0.0.1:8080/").unwrap().target;
-        HttpDialect.client(&options, Some(&base)).unwrap()
+        HttpDialect.client(&options, &Setting { base: Some(&base), read: &|_| Ok(None) }).unwrap()
     }
 
     fn encoded(caller: &dyn Caller, values: &[Value<'_>]) -> Result<(String, Encoded), String> {
@@ -335,7 +336,7 @@ mod tests {
         assert!(error(&[Value::text("GET"), Value::Nil]).contains("the URL must be a string, not nil"));
         let smuggled = Value::Table(vec![(Value::text("X"), Value::text("a\r\nY: b"))]);
         assert!(error(&[Value::text("GET"), Value::text("/"), smuggled]).contains("control character"));
-        let without = HttpDialect.client(&Value::Nil, None).unwrap();
+        let without = HttpDialect.client(&Value::Nil, &Setting { base: None, read: &|_| Ok(None) }).unwrap();
         assert!(encoded(&*without, &[Value::text("GET"), Value::text("/")]).unwrap_err().contains("needs a base"));
     }
 

@@ -59,14 +59,14 @@ impl Reader {
 const TOO_LONG: &str = "an answer of more than 16 MiB";
 
 /// Where an answer ends, and which part of it is its content.
-struct Cut {
-    whole: usize,
-    body: std::ops::Range<usize>,
+pub(super) struct Cut {
+    pub(super) whole: usize,
+    pub(super) body: std::ops::Range<usize>,
 }
 
 /// The answer at the beginning of `bytes`, of which the first `searched` were there before and did not complete it.
 #[inline]
-fn cut(bytes: &[u8], searched: usize, framing: &Framing) -> Result<Option<Cut>, Malformed> {
+pub(super) fn cut(bytes: &[u8], searched: usize, framing: &Framing) -> Result<Option<Cut>, Malformed> {
     let (head, length) = match framing {
         Framing::None => return Ok(Some(Cut { whole: bytes.len(), body: 0..bytes.len() })),
         Framing::Until(end) => {

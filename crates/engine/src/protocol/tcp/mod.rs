@@ -1,9 +1,11 @@
 //! Plain TCP, and the same over TLS and Unix sockets: bytes out, and an answer that ends where it is said to.
 
 mod answer;
+mod conversation;
 mod escapes;
 mod flags;
 pub mod options;
+mod scenario;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use brunt_model::plan::{Plan, ProtocolOptions};
 
 use self::options::{Framing, Options};
 use super::flags::{Flag, Given};
+use super::scenario::Dialect;
 use super::{
     Answer, Client, Failed, Malformed, OptionsError, Prepared, Progress, Protocol, Scheme, Started, read_options,
 };
@@ -41,6 +44,10 @@ impl Protocol for Tcp {
 
     fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
         Ok(flags::options(given)?.to_protocol())
+    }
+
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        Some(Box::new(scenario::TcpDialect))
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {

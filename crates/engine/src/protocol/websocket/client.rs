@@ -13,8 +13,6 @@ use super::handshake;
 use super::message::{Reader, Step, close_name};
 use crate::user::Message;
 
-/// The code of a Close frame where all is well (RFC 6455, section 7.4.1).
-const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
 /// Nothing came back but the same message: there is no status to tell.
 const ECHOED: u16 = 0;
 
@@ -51,7 +49,11 @@ impl WebSocketClient {
         let (taken, answer) = reader.receive(bytes, &self.prepared.request)?;
         match answer {
             None => Ok((taken, Progress::More)),
-            Some(handshake::Answer::Refused(reason)) => Ok((taken, Progress::Closing(reason))),
+            Some(handshake::Answer::Denied(status)) => {
+                let reason = format!("the server answered {status}, not 101 Switching Protocols");
+                Ok((taken, Progress::Closing(Cow::Owned(reason))))
+            }
+            Some(handshake::Answer::Refused(reason)) => Ok((taken, Progress::Closing(Cow::Borrowed(reason)))),
             Some(handshake::Answer::Agreed(agreed)) => {
                 if let Some(takes_over) = agreed.deflate {
                     self.deflate = true;
@@ -69,7 +71,7 @@ impl WebSocketClient {
         match difference {
             // With a connection for each call, the call ends with the connection.
             None if self.prepared.reconnect => {
-                frame::write(Opcode::Close, false, &NORMAL, self.random.next_u64() as u32, out);
+                frame::write(Opcode::Close, false, &frame::NORMAL, self.random.next_u64() as u32, out);
                 self.phase = Phase::Leaving;
                 Progress::More
             }
@@ -150,7 +152,7 @@ impl Client for WebSocketClient {
 
     fn close(&mut self, out: &mut Vec<u8>) {
         if matches!(self.phase, Phase::Open) {
-            frame::write(Opcode::Close, false, &NORMAL, self.random.next_u64() as u32, out);
+            frame::write(Opcode::Close, false, &frame::NORMAL, self.random.next_u64() as u32, out);
             self.phase = Phase::Leaving;
         }
     }

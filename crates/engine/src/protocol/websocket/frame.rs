@@ -7,6 +7,9 @@ pub(super) const MOST_HEAD_BYTES: usize = 10;
 /// The longest payload of a control frame, in bytes (section 5.5).
 pub(super) const MOST_CONTROL_BYTES: u64 = 125;
 
+/// The code of a Close frame where all is well (section 7.4.1).
+pub(super) const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
+
 /// What a frame is (section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opcode {

@@ -1,10 +1,8 @@
 //! The opening handshake (RFC 6455, section 4): an HTTP/1.1 request that asks for more, and the answer that grants it.
 
-use std::borrow::Cow;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brunt_model::plan::Plan;
+use brunt_model::target::Target;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
 use super::super::http1::flags::is_token;
@@ -12,6 +10,8 @@ use super::super::http1::request::{authorization, header_value};
 use super::super::{Malformed, OptionsError};
 use super::options::Options;
 
+/// The status of an answer that grants it.
+pub(super) const SWITCHING: u16 = 101;
 /// The most bytes an answer's head may have.
 const MOST_HEAD_BYTES: usize = 16 * 1024;
 /// The most header fields it may have.
@@ -50,8 +50,10 @@ pub(super) struct Agreed {
 pub(super) enum Answer {
     /// The connection speaks WebSocket from here on.
     Agreed(Agreed),
-    /// The server said no, or something that cannot be taken for a yes.
-    Refused(Cow<'static, str>),
+    /// The server said no, by this status of HTTP.
+    Denied(u16),
+    /// It said something that cannot be taken for a yes.
+    Refused(&'static str),
 }
 
 impl Request {
@@ -61,17 +63,36 @@ impl Request {
     /// Says which option is wrong.
     pub(super) fn prepare(
         options: &Options,
-        plan: &Plan,
+        target: &Target,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, OptionsError> {
-        let target = &plan.target;
+        let mut fields = Vec::new();
+        if let Some(basic) = &options.basic {
+            fields.push(("Authorization".to_owned(), authorization(basic, &env)?));
+        }
+        for header in &options.headers {
+            fields.push((header.name().to_owned(), header_value(header, &env)?));
+        }
+        Self::with_fields(target, &fields, &options.subprotocols, options.deflate)
+    }
+
+    /// The request to this target with these header fields.
+    ///
+    /// # Errors
+    /// Says which field or subprotocol is wrong.
+    pub(super) fn with_fields(
+        target: &Target,
+        fields: &[(String, String)],
+        subprotocols: &[String],
+        deflate: bool,
+    ) -> Result<Self, OptionsError> {
         let mut bytes = format!("GET {} HTTP/1.1\r\n", target.path).into_bytes();
         let mut field = |name: &str, value: &str| bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
-        let sets = |name: &str| options.headers.iter().any(|header| header.name().eq_ignore_ascii_case(name));
+        let sets = |name: &str| fields.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
         if let Some(own) = OWN_FIELDS.into_iter().find(|own| sets(own)) {
             let instead = match own {
-                "sec-websocket-protocol" => ": give --subprotocol",
-                "sec-websocket-extensions" => ": give --deflate",
+                "sec-websocket-protocol" => ": give --subprotocol, or subprotocols in a scenario",
+                "sec-websocket-extensions" => ": give --deflate, or deflate in a scenario",
                 _ => "",
             };
             return Err(OptionsError(format!("header {own} is the handshake's own, leave it out{instead}")));
@@ -82,47 +103,41 @@ impl Request {
         if !sets("user-agent") {
             field("User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")));
         }
-        if let Some(basic) = &options.basic {
-            field("Authorization", &authorization(basic, &env)?);
+        for (name, value) in fields {
+            field(name, value);
         }
-        for header in &options.headers {
-            field(header.name(), &header_value(header, &env)?);
+        if let Some(name) = subprotocols.iter().find(|name| name.is_empty() || !name.chars().all(is_token)) {
+            return Err(OptionsError(format!("the subprotocol '{name}' is not one: expected letters, digits and -")));
         }
-        for name in &options.subprotocols {
-            if name.is_empty() || !name.chars().all(is_token) {
-                return Err(OptionsError(format!(
-                    "the subprotocol '{name}' is not one: expected letters, digits and -"
-                )));
-            }
+        if !subprotocols.is_empty() {
+            field("Sec-WebSocket-Protocol", &subprotocols.join(", "));
         }
-        if !options.subprotocols.is_empty() {
-            field("Sec-WebSocket-Protocol", &options.subprotocols.join(", "));
-        }
-        if options.deflate {
+        if deflate {
             field("Sec-WebSocket-Extensions", "permessage-deflate; client_no_context_takeover");
         }
         field("Upgrade", "websocket");
         field("Connection", "Upgrade");
         field("Sec-WebSocket-Version", "13");
         bytes.extend_from_slice(b"Sec-WebSocket-Key: ");
-        Ok(Self { bytes, subprotocols: options.subprotocols.clone(), deflate: options.deflate })
+        Ok(Self { bytes, subprotocols: subprotocols.to_vec(), deflate })
     }
 
     /// Appends the request with this nonce; returns the key that the answer is checked by.
     pub(super) fn write(&self, nonce: [u8; 16], out: &mut Vec<u8>) -> String {
-        let key = STANDARD.encode(nonce);
-        out.extend_from_slice(&self.bytes);
-        out.extend_from_slice(key.as_bytes());
-        out.extend_from_slice(b"\r\n\r\n");
-        key
+        write_key(&self.bytes, nonce, out)
+    }
+
+    /// The request, but for its key and what comes after.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// What an answer to the request with this key comes to (section 4.1).
     fn judge(&self, answer: &httparse::Response<'_, '_>, key: &str) -> Answer {
-        let refused = |reason: &'static str| Answer::Refused(Cow::Borrowed(reason));
+        let refused = Answer::Refused;
         let status = answer.code.unwrap_or(0);
-        if status != 101 {
-            return Answer::Refused(Cow::Owned(format!("the server answered {status}, not 101 Switching Protocols")));
+        if status != SWITCHING {
+            return Answer::Denied(status);
         }
         let values = |name: &'static str| {
             let named = answer.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
@@ -181,6 +196,15 @@ impl Request {
     }
 }
 
+/// Appends a request, all of which is there but the key, with this nonce; returns the key.
+pub(super) fn write_key(request: &[u8], nonce: [u8; 16], out: &mut Vec<u8>) -> String {
+    let key = STANDARD.encode(nonce);
+    out.extend_from_slice(request);
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(b"\r\n\r\n");
+    key
+}
+
 /// What a server answers to a key (section 4.2.2).
 pub(super) fn accept(key: &str) -> String {
     STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{GUID}").as_bytes()))
@@ -197,6 +221,11 @@ impl Reader {
     /// For the request with this key.
     pub(super) fn new(key: String) -> Self {
         Self { key, head: Vec::new() }
+    }
+
+    /// The answer's head, as far as it has come.
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
     }
 
     /// Takes bytes, up to the end of the answer at most, and says how many it took and what they came to.
@@ -219,6 +248,7 @@ impl Reader {
         if end > MOST_HEAD_BYTES {
             return Err(Malformed::because("a handshake of more than 16 KiB"));
         }
+        self.head.truncate(end);
         match self.parse(end, request)? {
             Some(answer) => Ok((end - before, Some(answer))),
             None => Err(Malformed::because("a handshake that is no HTTP/1.1 answer")),

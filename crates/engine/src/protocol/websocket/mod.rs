@@ -1,6 +1,7 @@
 //! WebSocket (RFC 6455) over TCP, TLS and Unix sockets, with permessage-deflate (RFC 7692).
 
 mod client;
+mod conversation;
 mod deflate;
 mod flags;
 mod flood;
@@ -8,6 +9,7 @@ mod frame;
 mod handshake;
 mod message;
 pub mod options;
+mod scenario;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use self::client::WebSocketClient;
 use self::flood::Echo;
 use self::options::Options;
 use super::flags::{Flag, Given};
+use super::scenario::Dialect;
 use super::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
 use crate::user::{Repeated, User};
 
@@ -45,6 +48,10 @@ impl Protocol for WebSocket {
         Ok(flags::options(given)?.to_protocol())
     }
 
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        Some(Box::new(scenario::WebSocketDialect))
+    }
+
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
         if options.message.0.len() > MOST_MESSAGE_BYTES {
@@ -56,7 +63,7 @@ impl Protocol for WebSocket {
         if !options.binary && std::str::from_utf8(&options.message.0).is_err() {
             return Err(OptionsError("the message is not UTF-8, as text must be: give --binary".to_owned()));
         }
-        let request = handshake::Request::prepare(&options, plan, |name| std::env::var(name).ok())?;
+        let request = handshake::Request::prepare(&options, &plan.target, |name| std::env::var(name).ok())?;
         Ok(Arc::new(Shared(Arc::new(PreparedWebSocket {
             request,
             echo: Echo::new(&options),

@@ -17,9 +17,9 @@ use bstr::BStr;
 use mlua::{Lua, LuaString, Table, Value as LuaValue};
 
 use super::data::{Feeder, Kind, Order, Rows, SharedFeeder};
-use super::value;
+use super::{pack, value};
 use crate::protocol::Scheme;
-use crate::protocol::scenario::{Caller, Dialect, Fields, Value, unknown};
+use crate::protocol::scenario::{Caller, Dialect, Fields, Setting, Value, unknown};
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
 const BROWSER_CONNECTIONS: u32 = 6;
@@ -69,19 +69,31 @@ pub(crate) enum Files {
 impl Files {
     /// What is in the file.
     pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        self.find(name)?.ok_or_else(|| match self {
+            Self::Plan(_) => format!("the plan has no file '{name}'"),
+            Self::Disk { .. } => format!("cannot read {name}: there is no such file"),
+        })
+    }
+
+    /// What is in the file; nothing if there is none.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
         match self {
             Self::Plan(files) => {
                 let file = files.iter().find(|file| file.name == name);
-                file.map(|file| file.content.0.clone()).ok_or_else(|| format!("the plan has no file '{name}'"))
+                Ok(file.map(|file| file.content.0.clone()))
             }
             Self::Disk { directory, seen } => {
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(known) = seen.iter().find(|file| file.name == name) {
-                    return Ok(known.content.0.clone());
+                    return Ok(Some(known.content.0.clone()));
                 }
-                let content = fs::read(directory.join(name)).map_err(|e| format!("cannot read {name}: {e}"))?;
+                let content = match fs::read(directory.join(name)) {
+                    Ok(content) => content,
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+                    Err(error) => return Err(format!("cannot read {name}: {error}")),
+                };
                 seen.push(File { name: name.to_owned(), content: Content(content.clone()) });
-                Ok(content)
+                Ok(Some(content))
             }
         }
     }
@@ -214,7 +226,9 @@ impl Host {
             _ => written,
         };
         let base = base.map(|base| base_of(&whose, &base, schemes)).transpose()?;
-        let caller = dialect.client(&theirs, base.as_ref()).map_err(|e| e.0)?;
+        let files = Arc::clone(&self.common);
+        let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path) };
+        let caller = dialect.client(&theirs, &setting).map_err(|e| e.0)?;
         let count = |name: &str| fields.count(name, 1..=MOST_CONNECTIONS).map_err(|e| e.0);
         if !fields.value("pool").is_nil() && !fields.value("connections").is_nil() {
             return Err(format!(
@@ -335,6 +349,37 @@ fn without_place(error: &serde_json::Error) -> String {
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
+/// Functions that are about bytes: a problem, or nil and what there is.
+fn add_bytes(lua: &Lua, table: &Table) -> mlua::Result<()> {
+    let pack = lua.create_function(|lua, (format, values): (LuaString, mlua::Variadic<LuaValue>)| {
+        let packed = values
+            .iter()
+            .map(value::of_lua)
+            .collect::<Result<Vec<_>, _>>()
+            .and_then(|values| pack::pack(&format.to_string_lossy(), &values));
+        Ok(match packed {
+            Ok(bytes) => (None, Some(lua.create_string(bytes)?)),
+            Err(problem) => (Some(problem), None),
+        })
+    })?;
+    table.raw_set("pack", pack)?;
+    let unpack = lua.create_function(|lua, (format, bytes, from): (LuaString, LuaString, Option<usize>)| {
+        let mut results = mlua::MultiValue::new();
+        match pack::unpack(&format.to_string_lossy(), &bytes.as_bytes(), from.unwrap_or(1)) {
+            Ok((values, next)) => {
+                results.push_back(LuaValue::Nil);
+                for value in &values {
+                    results.push_back(value::to_lua(lua, value)?);
+                }
+                results.push_back(LuaValue::Number(next as f64));
+            }
+            Err(problem) => results.push_back(LuaValue::String(lua.create_string(problem)?)),
+        }
+        Ok(results)
+    })?;
+    table.raw_set("unpack", unpack)
+}
+
 /// Functions that are about values alone.
 fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let duration = lua.create_function(|_, text: String| {
@@ -361,5 +406,6 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
         })
     })?;
     table.raw_set("encode_json", encode)?;
+    add_bytes(lua, table)?;
     table.raw_set("null", LuaValue::NULL)
 }

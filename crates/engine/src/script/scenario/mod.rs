@@ -6,6 +6,7 @@
 mod data;
 mod host;
 pub(crate) mod operation;
+mod pack;
 pub mod types;
 mod value;
 
@@ -28,13 +29,14 @@ use crate::protocol::Registry;
 use crate::protocol::scenario::Value;
 
 pub(crate) use self::host::{Files, ScriptClient};
-pub(crate) use self::operation::{Operation, Resumption};
+pub(crate) use self::operation::{Operation, Resumption, Verdict, Way};
 
 /// The parts of the library, in the order in which they are run.
-const LIBRARY: [(&str, &str); 6] = [
+const LIBRARY: [(&str, &str); 7] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("calls", include_str!("library/calls.lua")),
+    ("conversations", include_str!("library/conversations.lua")),
     ("flow", include_str!("library/flow.lua")),
     ("load", include_str!("library/load.lua")),
     ("data", include_str!("library/data.lua")),
@@ -150,6 +152,7 @@ pub(crate) struct Library {
     forget: Function,
     leave_groups: Function,
     take_passes: Function,
+    judge: Function,
 }
 
 impl Library {
@@ -175,7 +178,7 @@ impl Library {
         }
         for (dialect, _) in &host.common.dialects {
             let chunk = lua.load(dialect.library()).set_name(format!("=brunt.{}", dialect.name()));
-            brunt.set(dialect.name(), chunk.call::<mlua::Value>(&core)?)?;
+            brunt.set(dialect.name(), chunk.call::<mlua::Value>((&core, dialect.name()))?)?;
         }
         let math: Table = lua.globals().get("math")?;
         math.get::<Function>("randomseed")?.call::<()>(data::lua_seed(host.common.seed, worker))?;
@@ -185,6 +188,7 @@ impl Library {
             forget: table.get("forget")?,
             leave_groups: table.get("leave_groups")?,
             take_passes: table.get("take_passes")?,
+            judge: table.get("judge")?,
             file: file.to_owned(),
             host,
             table,
@@ -286,6 +290,17 @@ impl Library {
         match returned.map_err(|error| self.failed(&error).to_string()) {
             Ok(returned) => Operation::of(returned),
             Err(problem) => Operation::Failed { problem, wrong: true },
+        }
+    }
+
+    /// Shows the judge of a user's call an answer's body, flags and status.
+    pub(crate) fn judge(&self, slot: u32, now: u64, body: &[u8], flags: u32, status: u16) -> Verdict {
+        let judged = self.lua.create_string(body).and_then(|body| {
+            self.judge.call::<(mlua::Value, mlua::MultiValue)>((slot, now as f64, body, flags, status))
+        });
+        match judged {
+            Ok(judged) => Verdict::of(&judged),
+            Err(error) => Verdict::Broken(self.failed(&error).to_string()),
         }
     }
 

@@ -24,8 +24,10 @@ const GROUP_ENDED: u32 = 13;
 const STOP: u32 = 14;
 const EXHAUSTED: u32 = 15;
 const CHECK_PASSED: u32 = 16;
+const CONVERSE: u32 = 17;
+const RELEASE: u32 = 18;
 
-const NUMBERS: [(&str, u32); 16] = [
+const NUMBERS: [(&str, u32); 18] = [
     ("CALL", CALL),
     ("START", START),
     ("WAIT", WAIT),
@@ -42,6 +44,8 @@ const NUMBERS: [(&str, u32); 16] = [
     ("STOP", STOP),
     ("EXHAUSTED", EXHAUSTED),
     ("CHECK_PASSED", CHECK_PASSED),
+    ("CONVERSE", CONVERSE),
+    ("RELEASE", RELEASE),
 ];
 
 /// A call that a user wants.
@@ -53,8 +57,62 @@ pub(crate) struct Wanted {
     pub(crate) label: u32,
     /// How long it may take, if it says so.
     pub(crate) timeout_ns: Option<u64>,
+    /// Which connection it goes on.
+    pub(crate) way: Way,
+    /// Whether the library is shown each answer, and says whether it is the last.
+    pub(crate) judged: bool,
     /// The protocol's values.
     pub(crate) values: Vec<Value<'static>>,
+}
+
+/// Which connection a call goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Any that its user, or the client's pool, has to where it goes.
+    Any,
+    /// A new one, which its user holds by this handle from then on.
+    Open(u32),
+    /// The one that its user holds by this handle.
+    On(u32),
+}
+
+impl Way {
+    /// By its number in the library: 0 for any, a handle, or a handle below 0 to open it.
+    fn of(number: f64) -> Self {
+        match number as i64 {
+            0 => Self::Any,
+            handle @ 1.. => Self::On(handle as u32),
+            handle => Self::Open(handle.unsigned_abs() as u32),
+        }
+    }
+}
+
+/// What a call's judge says of an answer, by the numbers in `library/conversations.lua`.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// It is the last of its call.
+    Taken,
+    /// The call takes another one, as these values of the protocol ask for.
+    ReadsOn(Vec<Value<'static>>),
+    /// It is the wrong one, for this reason.
+    Rejected(String),
+    /// The judge itself failed, in the midst of an answer for all anybody knows.
+    Broken(String),
+}
+
+impl Verdict {
+    pub(super) fn of((verdict, rest): &(LuaValue, MultiValue)) -> Self {
+        let reason = || rest.front().map(text).unwrap_or_default();
+        match some_number(verdict).map(|number| number as u32) {
+            Some(0) => Self::Taken,
+            Some(1) => match rest.iter().map(value::of_lua).collect() {
+                Ok(values) => Self::ReadsOn(values),
+                Err(problem) => Self::Broken(problem),
+            },
+            Some(2) => Self::Rejected(reason()),
+            _ => Self::Broken(reason()),
+        }
+    }
 }
 
 /// What a user yields, by its number in [`numbers`].
@@ -126,6 +184,8 @@ pub(crate) enum Operation {
         /// Whether it ended as it should.
         ok: bool,
     },
+    /// The connection that the user holds by this handle is closed.
+    Release(u32),
     /// The run ends.
     Stop,
     /// A queue of data is empty: the user's scenario ends.
@@ -197,7 +257,13 @@ impl Operation {
         let (operation, a, b, c, rest) = returned;
         let operation = number(&operation) as u32;
         match operation {
-            CALL | START => {
+            CALL | START | CONVERSE => {
+                let mut rest = rest;
+                let (mut way, mut judged) = (Way::Any, false);
+                if operation == CONVERSE {
+                    way = Way::of(rest.pop_front().as_ref().map_or(0.0, number));
+                    judged = rest.pop_front() == Some(LuaValue::Boolean(true));
+                }
                 let mut values = Vec::with_capacity(rest.len());
                 for value in &rest {
                     match value::of_lua(value) {
@@ -209,9 +275,11 @@ impl Operation {
                     client: (number(&a) as usize).wrapping_sub(1),
                     label: number(&b) as u32,
                     timeout_ns: some_number(&c).map(nanoseconds),
+                    way,
+                    judged,
                     values,
                 };
-                if operation == CALL { Self::Call(wanted) } else { Self::Start(wanted) }
+                if operation == START { Self::Start(wanted) } else { Self::Call(wanted) }
             }
             WAIT => Self::Wait,
             PAUSE => Self::Pause(nanoseconds(number(&a))),
@@ -240,6 +308,7 @@ impl Operation {
             STOP => Self::Stop,
             EXHAUSTED => Self::Exhausted,
             CHECK_PASSED => Self::CheckPassed(number(&a) as u32),
+            RELEASE => Self::Release(number(&a) as u32),
             _ => Self::Failed {
                 problem:
                     "coroutine.yield was called by the scenario's function itself: virtual users wait by brunt.pause, \

@@ -263,3 +263,17 @@ function brunt.encode_json(value) end
 
 -- JSON's null.
 brunt.null = nil
+
+-- Numbers and texts as bytes, by the formats of Lua 5.3's string.pack, without alignment: b B h H i I l L j J T f d n s z x c
+-- with < > = before them, such as ">I4s2".
+---@param format string
+---@param ... number|string
+---@return string
+function brunt.pack(format, ...) end
+
+-- The values in bytes, and the place behind them.
+---@param format string
+---@param bytes string
+---@param from? integer Where they begin, from 1.
+---@return any ...
+function brunt.unpack(format, bytes, from) end

@@ -5,6 +5,7 @@ use brunt_model::outcome::Failure;
 use super::super::connection::{Call, Connection, Owner};
 use super::super::{Source, Worker};
 use super::{State, Throttle, TimedWake, VirtualUsers, Wake};
+use crate::script::scenario::Way;
 use crate::script::scenario::operation::Wanted;
 use crate::transport::Driver;
 use crate::worker::connection::State as ConnectionState;
@@ -78,6 +79,8 @@ impl<D: Driver> Worker<D> {
         client.caller.encode(&wanted.values, &mut of.encoded).map_err(|e| e.0)?;
         let other = of.encoded.target.take();
         let place = match (&other, &client.base) {
+            // It goes where its connection does.
+            _ if matches!(wanted.way, Way::On(_)) => Some(0),
             (None, None) => return Err("the client has no base to call".to_owned()),
             (None, Some(base)) => {
                 let known = users.bases.get(wanted.client).copied().flatten();
@@ -91,12 +94,17 @@ impl<D: Driver> Worker<D> {
             (None, None) => return Err(String::new()),
         };
         if other.is_none()
+            && !matches!(wanted.way, Way::On(_))
             && let Some(base) = users.bases.get_mut(wanted.client)
         {
             *base = Some(origin);
         }
         let timeout_ns = wanted.timeout_ns.or(client.timeout_ns);
-        let arrived = users.users.get_mut(user as usize).and_then(|user| user.arrived.take());
+        let Some(asking) = users.users.get_mut(user as usize) else { return Err(String::new()) };
+        if let Way::Open(_) = wanted.way {
+            asking.may_hold()?;
+        }
+        let arrived = asking.arrived.take();
         let release = users.throttle.as_mut().map_or(now, |throttle| throttle.release(now).max(now));
         // What the throttle holds back is due when it lets it go.
         let due = if release > now { release } else { arrived.unwrap_or(now) };
@@ -109,6 +117,8 @@ impl<D: Driver> Worker<D> {
         of.label = wanted.label;
         of.awaited = awaited;
         of.timeout_ns = timeout_ns;
+        of.way = wanted.way;
+        of.judged = wanted.judged;
         of.call = call;
         if release > now {
             users.set_timer(release, user, TimedWake::Release(slot));
@@ -135,6 +145,9 @@ impl<D: Driver> Worker<D> {
         let Source::Users(users) = &mut self.source else { return };
         let Some(of) = users.calls.get(slot as usize) else { return };
         let (origin, user) = (of.origin, of.user);
+        if let Way::On(handle) = of.way {
+            return self.place_on_held(slot, handle, now);
+        }
         if let Some((failure, reason)) = self.origins.lost(origin) {
             return self.fail_waiting(slot, failure, &reason, now);
         }
@@ -143,6 +156,9 @@ impl<D: Driver> Worker<D> {
         if !known {
             there.waiting.push_back(slot);
             return;
+        }
+        if let Way::Open(_) = of.way {
+            return self.connect_for(Owner::Held(user), origin, slot, now);
         }
         let free = |connection: &Connection| {
             connection.state == ConnectionState::Open && connection.calls.is_empty() && connection.queue.is_empty()
@@ -183,7 +199,7 @@ impl<D: Driver> Worker<D> {
     }
 
     /// Sends a call on a connection that is free for it.
-    fn send_on(&mut self, token: usize, slot: u32, now: u64) {
+    pub(super) fn send_on(&mut self, token: usize, slot: u32, now: u64) {
         let Source::Users(users) = &mut self.source else { return };
         let Some(of) = users.calls.get_mut(slot as usize) else { return };
         of.state = State::OnConnection;
@@ -200,15 +216,18 @@ impl<D: Driver> Worker<D> {
         let Some(of) = users.calls.get_mut(slot as usize) else { return };
         of.state = State::OnConnection;
         of.bytes_before = 0;
-        let call = of.call;
+        let (call, way) = (of.call, of.way);
         let token = self.vacant.pop().unwrap_or_else(|| {
             self.connections.0.push(Connection::new(Box::new(NoClient), Owner::Nobody, 0));
             self.connections.0.len() - 1
         });
-        if let Owner::User(user) = owner
+        if let Owner::User(user) | Owner::Held(user) = owner
             && let Some(user) = users.users.get_mut(user as usize)
         {
-            user.connections.push(token);
+            match way {
+                Way::Open(handle) => user.hold(handle, token),
+                Way::Any | Way::On(_) => user.connections.push(token),
+            }
         }
         let connection = &mut self.connections[token];
         connection.owner = owner;
@@ -240,7 +259,7 @@ impl<D: Driver> Worker<D> {
                 }
                 next
             }
-            Owner::Flood | Owner::Nobody => None,
+            Owner::Flood | Owner::Held(_) | Owner::Nobody => None,
         };
         if let Some(slot) = next {
             self.send_on(token, slot, now);
@@ -270,7 +289,7 @@ impl<D: Driver> Worker<D> {
                 }
                 there.waiting.pop_front()
             }
-            Owner::Flood | Owner::Nobody => None,
+            Owner::Flood | Owner::Held(_) | Owner::Nobody => None,
         };
         if let Some(slot) = next {
             if self.is_loading() {
@@ -309,13 +328,25 @@ impl<D: Driver> Worker<D> {
         let slot = call.index as u32;
         let Some(of) = users.calls.get_mut(slot as usize) else { return };
         let connection = &mut self.connections[token];
-        connection.client.hand_over(&mut of.kept);
+        // What was judged was handed over for that.
+        if !of.judged {
+            connection.client.hand_over(&mut of.kept);
+        }
+        let bytes_in = connection.bytes_in.saturating_sub(of.bytes_before);
+        self.end_answered(call, status, bytes_in, now);
+    }
+
+    /// A call has been answered, and its answer lies in its slot.
+    #[inline]
+    pub(super) fn end_answered(&mut self, call: &Call, status: u16, bytes_in: u64, now: u64) {
+        let Source::Users(users) = &mut self.source else { return };
+        let slot = call.index as u32;
+        let Some(of) = users.calls.get_mut(slot as usize) else { return };
         of.state = State::Answered(status);
         of.call = *call;
         of.ended = now;
         let (user, label, awaited) = (of.user, of.label, of.awaited);
         if self.recorder.counts(call) {
-            let bytes_in = connection.bytes_in.saturating_sub(of.bytes_before);
             let bytes_out = of.encoded.bytes.len() as u64;
             let (response, service) = (now.saturating_sub(call.due), now.saturating_sub(call.sent));
             users.names.record(&mut self.recorder, label, |calls| {
@@ -353,7 +384,7 @@ impl<D: Driver> Worker<D> {
     }
 
     /// A call has failed before it came to a connection.
-    fn fail_waiting(&mut self, slot: u32, failure: Failure, reason: &str, now: u64) {
+    pub(super) fn fail_waiting(&mut self, slot: u32, failure: Failure, reason: &str, now: u64) {
         let Source::Users(users) = &mut self.source else { return };
         if let Some(of) = users.slot(slot) {
             let call = of.call;

@@ -299,6 +299,7 @@ impl VirtualUsers {
             arrived: due,
             iterations,
             connections: Vec::new(),
+            held: Vec::new(),
             waiting: std::collections::VecDeque::new(),
             delivered: Vec::new(),
             started: Vec::new(),

@@ -6,6 +6,7 @@
 
 mod calling;
 mod crowd;
+mod held;
 mod names;
 mod resuming;
 
@@ -22,14 +23,15 @@ use brunt_model::random::Random;
 use brunt_model::scenario::Scenarios;
 
 use self::crowd::Crowd;
+use self::held::Held;
 use self::names::Names;
 use super::connection::{Call, NEVER};
 use super::pace::Quota;
 use super::recorder::Recorder;
 use crate::protocol::Kept;
-use crate::protocol::scenario::Encoded;
+use crate::protocol::scenario::{Answered, Encoded};
 use crate::script::ScriptError;
-use crate::script::scenario::{Library, ScriptClient};
+use crate::script::scenario::{Library, ScriptClient, Way};
 use crate::trace::{Trace, Traced};
 use crate::user::{Heart, Message, Refusal};
 
@@ -104,6 +106,8 @@ struct VirtualUser {
     iterations: Option<u64>,
     /// Its connections.
     connections: Vec<usize>,
+    /// Those that it has for itself.
+    held: Vec<Held>,
     /// Calls that wait for one of them.
     waiting: VecDeque<u32>,
     /// Calls whose answers it may read.
@@ -148,7 +152,15 @@ struct UserCall {
     /// Whether its user waits for it, and not for all that it has begun.
     awaited: bool,
     timeout_ns: Option<u64>,
+    /// Which connection it goes on.
+    way: Way,
+    /// Whether the script is shown each answer, and says whether it is the last.
+    judged: bool,
     encoded: Encoded,
+    /// What it asks for after an answer that was not the last.
+    next: Encoded,
+    /// The answers before the last, where somebody wants to see them.
+    before: Vec<u8>,
     call: Call,
     ended: u64,
     kept: Kept,
@@ -278,13 +290,16 @@ impl VirtualUsers {
     /// Shows what came of a call.
     fn see_call(&self, slot: u32) {
         let (Some(_), Some(of)) = (&self.trace, self.calls.get(slot as usize)) else { return };
+        let Some(client) = self.clients.get(of.client) else { return };
         let name = self.names.get(of.label).map_or("", |label| label.name.as_str());
-        let request = &of.encoded.bytes;
+        let request = &client.caller.shown_call(&of.encoded);
         match of.state {
             State::Answered(status) => {
-                let (head, body) = (&of.kept.head, &of.kept.body);
+                let parts = of.kept.parts();
+                let answer = client.caller.shown_answer(&Answered { status, parts });
+                let body = &[of.before.as_slice(), &answer].concat();
                 let service_ns = of.ended.saturating_sub(of.call.sent);
-                self.see(&Traced::Answered { name, request, status, head, body, service_ns });
+                self.see(&Traced::Answered { name, request, status, head: parts.head, body, service_ns });
             }
             State::Failed(failure) => self.see(&Traced::Failed { name, request, failure, reason: &of.reason }),
             State::Vacant | State::Waiting | State::OnConnection => {}
@@ -410,7 +425,11 @@ impl VirtualUsers {
             label: 0,
             awaited: true,
             timeout_ns: None,
+            way: Way::Any,
+            judged: false,
             encoded: Encoded::default(),
+            next: Encoded::default(),
+            before: Vec::new(),
             call: Call::new(0, 0, false),
             ended: 0,
             kept: Kept::default(),
@@ -428,6 +447,8 @@ impl VirtualUsers {
             call.state = State::Vacant;
             call.serial = call.serial.wrapping_add(1);
             call.encoded.clear();
+            call.next.clear();
+            call.before = Vec::new();
             // What one large answer took is not held for ever.
             call.kept.head.clear();
             call.kept.head.shrink_to(4 * 1024);

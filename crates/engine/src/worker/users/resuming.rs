@@ -286,6 +286,11 @@ impl<D: Driver> Worker<D> {
                 None
             }
             Operation::Read { ticket, what } => Some(users.read(user, ticket, &what, now)),
+            Operation::Release(handle) => {
+                self.release(user, handle);
+                let Source::Users(users) = &mut self.source else { return None };
+                Some(users.go(user, now, Resumption::Nothing))
+            }
             Operation::Stop => {
                 self.refusal = Some(Refusal::Done);
                 self.shared.end();
@@ -409,7 +414,7 @@ impl<D: Driver> Worker<D> {
         let Source::Users(users) = &mut self.source else { return };
         users.library.forget(user, between);
         let Some(of) = users.user(user) else { return };
-        let connections = std::mem::take(&mut of.connections);
+        let (connections, held) = (std::mem::take(&mut of.connections), std::mem::take(&mut of.held));
         let (scenario, crowd) = (of.scenario, of.crowd);
         of.id = 0;
         of.generation = of.generation.wrapping_add(1);
@@ -420,6 +425,7 @@ impl<D: Driver> Worker<D> {
             crowd.alive -= 1;
         }
         self.close_connections(connections);
+        self.close_held(held);
     }
 
     /// The run is over: so is everybody who is left.

@@ -56,6 +56,8 @@ local function answer_of(label, ticket, status, ok, flags, failure, reason)
   return { ticket = ticket, status = status, ok = ok, flags = flags, label = label }
 end
 
+shared.answer_of = answer_of
+
 -- One call of a client. `options` may have `name`, `tags` and `timeout`; what stands behind it is the protocol's.
 function core.call(client, name, options, ...)
   me("a call")

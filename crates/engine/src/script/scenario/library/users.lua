@@ -20,7 +20,7 @@ local MOST_SPARE = 1000
 -- What scenarios do, by their places; and what setup has given.
 local scenarios, given = {}, nil
 
-shared.scenarios = scenarios
+shared.scenarios, shared.users = scenarios, users
 
 local function me(what)
   if not current then

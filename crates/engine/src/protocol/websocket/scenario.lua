@@ -1,0 +1,119 @@
+-- `brunt.ws`: conversations over WebSocket. The engine sends and receives frames; what a user says and waits for is here.
+
+local core = ...
+
+local wrong, check_options = core.wrong, core.check_options
+
+local Answer = core.answer_type({
+  -- Whether a message was text, and not binary.
+  text = function(self)
+    return self.flags % 2 == 1
+  end,
+})
+
+local Socket, Client = {}, {}
+Client.__index = Client
+
+local call_options = { name = true, tags = true, timeout = true }
+local connect_options = { name = true, tags = true, timeout = true, headers = true }
+local send_options = { name = true, tags = true, timeout = true, binary = true }
+local receive_options = { name = true, tags = true, timeout = true, match = true }
+local request_options = { name = true, tags = true, timeout = true, binary = true, match = true }
+local close_options = { name = true, tags = true, timeout = true, code = true, reason = true }
+
+local function checked(whose, options, known)
+  if options ~= nil then
+    check_options(whose, options, known)
+  end
+  return options
+end
+
+-- Connects, to the base or to a path or URL; the result is a socket, which is the handshake's answer as well.
+function Client:connect(url, options)
+  if type(url) == "table" and options == nil then
+    url, options = nil, url
+  end
+  checked("connect", options, connect_options)
+  local answer, handle = core.connect(self.client, "connect", options, "connect", url, options and options.headers)
+  answer.handle, answer.client = handle, self.client
+  return setmetatable(answer, Socket)
+end
+
+Socket.__index = function(self, key)
+  if Socket[key] then
+    return Socket[key]
+  end
+  return Answer.__index(self, key)
+end
+
+-- What a message must be to be taken: a function of it, or a text that it contains.
+local function judge_of(whose, match, ...)
+  if match == nil then
+    return nil
+  end
+  local next_values = { ... }
+  if type(match) == "string" then
+    local wanted = match
+    match = function(message)
+      return message.body:find(wanted, 1, true)
+    end
+  elseif type(match) ~= "function" then
+    wrong(whose .. ": match must be a function of a message, or a text that it contains, not a " .. type(match))
+  end
+  return function(body, flags)
+    local message = setmetatable({ body = body, flags = flags, status = 0, ok = true }, Answer)
+    if match(message) then
+      return core.TAKEN
+    end
+    return core.READS_ON, unpack(next_values)
+  end
+end
+
+local function on(socket, name, options, judge, ...)
+  return setmetatable(core.on(socket.handle, socket.client, name, options, judge, ...), Answer)
+end
+
+-- Sends a message; the call ends when the operating system has taken it.
+function Socket:send(message, options)
+  checked("send", options, send_options)
+  return on(self, "send", options, nil, "send", message, options and options.binary)
+end
+
+-- The same for a call that waits for a message, which is read at once: it is kept over the calls that follow.
+local function receive(...)
+  local message = on(...)
+  message.body = message.error and "" or core.read(message, "body")
+  return message
+end
+
+-- Waits for a message: the next, or the next that matches. Those before it that do not are dropped.
+function Socket:receive(options)
+  checked("receive", options, receive_options)
+  return receive(self, "receive", options, judge_of("receive", options and options.match, "receive"), "receive")
+end
+
+-- Sends a message and waits for one that comes after it: the next, or the next that matches. Those that do not can be
+-- received later.
+function Socket:request(message, options)
+  checked("request", options, request_options)
+  local judge = judge_of("request", options and options.match, "receive new")
+  return receive(self, "request", options, judge, "request", message, options and options.binary)
+end
+
+-- Says goodbye, and waits until the server has.
+function Socket:close(options)
+  options = checked("close", options, close_options) or {}
+  local answer = on(self, "close", options, nil, "close", options.code, options.reason)
+  core.release(self.handle)
+  return answer
+end
+
+local known = { base = true, headers = true, subprotocols = true, deflate = true, timeout = true }
+
+return function(options)
+  if type(options) == "string" then
+    options = { base = options }
+  end
+  check_options("brunt.ws", options, known)
+  return setmetatable({ client = core.client("ws", options) }, Client)
+end

@@ -1,0 +1,94 @@
+-- WebSocket -------------------------------------------------------------------------------------------------------------
+
+---@class brunt.WsOptions
+---@field base? string Where connections go, such as "ws://127.0.0.1:9001/chat"; `--base-url` takes its place.
+---@field headers? table<string, string> For every handshake.
+---@field subprotocols? string[] Offered by preference.
+---@field deflate? boolean Whether compression is offered.
+---@field timeout? brunt.Duration How long a call may take, where it does not say.
+
+---@class brunt.WsCallOptions
+---@field name? string What it is counted as; else "connect", "send", "receive", "request", "close".
+---@field tags? table<string, string> What else it is counted under, each as `key=value`.
+---@field timeout? brunt.Duration How long it may take.
+
+---@class brunt.WsConnectOptions: brunt.WsCallOptions
+---@field headers? table<string, string>
+
+---@class brunt.WsSendOptions: brunt.WsCallOptions
+---@field binary? boolean
+
+---@class brunt.WsReceiveOptions: brunt.WsCallOptions
+---@field match? string|fun(message: brunt.WsMessage): boolean? A text that the message contains, or a function of it.
+
+---@class brunt.WsRequestOptions: brunt.WsReceiveOptions
+---@field binary? boolean
+
+---@class brunt.WsCloseOptions: brunt.WsCallOptions
+---@field code? integer 1000 unless it says otherwise.
+---@field reason? string
+
+-- What came of a call.
+---@class brunt.WsMessage
+---@field status integer 0 for messages, HTTP's for handshakes.
+---@field ok boolean
+---@field error? string The name of the failure, such as "timeout", if there was no answer.
+---@field reason? string The failure in words.
+---@field body string
+---@field text boolean Whether it was a text message.
+---@field timings brunt.Timings
+local Message = {}
+
+---@return any
+function Message:json() end
+
+---@param pattern string
+---@param plain? boolean
+---@return integer|false first
+---@return integer? last
+function Message:find(pattern, plain) end
+
+---@param pattern string
+---@return string|false first
+---@return string? ...
+function Message:match(pattern) end
+
+-- A connection of one user, and what came of its handshake.
+---@class brunt.WsSocket: brunt.WsMessage
+local Socket = {}
+
+-- Sends a message; ends when the operating system has taken it.
+---@param message string
+---@param options? brunt.WsSendOptions
+---@return brunt.WsMessage
+function Socket:send(message, options) end
+
+-- Waits for the next message, or the next that matches; those that do not are dropped.
+---@param options? brunt.WsReceiveOptions
+---@return brunt.WsMessage
+function Socket:receive(options) end
+
+-- Sends a message and waits for one that comes after it. Those that do not match can be received later.
+---@param message string
+---@param options? brunt.WsRequestOptions
+---@return brunt.WsMessage
+function Socket:request(message, options) end
+
+-- Says goodbye, and waits until the server has.
+---@param options? brunt.WsCloseOptions
+---@return brunt.WsMessage
+function Socket:close(options) end
+
+---@class brunt.WsClient
+local Ws = {}
+
+-- Connects: to the base, to another path there, or to a whole URL.
+---@param url? string
+---@param options? brunt.WsConnectOptions
+---@return brunt.WsSocket
+function Ws:connect(url, options) end
+
+-- A client for the whole run: make it at the top of the script.
+---@param options brunt.WsOptions|string The string is the base.
+---@return brunt.WsClient
+function brunt.ws(options) end
