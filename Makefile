@@ -27,7 +27,7 @@ page-packages:
 
 # Everything that can fail, against real servers.
 test: test-packages page
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 	cd web && npm test --silent
 	fuzz/smoke.sh
 

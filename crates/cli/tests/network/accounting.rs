@@ -78,14 +78,14 @@ fn a_server_that_goes_and_comes_back() {
     let mut nginx = Nginx::start(HELLO);
     let url = nginx.url("/");
     let began = Instant::now();
-    let run = Running::start(["-d", "3s", "-r", "200", "-c", "4", "--format", "json", &url]);
-    sleep(Duration::from_secs(1));
+    let run = Running::start(["-d", "6s", "-r", "200", "-c", "4", "--format", "json", &url]);
+    nginx.wait_for(100);
     nginx.end(Signal::TERM);
+    let before = nginx.lines().len() as u64;
     sleep(Duration::from_millis(600));
     assert!(nginx.begin(), "nginx does not come back");
-    let back = began.elapsed();
     let done = run.wait().with_status(0);
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     let report = Report::of(&done);
     assert!(report.outcome("failed") > 0, "{report:#?}");
     for (reason, _) in report.reasons() {
@@ -93,12 +93,12 @@ fn a_server_that_goes_and_comes_back() {
             "connect: connection refused",
             "closed: the peer closed before the answer was complete",
             "read: connection reset by the peer",
+            "write: the peer had closed the connection",
         ];
         assert!(known.contains(&reason.as_str()), "{reason}");
     }
-    // A connection that is refused is tried again at least every second.
-    let expected_after = Duration::from_secs(3).saturating_sub(back + Duration::from_secs(1)).as_millis() as u64 / 5;
-    assert!(report.outcome("answered") >= 100 + expected_after / 2, "{report:#?}");
+    // A connection that is refused is tried again at least every second; how much came before depends on the machine.
+    assert!(report.outcome("answered") >= before + 50, "{before} before; {report:#?}");
     assert_eq!(nginx.log().len() as u64, report.outcome("answered"));
 }
 

@@ -171,6 +171,16 @@ impl Nginx {
         log.lines().map(|line| Line(serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))).collect()
     }
 
+    /// Waits until it has answered this many requests.
+    pub fn wait_for(&self, requests: usize) {
+        let until = Instant::now() + PATIENCE;
+        let log = self.dir.path("access.log");
+        while fs::read(&log).unwrap().iter().filter(|byte| **byte == b'\n').count() < requests {
+            assert!(Instant::now() < until, "nginx has not been asked {requests} times");
+            sleep(Duration::from_millis(5));
+        }
+    }
+
     fn errors(&self) -> String {
         fs::read_to_string(self.dir.path("error.log")).unwrap_or_default()
     }
