@@ -88,15 +88,9 @@ fn a_server_that_goes_and_comes_back() {
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     let report = Report::of(&done);
     assert!(report.outcome("failed") > 0, "{report:#?}");
-    for (reason, _) in report.reasons() {
-        let known = [
-            "connect: connection refused",
-            "closed: the peer closed before the answer was complete",
-            "read: connection reset by the peer",
-            "write: the peer had closed the connection",
-        ];
-        assert!(known.contains(&reason.as_str()), "{reason}");
-    }
+    // A connection that waits to be accepted when the server goes is reset.
+    let known = ["connect", "closed", "read", "write"];
+    assert!(report.failures().keys().all(|name| known.contains(name)), "{:?}", report.reasons());
     // A connection that is refused is tried again at least every second; how much came before depends on the machine.
     assert!(report.outcome("answered") >= before + 50, "{before} before; {report:#?}");
     assert_eq!(nginx.log().len() as u64, report.outcome("answered"));

@@ -175,7 +175,7 @@ impl Nginx {
     pub fn wait_for(&self, requests: usize) {
         let until = Instant::now() + PATIENCE;
         let log = self.dir.path("access.log");
-        while fs::read(&log).unwrap().iter().filter(|byte| **byte == b'\n').count() < requests {
+        while fs::read_to_string(&log).unwrap().matches('\n').count() < requests {
             assert!(Instant::now() < until, "nginx has not been asked {requests} times");
             sleep(Duration::from_millis(5));
         }
