@@ -17,6 +17,8 @@
 //!   until it has ended; the result is an answer: `status`, `ok`, `error` (a failure's name) and `reason` where there is
 //!   none, and `core.read(answer, what)`, which goes to [`Caller::read`]. `options` may have the engine's `name`, `tags`,
 //!   `timeout`.
+//! - `core.prepare(client, …)` and `core.call_prepared(number, name, options)`: the same for a call that is the same each time,
+//!   which is encoded once.
 //! - `core.start(…)` and `core.wait()`: several calls at once; `core.wait` gives the answers in the order of the starts.
 //! - `core.connect(client, name, options, …)`: one call on a new connection that the user has for itself; gives the answer,
 //!   and a number for `core.on(number, client, name, options, judge, …)`, one call on it, and `core.release(number)`, its end.

@@ -2,7 +2,8 @@
 
 local core = ...
 
-local call, read, wrong, raise, check_options = core.call, core.read, core.wrong, core.raise, core.check_options
+local call, call_prepared, read = core.call, core.call_prepared, core.read
+local wrong, raise, check_options = core.wrong, core.raise, core.check_options
 local byte, find, match, gsub, lower, sub = string.byte, string.find, string.match, string.gsub, string.lower, string.sub
 
 local MOST_REDIRECTS = 10
@@ -313,23 +314,28 @@ local function body_of(options)
   end
 end
 
--- The header fields of a call: those given, and Authorization.
-local function headers_of(options, default)
-  local basic, bearer = options.basic or default.basic, options.bearer or default.bearer
-  if not basic and not bearer then
-    return options.headers
-  end
-  local headers = {}
-  for name, value in pairs(options.headers or {}) do
-    headers[name] = value
-  end
+-- What authorizes a call, if it says so.
+local function authorization(whose, options)
+  local basic, bearer = options.basic, options.bearer
   if basic then
     if type(basic) ~= "table" or #basic ~= 2 then
-      wrong("basic must be { user, password }")
+      wrong(whose .. "basic must be { user, password }")
     end
-    headers.Authorization = "Basic " .. core.base64(basic[1] .. ":" .. basic[2])
-  else
-    headers.Authorization = "Bearer " .. tostring(bearer)
+    return "Basic " .. core.base64(basic[1] .. ":" .. basic[2])
+  end
+  return bearer and "Bearer " .. tostring(bearer)
+end
+
+-- Header fields, and Authorization besides if something authorizes.
+local function headers_of(given, authorized)
+  if not authorized or (given ~= nil and type(given) ~= "table") then
+    return given
+  end
+  local headers = { Authorization = authorized }
+  for name, value in pairs(given or {}) do
+    if type(name) ~= "string" or lower(name) ~= "authorization" then
+      headers[name] = value
+    end
   end
   return headers
 end
@@ -344,24 +350,29 @@ local function name_of(method, url)
   return method .. " " .. (authority or "") .. gsub(path or url, "%?.*$", "")
 end
 
-local default_names, names_kept = {}, 0
+-- What is known of a request by its method and URL: `name`, what it is counted as by itself, and `prepared`, by which it is
+-- made as often as it is the same. Of URLs that scripts make up without end the first are remembered.
+local requests_known = 0
+local MOST_KNOWN = 2000
 
-local function default_name(method, url)
-  local of_method = default_names[method]
-  if not of_method then
-    of_method = {}
-    default_names[method] = of_method
-  end
-  local name = of_method[url]
-  if not name then
-    name = name_of(method, url)
-    -- URLs that scripts make up without end are not remembered.
-    if names_kept < 2000 then
-      names_kept = names_kept + 1
-      of_method[url] = name
+local function known_request(self, method, url)
+  local of_method = self.known[method]
+  local known = of_method and of_method[url]
+  if not known then
+    if type(url) ~= "string" then
+      wrong("a request takes a path such as \"/\" or a whole URL, not a " .. type(url))
+    end
+    known = { name = name_of(method, url) }
+    if requests_known < MOST_KNOWN then
+      requests_known = requests_known + 1
+      if not of_method then
+        of_method = {}
+        self.known[method] = of_method
+      end
+      of_method[url] = known
     end
   end
-  return name
+  return known
 end
 
 local empty = {}
@@ -442,7 +453,7 @@ local function follow(self, answer, method, url, name, options, headers, body, c
       headers = kept
     end
     url = target
-    local again = { name = name .. " redirect " .. hops, tags = options.tags, timeout = options.timeout or self.timeout }
+    local again = { name = name .. " redirect " .. hops, tags = options.tags, timeout = options.timeout }
     local cookies = cookie_field(jar, url)
     local own = split(url) and match(url, "^%w+://[^/?#]*") == self.origin and gsub(url, "^%w+://[^/?#]*", "") or url
     answer = setmetatable(
@@ -457,9 +468,6 @@ end
 
 -- What a call is made of, as `core.call` takes it.
 local function prepare(self, method, url, options, jar)
-  if type(url) ~= "string" then
-    wrong("a request takes a path such as \"/\" or a whole URL, not a " .. type(url))
-  end
   local body, content_type, headers
   check_options("a request", options, call_options)
   if options.query then
@@ -467,41 +475,57 @@ local function prepare(self, method, url, options, jar)
     url = url .. (find(url, "?", 1, true) and "&" or "?") .. query
   end
   body, content_type = body_of(options)
-  headers = headers_of(options, self)
+  headers = headers_of(options.headers, authorization("", options))
   return url, headers, cookie_field(jar, whole(self, url)), body, content_type
+end
+
+-- Options that change nothing of the request itself.
+local about_counting = { name = true, tags = true, timeout = true }
+
+-- Whether a request with these options is the same each time: what is most frequent, and has the shortest way.
+local function is_plain(options)
+  if options == nil then
+    return true
+  elseif type(options) ~= "table" then
+    return false
+  end
+  for name in next, options do
+    if not about_counting[name] then
+      return false
+    end
+  end
+  return true
 end
 
 local function request(self, method, url, options)
   local jar = self.cookies and jar_of(self)
-  local name = default_name(method, url)
-  local answer
-  if options == nil and self.plain then
-    -- The most frequent call, in the shortest way.
-    answer = setmetatable(
-      call(self.client, name, nil, method, url, nil, jar and jar[1] and cookie_field(jar, whole(self, url)) or nil),
-      Answer
-    )
-    if answer.flags == 0 and not redirecting[answer.status] then
-      return answer
+  local known = known_request(self, method, url)
+  if not (jar and jar[1]) and is_plain(options) then
+    local prepared = known.prepared
+    if prepared == nil then
+      prepared = core.prepare(self.client, method, url) or false
+      known.prepared = prepared
     end
-    keep_cookies(jar, answer, whole(self, url))
-    return follow(self, answer, method, url, name, empty, nil, nil, nil, jar)
+    if prepared then
+      local answer = setmetatable(call_prepared(prepared, known.name, options), Answer)
+      if answer.flags == 0 and not redirecting[answer.status] then
+        return answer
+      end
+      keep_cookies(jar, answer, whole(self, url))
+      return follow(self, answer, method, url, options and options.name or known.name, options or empty, nil, nil, nil, jar)
+    end
   end
   options = options or empty
   local full, headers, cookies, body, content_type = prepare(self, method, url, options, jar)
-  local of_call = options
-  if options.timeout == nil and self.timeout then
-    of_call = { name = options.name, tags = options.tags, timeout = self.timeout }
-  end
-  answer = setmetatable(
-    call(self.client, name, of_call, method, full, headers, cookies, body, content_type, options.discard),
+  local answer = setmetatable(
+    call(self.client, known.name, options, method, full, headers, cookies, body, content_type, options.discard),
     Answer
   )
   if answer.flags == 0 and not redirecting[answer.status] then
     return answer
   end
   keep_cookies(jar, answer, whole(self, full))
-  return follow(self, answer, method, full, options.name or name, options, headers, body, content_type, jar)
+  return follow(self, answer, method, full, options.name or known.name, options, headers, body, content_type, jar)
 end
 
 for _, method in ipairs({ "get", "head", "post", "put", "patch", "delete", "options" }) do
@@ -537,10 +561,10 @@ function Client:batch(requests)
       wrong("batch takes paths, or { method, path, options }, not a " .. type(one))
     end
     options = options or empty
+    local known = known_request(self, method, url)
     local full, headers, cookies, body, content_type = prepare(self, method, url, options, jar)
-    local name = options.name or default_name(method, url)
-    local of_call = { name = name, tags = options.tags, timeout = options.timeout or self.timeout }
-    core.start(self.client, name, of_call, method, full, headers, cookies, body, content_type, options.discard)
+    local name = options.name or known.name
+    core.start(self.client, name, options, method, full, headers, cookies, body, content_type, options.discard)
     made[place] = { method, full, name, options, headers, body, content_type }
   end
   local answers = core.wait()
@@ -561,8 +585,8 @@ function Client:batch(requests)
   return answers
 end
 
-local own_options = { redirects = true, cookies = true, basic = true, bearer = true, timeout = true }
-local engine_options = { base = true, headers = true, connections = true, pool = true }
+local own_options = { redirects = true, cookies = true, basic = true, bearer = true }
+local engine_options = { base = true, headers = true, connections = true, pool = true, timeout = true }
 
 return function(options)
   local known, passed = {}, {}
@@ -579,26 +603,19 @@ return function(options)
   for name in pairs(engine_options) do
     passed[name] = options[name]
   end
+  passed.headers = headers_of(options.headers, authorization("brunt.http: ", options))
   local redirects = options.redirects
   if redirects ~= nil and type(redirects) ~= "boolean" and (type(redirects) ~= "number" or redirects < 0) then
     wrong("brunt.http: redirects must be how many are followed, or false for none")
   end
-  if options.basic ~= nil and (type(options.basic) ~= "table" or #options.basic ~= 2) then
-    wrong("brunt.http: basic must be { user, password }")
-  end
-  local timeout = options.timeout and core.seconds("brunt.http: timeout", options.timeout)
   local client = core.client("http", passed)
   local base = core.base(client)
-  local self = {
+  return setmetatable({
     client = client,
     base = base,
     origin = base,
     redirects = redirects == nil and MOST_REDIRECTS or redirects,
     cookies = options.cookies ~= false,
-    basic = options.basic,
-    bearer = options.bearer,
-    timeout = timeout,
-  }
-  self.plain = not (self.basic or self.bearer or self.timeout)
-  return setmetatable(self, Client)
+    known = {},
+  }, Client)
 end

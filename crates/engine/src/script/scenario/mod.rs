@@ -148,6 +148,7 @@ pub(crate) struct Library {
     /// What the library's parts have in common, and what is called of it.
     table: Table,
     step: Function,
+    answered: Function,
     begin: Function,
     forget: Function,
     leave_groups: Function,
@@ -184,6 +185,7 @@ impl Library {
         math.get::<Function>("randomseed")?.call::<()>(data::lua_seed(host.common.seed, worker))?;
         Ok(Self {
             step: table.get("step")?,
+            answered: table.get("answered")?,
             begin: table.get("begin")?,
             forget: table.get("forget")?,
             leave_groups: table.get("leave_groups")?,
@@ -256,17 +258,18 @@ impl Library {
 
     /// Begins an iteration of the user with this slot; of a new one, with this number and scenario.
     pub(crate) fn begin_iteration(&self, slot: u32, now: u64, id: u64, place: u32) -> Operation {
-        self.operation(self.begin.call::<Returned>((slot, now as f64, id as f64, place)))
+        self.returned(self.begin.call::<Returned>((slot, now as f64, id as f64, place))).0
     }
 
-    /// Goes on with a user.
-    pub(crate) fn resume(&self, slot: u32, now: u64, with: Resumption<'_>) -> Operation {
+    /// Goes on with a user: what it wants next, and whether it has ended its iteration and begun the next before, which
+    /// happens only where [`Resumption::Answered`] lets it.
+    pub(crate) fn resume(&self, slot: u32, now: u64, with: Resumption<'_>) -> (Operation, bool) {
         let now = now as f64;
         let returned = match with {
             Resumption::Nothing => self.step.call::<Returned>((slot, now)),
             Resumption::Number(number) => self.step.call((slot, now, number)),
-            Resumption::Answered { ticket, status, ok, flags } => {
-                self.step.call((slot, now, ticket, status, ok, flags))
+            Resumption::Answered { ticket, status, ok, flags, goes_on } => {
+                self.answered.call((slot, now, goes_on, ticket, status, ok, flags))
             }
             Resumption::Failed { ticket, failure, reason } => {
                 self.step.call((slot, now, ticket, 0, false, 0, failure, reason))
@@ -283,13 +286,13 @@ impl Library {
                 Err(error) => Err(error),
             },
         };
-        self.operation(returned)
+        self.returned(returned)
     }
 
-    fn operation(&self, returned: mlua::Result<Returned>) -> Operation {
-        match returned.map_err(|error| self.failed(&error).to_string()) {
+    fn returned(&self, returned: mlua::Result<Returned>) -> (Operation, bool) {
+        match returned {
             Ok(returned) => Operation::of(returned),
-            Err(problem) => Operation::Failed { problem, wrong: true },
+            Err(error) => (Operation::Failed { problem: self.failed(&error).to_string(), wrong: true }, false),
         }
     }
 

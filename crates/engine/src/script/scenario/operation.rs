@@ -26,8 +26,12 @@ const EXHAUSTED: u32 = 15;
 const CHECK_PASSED: u32 = 16;
 const CONVERSE: u32 = 17;
 const RELEASE: u32 = 18;
+const PREPARE: u32 = 19;
+const CALL_PREPARED: u32 = 20;
+/// Added to the operation before which an iteration has ended and the next has begun.
+const AGAIN: u32 = 64;
 
-const NUMBERS: [(&str, u32); 18] = [
+const NUMBERS: [(&str, u32); 21] = [
     ("CALL", CALL),
     ("START", START),
     ("WAIT", WAIT),
@@ -46,6 +50,9 @@ const NUMBERS: [(&str, u32); 18] = [
     ("CHECK_PASSED", CHECK_PASSED),
     ("CONVERSE", CONVERSE),
     ("RELEASE", RELEASE),
+    ("PREPARE", PREPARE),
+    ("CALL_PREPARED", CALL_PREPARED),
+    ("AGAIN", AGAIN),
 ];
 
 /// A call that a user wants.
@@ -120,6 +127,17 @@ impl Verdict {
 pub(crate) enum Operation {
     /// A call, whose end is waited for.
     Call(Wanted),
+    /// A call that was prepared, whose end is waited for.
+    CallPrepared {
+        /// Its number.
+        prepared: u32,
+        /// The number of its name.
+        label: u32,
+        /// How long it may take, if it says so.
+        timeout_ns: Option<u64>,
+    },
+    /// A call is encoded, to be made by its number from then on.
+    Prepare(Wanted),
     /// A call that is begun.
     Start(Wanted),
     /// The end of all calls that were begun is waited for.
@@ -209,6 +227,8 @@ pub(crate) enum Resumption<'a> {
         ok: bool,
         /// What the protocol lets its library know.
         flags: u32,
+        /// Whether the user may begin its next iteration without asking.
+        goes_on: bool,
     },
     /// A call has failed.
     Failed {
@@ -252,63 +272,76 @@ fn nanoseconds(seconds: f64) -> u64 {
 }
 
 impl Operation {
-    /// The operation that a step returned.
-    pub(super) fn of(returned: Returned) -> Self {
+    /// The operation that a step returned, and whether an iteration has ended before it and the next has begun.
+    pub(super) fn of(returned: Returned) -> (Self, bool) {
         let (operation, a, b, c, rest) = returned;
         let operation = number(&operation) as u32;
+        (Self::of_number(operation & !AGAIN, &a, &b, &c, &rest), operation & AGAIN != 0)
+    }
+
+    fn of_number(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &MultiValue) -> Self {
         match operation {
-            CALL | START | CONVERSE => {
-                let mut rest = rest;
+            CALL_PREPARED => Self::CallPrepared {
+                prepared: (number(a) as u32).wrapping_sub(1),
+                label: number(b) as u32,
+                timeout_ns: some_number(c).map(nanoseconds),
+            },
+            CALL | START | CONVERSE | PREPARE => {
+                let mut rest = rest.iter();
                 let (mut way, mut judged) = (Way::Any, false);
                 if operation == CONVERSE {
-                    way = Way::of(rest.pop_front().as_ref().map_or(0.0, number));
-                    judged = rest.pop_front() == Some(LuaValue::Boolean(true));
+                    way = Way::of(rest.next().map_or(0.0, number));
+                    judged = rest.next() == Some(&LuaValue::Boolean(true));
                 }
                 let mut values = Vec::with_capacity(rest.len());
-                for value in &rest {
+                for value in rest {
                     match value::of_lua(value) {
                         Ok(value) => values.push(value),
                         Err(problem) => return Self::Failed { problem, wrong: true },
                     }
                 }
                 let wanted = Wanted {
-                    client: (number(&a) as usize).wrapping_sub(1),
-                    label: number(&b) as u32,
-                    timeout_ns: some_number(&c).map(nanoseconds),
+                    client: (number(a) as usize).wrapping_sub(1),
+                    label: number(b) as u32,
+                    timeout_ns: some_number(c).map(nanoseconds),
                     way,
                     judged,
                     values,
                 };
-                if operation == START { Self::Start(wanted) } else { Self::Call(wanted) }
+                match operation {
+                    START => Self::Start(wanted),
+                    PREPARE => Self::Prepare(wanted),
+                    _ => Self::Call(wanted),
+                }
             }
             WAIT => Self::Wait,
-            PAUSE => Self::Pause(nanoseconds(number(&a))),
-            ITERATED => Self::Iterated(nanoseconds(number(&a))),
+            PAUSE => Self::Pause(nanoseconds(number(a))),
+            ITERATED => Self::Iterated(nanoseconds(number(a))),
             END => Self::End,
-            FAILED => Self::Failed { problem: text(&a), wrong: b == LuaValue::Boolean(true) },
-            READ => Self::Read { ticket: number(&a) as u64, what: text(&b) },
+            FAILED => Self::Failed { problem: text(a), wrong: *b == LuaValue::Boolean(true) },
+            READ => Self::Read { ticket: number(a) as u64, what: text(b) },
             LABEL => {
-                let tags = [&b, &c].into_iter().chain(&rest).filter(|tag| !tag.is_nil()).map(text).collect();
-                Self::Label { name: text(&a), tags }
+                let tags = [b, c].into_iter().chain(rest).filter(|tag| !tag.is_nil()).map(text).collect();
+                Self::Label { name: text(a), tags }
             }
-            CHECK => Self::Check { label: number(&a) as u32, name: text(&b) },
+            CHECK => Self::Check { label: number(a) as u32, name: text(b) },
             CHECK_FAILED => Self::CheckFailed {
-                id: number(&a) as u32,
-                ticket: number(&b) as u64,
-                label: number(&c) as u32,
+                id: number(a) as u32,
+                ticket: number(b) as u64,
+                label: number(c) as u32,
                 first: rest.front() == Some(&LuaValue::Boolean(true)),
             },
-            GROUP => Self::Group(text(&a)),
+            GROUP => Self::Group(text(a)),
             GROUP_ENDED => Self::GroupEnded {
-                id: number(&a) as u32,
-                with_pauses_ns: number(&b).max(0.0) as u64,
-                without_pauses_ns: number(&c).max(0.0) as u64,
+                id: number(a) as u32,
+                with_pauses_ns: number(b).max(0.0) as u64,
+                without_pauses_ns: number(c).max(0.0) as u64,
                 ok: rest.front() == Some(&LuaValue::Boolean(true)),
             },
             STOP => Self::Stop,
             EXHAUSTED => Self::Exhausted,
-            CHECK_PASSED => Self::CheckPassed(number(&a) as u32),
-            RELEASE => Self::Release(number(&a) as u32),
+            CHECK_PASSED => Self::CheckPassed(number(a) as u32),
+            RELEASE => Self::Release(number(a) as u32),
             _ => Self::Failed {
                 problem:
                     "coroutine.yield was called by the scenario's function itself: virtual users wait by brunt.pause, \
@@ -331,7 +364,7 @@ pub(super) fn results(lua: &Lua, results: &[Resumption<'_>]) -> mlua::Result<Tab
     for result in results {
         let one = lua.create_table_with_capacity(6, 0)?;
         match result {
-            Resumption::Answered { ticket, status, ok, flags } => {
+            Resumption::Answered { ticket, status, ok, flags, .. } => {
                 one.raw_set(1, *ticket)?;
                 one.raw_set(2, *status)?;
                 one.raw_set(3, *ok)?;

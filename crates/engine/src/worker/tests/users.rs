@@ -1,5 +1,7 @@
 //! Virtual users on a made-up network, in made-up time: scripts of scenarios as they are written, whole workers under them.
 
+mod iterating;
+
 use std::collections::BTreeMap;
 
 use brunt_model::content::Content;

@@ -1,16 +1,27 @@
 //! Users' calls: to connections, and back with what came of them.
 
 use brunt_model::outcome::Failure;
+use brunt_model::target::Target;
 
 use super::super::connection::{Call, Connection, Owner};
 use super::super::{Source, Worker};
-use super::{State, Throttle, TimedWake, VirtualUsers, Wake};
+use super::{PreparedCall, State, Throttle, TimedWake, VirtualUsers, Wake};
+use crate::protocol::scenario::Encoded;
 use crate::script::scenario::Way;
 use crate::script::scenario::operation::Wanted;
 use crate::transport::Driver;
 use crate::worker::connection::State as ConnectionState;
 use crate::worker::origins::NoClient;
 use crate::worker::recorder::Recorder;
+
+/// What is asked of a call besides its message.
+struct Asked {
+    client: usize,
+    label: u32,
+    timeout_ns: Option<u64>,
+    way: Way,
+    judged: bool,
+}
 
 impl Throttle {
     /// When the next call may be made, which is asked for at `now`.
@@ -60,72 +71,138 @@ impl<D: Driver> Worker<D> {
     /// Says what is wrong with it.
     pub(super) fn ask(&mut self, user: u32, wanted: &Wanted, awaited: bool, now: u64) -> Result<u32, String> {
         let Source::Users(users) = &mut self.source else { return Err(String::new()) };
-        let slot = users.vacant_call();
-        let asked = self.ask_in(slot, user, wanted, awaited, now);
-        if asked.is_err()
-            && let Source::Users(users) = &mut self.source
-        {
-            users.vacant_calls.push(slot);
+        if let Way::Open(_) = wanted.way {
+            users.user(user).ok_or_else(String::new)?.may_hold()?;
         }
-        asked.map(|()| slot)
+        let slot = users.vacant_call();
+        let asked = self.ask_in(slot, wanted);
+        let Source::Users(users) = &mut self.source else { return Err(String::new()) };
+        match asked {
+            Ok(origin) => {
+                let Wanted { client, label, timeout_ns, way, judged, .. } = *wanted;
+                let asked = Asked { client, label, timeout_ns, way, judged };
+                self.begin_call(slot, user, &asked, origin, awaited, now);
+                Ok(slot)
+            }
+            Err(problem) => {
+                users.vacant_calls.push(slot);
+                Err(problem)
+            }
+        }
     }
 
-    fn ask_in(&mut self, slot: u32, user: u32, wanted: &Wanted, awaited: bool, now: u64) -> Result<(), String> {
-        let measured = self.is_measured();
+    /// Encodes a call into its slot, and finds its origin.
+    fn ask_in(&mut self, slot: u32, wanted: &Wanted) -> Result<usize, String> {
         let Source::Users(users) = &mut self.source else { return Err(String::new()) };
         let Some(client) = users.clients.get(wanted.client) else { return Err("there is no such client".to_owned()) };
         let Some(of) = users.calls.get_mut(slot as usize) else { return Err(String::new()) };
         of.encoded.clear();
         client.caller.encode(&wanted.values, &mut of.encoded).map_err(|e| e.0)?;
-        let other = of.encoded.target.take();
-        let place = match (&other, &client.base) {
+        let target = of.encoded.target.take();
+        match wanted.way {
             // It goes where its connection does.
-            _ if matches!(wanted.way, Way::On(_)) => Some(0),
-            (None, None) => return Err("the client has no base to call".to_owned()),
-            (None, Some(base)) => {
-                let known = users.bases.get(wanted.client).copied().flatten();
-                known.or_else(|| self.origins.place(wanted.client, base))
-            }
-            (Some(target), _) => self.origins.place(wanted.client, target),
+            Way::On(_) => Ok(0),
+            Way::Any | Way::Open(_) => self.origin_of(wanted.client, target.as_ref()),
+        }
+    }
+
+    /// The origin of a client's calls to `target`, or to its base.
+    fn origin_of(&mut self, client: usize, target: Option<&Target>) -> Result<usize, String> {
+        let Source::Users(users) = &mut self.source else { return Err(String::new()) };
+        if target.is_none()
+            && let Some(origin) = users.bases.get(client).copied().flatten()
+        {
+            return Ok(origin);
+        }
+        let Some(of) = users.clients.get(client) else { return Err("there is no such client".to_owned()) };
+        let Some(there) = target.or(of.base.as_ref()) else {
+            return Err("the client has no base to call".to_owned());
         };
-        let origin = match (place, other.as_ref().or(client.base.as_ref())) {
-            (Some(place), _) => place,
-            (None, Some(target)) => self.origins.seek(wanted.client, target, client)?,
-            (None, None) => return Err(String::new()),
+        let origin = match self.origins.place(client, there) {
+            Some(origin) => origin,
+            None => self.origins.seek(client, there, of)?,
         };
-        if other.is_none()
-            && !matches!(wanted.way, Way::On(_))
-            && let Some(base) = users.bases.get_mut(wanted.client)
+        if target.is_none()
+            && let Some(base) = users.bases.get_mut(client)
         {
             *base = Some(origin);
         }
-        let timeout_ns = wanted.timeout_ns.or(client.timeout_ns);
-        let Some(asking) = users.users.get_mut(user as usize) else { return Err(String::new()) };
-        if let Way::Open(_) = wanted.way {
-            asking.may_hold()?;
+        Ok(origin)
+    }
+
+    /// Encodes a call that is to be made by its number from then on, which counts from 1.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub(super) fn prepare_call(&mut self, wanted: &Wanted) -> Result<u32, String> {
+        let Source::Users(users) = &mut self.source else { return Err(String::new()) };
+        let Some(client) = users.clients.get(wanted.client) else { return Err("there is no such client".to_owned()) };
+        let mut encoded = Encoded::default();
+        client.caller.encode(&wanted.values, &mut encoded).map_err(|e| e.0)?;
+        let target = encoded.target.take();
+        users.prepared.push(PreparedCall { client: wanted.client, encoded, target, origin: None });
+        Ok(users.prepared.len() as u32)
+    }
+
+    /// Makes a call that was prepared, whose end its user waits for.
+    ///
+    /// # Errors
+    /// When it cannot go where it is to go.
+    pub(super) fn ask_prepared(
+        &mut self,
+        user: u32,
+        (prepared, label, timeout_ns): (u32, u32, Option<u64>),
+        now: u64,
+    ) -> Result<(), String> {
+        let Source::Users(users) = &mut self.source else { return Err(String::new()) };
+        let Some(of) = users.prepared.get(prepared as usize) else { return Err("it was not prepared".to_owned()) };
+        let client = of.client;
+        let origin = if let Some(origin) = of.origin {
+            origin
+        } else {
+            let target = of.target.clone();
+            let origin = self.origin_of(client, target.as_ref())?;
+            let Source::Users(users) = &mut self.source else { return Err(String::new()) };
+            if let Some(of) = users.prepared.get_mut(prepared as usize) {
+                of.origin = Some(origin);
+            }
+            origin
+        };
+        let Source::Users(users) = &mut self.source else { return Err(String::new()) };
+        let slot = users.vacant_call();
+        if let Some(of) = users.calls.get_mut(slot as usize) {
+            of.prepared = Some(prepared);
         }
-        let arrived = asking.arrived.take();
+        let asked = Asked { client, label, timeout_ns, way: Way::Any, judged: false };
+        self.begin_call(slot, user, &asked, origin, true, now);
+        Ok(())
+    }
+
+    /// Begins a call whose message and origin are known.
+    fn begin_call(&mut self, slot: u32, user: u32, asked: &Asked, origin: usize, awaited: bool, now: u64) {
+        let measured = self.is_measured();
+        let Source::Users(users) = &mut self.source else { return };
+        let timeout_ns = asked.timeout_ns.or_else(|| users.clients.get(asked.client)?.timeout_ns);
+        let arrived = users.users.get_mut(user as usize).and_then(|user| user.arrived.take());
         let release = users.throttle.as_mut().map_or(now, |throttle| throttle.release(now).max(now));
         // What the throttle holds back is due when it lets it go.
         let due = if release > now { release } else { arrived.unwrap_or(now) };
-        let call = Call::new(due, u64::from(slot), measured);
-        let Some(of) = users.calls.get_mut(slot as usize) else { return Err(String::new()) };
+        let Some(of) = users.calls.get_mut(slot as usize) else { return };
         of.state = State::Waiting;
         of.user = user;
-        of.client = wanted.client;
+        of.client = asked.client;
         of.origin = origin;
-        of.label = wanted.label;
+        of.label = asked.label;
         of.awaited = awaited;
         of.timeout_ns = timeout_ns;
-        of.way = wanted.way;
-        of.judged = wanted.judged;
-        of.call = call;
+        of.way = asked.way;
+        of.judged = asked.judged;
+        of.call = Call::new(due, u64::from(slot), measured);
         if release > now {
             users.set_timer(release, user, TimedWake::Release(slot));
         } else {
             self.due(slot, now);
         }
-        Ok(())
     }
 
     /// A call is due: it counts from now on.
@@ -347,7 +424,7 @@ impl<D: Driver> Worker<D> {
         of.ended = now;
         let (user, label, awaited) = (of.user, of.label, of.awaited);
         if self.recorder.counts(call) {
-            let bytes_out = of.encoded.bytes.len() as u64;
+            let bytes_out = users.calls.get(slot as usize).map_or(0, |of| users.message(of).bytes.len() as u64);
             let (response, service) = (now.saturating_sub(call.due), now.saturating_sub(call.sent));
             users.names.record(&mut self.recorder, label, |calls| {
                 calls.answered(status, response, service);

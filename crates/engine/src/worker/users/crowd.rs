@@ -147,6 +147,11 @@ impl Crowd {
         }
     }
 
+    /// Whether everybody who is there iterates again, as far as that is certain without asking for each.
+    pub(super) fn wants_all(&self) -> bool {
+        matches!(&self.kind, Kind::Closed { target, .. } if !self.closed && self.alive <= *target)
+    }
+
     /// When somebody comes, or may have to go.
     pub(super) fn next_wake(&self, now: u64) -> u64 {
         let Some(began) = self.began else { return NEVER };

@@ -21,6 +21,7 @@ use brunt_model::plan::Plan;
 use brunt_model::profile::Profile;
 use brunt_model::random::Random;
 use brunt_model::scenario::Scenarios;
+use brunt_model::target::Target;
 
 use self::crowd::Crowd;
 use self::held::Held;
@@ -161,12 +162,25 @@ struct UserCall {
     next: Encoded,
     /// The answers before the last, where somebody wants to see them.
     before: Vec<u8>,
+    /// What it sends instead, if that was prepared.
+    prepared: Option<u32>,
     call: Call,
     ended: u64,
     kept: Kept,
     reason: String,
     /// Bytes that its connection had received when it was sent.
     bytes_before: u64,
+}
+
+/// A call that is made as often as it is the same.
+#[derive(Debug)]
+struct PreparedCall {
+    client: usize,
+    encoded: Encoded,
+    /// Where it goes, if not to the client's base.
+    target: Option<Target>,
+    /// The origin that this is, once it is known.
+    origin: Option<usize>,
 }
 
 /// Lets no more calls go than a rate allows.
@@ -191,6 +205,7 @@ pub(crate) struct VirtualUsers {
     users: Vec<VirtualUser>,
     vacant_users: Vec<u32>,
     alive: usize,
+    prepared: Vec<PreparedCall>,
     calls: Vec<UserCall>,
     vacant_calls: Vec<u32>,
     ready: VecDeque<(u32, u32, Wake)>,
@@ -249,6 +264,7 @@ impl VirtualUsers {
             users: Vec::new(),
             vacant_users: Vec::new(),
             alive: 0,
+            prepared: Vec::new(),
             calls: Vec::new(),
             vacant_calls: Vec::new(),
             ready: VecDeque::new(),
@@ -292,7 +308,7 @@ impl VirtualUsers {
         let (Some(_), Some(of)) = (&self.trace, self.calls.get(slot as usize)) else { return };
         let Some(client) = self.clients.get(of.client) else { return };
         let name = self.names.get(of.label).map_or("", |label| label.name.as_str());
-        let request = &client.caller.shown_call(&of.encoded);
+        let request = &client.caller.shown_call(self.message(of));
         match of.state {
             State::Answered(status) => {
                 let parts = of.kept.parts();
@@ -348,11 +364,18 @@ impl VirtualUsers {
         self.calls.get_mut(call as usize).filter(|call| call.state != State::Vacant)
     }
 
+    /// What a call sends.
+    #[inline]
+    fn message<'a>(&'a self, call: &'a UserCall) -> &'a Encoded {
+        let prepared = call.prepared.and_then(|prepared| self.prepared.get(prepared as usize));
+        prepared.map_or(&call.encoded, |prepared| &prepared.encoded)
+    }
+
     /// The bytes of the call with this number, which is that of its slot.
     #[inline]
     pub(super) fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
         let call = self.calls.get(index as usize).ok_or(Refusal::Done)?;
-        let Encoded { bytes, idempotent, hint, .. } = &call.encoded;
+        let Encoded { bytes, idempotent, hint, .. } = self.message(call);
         Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
     }
 
@@ -430,6 +453,7 @@ impl VirtualUsers {
             encoded: Encoded::default(),
             next: Encoded::default(),
             before: Vec::new(),
+            prepared: None,
             call: Call::new(0, 0, false),
             ended: 0,
             kept: Kept::default(),
@@ -446,7 +470,9 @@ impl VirtualUsers {
         {
             call.state = State::Vacant;
             call.serial = call.serial.wrapping_add(1);
-            call.encoded.clear();
+            if call.prepared.take().is_none() {
+                call.encoded.clear();
+            }
             call.next.clear();
             call.before = Vec::new();
             // What one large answer took is not held for ever.

@@ -35,14 +35,14 @@ impl VirtualUsers {
     }
 
     /// What the user is told of a call that has ended.
-    fn result(&self, slot: u32) -> Resumption<'_> {
+    fn result(&self, slot: u32, goes_on: bool) -> Resumption<'_> {
         let Some(call) = self.calls.get(slot as usize) else { return Resumption::Nothing };
         let ticket = ticket(slot, call.serial);
         match call.state {
             State::Answered(status) => {
                 let answered = Answered { status, parts: call.kept.parts() };
                 let flags = self.clients.get(call.client).map_or(0, |client| client.caller.flags(&answered));
-                Resumption::Answered { ticket, status, ok: self.ok_status.holds(status), flags }
+                Resumption::Answered { ticket, status, ok: self.ok_status.holds(status), flags, goes_on }
             }
             State::Failed(failure) => Resumption::Failed { ticket, failure: failure.name(), reason: &call.reason },
             State::Vacant | State::Waiting | State::OnConnection => Resumption::Nothing,
@@ -52,7 +52,7 @@ impl VirtualUsers {
     /// Goes on with a user.
     fn go(&mut self, user: u32, now: u64, with: Resumption<'_>) -> Operation {
         let timer = self.begin_step();
-        let operation = self.library.resume(user, now, with);
+        let (operation, _) = self.library.resume(user, now, with);
         self.end_step(timer);
         operation
     }
@@ -73,15 +73,25 @@ impl VirtualUsers {
         operation
     }
 
-    /// Tells a user what came of the call that it waited for, whose answer it may read until it calls again.
-    fn deliver(&mut self, user: u32, slot: u32, now: u64) -> Operation {
+    /// Tells a user what came of the call that it waited for, whose answer it may read until it calls again; the operation
+    /// that it wants then, and whether it has begun its next iteration for it.
+    fn deliver(&mut self, user: u32, slot: u32, now: u64) -> (Operation, bool) {
+        let goes_on = self.may_go_on(user);
         if let Some(of) = self.user(user) {
             of.delivered.push(slot);
         }
         let timer = self.begin_step();
-        let operation = self.library.resume(user, now, self.result(slot));
+        let resumed = self.library.resume(user, now, self.result(slot, goes_on));
         self.end_step(timer);
-        operation
+        resumed
+    }
+
+    /// Whether a user would begin another iteration at once if the one that it is in ended now.
+    fn may_go_on(&mut self, user: u32) -> bool {
+        let traced = self.trace.is_some();
+        let Some(of) = self.users.get(user as usize) else { return false };
+        let Some(crowd) = self.crowds.get(of.crowd) else { return false };
+        !traced && of.pending == 0 && of.started.is_empty() && of.fruitless == 0 && crowd.wants_all()
     }
 
     /// Tells a user what came of all the calls that it had begun.
@@ -90,8 +100,8 @@ impl VirtualUsers {
         of.waits = false;
         let started = std::mem::take(&mut of.started);
         let timer = self.begin_step();
-        let results = started.iter().map(|slot| self.result(*slot)).collect();
-        let operation = self.library.resume(user, now, Resumption::Results(results));
+        let results = started.iter().map(|slot| self.result(*slot, false)).collect();
+        let (operation, _) = self.library.resume(user, now, Resumption::Results(results));
         self.end_step(timer);
         if let Some(of) = self.user(user) {
             of.delivered.extend(started);
@@ -107,7 +117,7 @@ impl VirtualUsers {
             Err(problem) => self.library.resume(user, now, Resumption::Unread(&problem)),
         };
         self.end_step(timer);
-        operation
+        operation.0
     }
 
     fn part(&self, ticket: u64, what: &str) -> Result<Value<'_>, String> {
@@ -213,7 +223,13 @@ impl<D: Driver> Worker<D> {
                 users.begin_iteration(user, now)
             }
             Wake::Go => users.go(user, now, Resumption::Nothing),
-            Wake::Ended(slot) => users.deliver(user, slot, now),
+            Wake::Ended(slot) => {
+                let (operation, again) = users.deliver(user, slot, now);
+                if again {
+                    self.iterated_at_once(user, now);
+                }
+                operation
+            }
             Wake::AllEnded => {
                 if let Some(outcome) = users.user(user).and_then(|user| user.outcome.take()) {
                     return self.finish(user, outcome, now);
@@ -236,6 +252,20 @@ impl<D: Driver> Worker<D> {
                 let asked = self.ask(user, &wanted, true, now);
                 let Source::Users(users) = &mut self.source else { return None };
                 asked.err().map(|problem| users.go(user, now, Resumption::Refused(&problem)))
+            }
+            Operation::CallPrepared { prepared, label, timeout_ns } => {
+                users.forget_answers(user);
+                let asked = self.ask_prepared(user, (prepared, label, timeout_ns), now);
+                let Source::Users(users) = &mut self.source else { return None };
+                asked.err().map(|problem| users.go(user, now, Resumption::Refused(&problem)))
+            }
+            Operation::Prepare(wanted) => {
+                let prepared = self.prepare_call(&wanted);
+                let Source::Users(users) = &mut self.source else { return None };
+                Some(match prepared {
+                    Ok(number) => users.go(user, now, Resumption::Number(number)),
+                    Err(problem) => users.go(user, now, Resumption::Refused(&problem)),
+                })
             }
             Operation::Start(wanted) => {
                 // It may fail at once.
@@ -358,6 +388,17 @@ impl<D: Driver> Worker<D> {
             self.recorder.snapshot.figures.scenarios.at(scenario).script_error(&problem);
         }
         self.finish(user, Outcome::Failed, now);
+    }
+
+    /// An iteration has ended as it should, and the user has begun the next without asking.
+    fn iterated_at_once(&mut self, user: u32, now: u64) {
+        let Source::Users(users) = &mut self.source else { return };
+        users.forget_answers(user);
+        let Some(of) = users.user(user) else { return };
+        let took = now.saturating_sub(of.began);
+        of.began = now;
+        let scenario = of.scenario;
+        self.recorder.snapshot.figures.scenarios.at(scenario).iteration(took);
     }
 
     /// An iteration has ended: the next begins, or the user ends.

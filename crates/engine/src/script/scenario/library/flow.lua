@@ -93,7 +93,7 @@ function brunt.check(subject, held_by_name)
   if type(held_by_name) ~= "table" then
     wrong("brunt.check takes an answer and a table of checks, not " .. shown(held_by_name))
   end
-  local is_answer = type(subject) == "table" and rawget(subject, "ticket") ~= nil
+  local is_answer = type(subject) == "table" and rawget(subject, "label") ~= nil
   local label = is_answer and subject.label or 0
   local of_label, all = checks[label], true
   for name, held in pairs(held_by_name) do
@@ -112,7 +112,7 @@ function brunt.check(subject, held_by_name)
       if first then
         rawset(subject, "failed", true)
       end
-      yield(CHECK_FAILED, id, is_answer and subject.ticket or 0, label, first)
+      yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first)
     end
   end
   return all

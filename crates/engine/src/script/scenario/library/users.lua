@@ -8,7 +8,7 @@ local yield, resume, create = coroutine.yield, coroutine.resume, coroutine.creat
 local traceback = debug.traceback
 local wrong = core.wrong
 -- What is yielded, as `operation.rs` has it.
-local ITERATED, FAILED = host.operations.ITERATED, host.operations.FAILED
+local ITERATED, FAILED, AGAIN = host.operations.ITERATED, host.operations.FAILED, host.operations.AGAIN
 
 local users = {}
 -- The user that runs now.
@@ -48,7 +48,12 @@ local function live(user)
     local vu = user.vu
     vu.iteration = vu.iteration + 1
     user.run(vu, given)
-    user = yield(ITERATED, user.pacing) or user
+    if user.goes_on and not user.pacing then
+      -- Once, so that a function that never waits comes back all the same.
+      user.goes_on, user.again = false, true
+    else
+      user = yield(ITERATED, user.pacing) or user
+    end
   end
 end
 
@@ -57,29 +62,41 @@ local ACROSS_HINT = " (a call, a pause or an answer's body cannot be waited for 
   .. "other function of C that calls back: do it before or after)"
 
 -- What a step came to. A coroutine that is dead has failed: the error stands where the operation would.
-local function settle(slot, user, alive, operation, ...)
+local function settle(user, alive, operation, ...)
   current = nil
+  local again = 0
+  if user.again then
+    user.again, again = false, AGAIN
+  end
   if alive then
-    return operation, ...
+    -- What a function has yielded by itself is no operation.
+    return type(operation) == "number" and operation + again or operation, ...
   end
   local thread = user.thread
   user.thread = nil
   local problem = shared.wrong_text(operation)
   if problem then
-    return FAILED, problem, true
+    return FAILED + again, problem, true
   end
   local text = tostring(operation)
   if text:find(ACROSS, 1, true) then
     text = text .. ACROSS_HINT
   end
-  return FAILED, traceback(thread, text), false
+  return FAILED + again, traceback(thread, text), false
 end
 
 -- Goes on with a user, with what came of its operation.
 function shared.step(slot, now, ...)
   local user = users[slot]
-  current, user.now = user, now
-  return settle(slot, user, resume(user.thread, ...))
+  current, user.now, user.goes_on = user, now, false
+  return settle(user, resume(user.thread, ...))
+end
+
+-- Goes on with a user whose call was answered. `goes_on` says that it may begin its next iteration without asking.
+function shared.answered(slot, now, goes_on, ...)
+  local user = users[slot]
+  current, user.now, user.goes_on = user, now, goes_on
+  return settle(user, resume(user.thread, ...))
 end
 
 -- Begins an iteration of a user: a new one (with its number and its scenario's place), or one that was there.
@@ -87,13 +104,19 @@ function shared.begin(slot, now, id, place)
   local user = users[slot]
   if not user then
     local scenario = scenarios[place]
-    user = { vu = { id = id, iteration = 0, scenario = scenario.name, store = {} }, run = scenario.run, paused = 0 }
+    user = {
+      vu = { id = id, iteration = 0, scenario = scenario.name, store = {} },
+      run = scenario.run,
+      paused = 0,
+      goes_on = false,
+      again = false,
+    }
     users[slot] = user
   end
-  current, user.now = user, now
+  current, user.now, user.goes_on = user, now, false
   local thread = user.thread
   if thread then
-    return settle(slot, user, resume(thread))
+    return settle(user, resume(thread))
   end
   if spares > 0 then
     thread, spare[spares] = spare[spares], nil
@@ -102,7 +125,7 @@ function shared.begin(slot, now, id, place)
     thread = create(live)
   end
   user.thread = thread
-  return settle(slot, user, resume(thread, user))
+  return settle(user, resume(thread, user))
 end
 
 -- Forgets a user. `between` says that it stands between two iterations.
