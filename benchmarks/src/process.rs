@@ -28,6 +28,8 @@ pub fn pinned(core: usize, program: &Path) -> Command {
 pub struct Process {
     child: Child,
     name: String,
+    /// Exit statuses that are no failure.
+    answers: &'static [i32],
 }
 
 impl Drop for Process {
@@ -66,7 +68,14 @@ impl Process {
 
     fn start(mut command: Command, name: &str) -> anyhow::Result<Self> {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        Ok(Self { child: child.with_context(|| format!("cannot start {name}"))?, name: name.to_owned() })
+        let child = child.with_context(|| format!("cannot start {name}"))?;
+        Ok(Self { child, name: name.to_owned(), answers: &[0] })
+    }
+
+    /// The same, but these exit statuses are answers, too.
+    pub fn answering_with(mut self, answers: &'static [i32]) -> Self {
+        self.answers = answers;
+        self
     }
 
     /// What a server prints.
@@ -117,7 +126,7 @@ impl Process {
         let cpu_ticks = self.cpu_ticks()?;
         let status = self.child.wait()?;
         let (stdout, stderr) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
-        if !status.success() {
+        if !status.code().is_some_and(|code| self.answers.contains(&code)) {
             bail!("{} ended with {status}: {}", self.name, stderr.trim());
         }
         Ok(Finished { stdout, cpu_ticks, wall, peak_bytes })

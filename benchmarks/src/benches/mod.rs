@@ -2,6 +2,7 @@
 
 mod coalesce;
 mod connections;
+mod find;
 mod http;
 mod https;
 mod rate;
@@ -37,8 +38,16 @@ impl std::fmt::Debug for Bench {
 }
 
 /// Every benchmark, in the order in which they run.
-pub const BENCHES: &[Bench] =
-    &[http::BENCH, https::BENCH, script::BENCH, rate::BENCH, stall::BENCH, connections::BENCH, coalesce::BENCH];
+pub const BENCHES: &[Bench] = &[
+    http::BENCH,
+    https::BENCH,
+    script::BENCH,
+    rate::BENCH,
+    stall::BENCH,
+    connections::BENCH,
+    coalesce::BENCH,
+    find::BENCH,
+];
 
 /// Connections of the comparisons.
 const CONNECTIONS: u32 = 64;
