@@ -33,6 +33,11 @@ impl Bar {
         Self { figure, wanted: wanted.into(), got: got.into(), outcome }
     }
 
+    /// The same, of which nothing can be said for this reason.
+    pub fn unjudged(self, why: &str) -> Self {
+        Self { outcome: Outcome::Unjudged(why.to_owned()), ..self }
+    }
+
     /// The same, but a miss only counts where nothing else explains it.
     pub fn excused(self, excuse: Option<String>) -> Self {
         match (&self.outcome, excuse) {

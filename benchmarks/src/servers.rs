@@ -109,6 +109,11 @@ impl Server {
         (self.count.read)(&body).with_context(|| format!("the server's count is unreadable: {body}"))
     }
 
+    /// The memory that it has resident, in bytes.
+    pub fn resident_bytes(&self) -> anyhow::Result<u64> {
+        self.process.resident_bytes().map(|(now, _)| now).context("the server has ended")
+    }
+
     /// CPU time so far, in clock ticks.
     pub fn cpu_ticks(&self) -> anyhow::Result<u64> {
         self.process.cpu_ticks()

@@ -24,25 +24,48 @@ struct Case {
     options: &'static str,
     /// Whether each request asks for something else.
     distinct: bool,
+    /// Whether its rates are close, so that a machine that changes its speed must change it for both.
+    close: bool,
 }
 
 const CASES: [Case; 4] = [
-    Case { about: "20 ms of CPU, 100 connections", path: "cpu", options: "-c 100", distinct: false },
-    Case { about: "100 ms of waiting, 1,000 connections", path: "sleep", options: "-c 1000", distinct: false },
-    Case { about: "Hello World, 64 connections", path: "", options: "-c 64", distinct: false },
-    Case { about: "Hello World, every URL different", path: "", options: "-c 64", distinct: true },
+    Case { about: "20 ms of CPU, 100 connections", path: "cpu", options: "-c 100", distinct: false, close: false },
+    Case {
+        about: "100 ms of waiting, 1,000 connections",
+        path: "sleep",
+        options: "-c 1000",
+        distinct: false,
+        close: false,
+    },
+    Case { about: "Hello World, 64 connections", path: "", options: "-c 64", distinct: false, close: true },
+    Case { about: "Hello World, every URL different", path: "", options: "-c 64", distinct: true, close: true },
 ];
+
+/// How much more memory the server may have in the last round than in the second.
+const GROWTH: u64 = 1_000_000;
 
 /// URLs that are asked for in turn where each is to be another than those in flight.
 const URLS: usize = 10_000;
 
-/// What one run came to.
+/// What one round of a server came to.
+#[derive(Default)]
 struct Seen {
-    per_s: f64,
+    answered: f64,
     p99_ms: f64,
     calls: u64,
     seconds: f64,
     others: f64,
+    resident_bytes: u64,
+}
+
+impl Seen {
+    fn per_s(&self) -> f64 {
+        self.answered / self.seconds
+    }
+
+    fn calls_per_s(&self) -> f64 {
+        self.calls as f64 / self.seconds
+    }
 }
 
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
@@ -50,54 +73,69 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let urls = std::env::temp_dir().join(format!("brunt-benchmarks-{}-urls", std::process::id()));
     let lines: Vec<_> = (0..URLS).map(|number| format!("/{number}\n")).collect();
     std::fs::write(&urls, lines.concat())?;
-    let mut table = Table::new(&["handler", "layer", "req/s", "p99 ms", "calls of the handler", "calls/s"]);
+    let mut table = Table::new(&["handler", "layer", "req/s", "p99 ms", "handler's calls/s", "RSS MB"]);
     let mut bars = Vec::new();
     for case in &CASES {
-        let (mut without, mut with) = (Vec::new(), Vec::new());
+        let servers = [false, true].map(|coalesce| Server::gain(setup, &example, coalesce, case.path));
+        let [plain, layered] = servers;
+        let servers = [plain?, layered?];
+        let mut rounds = [Vec::new(), Vec::new()];
         for round in 0..setup.rounds {
-            for coalesce in [round % 2 == 1, round % 2 == 0] {
-                let seen = measure(setup, &example, case, coalesce, &urls.display().to_string())?;
-                if coalesce { with.push(seen) } else { without.push(seen) }
-            }
+            let seen = measure(setup, &servers, case, round, &urls.display().to_string())?;
+            rounds.iter_mut().zip(seen).for_each(|(rounds, seen)| rounds.push(seen));
         }
-        for (name, all) in [("without", &without), ("with", &with)] {
+        let [without, with] = &rounds;
+        for (name, all) in [("without", without), ("with", with)] {
             let figure = |figure: fn(&Seen) -> f64| median(all.iter().map(figure).collect()).unwrap_or(f64::NAN);
             table.row([
                 case.about.to_owned(),
                 name.to_owned(),
-                format!("{:.0}", figure(|seen| seen.per_s)),
+                format!("{:.0}", figure(Seen::per_s)),
                 format!("{:.2}", figure(|seen| seen.p99_ms)),
-                format!("{:.0}", figure(|seen| seen.calls as f64)),
-                format!("{:.1}", figure(|seen| seen.calls as f64 / seen.seconds)),
+                format!("{:.1}", figure(Seen::calls_per_s)),
+                format!("{:.1}", figure(|seen| seen.resident_bytes as f64 / 1e6)),
             ]);
         }
-        bars.extend(judge(case, &without, &with)?);
+        bars.extend(judge(case, without, with)?);
     }
     let _ = std::fs::remove_file(urls);
     println!("{table}");
     Ok(bars)
 }
 
-fn measure(
-    setup: &Setup,
-    example: &std::path::Path,
-    case: &Case,
-    coalesce: bool,
-    urls: &str,
-) -> anyhow::Result<Seen> {
+/// A round: both servers in turn, in slices of a second (A B B A …) where the two are close.
+fn measure(setup: &Setup, servers: &[Server; 2], case: &Case, round: usize, urls: &str) -> anyhow::Result<[Seen; 2]> {
+    let length = setup.length.as_secs().max(1);
+    let (slices, slice) = if case.close { (length, 1) } else { (1, length) };
+    let mut seen = [Seen::default(), Seen::default()];
+    for number in 0..slices as usize {
+        for turn in 0..2 {
+            let which = (turn + number + round) % 2;
+            add(setup, &servers[which], case, slice, urls, &mut seen[which])?;
+        }
+    }
+    for (seen, server) in seen.iter_mut().zip(servers) {
+        seen.p99_ms /= slices as f64;
+        seen.resident_bytes = server.resident_bytes()?;
+    }
+    Ok(seen)
+}
+
+fn add(setup: &Setup, server: &Server, case: &Case, seconds: u64, urls: &str, seen: &mut Seen) -> anyhow::Result<()> {
     setup.wait_for_quiet();
-    let server = Server::gain(setup, example, coalesce, case.path)?;
-    let length = Duration::from_secs(setup.length.as_secs());
-    let mut options = format!("{} -d {}s", case.options, length.as_secs());
+    let mut options = format!("{} -d {seconds}s", case.options);
     if case.distinct {
         options = format!("{options} --url-lines {urls}");
     }
     let before = server.requests()?;
-    let run: Run = brunt(setup, &server, &options, length, |_| {})?;
-    let calls = server.requests()? - before;
+    let run: Run = brunt(setup, server, &options, Duration::from_secs(seconds), |_| {})?;
+    seen.calls += server.requests()? - before;
     let per_s = run.result["rates"]["answered_per_s"].as_f64().context("brunt's result has no answered_per_s")?;
-    let p99_ms = run.quantile("response", "p99")? as f64 / 1e6;
-    Ok(Seen { per_s, p99_ms, calls, seconds: length.as_secs_f64(), others: run.others() })
+    seen.answered += per_s * seconds as f64;
+    seen.seconds += seconds as f64;
+    seen.p99_ms += run.quantile("response", "p99")? as f64 / 1e6;
+    seen.others = seen.others.max(run.others());
+    Ok(())
 }
 
 /// The median over the rounds of a figure with the layer, held against the same round without.
@@ -108,22 +146,33 @@ fn paired(without: &[Seen], with: &[Seen], figure: impl Fn(&Seen, &Seen) -> f64)
 fn judge(case: &Case, without: &[Seen], with: &[Seen]) -> anyhow::Result<Vec<Bar>> {
     let busy = without.iter().chain(with).map(|seen| seen.others).fold(0.0, f64::max);
     let excuse = || disturbed(busy);
-    let ratio = paired(without, with, |without, with| with.per_s / without.per_s)?;
+    let ratio = paired(without, with, |without, with| with.per_s() / without.per_s())?;
     Ok(match case.path {
-        "cpu" => vec![Bar::new("work shared", "≥ 20 × the requests/s", format!("{ratio:.1} ×"), ratio >= 20.0)],
+        "cpu" => {
+            let bar = Bar::new("work shared", "≥ 20 × the requests/s", format!("{ratio:.1} ×"), ratio >= 20.0);
+            let never = without.iter().any(|seen| seen.answered == 0.0).then_some("a run without it answered nothing");
+            vec![if let Some(never) = never { bar.unjudged(never) } else { bar }]
+        }
         "sleep" => {
-            let calls = paired(without, with, |_, with| with.calls as f64 / (with.seconds * 10.0))?;
+            let calls = paired(without, with, |_, with| with.calls_per_s() / 10.0)?;
             let later = paired(without, with, |without, with| with.p99_ms - without.p99_ms)?;
+            // One may be under way as the run begins, and one as it ends.
+            let most = 1.0 + 2.0 / (10.0 * with.iter().map(|seen| seen.seconds).fold(f64::INFINITY, f64::min));
             vec![
-                // One may be under way as the run begins, and one as it ends.
-                Bar::new("calls in 100 ms", "≤ 1", format!("{calls:.2}"), calls <= 1.0 + 2.0 / (10.0 * with[0].seconds)),
+                Bar::new("calls in 100 ms", "≤ 1", format!("{calls:.2}"), calls <= most),
                 Bar::new("p99", "≤ 5 ms over that without", format!("{later:+.2} ms"), later <= 5.0).excused(excuse()),
             ]
         }
         _ => {
             let name = if case.distinct { "no URL shared" } else { "trivial handler" };
             let bar = Bar::new(name, "≥ 0.97 × the requests/s", format!("{ratio:.3} ×"), ratio >= 0.97);
-            vec![bar.excused(excuse())]
+            let mut bars = vec![bar.excused(excuse())];
+            if let [_, second, .., last] = with {
+                let grown = last.resident_bytes.saturating_sub(second.resident_bytes);
+                let got = format!("+{:.2} MB", grown as f64 / 1e6);
+                bars.push(Bar::new("memory", "flat: ≤ 1 MB more after the second round", got, grown <= GROWTH));
+            }
+            bars
         }
     })
 }

@@ -41,7 +41,7 @@ where
 {
     Boards(Boards<S, B>),
     Leads(Option<Member<Oneshot<S, Request<B>>>>),
-    Follows(Option<Follower<S, B>>),
+    Follows(Option<Box<Follower<S, B>>>),
     /// It has nothing to do with others.
     Calls(Call<S, B>),
     Over,
@@ -215,7 +215,7 @@ fn own<F: Answering>(outcome: Outcome<F>, marked: bool) -> Told<F> {
 
 /// None for what has been polled after its end.
 fn poll_follower<S, B>(
-    place: &mut Option<Follower<S, B>>,
+    place: &mut Option<Box<Follower<S, B>>>,
     cx: &mut Context<'_>,
     marked: bool,
 ) -> Poll<Option<Turn<S, B>>>
@@ -249,7 +249,7 @@ where
                 let max_wait = call.request().and_then(limit).or(self.shared.max_wait);
                 let fate = Fate { event: Event::Vanished, tally: self.shared.table.tally.clone() };
                 let follower = Follower { member, call, key, max_wait, patience: None, fate };
-                Begun::Goes(State::Follows(Some(follower)))
+                Begun::Goes(State::Follows(Some(Box::new(follower))))
             }
         }
     }

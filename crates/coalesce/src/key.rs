@@ -1,5 +1,7 @@
 //! What requests must have in common to be answered by one.
 
+use std::cell::Cell;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 use smallvec::SmallVec;
 
@@ -34,14 +36,18 @@ pub(crate) struct Target<'a> {
 /// Headers of a request, in the order in which they came.
 pub(crate) type Headers<'a> = SmallVec<[(&'a HeaderName, &'a HeaderValue); 8]>;
 
+thread_local! {
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 /// A length that no part has.
 const NONE: u32 = u32::MAX;
 
 impl Key {
     /// None if a part is longer than can be written down, as none is that a server takes.
     pub(crate) fn new(target: &Target<'_>, keyed: &Headers<'_>, others: &Headers<'_>) -> Option<Self> {
-        const USUALLY: usize = 224;
-        let mut bytes = Vec::with_capacity(USUALLY);
+        let mut bytes = SPARE.take();
+        bytes.clear();
         let parts = [
             Some(target.method.as_bytes()),
             target.scheme.map(str::as_bytes),
@@ -58,6 +64,14 @@ impl Key {
         let end = bytes.len();
         write_headers(&mut bytes, others)?;
         Some(Self { bytes, headers, end, hash: 0 })
+    }
+
+    /// Leaves its memory to the thread's next key, so that a request that meets nobody allocates none for it.
+    pub(crate) fn recycle(self) {
+        const MOST: usize = 16 * 1024;
+        if self.bytes.capacity() <= MOST {
+            SPARE.set(self.bytes);
+        }
     }
 
     /// What must be the same.

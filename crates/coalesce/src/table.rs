@@ -105,7 +105,9 @@ impl<F: Answering> Table<F> {
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let released = shard.take(claim);
         drop(shard);
-        released.is_some()
+        let is_alone = released.is_some();
+        released.into_iter().for_each(Key::recycle);
+        is_alone
     }
 
     /// The flight that a claim has become, or becomes now. The call is yet to be put into it.
