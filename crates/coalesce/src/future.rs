@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use smallvec::smallvec;
 use tokio::time::{Sleep, sleep};
 use tower_service::Service;
@@ -279,7 +279,13 @@ where
             }
             Arrival::Failed => {
                 self.fate.event = Event::SharedFailure;
-                Turn::Answered(mark(failure(), marked, FOLLOWER))
+                // Of the body that an answer to HEAD has not (RFC 9110, section 9.3.2), HTTP/2 would send all that there is.
+                let is_head = self.call.request().is_some_and(|request| request.method() == Method::HEAD);
+                let mut failure = failure();
+                if is_head {
+                    *failure.body_mut() = CoalesceBody::held(smallvec![]);
+                }
+                Turn::Answered(mark(failure, marked, FOLLOWER))
             }
             Arrival::Followed(..) | Arrival::Alone | Arrival::Own(_) | Arrival::Led(..) => {
                 self.fate.event = Event::WentAlone;

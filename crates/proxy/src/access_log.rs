@@ -29,6 +29,8 @@ pub(crate) struct Line {
     pub(crate) coalesced: Option<&'static str>,
     /// Whether the whole answer was sent.
     pub(crate) whole: bool,
+    /// Why the upstream's answer was not to be had. Of those who waited for one that failed, the leader's line says it.
+    pub(crate) error: Option<String>,
 }
 
 impl Line {
@@ -45,6 +47,7 @@ impl Line {
             "took_us": u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX),
             "coalesced": self.coalesced,
             "whole": self.whole,
+            "error": self.error,
         })
         .to_string()
     }
@@ -120,6 +123,7 @@ mod tests {
             took: Duration::from_micros(7),
             coalesced: Some("leader"),
             whole: true,
+            error: None,
         };
         let text = line.to_json(UNIX_EPOCH + Duration::from_millis(3));
         assert!(!text.contains('\n'));

@@ -137,13 +137,34 @@ impl Shared {
         if is_too_long(error) {
             return refusal(StatusCode::PAYLOAD_TOO_LARGE, "the request's body is longer than this proxy takes\n");
         }
-        if error.is_connect() {
-            self.metrics.upstream_failed(UpstreamFailure::Connect);
-            return refusal(StatusCode::BAD_GATEWAY, "the upstream cannot be reached\n");
-        }
-        self.metrics.upstream_failed(UpstreamFailure::Protocol);
-        refusal(StatusCode::BAD_GATEWAY, "the upstream's answer broke off, or was no HTTP\n")
+        let (failure, text) = if error.is_connect() {
+            (UpstreamFailure::Connect, "the upstream cannot be reached\n")
+        } else {
+            (UpstreamFailure::Protocol, "the upstream's answer broke off, or was no HTTP\n")
+        };
+        self.metrics.upstream_failed(failure);
+        let mut response = refusal(StatusCode::BAD_GATEWAY, text);
+        response.extensions_mut().insert(Failure(causes(error)));
+        response
     }
+}
+
+/// Why the upstream did not answer, for the access log and not for clients.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure(pub(crate) String);
+
+/// An error with what caused it, each once.
+fn causes(error: &ClientError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        source = cause.source();
+    }
+    text
 }
 
 /// Whether a request was given up because its body was too long.

@@ -123,13 +123,12 @@ impl Proxy {
     }
 
     /// Takes no more connections, waits for requests in flight ([`Config::grace`] at most), and ends.
-    pub fn stop(self) {
-        drop(self);
+    pub fn stop(mut self) -> Stopped {
+        self.end();
+        Stopped { requests: self.requests(), coalesced: self.coalesced() }
     }
-}
 
-impl Drop for Proxy {
-    fn drop(&mut self) {
+    fn end(&mut self) {
         // Nobody listens any more if serving has ended by itself.
         let _ = self.stop.send(true);
         let Some(runtime) = self.runtime.take() else { return };
@@ -137,6 +136,22 @@ impl Drop for Proxy {
             let _ = runtime.block_on(serving);
         }
         runtime.shutdown_timeout(Duration::from_secs(1));
+    }
+}
+
+/// What a proxy has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stopped {
+    /// Requests answered, those that were in flight as it was stopped among them.
+    pub requests: u64,
+    /// What was coalesced, if anything was to be.
+    pub coalesced: Option<Counters>,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.end();
         // With it the last line is handed over, and the log can end.
         drop(self.frontend.take());
         if let Some(writer) = self.log_writer.take() {

@@ -18,7 +18,7 @@ use tower_service::Service as _;
 use crate::access_log::{Line, Log};
 use crate::body::{RequestBody, ResponseBody};
 use crate::config::{Coalescing, Config};
-use crate::forward::{Forward, refusal};
+use crate::forward::{Failure, Forward, refusal};
 use crate::headers::Origin;
 use crate::metrics::{Metrics, Open};
 
@@ -67,6 +67,7 @@ impl Frontend {
             request.headers_mut().insert(COALESCED, HeaderValue::from_static("?"));
         }
         let mut response = self.handle(request).await;
+        let failure = response.extensions_mut().remove::<Failure>();
         let headers = response.headers_mut();
         if let Some(watch) = &mut watch.line {
             watch.coalesced = match headers.get(&COALESCED).map(HeaderValue::as_bytes) {
@@ -74,6 +75,7 @@ impl Frontend {
                 Some(b"follower") => Some("follower"),
                 _ => None,
             };
+            watch.error = failure.map(|Failure(error)| error);
         }
         if !asks {
             headers.remove(&COALESCED);
@@ -146,6 +148,7 @@ impl Watch {
             took: std::time::Duration::ZERO,
             coalesced: None,
             whole: false,
+            error: None,
         });
         Self {
             began: Instant::now(),
@@ -177,6 +180,8 @@ pin_project! {
     pub(crate) struct Watched<B: Body> {
         #[pin]
         body: B,
+        // Whether any of it is to be sent.
+        is_sent: bool,
         // How many bytes are all there is, where that is known.
         all: Option<u64>,
         has_failed: bool,
@@ -186,8 +191,8 @@ pin_project! {
     impl<B: Body> PinnedDrop for Watched<B> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            // hyper asks for no more of a body once it has as many bytes as its length says, nor for the body of an answer
-            // that has none: so its end may never have been seen.
+            // hyper asks for no more of a body once it has as many bytes as its length says, so that its end may never have
+            // been seen.
             let is_at_end = this.watch.is_whole || *this.all == Some(this.watch.body_bytes) || this.body.is_end_stream();
             this.watch.is_whole = is_at_end && !*this.has_failed;
         }
@@ -195,10 +200,11 @@ pin_project! {
 }
 
 impl<B: Body> Watched<B> {
-    /// `has_body`: whether an answer to this request, with this status, has one (RFC 9110, section 6.4.1).
+    /// `has_body`: whether an answer to this request, with this status, has one (RFC 9110, section 6.4.1). Over HTTP/2,
+    /// hyper would send what there is of one, which clients take for a broken stream.
     fn new(body: B, watch: Watch, has_body: bool) -> Self {
         let all = if has_body { body.size_hint().exact() } else { Some(0) };
-        Self { body, all, has_failed: false, watch }
+        Self { body, is_sent: has_body, all, has_failed: false, watch }
     }
 }
 
@@ -208,6 +214,9 @@ impl<B: Body<Error: Into<BoxError>>> Body for Watched<B> {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         let this = self.project();
+        if !*this.is_sent {
+            return Poll::Ready(None);
+        }
         let frame = std::task::ready!(this.body.poll_frame(cx));
         match &frame {
             Some(Ok(frame)) => {
@@ -221,11 +230,11 @@ impl<B: Body<Error: Into<BoxError>>> Body for Watched<B> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        !self.is_sent || self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        if self.is_sent { self.body.size_hint() } else { SizeHint::with_exact(0) }
     }
 }
 
@@ -273,6 +282,7 @@ mod tests {
             took: std::time::Duration::ZERO,
             coalesced: None,
             whole: false,
+            error: None,
         };
         let watch = Watch {
             began: Instant::now(),
@@ -308,6 +318,8 @@ mod tests {
     #[test]
     fn an_answer_without_a_body_is_whole() {
         assert!(logged(Vec::new(), Some(1000), false, 0).whole);
+        let not_sent = logged(vec![Ok("ab")], Some(2), false, 1);
+        assert!(not_sent.whole && not_sent.body_bytes == 0);
         assert!(logged(Vec::new(), Some(0), true, 0).whole);
     }
 

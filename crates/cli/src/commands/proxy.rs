@@ -26,10 +26,9 @@ pub fn run(args: Args) -> Result<Exit> {
     }
     console::print(started.as_bytes())?;
     waiter.wait(duration);
-    let (requests, coalesced) = (proxy.requests(), proxy.coalesced());
-    proxy.stop();
-    let mut ended = format!("answered {requests} requests\n");
-    if let Some(counters) = coalesced {
+    let done = proxy.stop();
+    let mut ended = format!("answered {} requests\n", done.requests);
+    if let Some(counters) = done.coalesced {
         let of_flights = format!("{} followed {} that led", counters.followers, counters.flights);
         let _ = writeln!(ended, "coalesced: {of_flights}, {} bytes saved", counters.bytes_saved);
     }

@@ -65,8 +65,7 @@ fn serve_coalesced(args: Http) -> Result<Exit> {
     let proxy = Proxy::start(config).context("cannot serve")?;
     console::print(format!("listening on http://{}/\n", proxy.address()).as_bytes())?;
     waiter.wait(duration);
-    let (asked, answered) = (proxy.requests(), target.requests());
-    proxy.stop();
+    let (asked, answered) = (proxy.stop().requests, target.requests());
     target.stop();
     console::print(format!("answered {asked} requests, by {answered} of the target's answers\n").as_bytes())?;
     Ok(Exit::Done)

@@ -2,12 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::process::Command;
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::nginx::free_port;
+use crate::nginx::{Nginx, free_port};
 use crate::program::{Directory, Running};
 
 /// A running server, and where it listens.
@@ -174,4 +175,81 @@ fn websockets_pass_through() {
     drop(stream);
     proxy.running.send(Signal::TERM);
     proxy.running.wait().with_status(0);
+}
+
+/// Runs curl, and returns what it printed; the body goes into a file.
+fn curl(arguments: &[&str], body: &str) -> String {
+    let seen = "%{http_version} %{http_code} %{size_download}";
+    let mut command = Command::new("curl");
+    command.args(["--silent", "--show-error", "--max-time", "60", "--output", body, "--write-out", seen]);
+    let output = command.args(arguments).output().expect("curl is needed");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn http2_and_tls_on_either_side() {
+    let dir = Directory::new();
+    let made = brunt_testbed::tls::server_certificate().unwrap();
+    let (certificate, key) = (dir.file("cert.pem", &made.certificate_pem), dir.file("key.pem", &made.key_pem));
+    let (ca, log, got) = (dir.file("ca.pem", &made.authority_pem), dir.path("access.json"), dir.path("got"));
+    let nginx =
+        Nginx::start_tls("location / { } location /proto { return 200 $server_protocol-$http_x_forwarded_proto; }");
+    let upstream_ca = dir.file("upstream.pem", &nginx.certificate.as_ref().unwrap().authority_pem);
+    let large: Vec<u8> = (0..5_000_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(nginx.dir.path("www/large"), &large).unwrap();
+    let tls = ["--tls-cert", &certificate, "--tls-key", &key, "--cacert", &upstream_ca];
+    let rest = ["--coalesce", "--access-log", &log, "--listen", "127.0.0.1:0"];
+    let upstream = format!("https://localhost:{}", nginx.port);
+    let proxy = start(&[&["proxy", &upstream], &tls[..], &rest].concat());
+    let url = |path: &str| format!("https://{}{path}", proxy.address);
+    for (version, seen) in [("--http2", "2"), ("--http1.1", "1.1")] {
+        let ask = |path: &str, more: &[&str]| curl(&[&["--cacert", &ca, version, &url(path)], more].concat(), &got);
+        assert_eq!(ask("/proto", &[]), format!("{seen} 200 14"));
+        assert_eq!(std::fs::read_to_string(&got).unwrap(), "HTTP/1.1-https");
+        assert_eq!(ask("/large", &[]), format!("{seen} 200 5000000"));
+        assert!(std::fs::read(&got).unwrap() == large, "another body came than was sent");
+        assert_eq!(ask("/large", &["--head"]).split(' ').nth(1), Some("200"));
+        assert!(std::fs::read_to_string(&got).unwrap().to_lowercase().contains("content-length: 5000000"));
+        assert_eq!(ask("/large", &["--range", "0-9"]), format!("{seen} 206 10"));
+        // At once, over one connection where that can be.
+        let many: Vec<_> = (0..8).map(|_| url("/large")).collect();
+        let many: Vec<_> = many.iter().flat_map(|url| ["--output", "/dev/null", url]).collect();
+        let all = ask("/large", &[&["--parallel", "--parallel-immediate"], &many[..]].concat());
+        assert_eq!(all.matches(" 200 5000000").count(), 9, "{all}");
+    }
+    drop(nginx);
+    // What fails has no body for HEAD either, which HTTP/2 would show; why is for the log.
+    let failed = curl(&["--cacert", &ca, "--http2", "--head", &url("/large")], &got);
+    assert_eq!(failed.split(' ').nth(1), Some("502"));
+    proxy.running.send(Signal::TERM);
+    proxy.running.wait().with_status(0);
+    let lines = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| line["whole"] == true), "{lines:?}");
+    assert_eq!(lines.iter().filter(|line| line["version"] == "HTTP/2").count(), lines.len() / 2 + 1);
+    let last = lines.last().unwrap();
+    assert!(last["error"].as_str().is_some_and(|error| error.contains("onnect")), "{last}");
+}
+
+#[test]
+fn it_ends_in_peace_under_load() {
+    let (target, mut proxy) = pair(&["--delay", "5ms"], &["--coalesce", "--metrics", "127.0.0.1:0"]);
+    let url = format!("http://{}/", proxy.address);
+    let load = ["-c", "20", "-n", "1000000", "-d", "60s", "--no-save", "--format", "json", "--quiet", &url];
+    let load = Running::start(&load);
+    assert!(proxy.running.line().starts_with("passing on"));
+    let metrics = proxy.running.line();
+    let metrics = metrics.trim_end().strip_prefix("metrics on http://").unwrap().trim_end_matches("/metrics");
+    while !get(metrics, "/metrics", "").contains("brunt_proxy_requests_total{status=\"200\"}") {
+        sleep(Duration::from_millis(10));
+    }
+    proxy.running.send(Signal::TERM);
+    let done = proxy.running.wait().with_status(0);
+    load.send(Signal::INT);
+    let result: serde_json::Value = serde_json::from_str(&load.wait().stdout).unwrap();
+    // What it took was answered, and came as a whole: only connections that were idle have been closed.
+    let came = result["outcomes"]["answered"].as_u64().unwrap();
+    assert!(came > 0 && done.stdout.starts_with(&format!("answered {came} requests\n")), "{came} of {}", done.stdout);
+    drop(target);
 }

@@ -58,6 +58,16 @@ fn an_answer_to_head_keeps_its_length_and_has_no_body() {
 }
 
 #[test]
+fn a_failure_that_is_the_answer_to_head_has_no_body() {
+    let mut origin = Origin::behind(CoalesceLayer::new().max_promotions(0));
+    let mut clients = [0, 1].map(|_| origin.ask(request("HEAD", "/", &[])));
+    origin.call().fail(1);
+    clients[0].error();
+    assert_eq!(clients[1].head().status(), 500);
+    clients[1].reads_the_end();
+}
+
+#[test]
 fn whoever_asks_is_told_who_led() {
     let mut origin = Origin::new();
     let (mut leader, mut follower) =
