@@ -182,7 +182,7 @@ fn curl(arguments: &[&str], body: &str) -> String {
     let seen = "%{http_version} %{http_code} %{size_download}";
     let mut command = Command::new("curl");
     command.args(["--silent", "--show-error", "--max-time", "60", "--output", body, "--write-out", seen]);
-    let output = command.args(arguments).output().expect("curl is needed");
+    let output = command.args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -237,7 +237,7 @@ fn it_ends_in_peace_under_load() {
     let (target, mut proxy) = pair(&["--delay", "5ms"], &["--coalesce", "--metrics", "127.0.0.1:0"]);
     let url = format!("http://{}/", proxy.address);
     let load = ["-c", "20", "-n", "1000000", "-d", "60s", "--no-save", "--format", "json", "--quiet", &url];
-    let load = Running::start(&load);
+    let load = Running::start(load);
     assert!(proxy.running.line().starts_with("passing on"));
     let metrics = proxy.running.line();
     let metrics = metrics.trim_end().strip_prefix("metrics on http://").unwrap().trim_end_matches("/metrics");
