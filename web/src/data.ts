@@ -154,7 +154,7 @@ export interface Data {
   live: Live | null;
   brunt_version: string;
   started_unix_ms: number;
-  ending: "completed" | "interrupted" | { failed: string } | { aborted: string };
+  ending: "completed" | "interrupted" | { failed: string } | { aborted: string } | { stopped: string };
   url: string;
   plan: string[];
   is_open: boolean;

@@ -76,6 +76,7 @@ function endingOf({ ending, measured_ns }: Data): string | null {
       ? "interrupted before the measured part began"
       : `interrupted after ${duration(measured_ns)}: the figures cover what was done`;
   }
+  if ("stopped" in ending) return `stopped by the script: ${ending.stopped}`;
   return "aborted" in ending ? `aborted: ${ending.aborted}` : ending.failed;
 }
 

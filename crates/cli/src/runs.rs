@@ -70,7 +70,7 @@ impl<'a> Runs<'a> {
         match &run.ending {
             Ending::Failed(reason) => bail!("{what}: {reason}"),
             Ending::Interrupted => return Ok(Ran::Interrupted),
-            Ending::Completed | Ending::Aborted(_) => {}
+            Ending::Completed | Ending::Aborted(_) | Ending::Stopped(_) => {}
         }
         let summary = Summary::of(run);
         if let Some(dir) = &self.keep {

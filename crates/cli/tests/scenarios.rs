@@ -243,3 +243,41 @@ fn ctrl_c_ends_it_with_its_report() {
     let done = running.wait().with_status(0);
     assert!(done.stdout.contains("users       5 started, 5 ended"), "{done:#?}");
 }
+
+/// One user is on one thread; the other thread must wait for it too.
+#[test]
+fn what_comes_after_another_waits_for_all_threads() {
+    let nginx = Nginx::start("location / { return 200 hello; }");
+    let text = "local first = brunt.scenario('first', function() http:get('/slow') brunt.pause(0.3) http:get('/first') end)
+       first:inject { brunt.iterations_each(1, 1) }
+       brunt.scenario('second', function() http:get('/second') end):inject { brunt.iterations_each(4, 1), after = first }";
+    let (_directory, path) = script(nginx.url("").trim_end_matches('/'), text);
+    play(&path, &["-t", "2"], 0);
+    let log: Vec<_> = nginx.log().iter().map(|line| line.get("request_uri").to_owned()).collect();
+    assert_eq!(log[..2], ["/slow", "/first"]);
+    assert_eq!(log[2..], ["/second"; 4]);
+}
+
+#[test]
+fn once_shows_setup_and_teardown_too() {
+    let nginx = Nginx::start("location / { return 200 hello; }");
+    let text = "brunt.setup(function() return http:get('/before').status end)
+       brunt.teardown(function() http:get('/after') end)
+       brunt.scenario('s', function() http:get('/during') end):inject { brunt.users(9, '1h') }";
+    let (_directory, path) = script(nginx.url("").trim_end_matches('/'), text);
+    let done = done(&mut brunt(["run", &path, "--once"])).with_status(0);
+    let shown = |what: &str| done.stdout.find(what).unwrap_or_else(|| panic!("{what}: {}", done.stdout));
+    let places = ["\nsetup", "GET /before ", "\ns\n", "GET /during ", "\nteardown", "GET /after "].map(shown);
+    assert!(places.is_sorted(), "{places:?}: {}", done.stdout);
+}
+
+#[test]
+fn the_reason_for_which_a_script_ends_the_run_is_shown() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function() http:get('/') brunt.stop_run('seen enough') end)
+       :inject { brunt.users(1, '1h') }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    assert_eq!(play(&path, &[], 0)["ending"]["stopped"], "seen enough");
+    let done = done(&mut brunt(["run", &path])).with_status(0);
+    assert!(done.stdout.contains("stopped by the script: seen enough"), "{}", done.stdout);
+}

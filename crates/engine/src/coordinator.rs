@@ -57,6 +57,8 @@ pub(crate) struct Coordinator<'a> {
     failed: Option<String>,
     /// The threshold that ended the run, in words.
     aborted: Option<String>,
+    /// Why a script has ended the run, if one has.
+    stopped: Option<String>,
     watchdog: &'a mut Watchdog,
     stop: &'a StopHandle,
 }
@@ -84,6 +86,7 @@ impl<'a> Coordinator<'a> {
             interrupted: false,
             failed: None,
             aborted: None,
+            stopped: None,
             watchdog,
             stop,
         }
@@ -100,8 +103,9 @@ impl<'a> Coordinator<'a> {
             };
             match report {
                 Ok(Report::Interval(interval)) => self.add(&interval),
-                Ok(Report::Finished { worker, measured_ns, interrupted, failed }) => {
+                Ok(Report::Finished { worker, measured_ns, interrupted, failed, stopped }) => {
                     self.failed = self.failed.take().or(failed);
+                    self.stopped = self.stopped.take().or(stopped);
                     if let Some(progress) = self.workers.get_mut(worker as usize) {
                         progress.finished = true;
                     }
@@ -121,6 +125,7 @@ impl<'a> Coordinator<'a> {
                 (Some(reason), _) => Ending::Failed(reason),
                 (None, Some(reason)) => Ending::Aborted(reason),
                 _ if self.interrupted => Ending::Interrupted,
+                _ if self.stopped.is_some() => Ending::Stopped(self.stopped.unwrap_or_default()),
                 _ => Ending::Completed,
             },
             // Nobody is left to say how long it was if every worker was given up.

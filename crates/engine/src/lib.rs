@@ -238,13 +238,11 @@ fn run_scenarios(
 ) -> Result<Finished, EngineError> {
     plan.validate()?;
     let mut surroundings = Surroundings::of(plan, scenarios, registry)?;
-    surroundings.setup(stop)?;
-    let mut cast = surroundings.cast()?;
     if let Some(trace) = trace {
-        for cast in &mut cast {
-            cast.users.show(&trace);
-        }
+        surroundings.show(trace);
     }
+    surroundings.setup(stop)?;
+    let cast = surroundings.cast()?;
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
     let shared = Arc::new(scenarios::shared(plan.clone(), Arc::new(NoProtocol), stop));
     let parts = cast.into_iter().map(|Cast { users, origins }| {

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use brunt_model::outcome::Failure;
 use brunt_model::plan::{Load, Plan, Stop};
-use brunt_model::scenario::{Scenarios, Step};
+use brunt_model::scenario::Scenarios;
 use brunt_model::target::Target;
 
 use crate::protocol::scenario::Value;
 use crate::protocol::{Client, Prepared, Registry};
 use crate::script::ScriptError;
 use crate::script::scenario::{Library, Script, ScriptClient};
+use crate::trace::Trace;
 use crate::transport::epoll::Epoll;
 use crate::transport::route::{Route, addresses, sources};
 use crate::transport::tls::TlsRoute;
@@ -21,6 +22,7 @@ use crate::user::User;
 use crate::worker::origins::{Find, NoClient, Origins};
 use crate::worker::pace::Quota;
 use crate::worker::users::VirtualUsers;
+use crate::worker::users::among_workers::AmongWorkers;
 use crate::worker::{Shared, Source, StartingLine, Worker};
 use crate::{EngineError, StopHandle, limits};
 
@@ -42,6 +44,8 @@ pub(crate) struct Surroundings<'a> {
     script: Script,
     find: Arc<Find>,
     given: Value<'static>,
+    /// Sees everything that users do, those of setup and teardown too.
+    trace: Option<Arc<dyn Trace>>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -58,7 +62,19 @@ impl<'a> Surroundings<'a> {
             }
         }
         let find = finder(plan);
-        Ok(Self { plan, scenarios, script: Script::of(plan, scenarios, registry)?, find, given: Value::Nil })
+        Ok(Self {
+            plan,
+            scenarios,
+            script: Script::of(plan, scenarios, registry)?,
+            find,
+            given: Value::Nil,
+            trace: None,
+        })
+    }
+
+    /// Shows `trace` everything that users do from now on.
+    pub(crate) fn show(&mut self, trace: Arc<dyn Trace>) {
+        self.trace = Some(trace);
     }
 
     /// Runs the script's setup, if it has one.
@@ -89,19 +105,14 @@ impl<'a> Surroundings<'a> {
     /// # Errors
     /// When the script is wrong, or a host that its clients call has no address.
     pub(crate) fn cast(&self) -> Result<Vec<Cast>, EngineError> {
-        let quota = |step: Option<&Step>| match step {
-            Some(Step::IterationsShared { iterations, .. }) => {
-                Some(Quota::new(Some(*iterations as u64), self.plan.workers))
-            }
-            _ => None,
-        };
-        let quotas: Vec<_> = self.scenarios.populations.iter().map(|one| quota(one.steps.first())).collect();
+        let among = AmongWorkers::new(self.scenarios, self.plan.workers);
         let mut routes = Vec::new();
         (0..self.plan.workers)
             .map(|number| {
                 let library = self.script.begin(number)?;
                 library.give(&self.given)?;
-                let users = VirtualUsers::new(library, self.plan, self.scenarios, &quotas, number)?;
+                let mut users = VirtualUsers::new(library, self.plan, self.scenarios, &among, number)?;
+                self.trace.iter().for_each(|trace| users.show(trace));
                 let origins = self.origins(users.clients(), number, self.plan.workers, &mut routes)?;
                 Ok(Cast { users, origins })
             })
@@ -145,7 +156,8 @@ impl<'a> Surroundings<'a> {
             thresholds: Vec::new(),
             ..self.plan.clone()
         };
-        let users = VirtualUsers::once(library, &plan, place, which);
+        let mut users = VirtualUsers::once(library, &plan, place, which);
+        self.trace.iter().for_each(|trace| users.show(trace));
         let origins = self.origins(users.clients(), 0, 1, &mut Vec::new())?;
         let shared = Arc::new(shared(plan, Arc::new(NoProtocol), stop));
         let driver =

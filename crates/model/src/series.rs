@@ -211,7 +211,7 @@ pub struct Series {
     points: Vec<Point>,
     /// How long a point is, in nanoseconds, but for the last.
     resolution_ns: u64,
-    /// Virtual users alive at its end, and the most that were alive at the end of any stretch.
+    /// Virtual users alive at its end, and the most that were alive at any time.
     #[serde(default)]
     users: i64,
     #[serde(default)]
@@ -247,7 +247,7 @@ impl Series {
 
     fn count_users(&mut self, snapshot: &Snapshot) {
         self.users += snapshot.figures.users_gained();
-        self.most_users = self.most_users.max(self.users);
+        self.most_users = self.most_users.max(self.users).max(snapshot.figures.most_users.cast_signed());
     }
 
     /// Virtual users alive at its end.
@@ -255,7 +255,7 @@ impl Series {
         self.users.max(0) as u64
     }
 
-    /// The most virtual users that were alive at the end of any stretch.
+    /// The most virtual users that were alive at any time.
     pub fn most_users(&self) -> u64 {
         self.most_users.max(0) as u64
     }

@@ -23,6 +23,8 @@ pub enum Ending {
     Failed(String),
     /// Early, because a threshold that was to end it was beyond repair, in these words.
     Aborted(String),
+    /// Early, because the script ended it, for this reason.
+    Stopped(String),
 }
 
 /// What the engine has when a run is over.

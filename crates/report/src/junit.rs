@@ -107,7 +107,8 @@ impl Suite {
 fn run(summary: &Summary) -> Suite {
     let failure = |message: &str| Some((message.to_owned(), message.to_owned()));
     let ended = match &summary.run.ending {
-        Ending::Completed => None,
+        // A script that ends its run has done what it was written for.
+        Ending::Completed | Ending::Stopped(_) => None,
         Ending::Interrupted => failure("interrupted: the figures cover what was done"),
         Ending::Failed(reason) => failure(reason),
         Ending::Aborted(reason) => failure(&format!("aborted: {reason}")),

@@ -101,6 +101,8 @@ pub(crate) struct Worker<D> {
     interests: Interests,
     /// Why the user asks for no more calls.
     refusal: Option<Refusal>,
+    /// Why the user has ended the run by itself.
+    stopped: Option<String>,
     connections: Connections,
     /// Places among them where there is none.
     vacant: Vec<usize>,
@@ -161,6 +163,7 @@ impl<D: Driver> Worker<D> {
             source,
             interests,
             refusal: None,
+            stopped: None,
             pace: Pace::Closed(shared.quota.clone()),
             driver,
             origins,
@@ -223,6 +226,7 @@ impl<D: Driver> Worker<D> {
             measured_ns: self.measured_ns,
             interrupted: self.interrupted,
             failed,
+            stopped: self.stopped.take(),
         };
         // The coordinator listens until every worker has finished; if it is gone, so is the run.
         let _ = self.reports.send(finished);

@@ -19,6 +19,8 @@ pub(crate) enum Report {
         interrupted: bool,
         /// Why its user failed, if it did.
         failed: Option<String>,
+        /// Why its user has ended the run, if it did by itself.
+        stopped: Option<String>,
     },
 }
 

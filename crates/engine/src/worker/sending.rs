@@ -84,11 +84,23 @@ impl<D: Driver> Worker<D> {
     /// The run is over: says goodbye on every connection where the protocol has a word for it.
     pub(super) fn take_leave(&mut self) {
         for token in 0..self.connections.0.len() {
-            let connection = &mut self.connections[token];
-            if connection.state == State::Open {
-                connection.client.close(&mut self.outgoing);
-                self.flush_aside(token);
-            }
+            self.say_goodbye(token);
+        }
+    }
+
+    /// Says on a connection, as far as its protocol and TLS have words for it, that nothing more will come (RFC 8446 §6.1).
+    pub(super) fn say_goodbye(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        if connection.state != State::Open {
+            return;
+        }
+        connection.client.close(&mut self.outgoing);
+        self.flush_aside(token);
+        if let Channel::Tls(tls) = &mut self.connections[token].channel {
+            tls.send_close_notify();
+            // Nobody is left whom it would matter to that it cannot be said.
+            let written = write_tls(&mut self.driver, token, tls).unwrap_or(0);
+            self.recorder.snapshot.bytes.wire_out += written as u64;
         }
     }
 

@@ -27,6 +27,9 @@ pub struct Figures {
     pub checks: Named<CheckFigures>,
     /// Scenarios by name.
     pub scenarios: Named<ScenarioFigures>,
+    /// The most users alive at once, seen whenever one came; 0 where none did.
+    #[serde(default)]
+    pub most_users: u64,
 }
 
 impl Figures {
@@ -67,6 +70,7 @@ impl Figures {
             groups: self.groups.take(),
             checks: self.checks.take(),
             scenarios: self.scenarios.take(),
+            most_users: std::mem::take(&mut self.most_users),
         }
     }
 
@@ -77,6 +81,7 @@ impl Figures {
         self.groups.merge(&other.groups);
         self.checks.merge(&other.checks);
         self.scenarios.merge(&other.scenarios);
+        self.most_users = self.most_users.max(other.most_users);
     }
 
     /// Takes over, from figures of the warm-up, what goes on beyond it: the users who are alive.

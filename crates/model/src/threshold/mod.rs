@@ -4,7 +4,7 @@
 //! with `service.`, `first_byte.`, `connect.`, `tls.`, `handshake.`, `lag.` or `failed.` before them of another time; `error_rate`;
 //! `rate` (answers a second); `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`; and each failure by its
 //! name. Operators: `<`, `<=`, `>`, `>=`, `==`. Of scenarios: `checks` (the share of checks that held), `passes` and
-//! `fails` (how many did and did not), `users` (the most alive at the end of any second), `users_started`, `not_admitted`, `iterations`,
+//! `fails` (how many did and did not), `users` (the most alive at any time), `users_started`, `not_admitted`, `iterations`,
 //! `script_errors`, and `iteration.` for how long iterations took.
 //!
 //! A name is that of a request, a tag (`plan=pro`), a group, a check (`home: 200`) or a scenario, looked up in this order;

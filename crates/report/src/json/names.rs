@@ -11,7 +11,7 @@ use super::{Distribution, Status};
 /// Figures by name; only of runs with scenarios.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Names {
-    /// The most virtual users alive at the end of any second.
+    /// The most virtual users alive at any time.
     pub most_users: u64,
     /// Calls that were answered and failed a check, by status; with a status that is ok, they are in `not_ok` for it.
     pub failed_check: Vec<Status>,

@@ -38,6 +38,10 @@ fn ending(summary: &Summary, paint: Paint) -> Vec<String> {
             let text = format!("aborted: {}", clean(reason));
             lines.extend(wrapped("! ", "  ", &text, WIDTH).into_iter().map(|line| paint.bad(line)));
         }
+        Ending::Stopped(reason) => {
+            let text = format!("stopped by the script: {}", clean(reason));
+            lines.extend(wrapped("! ", "  ", &text, WIDTH).into_iter().map(|line| paint.warning(line)));
+        }
         Ending::Failed(reason) => {
             // A traceback is several lines, and each is to be read as one.
             lines.extend(reason.lines().map(|line| paint.warning(format!("  {}", clean(line)))));

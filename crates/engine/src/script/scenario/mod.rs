@@ -292,7 +292,9 @@ impl Library {
     fn returned(&self, returned: mlua::Result<Returned>) -> (Operation, bool) {
         match returned {
             Ok(returned) => Operation::of(returned),
-            Err(error) => (Operation::Failed { problem: self.failed(&error).to_string(), wrong: true }, false),
+            Err(error) => {
+                (Operation::Failed { problem: self.failed(&error).to_string(), wrong: true, pacing_ns: 0 }, false)
+            }
         }
     }
 

@@ -154,6 +154,8 @@ pub(crate) enum Operation {
         problem: String,
         /// Whether the script itself is wrong, whatever comes of its calls.
         wrong: bool,
+        /// How long after this iteration began the next does, at least.
+        pacing_ns: u64,
     },
     /// A part of an answer.
     Read {
@@ -204,8 +206,8 @@ pub(crate) enum Operation {
     },
     /// The connection that the user holds by this handle is closed.
     Release(u32),
-    /// The run ends.
-    Stop,
+    /// The run ends, for this reason.
+    Stop(String),
     /// A queue of data is empty: the user's scenario ends.
     Exhausted,
 }
@@ -297,7 +299,7 @@ impl Operation {
                 for value in rest {
                     match value::of_lua(value) {
                         Ok(value) => values.push(value),
-                        Err(problem) => return Self::Failed { problem, wrong: true },
+                        Err(problem) => return Self::Failed { problem, wrong: true, pacing_ns: 0 },
                     }
                 }
                 let wanted = Wanted {
@@ -318,7 +320,11 @@ impl Operation {
             PAUSE => Self::Pause(nanoseconds(number(a))),
             ITERATED => Self::Iterated(nanoseconds(number(a))),
             END => Self::End,
-            FAILED => Self::Failed { problem: text(a), wrong: *b == LuaValue::Boolean(true) },
+            FAILED => Self::Failed {
+                problem: text(a),
+                wrong: *b == LuaValue::Boolean(true),
+                pacing_ns: nanoseconds(number(c)),
+            },
             READ => Self::Read { ticket: number(a) as u64, what: text(b) },
             LABEL => {
                 let tags = [b, c].into_iter().chain(rest).filter(|tag| !tag.is_nil()).map(text).collect();
@@ -338,7 +344,7 @@ impl Operation {
                 without_pauses_ns: number(c).max(0.0) as u64,
                 ok: rest.front() == Some(&LuaValue::Boolean(true)),
             },
-            STOP => Self::Stop,
+            STOP => Self::Stop(text(a)),
             EXHAUSTED => Self::Exhausted,
             CHECK_PASSED => Self::CheckPassed(number(a) as u32),
             RELEASE => Self::Release(number(a) as u32),
@@ -348,6 +354,7 @@ impl Operation {
                           and other coroutines are resumed by who made them"
                         .to_owned(),
                 wrong: true,
+                pacing_ns: 0,
             },
         }
     }

@@ -120,14 +120,8 @@ fn play_against(plan: &Plan, peer: impl Peer, stop: &StopHandle) -> Summary {
     let registry = Registry::built_in();
     let scenarios = plan.scenarios.as_ref().unwrap();
     let library = Script::of(plan, scenarios, &registry).unwrap().begin(0).unwrap();
-    let quota = |step: Option<&brunt_model::scenario::Step>| match step {
-        Some(brunt_model::scenario::Step::IterationsShared { iterations, .. }) => {
-            Some(Quota::new(Some(*iterations as u64), 1))
-        }
-        _ => None,
-    };
-    let quotas: Vec<_> = scenarios.populations.iter().map(|one| quota(one.steps.first())).collect();
-    let users = crate::worker::users::VirtualUsers::new(library, plan, scenarios, &quotas, 0).unwrap();
+    let among = crate::worker::users::among_workers::AmongWorkers::new(scenarios, 1);
+    let users = crate::worker::users::VirtualUsers::new(library, plan, scenarios, &among, 0).unwrap();
     let route =
         Route { addresses: vec![Address::Tcp("127.0.0.1:80".parse().unwrap())], sources: Vec::new(), tls: None };
     let find: Arc<Find> = Arc::new(|_, _| Err((Failure::Resolve, "there are no names here".to_owned())));

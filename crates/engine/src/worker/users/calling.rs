@@ -380,6 +380,7 @@ impl<D: Driver> Worker<D> {
     /// Closes a user's connections.
     pub(super) fn close_connections(&mut self, connections: Vec<usize>) {
         for token in connections {
+            self.say_goodbye(token);
             self.close(token);
             let connection = &mut self.connections[token];
             connection.owner = Owner::Nobody;

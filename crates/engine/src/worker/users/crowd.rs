@@ -51,6 +51,8 @@ pub(super) struct Crowd {
     pub(super) alive: usize,
     /// Whether nobody comes any more, and who is there ends with its iteration.
     pub(super) closed: bool,
+    /// Whether the other workers know that it is over here.
+    pub(super) announced: bool,
 }
 
 impl Crowd {
@@ -98,6 +100,7 @@ impl Crowd {
             looked: false,
             alive: 0,
             closed: false,
+            announced: false,
         })
     }
 
@@ -114,6 +117,7 @@ impl Crowd {
             looked: false,
             alive: 0,
             closed: false,
+            announced: false,
         }
     }
 
@@ -181,7 +185,7 @@ impl VirtualUsers {
     pub(super) fn admit(&mut self, now: u64, recorder: &mut Recorder) {
         for place in 0..self.crowds.len() {
             let after = self.crowds.get(place).and_then(|crowd| crowd.after);
-            let may_begin = after.and_then(|after| self.crowds.get(after)).is_none_or(Crowd::is_over);
+            let may_begin = after.is_none_or(|after| self.among.is_over(after));
             let Some(crowd) = self.crowds.get_mut(place) else { continue };
             if crowd.began.is_none() && may_begin {
                 crowd.began = Some(now);
@@ -189,6 +193,13 @@ impl VirtualUsers {
             if crowd.began.is_some_and(|began| began <= now) && !crowd.closed {
                 crowd.looked = true;
                 self.admit_to(place, now, recorder);
+            }
+            if let Some(crowd) = self.crowds.get_mut(place)
+                && crowd.is_over()
+                && !crowd.announced
+            {
+                crowd.announced = true;
+                self.among.ended(place);
             }
         }
     }
@@ -318,6 +329,8 @@ impl VirtualUsers {
             None => self.users.push(user),
         }
         self.alive += 1;
+        let figures = &mut recorder.snapshot.figures;
+        figures.most_users = figures.most_users.max(self.among.came());
         if let Some(crowd) = self.crowds.get_mut(crowd) {
             crowd.alive += 1;
         }

@@ -268,11 +268,6 @@ impl<D: Driver> Worker<D> {
     pub(super) fn close_held(&mut self, all: Vec<Held>) {
         for held in all {
             let Place::Open(token) = held.place else { continue };
-            let connection = &mut self.connections[token];
-            if connection.state == ConnectionState::Open {
-                connection.client.close(&mut self.outgoing);
-                self.flush_aside(token);
-            }
             self.close_connections(vec![token]);
         }
     }

@@ -4,6 +4,7 @@
 //! [`crowd`] says when users come and iterate, [`resuming`] goes on with them and does what they want, [`calling`] takes
 //! their calls to connections and brings the answers back.
 
+pub(crate) mod among_workers;
 mod calling;
 mod crowd;
 mod held;
@@ -23,11 +24,11 @@ use brunt_model::random::Random;
 use brunt_model::scenario::Scenarios;
 use brunt_model::target::Target;
 
+use self::among_workers::AmongWorkers;
 use self::crowd::Crowd;
 use self::held::Held;
 use self::names::Names;
 use super::connection::{Call, NEVER};
-use super::pace::Quota;
 use super::recorder::Recorder;
 use crate::protocol::Kept;
 use crate::protocol::scenario::{Answered, Encoded};
@@ -38,6 +39,8 @@ use crate::user::{Heart, Message, Refusal};
 
 /// What a worker's heart says while a script's function runs.
 pub(crate) const IN_SCENARIO: u8 = 100;
+/// How often it is looked whether a population is over on the other workers, in nanoseconds.
+const LOOK_NS: u64 = 1_000_000;
 /// Of how many steps of users one has its time taken.
 const TIMED: u32 = 16;
 
@@ -81,8 +84,8 @@ enum TimedWake {
 enum Outcome {
     /// Its function has returned; the next begins so long after this one began.
     Returned { pacing_ns: u64 },
-    /// By an error.
-    Failed,
+    /// By an error; the next begins so long after this one began, as above.
+    Failed { pacing_ns: u64 },
     /// The user ends itself.
     Left,
 }
@@ -202,6 +205,7 @@ pub(crate) struct VirtualUsers {
     /// The origins of the clients' bases, as far as they are known.
     bases: Vec<Option<usize>>,
     crowds: Vec<Crowd>,
+    among: AmongWorkers,
     users: Vec<VirtualUser>,
     vacant_users: Vec<u32>,
     alive: usize,
@@ -230,7 +234,7 @@ pub(crate) struct VirtualUsers {
 }
 
 impl VirtualUsers {
-    /// The users of worker `number`, who live in `library`. `shared` has the iterations that workers share, by population.
+    /// The users of worker `number`, who live in `library`.
     ///
     /// # Errors
     /// When the script has none of the scenarios that the plan names.
@@ -238,29 +242,36 @@ impl VirtualUsers {
         library: Library,
         plan: &Plan,
         scenarios: &Scenarios,
-        shared: &[Option<Quota>],
+        among: &AmongWorkers,
         number: u32,
     ) -> Result<Self, ScriptError> {
         let mut crowds = Vec::new();
         for (place, population) in scenarios.populations.iter().enumerate() {
-            let quota = shared.get(place).cloned().flatten();
-            crowds.push(Crowd::new(population, place, &library, plan, number, quota)?);
+            crowds.push(Crowd::new(population, place, &library, plan, number, among.quota(place))?);
         }
-        Ok(Self::with(library, plan, scenarios.throttle.clone(), crowds, number))
+        Ok(Self::with(library, plan, scenarios.throttle.clone(), crowds, among.clone(), number))
     }
 
     /// One user, who goes once through the scenario with this place in the script.
     pub(crate) fn once(library: Library, plan: &Plan, place: u32, name: &str) -> Self {
         let crowd = Crowd::once(place, name);
-        Self::with(library, plan, None, vec![crowd], 0)
+        Self::with(library, plan, None, vec![crowd], AmongWorkers::of_one(), 0)
     }
 
-    fn with(library: Library, plan: &Plan, throttle: Option<Profile>, crowds: Vec<Crowd>, number: u32) -> Self {
+    fn with(
+        library: Library,
+        plan: &Plan,
+        throttle: Option<Profile>,
+        crowds: Vec<Crowd>,
+        among: AmongWorkers,
+        number: u32,
+    ) -> Self {
         Self {
             bases: vec![None; library.clients().len()],
             clients: library.clients(),
             library,
             crowds,
+            among,
             users: Vec::new(),
             vacant_users: Vec::new(),
             alive: 0,
@@ -420,11 +431,21 @@ impl VirtualUsers {
             return now;
         }
         let timer = self.timers.peek().map_or(NEVER, |Reverse(timer)| timer.at);
-        let follows = |crowd: &Crowd| {
-            let before = crowd.follows().and_then(|before| self.crowds.get(before));
-            if before.is_some_and(Crowd::is_over) { now } else { crowd.next_wake(now) }
+        let wake = |crowd: &Crowd| {
+            let before = crowd.follows().and_then(|before| Some((before, self.crowds.get(before)?)));
+            match before {
+                _ if crowd.is_over() && !crowd.announced => now,
+                Some((place, before)) if before.is_over() => {
+                    if self.among.is_over(place) {
+                        now
+                    } else {
+                        now + LOOK_NS
+                    }
+                }
+                _ => crowd.next_wake(now),
+            }
         };
-        self.crowds.iter().map(follows).fold(timer, u64::min)
+        self.crowds.iter().map(wake).fold(timer, u64::min)
     }
 
     /// Writes down what the script counts by itself.

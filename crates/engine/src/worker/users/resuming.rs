@@ -182,6 +182,8 @@ impl<D: Driver> Worker<D> {
                 TimedWake::Go => Wake::Go,
                 TimedWake::Release(slot) => Wake::Release(slot),
             };
+            // What a user waits for by the clock is the generator's to keep: how late it is, is its own doing.
+            self.recorder.snapshot.lag.record(now - timer.at);
             users.ready.push_back((timer.user, timer.generation, wake));
         }
         if self.origins.sought > 0 {
@@ -311,8 +313,8 @@ impl<D: Driver> Worker<D> {
                 self.finish(user, Outcome::Left, now);
                 None
             }
-            Operation::Failed { problem, wrong } => {
-                self.script_failed(user, problem, wrong, now);
+            Operation::Failed { problem, wrong, pacing_ns } => {
+                self.script_failed(user, problem, wrong, pacing_ns, now);
                 None
             }
             Operation::Read { ticket, what } => Some(users.read(user, ticket, &what, now)),
@@ -321,8 +323,10 @@ impl<D: Driver> Worker<D> {
                 let Source::Users(users) = &mut self.source else { return None };
                 Some(users.go(user, now, Resumption::Nothing))
             }
-            Operation::Stop => {
+            Operation::Stop(reason) => {
                 self.refusal = Some(Refusal::Done);
+                // Users who ask for it while it is being done add nothing.
+                self.stopped.get_or_insert(reason);
                 self.shared.end();
                 None
             }
@@ -375,7 +379,7 @@ impl<D: Driver> Worker<D> {
     }
 
     /// A scenario's function has raised an error.
-    fn script_failed(&mut self, user: u32, problem: String, wrong: bool, now: u64) {
+    fn script_failed(&mut self, user: u32, problem: String, wrong: bool, pacing_ns: u64, now: u64) {
         let Source::Users(users) = &mut self.source else { return };
         users.first_error.get_or_insert_with(|| problem.clone());
         users.see(&Traced::Error { traceback: &problem });
@@ -387,7 +391,7 @@ impl<D: Driver> Worker<D> {
             let scenario = of.scenario;
             self.recorder.snapshot.figures.scenarios.at(scenario).script_error(&problem);
         }
-        self.finish(user, Outcome::Failed, now);
+        self.finish(user, Outcome::Failed { pacing_ns }, now);
     }
 
     /// An iteration has ended as it should, and the user has begun the next without asking.
@@ -422,12 +426,12 @@ impl<D: Driver> Worker<D> {
         match outcome {
             Outcome::Returned { .. } => figures.scenarios.at(scenario).iteration(took),
             Outcome::Left => figures.scenarios.at(scenario).unfinished_iteration(took),
-            Outcome::Failed => {}
+            Outcome::Failed { .. } => {}
         }
         if !matches!(outcome, Outcome::Returned { .. }) {
             for (id, with, without) in users.library.leave_groups(user, now) {
                 let group = figures.groups.at(NameId::from_number(id));
-                if outcome == Outcome::Failed {
+                if matches!(outcome, Outcome::Failed { .. }) {
                     group.ended(with, without, false);
                 } else {
                     group.unfinished(with, without);
@@ -437,7 +441,10 @@ impl<D: Driver> Worker<D> {
         if !users.goes_on(user, outcome) {
             return self.end_user(user, matches!(outcome, Outcome::Returned { .. }));
         }
-        let pacing_ns = if let Outcome::Returned { pacing_ns } = outcome { pacing_ns } else { 0 };
+        let pacing_ns = match outcome {
+            Outcome::Returned { pacing_ns } | Outcome::Failed { pacing_ns } => pacing_ns,
+            Outcome::Left => 0,
+        };
         let backoff = match fruitless {
             0 => 0,
             times => (BACKOFF_NS.0 << (times - 1).min(10)).min(BACKOFF_NS.1),
@@ -462,6 +469,7 @@ impl<D: Driver> Worker<D> {
         self.recorder.snapshot.figures.scenarios.at(scenario).users_ended += 1;
         users.vacant_users.push(user);
         users.alive -= 1;
+        users.among.went();
         if let Some(crowd) = users.crowds.get_mut(crowd) {
             crowd.alive -= 1;
         }

@@ -140,7 +140,7 @@ end
 
 function brunt.stop_run(reason)
   me("brunt.stop_run")
-  yield(STOP, reason and tostring(reason))
+  yield(STOP, reason ~= nil and tostring(reason) or "no reason given")
 end
 
 -- From now on each check that holds is told of.

@@ -82,7 +82,7 @@ local function settle(user, alive, operation, ...)
   if text:find(ACROSS, 1, true) then
     text = text .. ACROSS_HINT
   end
-  return FAILED + again, traceback(thread, text), false
+  return FAILED + again, traceback(thread, text), false, user.pacing
 end
 
 -- Goes on with a user, with what came of its operation.

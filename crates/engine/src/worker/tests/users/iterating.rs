@@ -79,3 +79,33 @@ fn calls_that_are_the_same_each_time_keep_their_own_names_tags_and_timeouts() {
     let late = played.requests.iter().find(|(.., request)| request.contains("/slow")).unwrap().2.len();
     assert_eq!(bytes as usize, sent.iter().sum::<usize>() - 2 * late);
 }
+
+#[test]
+fn pacing_holds_after_an_iteration_that_an_error_has_ended() {
+    let script = "brunt.scenario('s', function(vu)
+        brunt.pacing(0.01)
+        http:get('/' .. vu.iteration)
+        if vu.iteration % 2 == 0 then error('even') end
+      end):inject { brunt.iterations_each(1, 4) }";
+    let played = play(script, hello);
+    assert_eq!(played.times(), [0, 10, 20, 30]);
+    assert_eq!(played.scenario("s").errors, 2);
+}
+
+#[test]
+fn the_script_ends_the_run_for_its_reason() {
+    let script = "brunt.scenario('s', function(vu)
+        http:get('/')
+        if vu.iteration == 3 then brunt.stop_run('seen enough') end
+      end):inject { brunt.users(1, 60) }";
+    let played = play(script, hello);
+    assert_eq!(played.requests.len(), 3);
+    assert_eq!(played.summary.run.ending, Ending::Stopped("seen enough".to_owned()));
+}
+
+#[test]
+fn the_most_users_are_seen_between_two_seconds() {
+    // All come in one moment, and have gone long before the second is over.
+    let played = play("brunt.scenario('s', function() http:get('/') end):inject { brunt.at_once(7) }", hello);
+    assert_eq!(played.summary.run.series.most_users(), 7);
+}
