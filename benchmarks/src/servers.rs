@@ -53,6 +53,19 @@ impl Server {
         Ok(Self { process, url, about, count, _folder: None })
     }
 
+    /// brunt's built-in echo over another protocol, `ws` or `thrift`. It does not say how much it has answered.
+    pub fn echo(setup: &Setup, protocol: &str) -> anyhow::Result<Self> {
+        let mut command = pinned(setup.server_core, &setup.brunt);
+        command.args(["serve", protocol, "127.0.0.1:0", "--workers", "1", "--duration"]);
+        command.arg(format!("{}s", LONGEST_RUN.as_secs()));
+        let mut process = Process::server(command, "brunt serve")?;
+        let mut line = String::new();
+        BufReader::new(process.stdout()?).read_line(&mut line)?;
+        let url = line.trim().strip_prefix("listening on ").context("brunt serve does not start")?.to_owned();
+        let count = Count { port: 0, read: |_| None };
+        Ok(Self { process, url, about: format!("brunt serve {protocol} --workers 1"), count, _folder: None })
+    }
+
     /// The example of the coalescing layer, with it or without; clients ask for this path of it.
     pub fn gain(setup: &Setup, example: &Path, coalesce: bool, path: &str) -> anyhow::Result<Self> {
         let mut command = pinned(setup.server_core, example);
@@ -103,8 +116,11 @@ impl Server {
         }
     }
 
-    /// How many requests it has answered, without those that asked for this.
+    /// How many requests it has answered, without those that asked for this; 0 if it does not say.
     pub fn requests(&self) -> anyhow::Result<u64> {
+        if self.count.port == 0 {
+            return Ok(0);
+        }
         let body = get(self.count.port, "/_/count").context("the server does not say how much it answered")?;
         (self.count.read)(&body).with_context(|| format!("the server's count is unreadable: {body}"))
     }

@@ -5,6 +5,7 @@ mod connections;
 mod find;
 mod http;
 mod https;
+mod protocols;
 mod rate;
 mod script;
 mod stall;
@@ -47,6 +48,8 @@ pub const BENCHES: &[Bench] = &[
     connections::BENCH,
     coalesce::BENCH,
     find::BENCH,
+    protocols::WEBSOCKET,
+    protocols::THRIFT,
 ];
 
 /// Connections of the comparisons.

@@ -13,6 +13,9 @@ use crate::console;
 /// The most that is printed of a body, in characters.
 const MOST_BODY: usize = 2000;
 
+/// The most lines of bytes that are no text.
+const MOST_LINES: usize = 32;
+
 /// Prints what a user does.
 pub struct Printer {
     /// Whether secrets are printed as they are.
@@ -101,10 +104,33 @@ impl Printer {
         if body.is_empty() {
             return;
         }
+        if !is_text(body) {
+            text.push('\n');
+            return hexadecimal(text, body);
+        }
         let whole = String::from_utf8_lossy(body);
         let shown: String = whole.chars().take(MOST_BODY).collect();
         let more = if shown.len() < whole.len() { "…" } else { "" };
         let _ = writeln!(text, "\n  {}{more}", shown.trim_end().replace('\n', "\n  "));
+    }
+}
+
+/// Whether bytes are for people: UTF-8 without control characters but for those of texts.
+fn is_text(bytes: &[u8]) -> bool {
+    let is_shown = |c: char| !c.is_control() || matches!(c, '\t' | '\r' | '\n' | '\x1b');
+    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(is_shown))
+}
+
+/// Bytes by their numbers, sixteen in a line, with what they are in ASCII.
+fn hexadecimal(text: &mut String, bytes: &[u8]) {
+    for (line, sixteen) in bytes.chunks(16).take(MOST_LINES).enumerate() {
+        let numbers: Vec<_> = sixteen.iter().map(|byte| format!("{byte:02x}")).collect();
+        let is_shown = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+        let shown: String = sixteen.iter().map(|byte| if is_shown(byte) { char::from(*byte) } else { '.' }).collect();
+        let _ = writeln!(text, "  {:08x}  {:<47}  |{shown}|", line * 16, numbers.join(" "));
+    }
+    if bytes.len() > MOST_LINES * 16 {
+        let _ = writeln!(text, "  … {} bytes in all", bytes.len());
     }
 }
 
@@ -123,6 +149,18 @@ impl Trace for Printer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_text_is_shown_by_its_numbers() {
+        let mut text = String::new();
+        Printer::body(&mut text, b"\x80\x01\0\x02told, and more\n");
+        let expected = "\n  00000000  80 01 00 02 74 6f 6c 64 2c 20 61 6e 64 20 6d 6f  |....told, and mo|\n  00000010  \
+                        72 65 0a                                         |re.|\n";
+        assert_eq!(text, expected);
+        text.clear();
+        Printer::body(&mut text, &[0; 600]);
+        assert!(text.lines().count() == 34 && text.ends_with("  … 600 bytes in all\n"), "{text}");
+    }
 
     #[test]
     fn secrets_are_left_out_wherever_they_stand() {

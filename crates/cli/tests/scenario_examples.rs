@@ -89,7 +89,11 @@ fn number(value: &Value, name: &str) -> u64 {
 /// So that no example can come that nothing looks at.
 #[test]
 fn every_example_has_a_test() {
-    let tests = concat!(include_str!("scenario_examples.rs"), include_str!("network/conversations.rs"));
+    let tests = concat!(
+        include_str!("scenario_examples.rs"),
+        include_str!("network/conversations.rs"),
+        include_str!("thrift/scenarios.rs")
+    );
     for entry in std::fs::read_dir(folder()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.strip_suffix(".lua").is_some() {

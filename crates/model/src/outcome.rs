@@ -119,6 +119,12 @@ impl OkStatus {
         Self(vec![(status, status)])
     }
 
+    /// What is a success where calls of several protocols meet, as in scenarios: 0, which says that there is no status or
+    /// that a Thrift method returned, and those of HTTP under 400. What lies between numbers a Thrift method's exceptions.
+    pub fn of_scenarios() -> Self {
+        Self(vec![(0, 0), (100, 399)])
+    }
+
     /// Whether an answer with this status is a success.
     pub fn holds(&self, status: u16) -> bool {
         self.0.iter().any(|&(first, last)| (first..=last).contains(&status))
@@ -179,6 +185,7 @@ mod tests {
         assert!("2x".parse::<OkStatus>().is_err());
         assert!("".parse::<OkStatus>().is_err());
         assert!("300-200".parse::<OkStatus>().is_err());
+        assert!(OkStatus::of_scenarios().holds(0) && !OkStatus::of_scenarios().holds(1));
         assert!(OkStatus::default().holds(399) && !OkStatus::default().holds(400));
     }
 }

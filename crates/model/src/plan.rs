@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::SECOND_NS;
 use crate::arrivals::Spread;
 use crate::content::Content;
 use crate::outcome::OkStatus;
@@ -251,6 +252,31 @@ pub const MOST_CONNECTIONS: u32 = 1_000_000;
 pub const MOST_PIPELINED: u32 = 1024;
 
 impl Plan {
+    /// A plan of calls alone, for what is made from calls without any load.
+    pub fn of_calls(target: Target, protocol: ProtocolOptions) -> Self {
+        Self {
+            version: PLAN_VERSION,
+            target,
+            protocol,
+            script: None,
+            scenarios: None,
+            connections: 1,
+            workers: 1,
+            load: Load::Closed {},
+            stop: Stop::default(),
+            warmup_ns: 0,
+            timeout_ns: SECOND_NS,
+            connect_timeout_ns: SECOND_NS,
+            drain_ns: SECOND_NS,
+            seed: 0,
+            reconnect: false,
+            pipeline: 1,
+            transport: Transport::default(),
+            ok_status: OkStatus::default(),
+            thresholds: Vec::new(),
+        }
+    }
+
     /// Checks what can be checked without the protocol.
     ///
     /// # Errors
@@ -353,11 +379,11 @@ pub(crate) mod tests {
             connections: 64,
             workers: 2,
             load: Load::Closed {},
-            stop: Stop { duration_ns: Some(10 * crate::SECOND_NS), requests: None },
+            stop: Stop { duration_ns: Some(10 * SECOND_NS), requests: None },
             warmup_ns: 0,
-            timeout_ns: 10 * crate::SECOND_NS,
-            connect_timeout_ns: 10 * crate::SECOND_NS,
-            drain_ns: 10 * crate::SECOND_NS,
+            timeout_ns: 10 * SECOND_NS,
+            connect_timeout_ns: 10 * SECOND_NS,
+            drain_ns: 10 * SECOND_NS,
             seed: 1,
             reconnect: false,
             pipeline: 1,
@@ -444,8 +470,8 @@ pub(crate) mod tests {
     fn the_shortest_end_wins() {
         let mut plan = plan();
         plan.load = Load::Open { profile: "10/4s".parse().unwrap(), arrivals: Spread::Uniform };
-        assert_eq!(plan.duration_ns(), Some(4 * crate::SECOND_NS));
-        plan.stop.duration_ns = Some(crate::SECOND_NS);
-        assert_eq!(plan.duration_ns(), Some(crate::SECOND_NS));
+        assert_eq!(plan.duration_ns(), Some(4 * SECOND_NS));
+        plan.stop.duration_ns = Some(SECOND_NS);
+        assert_eq!(plan.duration_ns(), Some(SECOND_NS));
     }
 }

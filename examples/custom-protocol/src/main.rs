@@ -1,22 +1,21 @@
-//! brunt with one more protocol: memcached's text protocol
-//! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
+//! brunt with one more protocol, memcached's (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
 //!
 //! `brunt-memcached --item a -r 1000 memcached://127.0.0.1/` does everything that brunt does, with gets of a key;
-//! `--set v` makes them sets. docs/custom-protocol.md goes through this file.
+//! `--set v` makes them sets; scenarios have `brunt.memcached`. docs/custom-protocol.md goes through this file.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use brunt::engine::protocol::flags::{Flag, Given, Takes};
 use brunt::engine::protocol::{
-    Answer, Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started, read_options,
-    write_options,
+    Answer, Client, Malformed, OptionsError, Parts, Prepared, Progress, Protocol, Registry, Scheme, Started,
+    read_options, write_options,
 };
 use brunt::engine::user::{Message, Repeated, User};
 use brunt::model::plan::{Plan, ProtocolOptions};
 use serde::{Deserialize, Serialize};
 
-/// What is kept of answers at most, in bytes: twice memcached's own limit of a value.
+/// The most bytes of an answer: twice memcached's own limit of a value.
 const MOST_BYTES: usize = 2 << 20;
 /// Statuses are the protocol's own; of those from 400 on, none is a success unless `--ok-status` says so.
 const FOUND: u16 = 200;
@@ -80,7 +79,6 @@ impl Protocol for Memcached {
     }
 }
 
-/// The call that is made over and over.
 struct Call(Repeated);
 
 impl Prepared for Call {
@@ -97,8 +95,9 @@ impl Prepared for Call {
 #[derive(Default)]
 struct Connection {
     in_flight: u32,
-    /// What has come of an answer that is not complete.
+    /// What has come of an answer that is not complete, and the last that was.
     partial: Vec<u8>,
+    last: Vec<u8>,
 }
 
 impl Client for Connection {
@@ -115,13 +114,14 @@ impl Client for Connection {
         let before = self.partial.len();
         self.partial.extend_from_slice(bytes);
         let Some((length, status)) = answer(&self.partial)? else { return Ok((bytes.len(), Progress::More)) };
-        self.partial.clear();
+        self.partial.truncate(length);
+        self.last = std::mem::take(&mut self.partial);
         self.in_flight -= 1;
         Ok((length - before, Progress::Answered(Answer { position: 0, status, reusable: true })))
     }
 
-    fn closed(&mut self) -> Option<Answer> {
-        None
+    fn parts(&self) -> Parts<'_> {
+        Parts { head: &[], body: &self.last }
     }
 }
 

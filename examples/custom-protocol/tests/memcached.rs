@@ -78,6 +78,32 @@ fn what_brunt_says_memcached_has_counted() {
 }
 
 #[test]
+fn scenarios_have_it_by_its_flags() {
+    let server = Memcached::start();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenario.lua");
+    let address = format!("memcached://127.0.0.1:{}", server.port);
+    let output = Command::new(env!("CARGO_BIN_EXE_brunt-memcached"))
+        .args(["run", "--no-save", "-t", "2", "--format", "json", "--base-url", &address, folder])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // 5 users, 20 times each: what was set is got, and what was not is missed.
+    assert_eq!((server.count("cmd_set"), server.count("get_hits"), server.count("get_misses")), (100, 100, 100));
+    let wrong = std::env::temp_dir().join(format!("brunt-memcached-{}.lua", std::process::id()));
+    for (text, expected) in [
+        ("local c = require 'brunt'.memcached {}", "brunt.memcached needs an address"),
+        ("local c = require 'brunt'.memcached { address = 'a', itme = 'x' }", "did you mean 'item'?"),
+        ("local c = require 'brunt'.memcached { address = 'a', item = 'a b' }", "1 to 250 characters without spaces"),
+    ] {
+        std::fs::write(&wrong, text).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_brunt-memcached")).arg("run").arg(&wrong).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(output.status.code() == Some(2) && said.contains(expected), "{text}: {said}");
+    }
+    std::fs::remove_file(&wrong).unwrap();
+}
+
+#[test]
 fn its_flags_are_brunts() {
     let server = Memcached::start();
     let said = |args: &[&str]| {

@@ -75,7 +75,7 @@ pub struct UserLoad {
     /// the timeout]
     #[arg(long, value_name = "T", value_parser = values::duration)]
     pub drain: Option<u64>,
-    /// The statuses that are a success: 2xx, 200-399, 200,404 [default: all under 400]
+    /// The statuses that are a success: 2xx, 200-399, 200,404 [default: 0,100-399]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
 }

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use brunt_engine::protocol::Registry;
 use brunt_engine::script::scenario::{self, Loaded, Surroundings};
 use brunt_model::arrivals::Spread;
+use brunt_model::outcome::OkStatus;
 use brunt_model::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_model::scenario::{Population, Scenarios, Step, Weighted};
 use brunt_model::secret::{Template, is_secret_header};
@@ -51,7 +52,7 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
         reconnect: false,
         pipeline: 1,
         transport: transport(&run.connecting, tls(&run.tls)?)?,
-        ok_status: run.load.ok_status.clone().unwrap_or_default(),
+        ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
     };
     plan.validate()?;

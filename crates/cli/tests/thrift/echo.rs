@@ -8,7 +8,7 @@ use crate::report::report;
 const IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/thrift/echo.thrift");
 
 /// The echo, and the URL that it prints.
-fn serve(flags: &[&str]) -> (Running, String) {
+pub fn serve(flags: &[&str]) -> (Running, String) {
     let mut server = Running::start(["serve", "thrift", "0"].iter().chain(flags));
     let line = server.line();
     let url = line.strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}")).trim().to_owned();

@@ -13,5 +13,6 @@ mod program;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../network/report.rs"]
 mod report;
+mod scenarios;
 mod types;
 mod wrong;

@@ -6,6 +6,7 @@
 //! To add one: a folder beside [`http1`] that implements [`Protocol`], [`Prepared`], [`Client`] and [`User`], and a line in
 //! [`Registry::built_in`].
 
+mod by_flags;
 pub mod flags;
 pub mod http1;
 pub mod scenario;
@@ -69,7 +70,8 @@ pub trait Protocol: Send + Sync {
     /// Says what in the plan is wrong (file, line, option) and what to do.
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError>;
 
-    /// What it is in scenarios; none if they cannot call it.
+    /// What it is in scenarios, if it has words of its own there. Otherwise it is `brunt.SCHEME`, by its first scheme, whose
+    /// options and calls are given by the names of its flags: `brunt.memcached{ address = … }:call{ item = "a" }`.
     fn dialect(&self) -> Option<Box<dyn Dialect>> {
         None
     }
@@ -257,7 +259,9 @@ pub trait Client: Send {
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed>;
 
     /// The peer closed its side. Some answers are complete only by that.
-    fn closed(&mut self) -> Option<Answer>;
+    fn closed(&mut self) -> Option<Answer> {
+        None
+    }
 
     /// The only call in flight has taken too long. True if it is forgotten and the connection goes on without it; false
     /// ends the connection.
@@ -285,7 +289,7 @@ pub trait Client: Send {
 
 /// The protocols that a plan's scheme may name.
 pub struct Registry {
-    protocols: Vec<Box<dyn Protocol>>,
+    protocols: Vec<Arc<dyn Protocol>>,
 }
 
 impl Registry {
@@ -293,17 +297,17 @@ impl Registry {
     pub fn built_in() -> Self {
         Self {
             protocols: vec![
-                Box::new(http1::Http1),
-                Box::new(websocket::WebSocket),
-                Box::new(thrift::Thrift),
-                Box::new(tcp::Tcp),
+                Arc::new(http1::Http1),
+                Arc::new(websocket::WebSocket),
+                Arc::new(thrift::Thrift),
+                Arc::new(tcp::Tcp),
             ],
         }
     }
 
     /// Adds a protocol; where it names a scheme that is there already, it takes its place.
     pub fn register(&mut self, protocol: impl Protocol + 'static) {
-        self.protocols.insert(0, Box::new(protocol));
+        self.protocols.insert(0, Arc::new(protocol));
     }
 
     /// The protocol for a scheme, and what that scheme means.
@@ -332,7 +336,8 @@ impl Registry {
     pub(crate) fn dialects(&self) -> Vec<(Box<dyn Dialect>, Vec<Scheme>)> {
         let mut dialects: Vec<(Box<dyn Dialect>, Vec<Scheme>)> = Vec::new();
         for protocol in &self.protocols {
-            if let Some(dialect) = protocol.dialect()
+            let by_flags = || by_flags::ByFlags::of(protocol).map(|dialect| Box::new(dialect) as Box<dyn Dialect>);
+            if let Some(dialect) = protocol.dialect().or_else(by_flags)
                 && dialects.iter().all(|(known, _)| known.name() != dialect.name())
             {
                 dialects.push((dialect, protocol.schemes().to_vec()));

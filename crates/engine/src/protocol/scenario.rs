@@ -105,6 +105,11 @@ pub trait Caller: Send + Sync {
         Cow::Borrowed(&call.bytes)
     }
 
+    /// The head of an answer as `--once` shows it, likewise.
+    fn shown_head<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+        Cow::Borrowed(answer.parts.head)
+    }
+
     /// The body of an answer as `--once` shows it, likewise.
     fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
         Cow::Borrowed(answer.parts.body)

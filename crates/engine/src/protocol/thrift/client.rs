@@ -7,12 +7,16 @@ use std::sync::Arc;
 use brunt_model::outcome::Failure;
 
 use super::super::{Answer, Client, Failed, Malformed, Parts, Progress, Started};
+use super::conforming::{fault, has_parts};
 use super::method::{Method, Unfit};
 use super::reply::{Fault, Framing, Reply, ReplyReader};
+use super::schema::{Function, Schema};
 use super::value::{Value, WireType};
 use super::wire::{MessageKind, Wire, read_value, write_value};
 use crate::user::Message;
 
+/// The longest result that is remembered, in bytes.
+const MOST_REMEMBERED_BYTES: usize = 4 * 1024;
 /// How much of an exception's own words is counted by, in characters.
 const MOST_REASON_CHARS: usize = 200;
 
@@ -26,6 +30,9 @@ pub(super) struct Calls {
     pub(super) limit: u32,
     /// What results must be, where that is to be checked: a result struct.
     pub(super) expected: Option<Value>,
+    /// What the IDL says of the methods' results, in the same order.
+    pub(super) schema: Arc<Schema>,
+    pub(super) functions: Vec<Function>,
 }
 
 /// Packs which method a message calls, and where its sequence id belongs, into its hint.
@@ -38,6 +45,8 @@ pub(super) struct ThriftClient<W> {
     reader: ReplyReader<W>,
     /// The expected result as it is most often written; empty if none is.
     expected: Vec<u8>,
+    /// The method and the result that were found to be what the IDL says last; most often the next is the same.
+    conforming: (u32, Vec<u8>),
     /// The next call's sequence id.
     sequence: i32,
     /// Sequence ids and methods of the calls in flight, oldest first.
@@ -46,12 +55,14 @@ pub(super) struct ThriftClient<W> {
 
 impl<W: Wire> ThriftClient<W> {
     pub(super) fn new(calls: Arc<Calls>, keep: bool) -> Self {
-        let reader = ReplyReader::new(calls.framing, calls.limit, keep || calls.expected.is_some());
+        let keeps = keep || calls.expected.is_some() || calls.functions.iter().any(has_parts);
+        let reader = ReplyReader::new(calls.framing, calls.limit, keeps);
         let mut expected = Vec::new();
         if let Some(value) = &calls.expected {
             write_value::<W>(&mut expected, value);
         }
-        Self { calls, reader, expected, sequence: 0, in_flight: VecDeque::new() }
+        let conforming = (0, Vec::new());
+        Self { calls, reader, expected, conforming, sequence: 0, in_flight: VecDeque::new() }
     }
 
     /// Whether the result that was read last is the expected one, if one is.
@@ -60,6 +71,25 @@ impl<W: Wire> ThriftClient<W> {
         let (_, body) = self.reader.kept();
         body == self.expected
             || read_value::<W>(body, WireType::Struct).is_ok_and(|(value, _)| expected.is_met_by(&value))
+    }
+
+    /// In what the result that was read last is not what the IDL says of a method, if it has parts that can be wrong.
+    fn fault(&mut self, place: u32) -> Option<String> {
+        let function = self.calls.functions.get(place as usize).filter(|function| has_parts(function))?;
+        let (_, body) = self.reader.kept();
+        if self.conforming.0 == place && self.conforming.1 == body {
+            return None;
+        }
+        let fault = match read_value::<W>(body, WireType::Struct) {
+            Ok((value, _)) => fault(&self.calls.schema, function, &value),
+            Err(malformed) => Some(malformed.0.into_owned()),
+        };
+        if fault.is_none() && body.len() <= MOST_REMEMBERED_BYTES {
+            self.conforming.0 = place;
+            self.conforming.1.clear();
+            self.conforming.1.extend_from_slice(body);
+        }
+        fault
     }
 
     /// What a whole answer means for the call that it is the answer to.
@@ -71,10 +101,10 @@ impl<W: Wire> ThriftClient<W> {
         let Some(position) = self.in_flight.iter().position(|(sequence, _)| *sequence == reply.sequence) else {
             return Ok(failed(0, Failure::Sequence, "an answer with a sequence id that no call in flight has", false));
         };
-        let Some((_, method)) = self.in_flight.remove(position) else {
+        let Some((_, place)) = self.in_flight.remove(position) else {
             return Err(Malformed::because("an answer that nobody asked for"));
         };
-        let Some(method) = self.calls.methods.get(method as usize) else {
+        let Some(method) = self.calls.methods.get(place as usize) else {
             return Err(Malformed::because("an answer that nobody asked for"));
         };
         if !method.is_named(self.reader.name()) {
@@ -84,7 +114,14 @@ impl<W: Wire> ThriftClient<W> {
             let reason = application_exception::<W>(self.reader.kept().1);
             return Ok(Progress::Failed(Failed { position, failure: Failure::Exception, reason, reusable: true }));
         }
-        Ok(match method.judge(reply) {
+        let judged = method.judge(reply);
+        if judged.is_ok()
+            && let Some(reason) = self.fault(place)
+        {
+            let reason = Cow::Owned(reason);
+            return Ok(Progress::Failed(Failed { position, failure: Failure::Protocol, reason, reusable: true }));
+        }
+        Ok(match judged {
             Ok(0) if !self.is_expected() => {
                 failed(position, Failure::Mismatch, "a result that is not the expected one", true)
             }
@@ -196,7 +233,14 @@ mod tests {
             throws: vec![1],
         };
         let tell = Method { name: "tell".to_owned(), oneway: true, result: None, throws: Vec::new(), ..add.clone() };
-        Arc::new(Calls { methods: vec![add, tell], framing, limit: 30_000, expected: None })
+        Arc::new(Calls {
+            methods: vec![add, tell],
+            framing,
+            limit: 30_000,
+            expected: None,
+            schema: Arc::default(),
+            functions: Vec::new(),
+        })
     }
 
     fn start<W: Wire>(client: &mut ThriftClient<W>, method: usize) -> (Vec<u8>, Started) {

@@ -23,6 +23,8 @@ pub struct Fitting<'a> {
     constants: bool,
     /// Whether structs need not be whole: no defaults, nothing is required.
     parts: bool,
+    /// Whether values come from Lua, whose lists are maps with the keys 1, 2, 3 …, and whose numbers are not exact beyond 2^53.
+    scripted: bool,
     path: Vec<String>,
     values: usize,
 }
@@ -30,7 +32,12 @@ pub struct Fitting<'a> {
 impl<'a> Fitting<'a> {
     /// For arguments.
     pub fn new(schema: &'a Schema) -> Self {
-        Self { schema, constants: false, parts: false, path: Vec::new(), values: 0 }
+        Self { schema, constants: false, parts: false, scripted: false, path: Vec::new(), values: 0 }
+    }
+
+    /// For arguments that a script in Lua has made.
+    pub fn scripted(schema: &'a Schema) -> Self {
+        Self { scripted: true, ..Self::new(schema) }
     }
 
     /// For what is held against a result, of which structs may say only a part.
@@ -93,6 +100,10 @@ impl<'a> Fitting<'a> {
             }
             (Type::Set(element), Untyped::List(items)) => self.set(element, items),
             (Type::Map(types), Untyped::Map(pairs)) => self.map(types, pairs.iter().map(|(key, value)| (key, value))),
+            (Type::Map(types), Untyped::List(items)) if self.scripted => {
+                let keys: Vec<_> = (1..=items.len() as i128).map(Untyped::Integer).collect();
+                self.map(types, keys.iter().zip(items))
+            }
             (Type::Map(types), Untyped::List(pairs)) => self.pairs(expected, types, pairs),
             // What has no elements may be the one or the other, where a language makes no difference.
             (Type::List(element), Untyped::Map(none)) if none.is_empty() => {
@@ -121,6 +132,7 @@ impl<'a> Fitting<'a> {
             (Base::I8, Untyped::Integer(number)) => self.integer(base, *number, Value::I8),
             (Base::I16, Untyped::Integer(number)) => self.integer(base, *number, Value::I16),
             (Base::I32, Untyped::Integer(number)) => self.integer(base, *number, Value::I32),
+            (Base::I64, Untyped::Text(digits)) if self.scripted => digits.parse().map(Value::I64).map_err(|_| unfit()),
             (Base::I64, Untyped::Integer(number)) => self.integer(base, *number, Value::I64),
             (Base::Double, Untyped::Integer(number)) => Ok(Value::Double(*number as f64)),
             (Base::Double, Untyped::Double(number)) => Ok(Value::Double(*number)),

@@ -1,8 +1,9 @@
 //! Methods as their calls and answers need them: what is written before and behind a sequence id, and what may come back.
 
+use super::options::WireName;
 use super::reply::Reply;
 use super::value::{Value, WireType};
-use super::wire::{MessageKind, Wire, write_value};
+use super::wire::{Binary, Compact, MessageKind, Wire, write_value};
 
 /// A method that can be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,17 @@ impl Method {
         W::write_head_after_sequence(out, name.as_bytes());
         write_value::<W>(out, arguments);
         sequence_at
+    }
+
+    /// The arguments within a call that [`Self::encode`] made.
+    pub fn arguments_of<'a>(&self, call: &'a [u8], sequence_at: usize, wire: WireName) -> &'a [u8] {
+        let mut head = Vec::new();
+        let name = self.name_on_wire();
+        match wire {
+            WireName::Binary => Binary::write_head_after_sequence(&mut head, name.as_bytes()),
+            WireName::Compact => Compact::write_head_after_sequence(&mut head, name.as_bytes()),
+        }
+        call.get(sequence_at + head.len()..).unwrap_or_default()
     }
 
     fn name_on_wire(&self) -> String {
@@ -70,7 +82,6 @@ impl Method {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::{Binary, Compact};
     use super::*;
 
     fn method() -> Method {

@@ -8,11 +8,13 @@
 //! it declares.
 
 mod client;
+pub mod conforming;
 pub mod fitting;
 pub mod idl;
 pub mod method;
 pub mod options;
 pub mod reply;
+mod scenario;
 pub mod schema;
 pub mod untyped;
 pub mod value;
@@ -26,13 +28,14 @@ use brunt_model::plan::{Plan, ProtocolOptions};
 use self::client::{Calls, ThriftClient, hint};
 use self::fitting::Fitting;
 use self::method::Method;
-use self::options::{Options, TransportName, WireName};
+use self::options::{Options, WireName};
 use self::reply::Framing;
 use self::schema::{Function, Schema, Service};
 use self::untyped::Untyped;
 use self::value::Value;
 use self::wire::{Binary, Compact};
 use super::flags::{Flag, Given};
+use super::scenario::Dialect;
 use super::{Client, OptionsError, Prepared, Protocol, Scheme};
 use crate::user::{Message, Refusal, User};
 
@@ -63,6 +66,10 @@ impl Protocol for Thrift {
         Ok(options::options(given)?.to_protocol())
     }
 
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        Some(Box::new(scenario::ThriftDialect))
+    }
+
     /// Exceptions have the other statuses.
     fn ok_status(&self) -> OkStatus {
         OkStatus::only(0)
@@ -90,23 +97,15 @@ struct PreparedThrift {
 
 impl PreparedThrift {
     fn new(options: &Options) -> Result<Self, OptionsError> {
-        let schema = schema_of(options)?;
+        let schema = Arc::new(schema_of(options)?);
         let (service, function) = named_method(&schema, &options.call)?;
-        let method = Method {
-            name: function.name.clone(),
-            // The name without its file's: a server knows services by that.
-            service: options.multiplexed.then(|| service.name.rsplit('.').next().unwrap_or_default().to_owned()),
-            oneway: function.oneway,
-            result: function.result.as_ref().map(schema::Type::wire_type),
-            throws: function.throws.iter().map(|field| field.id).collect(),
-        };
+        let method = method_of(service, function, options.multiplexed);
         let flood = Flood::new(&schema, function, &method, options)?;
-        let framing = match options.transport {
-            TransportName::Framed => Framing::Framed,
-            TransportName::Unframed => Framing::Unframed,
-        };
+        let framing = Framing::from(options.transport);
         let expected = options.expect.as_ref().map(|expect| expected(&schema, function, expect)).transpose()?;
-        let calls = Calls { methods: vec![method], framing, limit: options.max_answer_bytes, expected };
+        let functions = vec![function.clone()];
+        let limit = options.max_answer_bytes;
+        let calls = Calls { methods: vec![method], framing, limit, expected, schema, functions };
         Ok(Self { wire: options.protocol, calls: Arc::new(calls), flood: Arc::new(flood) })
     }
 }
@@ -136,24 +135,12 @@ fn schema_of(options: &Options) -> Result<Schema, OptionsError> {
 
 /// The method that `call` names, and its service.
 fn named_method<'a>(schema: &'a Schema, call: &str) -> Result<(&'a Service, &'a Function), OptionsError> {
-    let services = || match schema.services() {
-        [] => "none".to_owned(),
-        some => some.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", "),
-    };
     let wrong = |problem: String| OptionsError(format!("--call {call}: {problem}"));
-    let (service, name) = if let Some((service, name)) = call.rsplit_once('.') {
-        let found = schema.service(service);
-        let unknown = || wrong(format!("the IDL has no service '{service}'; it has {}", services()));
-        (found.ok_or_else(unknown)?, name)
-    } else {
-        // Those of the file itself, not of what it includes.
-        let mut own = schema.services().iter().filter(|service| !service.name.contains('.'));
-        match (own.next(), own.next()) {
-            (Some(service), None) => (service, call),
-            (None, _) => return Err(wrong(format!("write SERVICE.{call}; the IDL has {}", services()))),
-            _ => return Err(wrong(format!("write SERVICE.{call}, as the IDL has several: {}", services()))),
-        }
+    let (service, name) = match call.rsplit_once('.') {
+        Some((service, name)) => (Some(service), name),
+        None => (None, call),
     };
+    let service = named_service(schema, service).map_err(wrong)?;
     service.functions.iter().find(|function| function.name == name).map(|function| (service, function)).ok_or_else(
         || {
             let names: Vec<_> = service.functions.iter().map(|function| function.name.as_str()).collect();
@@ -162,6 +149,37 @@ fn named_method<'a>(schema: &'a Schema, call: &str) -> Result<(&'a Service, &'a 
             OptionsError(problem)
         },
     )
+}
+
+/// The service of this name; the only one of the file itself where none is named.
+fn named_service<'a>(schema: &'a Schema, name: Option<&str>) -> Result<&'a Service, String> {
+    let services = || match schema.services() {
+        [] => "none".to_owned(),
+        some => some.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", "),
+    };
+    if let Some(name) = name {
+        let unknown = || format!("the IDL has no service '{name}'; it has {}", services());
+        return schema.service(name).ok_or_else(unknown);
+    }
+    // Those of the file itself, not of what it includes.
+    let mut own = schema.services().iter().filter(|service| !service.name.contains('.'));
+    match (own.next(), own.next()) {
+        (Some(service), None) => Ok(service),
+        (None, _) => Err(format!("name the service; the IDL has {}", services())),
+        _ => Err(format!("name the service, as the IDL has several: {}", services())),
+    }
+}
+
+/// What a method's calls and answers need.
+fn method_of(service: &Service, function: &Function, multiplexed: bool) -> Method {
+    Method {
+        name: function.name.clone(),
+        // The name without its file's: a server knows services by that.
+        service: multiplexed.then(|| service.name.rsplit('.').next().unwrap_or_default().to_owned()),
+        oneway: function.oneway,
+        result: function.result.as_ref().map(schema::Type::wire_type),
+        throws: function.throws.iter().map(|field| field.id).collect(),
+    }
 }
 
 /// The result struct that a method must return.

@@ -9,7 +9,7 @@ use super::super::flags::{Flag, Given, Takes};
 use super::idl;
 
 /// The most bytes of an answer where nothing else is asked for: the largest frame of `thrift-rpc.md`.
-const DEFAULT_MOST_ANSWER_BYTES: u32 = 16_384_000;
+pub(super) const DEFAULT_MOST_ANSWER_BYTES: u32 = 16_384_000;
 
 /// How the calls of a flood over Thrift are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Answers as they come, in whatever pieces: checked token by token, with nothing put together that nobody needs.
 
 use super::super::Malformed;
+use super::options::TransportName;
 use super::value::WireType;
 use super::wire::{FieldHead, MOST_NESTED, MessageHead, MessageKind, Wire};
 
@@ -11,6 +12,15 @@ pub enum Framing {
     Framed,
     /// Each ends where its struct ends.
     Unframed,
+}
+
+impl From<TransportName> for Framing {
+    fn from(transport: TransportName) -> Self {
+        match transport {
+            TransportName::Framed => Self::Framed,
+            TransportName::Unframed => Self::Unframed,
+        }
+    }
 }
 
 /// The most bytes of an exception that are looked at for what it says.

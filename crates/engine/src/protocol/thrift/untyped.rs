@@ -150,7 +150,7 @@ pub fn named(schema: &Schema, expected: &Type, value: &Value) -> Result<Untyped,
     })
 }
 
-fn named_fields(schema: &Schema, structure: &Struct, values: &[(i16, Value)]) -> Result<Untyped, Misfit> {
+pub(super) fn named_fields(schema: &Schema, structure: &Struct, values: &[(i16, Value)]) -> Result<Untyped, Misfit> {
     let mut fields = Vec::with_capacity(values.len());
     for (id, value) in values {
         let Some(field) = structure.fields.iter().find(|field| field.id == *id) else { continue };

@@ -206,7 +206,7 @@ pub(super) fn write_key(request: &[u8], nonce: [u8; 16], out: &mut Vec<u8>) -> S
 }
 
 /// What a server answers to a key (section 4.2.2).
-pub(super) fn accept(key: &str) -> String {
+pub fn accept(key: &str) -> String {
     STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{GUID}").as_bytes()))
 }
 

@@ -26,6 +26,7 @@ use super::scenario::Dialect;
 use super::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
 use crate::user::{Repeated, User};
 
+pub use self::handshake::accept;
 pub use self::message::{Close, MOST_MESSAGE_BYTES, Reader, Step, close_name};
 
 /// WebSocket over TCP, TLS and Unix sockets.

@@ -28,10 +28,14 @@ pub(super) struct Speech {
     pub(super) request: fn(bytes: &[u8]) -> Option<usize>,
     /// A good answer.
     pub(super) answer: &'static [u8],
+    /// Makes an answer one to this request, where answers have something of their requests in them.
+    pub(super) fit: fn(request: &[u8], answer: &mut [u8]),
     /// Bytes that are no answer.
     pub(super) garbage: &'static [u8],
     /// An answer that goes on beyond the protocol's limits, by its beginning and what is repeated.
     pub(super) oversize: (&'static [u8], &'static [u8]),
+    /// What such an answer counts as.
+    pub(super) oversize_is: Failure,
 }
 
 impl Speech {
@@ -69,8 +73,10 @@ impl Server {
         Self { speech, manner, received: std::collections::BTreeMap::new(), requests: 0 }
     }
 
-    fn react(&self) -> Reaction {
-        let answer = self.speech.answer;
+    fn react(&self, request: &[u8]) -> Reaction {
+        let mut answer = self.speech.answer.to_vec();
+        (self.speech.fit)(request, &mut answer);
+        let answer = answer.as_slice();
         let half = answer[..answer.len() / 2].to_vec();
         match self.manner {
             Manner::Answer => vec![(MS, Act::Send(answer.to_vec()))],
@@ -100,21 +106,20 @@ impl Peer for Server {
         let mut reaction = Vec::new();
         let waiting = self.received.entry(connection).or_default();
         waiting.extend_from_slice(bytes);
-        let mut whole = 0;
+        let mut whole = Vec::new();
         loop {
             if let Some((n, answer)) = (self.speech.aside)(waiting) {
                 waiting.drain(..n);
                 reaction.push((0, Act::Send(answer)));
             } else if let Some(n) = request(waiting) {
-                waiting.drain(..n);
-                whole += 1;
+                whole.push(waiting.drain(..n).collect::<Vec<u8>>());
             } else {
                 break;
             }
         }
-        self.requests += whole;
-        for _ in 0..whole {
-            reaction.extend(self.react());
+        self.requests += whole.len() as u64;
+        for request in whole {
+            reaction.extend(self.react(&request));
         }
         reaction
     }
@@ -290,7 +295,7 @@ fn garbage(speech: Speech) {
 }
 
 fn oversize(speech: Speech) {
-    all_failed(&against(speech, Manner::Oversize), Failure::Protocol, "more than");
+    all_failed(&against(speech, Manner::Oversize), speech.oversize_is, "more ");
 }
 
 fn unasked(speech: Speech) {

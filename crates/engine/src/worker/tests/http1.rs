@@ -15,8 +15,10 @@ const HTTP: Speech = Speech {
     idempotent: true,
     request: |bytes| bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4),
     answer: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    fit: |_, _| {},
     garbage: b"SSH-2.0-OpenSSH_9.2\r\n",
     oversize: (b"HTTP/1.1 200 OK\r\n", b"x-a: bcdefghijklmnopqrst\r\n"),
+    oversize_is: Failure::Protocol,
 };
 
 #[test]

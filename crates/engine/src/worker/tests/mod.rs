@@ -4,6 +4,7 @@ mod behaviour;
 mod http1;
 mod pacing;
 mod tcp;
+mod thrift;
 mod users;
 mod virtual_net;
 mod websocket;

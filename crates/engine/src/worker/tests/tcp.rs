@@ -20,8 +20,10 @@ const TCP: Speech = Speech {
     idempotent: false,
     request: |bytes| (bytes.len() >= 8).then_some(8),
     answer: b"\0\0\0\x04pong",
+    fit: |_, _| {},
     garbage: b"\xff\xff\xff\xffwhat is this?",
     oversize: (b"\x02\0\0\0", b"abcd"),
+    oversize_is: Failure::Protocol,
 };
 
 #[test]

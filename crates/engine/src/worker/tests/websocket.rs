@@ -18,8 +18,10 @@ const WEBSOCKET: Speech = Speech {
     idempotent: false,
     request: frame,
     answer: b"\x81\x05hello",
+    fit: |_, _| {},
     garbage: b"\xff\xffSSH-2.0-OpenSSH_9.2\r\n",
     oversize: (b"\x81\x7f\x00\x00\x00\x00\x02\x00\x00\x00", b"abcdefgh"),
+    oversize_is: Failure::Protocol,
 };
 
 /// The answer to a whole handshake at the beginning of `bytes`, and the length of that.

@@ -323,10 +323,11 @@ impl VirtualUsers {
         match of.state {
             State::Answered(status) => {
                 let parts = of.kept.parts();
-                let answer = client.caller.shown_answer(&Answered { status, parts });
-                let body = &[of.before.as_slice(), &answer].concat();
+                let answer = Answered { status, parts };
+                let head = &client.caller.shown_head(&answer);
+                let body = &[of.before.as_slice(), &client.caller.shown_answer(&answer)].concat();
                 let service_ns = of.ended.saturating_sub(of.call.sent);
-                self.see(&Traced::Answered { name, request, status, head: parts.head, body, service_ns });
+                self.see(&Traced::Answered { name, request, status, head, body, service_ns });
             }
             State::Failed(failure) => self.see(&Traced::Failed { name, request, failure, reason: &of.reason }),
             State::Vacant | State::Waiting | State::OnConnection => {}

@@ -1,0 +1,125 @@
+//! Thrift in scenarios, against the same servers, and the example against the built-in echo.
+
+use std::path::Path;
+
+use crate::echo::serve;
+use crate::peers::{IDL, Implementation, Peer};
+use crate::program::run;
+use crate::report::{Report, report};
+
+/// An example against the target at `base`.
+fn show(name: &str, base: &str) -> Report {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios").join(name);
+    report(0, ["run", "-t", "2", "--base-url", base, file.to_str().unwrap()])
+}
+
+#[track_caller]
+fn assert_checks_hold(report: &Report, count: usize, times: u64) {
+    let checks = report.at("/names/checks").as_array().unwrap();
+    let hold = checks.iter().all(|check| check["fails"] == 0 && check["passes"] == times);
+    assert!(hold && checks.len() == count, "{checks:#?}\n{:#}", report.at("/names/scenarios/0/tracebacks"));
+}
+
+#[test]
+fn the_example_is_right() {
+    let (_server, url) = serve(&[]);
+    let report = show("thrift.lua", &url);
+    assert_checks_hold(&report, 6, 20);
+    assert_eq!(report.failures(), [("exception", 20)].into());
+    assert_eq!(report.outcome("not_ok"), 40, "neither an exception nor a failure is a success");
+}
+
+const SCRIPT: &str = r#"
+local all = brunt.thrift { idl = "everything.thrift", service = "Everything", OPTIONS }
+brunt.scenario("all", function(vu)
+  local function same(method, value, wanted)
+    local answer = all[method](all, { v = value })
+    local got = answer.value
+    brunt.check(nil, { [method] = brunt.encode_json(got) == brunt.encode_json(wanted == nil and value or wanted) or answer.reason })
+  end
+  same("echo_true", true)
+  same("echo_byte", -128)
+  same("echo_i32", 2147483647)
+  same("echo_i64", "-9007199254740993")
+  same("echo_double", -1.5e300)
+  same("echo_string", "größer 🦀")
+  brunt.check(nil, { binary = all:echo_binary({ v = "\0\255\128\n" }).value == "\0\255\128\n" })
+  same("echo_enum", "BLUE")
+  same("echo_struct", { x = -3, name = "ä" }, { x = -3, y = 7, name = "ä" })
+  same("echo_union", { point = { x = 1, y = 2 } })
+  same("echo_list", { -10, -9, -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 })
+  same("echo_bools", { true, false, true })
+  same("echo_map", { one = 1, minus = -1 })
+  local set = all:echo_set({ v = { "c", "a", "b" } }).value
+  table.sort(set)
+  brunt.check(nil, { set = table.concat(set) == "abc" })
+  local nested = all:echo_nested({ v = { RED = { { t = true, f = false }, {} }, BLUE = {} } }).value
+  brunt.check(nil, { nested = nested.RED[1].t == true and nested.RED[1].f == false and #nested.BLUE == 0 })
+  brunt.check(nil, { default = all:echo_default().value == 42, add = all:add({ a = 1, b = 2, c = 3 }).value == 6 })
+  local busy, refused = all:refuse { busy = true }, all:refuse { busy = false }
+  brunt.check(nil, {
+    busy = busy.exception.name == "Busy" and busy.exception.value.seconds == 1 and busy.value == nil and not busy.ok,
+    refused = refused.exception.value.why == "closed" and refused.exception.value.code == 3 and not refused.error,
+  })
+  local crash = all:crash()
+  brunt.check(nil, { crash = crash.error == "exception" and crash.reason:find("internal error", 1, true) })
+  brunt.check(nil, { inherited = all:healthy().value == true })
+  local fits, problem = pcall(function() all:add { a = 1, b = 40000, c = 3 } end)
+  brunt.check(nil, { misfit = not fits and tostring(problem):find("Everything.add.b: expected i16 (-32768 to 32767), got 40000", 1, true) })
+end):inject { brunt.iterations_each(2, 2) }
+"#;
+
+/// Runs a script beside the IDL, whose directory is where it looks for it.
+fn play(peer: &Peer, status: i32, text: &str) -> Report {
+    let folder = Path::new(IDL).parent().unwrap();
+    for name in ["everything.thrift", "shared.thrift"] {
+        std::fs::copy(folder.join(name), peer.dir.path(name)).unwrap();
+    }
+    let path = peer.dir.file("s.lua", format!("local brunt = require 'brunt'\n{text}"));
+    let certificate = peer.dir.path("cert.pem");
+    report(status, ["run", "-t", "1", "--cacert", &certificate, &path])
+}
+
+#[test]
+fn every_type_goes_there_and_back() {
+    for implementation in [Implementation::Apache, Implementation::Thriftpy] {
+        let peer = Peer::start(implementation);
+        for listener in &peer.listeners {
+            // What thriftpy2 does when a method fails is to close the connection.
+            let script = if implementation == Implementation::Apache {
+                SCRIPT.to_owned()
+            } else {
+                SCRIPT.replace(
+                    "crash.error == \"exception\" and crash.reason:find(\"internal error\", 1, true)",
+                    "crash.error",
+                )
+            };
+            let scheme = if listener.kind == "tls" { "thrifts" } else { "thrift" };
+            let options = format!(
+                "address = '{scheme}://127.0.0.1:{}', protocol = '{}', transport = '{}', multiplexed = {}",
+                listener.port,
+                listener.protocol,
+                listener.transport,
+                listener.kind == "multiplexed"
+            );
+            let report = play(&peer, 0, &script.replace("OPTIONS", &options));
+            assert_checks_hold(&report, 22, 4);
+        }
+    }
+}
+
+#[test]
+fn once_shows_what_was_called_and_what_came() {
+    let (_server, url) = serve(&[]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios/thrift.lua");
+    let done = run(["run", "--once", "--base-url", &url, file.to_str().unwrap()]).with_status(0);
+    for expected in [
+        "→ item\n  item({\"item\": {\"sku\": \"a1\", \"count\": 1, \"colour\": \"RED\"}})\n\n  00000000  80 01 00 01 00 00 00 04",
+        "\n  returned {\"sku\": \"a1\", \"count\": 1, \"colour\": \"RED\"}\n\n  00000000  80 01 00 02",
+        "\n← 1 in ",
+        "\n  threw Refused {\"why\": \"refused\"}\n",
+        "\n✗ exception: internal error: asked to fail\n",
+    ] {
+        assert!(done.stdout.contains(expected), "{expected}: {}", done.stdout);
+    }
+}

@@ -1,0 +1,106 @@
+//! What a server answers to a WebSocket handshake, in whatever bytes and whatever pieces it comes, and the frames behind it:
+//! nothing panics, and how it is cut does not change what it means.
+//!
+//! The first eight bytes of an input decide how the rest is cut; with a `D` as the first, permessage-deflate is offered, with
+//! a `C` it is a user's conversation. A byte 1 in the rest stands for the value of Sec-WebSocket-Accept that belongs to the key.
+
+#![no_main]
+
+use std::sync::Arc;
+
+use brunt_engine::protocol::scenario::{Encoded, Setting, Value};
+use brunt_engine::protocol::websocket::{WebSocket, accept};
+use brunt_engine::protocol::{Client, Prepared, Progress, Protocol};
+use brunt_engine::user::Message;
+use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_model::target::Url;
+use libfuzzer_sys::fuzz_target;
+
+/// A connection on which a handshake has been sent, and what that said.
+fn begun(first: u8) -> (Box<dyn Client>, Vec<u8>) {
+    let mut out = Vec::new();
+    if first == b'C' {
+        let target = Url::parse("ws://a/").expect("a URL").target;
+        let setting = Setting { base: Some(&target), read: &|_| Ok(None) };
+        let dialect = WebSocket.dialect().expect("there is one");
+        let caller = dialect.client(&Value::Nil, &setting).expect("it needs no options");
+        let mut encoded = Encoded::default();
+        caller.encode(&[Value::text("connect")], &mut encoded).expect("a connect");
+        let mut client = caller.connection();
+        client.start(&Message { bytes: &encoded.bytes, hint: encoded.hint, ..Message::default() }, &mut out);
+        return (client, out);
+    }
+    let prepared: Arc<dyn Prepared> = WebSocket.prepare(&plan(first == b'D')).expect("a plan");
+    let mut client = prepared.client(false);
+    client.open(&mut out);
+    (client, out)
+}
+
+fn plan(deflate: bool) -> Plan {
+    let options = serde_json::json!({ "deflate": deflate, "subprotocols": ["chat"] });
+    let target = Url::parse("ws://a/").expect("a URL").target;
+    Plan::of_calls(target, ProtocolOptions::new(options.clone(), options))
+}
+
+/// What it meant, without how often more was asked for.
+fn read(bytes: &[u8], first: u8, cut: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> Vec<String> {
+    let (mut client, request) = begun(first);
+    let text = String::from_utf8_lossy(&request);
+    let key = text.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.lines().next()).expect("a key");
+    let accept = accept(key);
+    let said: Vec<u8> = bytes
+        .iter()
+        .flat_map(|byte| if *byte == 1 { accept.as_bytes().to_vec() } else { vec![*byte] })
+        .collect();
+    let mut meant = Vec::new();
+    for piece in cut(&said) {
+        let mut rest = piece.as_slice();
+        while !rest.is_empty() {
+            match client.receive(rest, &mut Vec::new()) {
+                Ok((taken, progress)) => {
+                    assert!((1..=rest.len()).contains(&taken), "took {taken} of {} bytes", rest.len());
+                    rest = &rest[taken..];
+                    let over = matches!(progress, Progress::Closing(_) | Progress::Failed(_))
+                        || matches!(&progress, Progress::Answered(answer) if !answer.reusable);
+                    if !matches!(progress, Progress::More | Progress::Aside) {
+                        meant.push(format!("{progress:?}"));
+                    }
+                    if over {
+                        return meant;
+                    }
+                }
+                Err(malformed) => {
+                    meant.push(malformed.0.into_owned());
+                    return meant;
+                }
+            }
+        }
+    }
+    meant
+}
+
+/// Cuts `bytes` by the random numbers that follow from `seed`: mostly small pieces, empty ones among them.
+fn cut(bytes: &[u8], seed: u64) -> Vec<Vec<u8>> {
+    let mut state = seed | 1;
+    let mut rest = bytes;
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        // Xorshift (Marsaglia 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let most = 1_u64 << (state >> 60);
+        let (piece, after) = rest.split_at(((state >> 8) % (most + 1)).min(rest.len() as u64) as usize);
+        pieces.push(piece.to_vec());
+        rest = after;
+    }
+    pieces
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((seed, bytes)) = input.split_first_chunk() else { return };
+    let (first, seed) = (seed[0], u64::from_le_bytes(*seed));
+    let whole = read(bytes, first, |bytes| vec![bytes.to_vec()]);
+    assert_eq!(read(bytes, first, |bytes| cut(bytes, seed)), whole, "cut by {seed}");
+    assert_eq!(read(bytes, first, |bytes| bytes.iter().map(|byte| vec![*byte]).collect()), whole, "byte by byte");
+});
