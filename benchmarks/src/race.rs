@@ -95,11 +95,11 @@ impl Race {
         median(undisturbed).or_else(|| median(self.of(client).map(&figure).collect()))
     }
 
-    /// A client's run and wrk's in the same round, for each round in which neither was disturbed, or for all if there is
+    /// A client's run and another's in the same round, for each round in which neither was disturbed, or for all if there is
     /// none such; and whether there is.
-    fn pairs(&self, client: &str) -> (bool, Vec<(&Sample, &Sample)>) {
+    fn pairs(&self, client: &str, other: &str) -> (bool, Vec<(&Sample, &Sample)>) {
         let all: Vec<_> =
-            self.rounds.iter().filter_map(|round| Some((find(round, client)?, find(round, "wrk")?))).collect();
+            self.rounds.iter().filter_map(|round| Some((find(round, client)?, find(round, other)?))).collect();
         let undisturbed = |(one, other): &(&Sample, &Sample)| one.is_undisturbed() && other.is_undisturbed();
         let fair: Vec<_> = all.iter().copied().filter(undisturbed).collect();
         if fair.is_empty() { (false, all) } else { (true, fair) }
@@ -107,12 +107,17 @@ impl Race {
 
     /// The median over the rounds of a figure's ratio to wrk's in the same round.
     pub fn ratio_to_wrk(&self, client: &str, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
-        median(self.pairs(client).1.into_iter().map(|(sample, wrk)| figure(sample) / figure(wrk)).collect())
+        self.ratio(client, "wrk", figure)
+    }
+
+    /// The median over the rounds of a figure's ratio to another client's in the same round.
+    pub fn ratio(&self, client: &str, to: &str, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
+        median(self.pairs(client, to).1.into_iter().map(|(sample, other)| figure(sample) / figure(other)).collect())
     }
 
     /// Why a comparison to wrk may be unfair, if every round was disturbed.
     pub fn disturbed(&self) -> Option<String> {
-        let (fair, pairs) = self.pairs("brunt");
+        let (fair, pairs) = self.pairs("brunt", "wrk");
         let others = pairs.iter().map(|(one, other)| one.others.max(other.others)).collect();
         disturbed(median(others)?).filter(|_| !fair)
     }

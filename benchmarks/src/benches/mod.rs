@@ -7,6 +7,7 @@ mod http;
 mod https;
 mod protocols;
 mod rate;
+mod scenario;
 mod script;
 mod stall;
 
@@ -43,6 +44,7 @@ pub const BENCHES: &[Bench] = &[
     http::BENCH,
     https::BENCH,
     script::BENCH,
+    scenario::BENCH,
     rate::BENCH,
     stall::BENCH,
     connections::BENCH,

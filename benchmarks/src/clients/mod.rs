@@ -4,6 +4,7 @@ mod ab;
 mod brunt;
 mod h2load;
 mod hey;
+pub mod k6;
 mod oha;
 mod wrk;
 

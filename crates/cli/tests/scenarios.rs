@@ -281,3 +281,24 @@ fn the_reason_for_which_a_script_ends_the_run_is_shown() {
     let done = done(&mut brunt(["run", &path])).with_status(0);
     assert!(done.stdout.contains("stopped by the script: seen enough"), "{}", done.stdout);
 }
+
+#[test]
+fn another_way_to_the_first_base_is_none_to_other_hosts() {
+    let first = Nginx::start("location / { return 200 first; }");
+    let other = Nginx::start("location / { return 200 other; }");
+    let text = format!(
+        "brunt.scenario('s', function()
+           local a = http:get('/')
+           brunt.check(a, {{ first = a.body == 'first' }})
+           local b = http:get('{}')
+           brunt.check(b, {{ other = b.body == 'other' }})
+         end):inject {{ brunt.iterations_shared(1, 1) }}",
+        other.url("/")
+    );
+    // A name that there is not, reached where the flag says.
+    let (_directory, path) = script("http://shop.invalid", &text);
+    let address = first.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let json = play(&path, &["--connect-to", &address], 0);
+    let checks = json["names"]["checks"].as_array().unwrap();
+    assert!(checks.len() == 2 && checks.iter().all(|check| check["fails"] == 0), "{:#}", json["names"]);
+}

@@ -212,18 +212,29 @@ pub(crate) fn shared(plan: Plan, prepared: Arc<dyn Prepared>, stop: &StopHandle)
 fn finder(plan: &Plan) -> Arc<Find> {
     let plan = Plan { scenarios: None, ..plan.clone() };
     Arc::new(move |target: &Target, client: &ScriptClient| {
-        let mut plan = plan.clone();
-        if target.host != plan.target.host {
-            plan.transport.addresses.clear();
-        }
-        plan.target.clone_from(target);
         let scheme = client.schemes.iter().find(|scheme| scheme.name == target.scheme);
         let scheme = scheme.ok_or_else(|| (Failure::Resolve, format!("there is no way to '{}://'", target.scheme)))?;
+        let plan = plan_to(&plan, target, scheme.default_port);
         let addresses = addresses(&plan, scheme.default_port).map_err(|error| (Failure::Resolve, error.to_string()))?;
         let tls = scheme.tls.then(|| TlsRoute::prepare(&plan, client.caller.alpn())).transpose();
         let sources = sources(&plan, &addresses).map_err(|error| (Failure::Connect, error.to_string()))?;
         Ok(Route { addresses, sources, tls: tls.map_err(|error| (Failure::Tls, error.to_string()))? })
     })
+}
+
+/// The plan for one of the targets that users call. What is said of how the plan's own is reached (other addresses, a Unix
+/// socket, another name in TLS) is said of no other.
+fn plan_to(plan: &Plan, target: &Target, default_port: u16) -> Plan {
+    let mut to = plan.clone();
+    let place = |target: &Target| (target.scheme.clone(), target.host.clone(), target.port.unwrap_or(default_port));
+    if place(target) != place(&plan.target) {
+        to.transport.addresses.clear();
+        to.transport.connect_to = None;
+        to.transport.unix_socket = None;
+        to.transport.tls.server_name = None;
+    }
+    to.target.clone_from(target);
+    to
 }
 
 /// The protocol of a run whose calls are all made by users, through the clients of their script.
