@@ -120,14 +120,15 @@ fn law(sweep: &Sweep) -> Vec<(Role, String)> {
         Some(Law::NoFit(why)) => sentences.push((Role::Plain, why.to_string())),
         Some(Law::Fit(fit)) => fitted(fit, &mut sentences),
     }
-    if sweep.generator_bound > 0 {
-        let of = counted(sweep.steps.len() as u64, "value");
-        let left_out = if sweep.law.is_some() { "; the law leaves them out" } else { "" };
-        let text = format!(
-            "at {} of {of} brunt, not the target, was the limit: throughput there is a lower bound{left_out}",
-            sweep.generator_bound
-        );
-        sentences.push((Role::Warning, text));
+    let of = counted(sweep.steps.len() as u64, "value");
+    let left_out = if sweep.law.is_some() { "; the law leaves them out" } else { "" };
+    for (number, what) in [
+        (sweep.generator_bound, "brunt, not the target, was the limit: throughput there is a lower bound"),
+        (sweep.latency_unreliable, "brunt itself had to wait: throughput and latency there are not the target's alone"),
+    ] {
+        if number > 0 {
+            sentences.push((Role::Warning, format!("at {number} of {of} {what}{left_out}")));
+        }
     }
     sentences
 }

@@ -219,6 +219,9 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
         run.judgement = Judgement::GeneratorBound;
         run.verdict = "generator-bound: throughput is a lower bound (a worker used 99 % of a CPU)".into();
     }
+    let starved = fallen[2].evidence.as_mut().unwrap();
+    starved.judgement = Judgement::LatencyUnreliable;
+    starved.verdict = "latency is not to be believed: a worker waited for a CPU for 22 % of a second".into();
     let mut dead = evidence(0.0, 5, MS);
     (dead.due, dead.failed, dead.ok, dead.answered, dead.p50_ns, dead.p99_ns, dead.mean_ns) =
         (512, 512, 0, 0, None, None, None);
