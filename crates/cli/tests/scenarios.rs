@@ -302,3 +302,55 @@ fn another_way_to_the_first_base_is_none_to_other_hosts() {
     let checks = json["names"]["checks"].as_array().unwrap();
     assert!(checks.len() == 2 && checks.iter().all(|check| check["fails"] == 0), "{:#}", json["names"]);
 }
+
+#[test]
+fn what_is_misspelt_in_a_function_is_found_before_anything_is_sent() {
+    let nginx = Nginx::start("location / { return 200 hello; }");
+    let base = nginx.url("").trim_end_matches('/').to_owned();
+    for (text, wrong) in [
+        ("http:get('/', { nmae = 'x' })", "s.lua:4: a request has no option 'nmae'; did you mean 'name'?"),
+        (
+            "local r = http:get('/'); http:get('/' .. r:json().id .. given.x); brunt.pause('5 bananas')",
+            "s.lua:4: a pause must be",
+        ),
+        (
+            "local row = rows:next(); http:get('/' .. row.nmae)",
+            "s.lua:4: rows.csv has no column 'nmae'; it has name, age",
+        ),
+        (
+            "brunt.group('g', function() http:batch { '/a', { 'GET', '/b', { query = {}, taggs = {} } } } end)",
+            "'taggs'",
+        ),
+    ] {
+        let text = format!(
+            "local rows = brunt.csv('rows.csv'):circular()
+             brunt.scenario('s', function(vu, given)
+               {text}
+             end):inject {{ brunt.users(1, '1s') }}"
+        );
+        let (directory, path) = script(&base, &text);
+        directory.file("rows.csv", "name,age\nann,1\n");
+        let done = done(&mut brunt(["run", &path])).with_status(2);
+        assert!(done.stderr.contains(wrong), "{wrong}: {}", done.stderr);
+    }
+    assert_eq!(nginx.log().len(), 0, "nothing was sent");
+}
+
+/// What made-up answers lead to is no error of the script, and leaves nothing behind.
+#[test]
+fn what_only_servers_can_answer_is_not_held_against_a_script() {
+    let nginx = Nginx::start("location / { return 200 '{\"wait\": 0.001, \"list\": [1, 2]}'; }");
+    let text = "local queue = brunt.data({ 'a', 'b' }):queue()
+       brunt.scenario('s', function()
+         local row = queue:next()
+         local r = http:get('/' .. row)
+         print('printed ' .. row)
+         brunt.pause(r:json().wait)
+         assert(#r:json().list == 2)
+         while #r.body == 0 do brunt.pause(1) end
+       end):inject { brunt.iterations_each(1, 5) }";
+    let (_directory, path) = script(nginx.url("").trim_end_matches('/'), text);
+    let done = done(&mut brunt(["run", &path, "-t", "1"])).with_status(0);
+    assert_eq!(nginx.log().len(), 2);
+    assert_eq!(done.stdout.matches("printed").count() + done.stderr.matches("printed").count(), 2, "{}", done.stdout);
+}

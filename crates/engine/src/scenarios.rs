@@ -58,7 +58,9 @@ impl<'a> Surroundings<'a> {
         let library = script.begin(0)?;
         for population in &scenarios.populations {
             for one in &population.scenarios {
-                library.place(&one.scenario)?;
+                // What is misspelt is found before anything is sent, as far as made-up answers lead.
+                let place = library.place(&one.scenario)?;
+                script.begin(0)?.rehearse(place)?;
             }
         }
         let find = finder(plan);

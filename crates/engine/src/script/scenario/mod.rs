@@ -32,7 +32,7 @@ pub(crate) use self::host::{Files, ScriptClient};
 pub(crate) use self::operation::{Operation, Resumption, Verdict, Way};
 
 /// The parts of the library, in the order in which they are run.
-const LIBRARY: [(&str, &str); 7] = [
+const LIBRARY: [(&str, &str); 8] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("calls", include_str!("library/calls.lua")),
@@ -40,6 +40,7 @@ const LIBRARY: [(&str, &str); 7] = [
     ("flow", include_str!("library/flow.lua")),
     ("load", include_str!("library/load.lua")),
     ("data", include_str!("library/data.lua")),
+    ("rehearsal", include_str!("library/rehearsal.lua")),
 ];
 
 /// What a script says of a run.
@@ -225,6 +226,19 @@ impl Library {
         let place = self.table.get::<Function>("place").and_then(|place| place.call::<Option<u32>>(name));
         let place = place.map_err(|error| self.failed(&error))?;
         place.ok_or_else(|| ScriptError::new(&self.file, format!("there is no scenario '{name}'")))
+    }
+
+    /// Goes through a scenario once with answers that are made up; afterwards this state is good for no users.
+    ///
+    /// # Errors
+    /// With file and line of what is misspelt in it.
+    pub(crate) fn rehearse(&self, place: u32) -> Result<(), ScriptError> {
+        let problem =
+            self.table.get::<Function>("rehearse").and_then(|rehearse| rehearse.call::<Option<String>>(place));
+        match problem.map_err(|error| self.failed(&error))? {
+            Some(problem) => Err(ScriptError::failed("the script", &problem)),
+            None => Ok(()),
+        }
     }
 
     /// Makes setup or teardown a scenario, of this place; none if the script has none.

@@ -53,7 +53,7 @@ local function data_of(kind, name, options)
   if columns then
     meta = {
       __index = function(_, column)
-        wrong(name .. " has no column '" .. tostring(column) .. "'; it has " .. columns)
+        wrong(name .. " has no column '" .. tostring(column) .. "'; it has " .. columns, true)
       end,
     }
   end

@@ -33,8 +33,14 @@ local function position()
   return ""
 end
 
-local function wrong(message)
-  error(setmetatable({ text = position() .. message }, Wrong), 0)
+-- `certain` says that it is wrong whatever servers answer.
+local function wrong(message, certain)
+  error(setmetatable({ text = position() .. message, certain = certain }, Wrong), 0)
+end
+
+-- The text of such an error that is certain; nil for any other.
+function shared.certainly_wrong(problem)
+  return getmetatable(problem) == Wrong and problem.certain and problem.text or nil
 end
 
 local function raise(message)
@@ -66,7 +72,7 @@ local function check_options(whose, options, known)
         names[#names + 1] = name
       end
       table.sort(names)
-      wrong(host.unknown(whose, tostring(name), table.concat(names, " ")))
+      wrong(host.unknown(whose, tostring(name), table.concat(names, " ")), true)
     end
   end
 end
@@ -80,7 +86,7 @@ local function seconds(what, value)
     read = host.duration(value)
   end
   if type(read) ~= "number" or not (read >= 0) or read > 2592000 then
-    wrong(what .. " must be a duration such as 2 (seconds) or \"500ms\", not " .. shown(value))
+    wrong(what .. " must be a duration such as 2 (seconds) or \"500ms\", not " .. shown(value), type(value) == "string")
   end
   return read
 end

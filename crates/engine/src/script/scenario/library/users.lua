@@ -160,3 +160,21 @@ end
 function shared.give(values)
   given = values
 end
+
+-- A coroutine that goes through a scenario's function, for a rehearsal.
+function shared.begin_rehearsal(place)
+  local scenario = scenarios[place]
+  local vu = { id = 1, iteration = 1, scenario = scenario.name, store = {} }
+  current = { vu = vu, run = scenario.run, paused = 0, now = 0, goes_on = false, again = false }
+  return create(function()
+    scenario.run(vu, given)
+  end)
+end
+
+function shared.resume_rehearsal(thread, ...)
+  return resume(thread, ...)
+end
+
+function shared.end_rehearsal()
+  current = nil
+end

@@ -1,0 +1,102 @@
+-- Going through a scenario once before there is any load, with answers that are made up, to find what is misspelt: options,
+-- units, columns. Nothing is sent, nothing waits, and what goes wrong otherwise says nothing, since the answers were none.
+
+local host, brunt, core, shared = ...
+
+local operations = host.operations
+
+-- What stands for everything that a server, or setup, would have given.
+local anything = {}
+local function same()
+  return anything
+end
+setmetatable(anything, {
+  __index = same,
+  __call = same,
+  __tostring = function()
+    return "anything"
+  end,
+  __concat = function(one, other)
+    return tostring(one) .. tostring(other)
+  end,
+  __len = function()
+    return 1
+  end,
+})
+
+-- How much of a function is gone through: instructions, in thousands, and waits.
+local MOST_THOUSANDS, MOST_WAITS = 1000, 1000
+
+-- What each operation is resumed with; those that are missing end the rehearsal.
+local started = 0
+local function answered()
+  return 0, 200, true, 0
+end
+local function nothing() end
+local function one()
+  return 1
+end
+local results = {
+  [operations.CALL] = answered,
+  [operations.CALL_PREPARED] = answered,
+  [operations.CONVERSE] = answered,
+  [operations.START] = function()
+    started = started + 1
+  end,
+  [operations.WAIT] = function()
+    local all = {}
+    for place = 1, started do
+      all[place] = { 0, 200, true, 0 }
+    end
+    started = 0
+    return all
+  end,
+  [operations.READ] = function(_, what)
+    return true, (what == "headers" or what == "timings" or what == "cookies") and {} or ""
+  end,
+  [operations.PAUSE] = nothing,
+  [operations.LABEL] = one,
+  [operations.CHECK] = one,
+  [operations.CHECK_FAILED] = nothing,
+  [operations.CHECK_PASSED] = nothing,
+  [operations.GROUP] = one,
+  [operations.GROUP_ENDED] = nothing,
+  [operations.PREPARE] = one,
+  [operations.RELEASE] = nothing,
+}
+
+local function silent() end
+
+-- What is misspelt in the function of the scenario at `place`, or nil. The state is good for nothing else afterwards.
+function shared.rehearse(place)
+  -- Compiled code would not see the hook; what the function prints is for the load to print.
+  jit.off()
+  print, io.write = silent, silent
+  brunt.decode_json = same
+  shared.give(anything)
+  local thousands = 0
+  local function limit()
+    thousands = thousands + 1
+    if thousands > MOST_THOUSANDS then
+      error("this is enough", 0)
+    end
+  end
+  local thread = shared.begin_rehearsal(place)
+  debug.sethook(thread, limit, "", 1000)
+  local function go(alive, operation, ...)
+    if not alive then
+      return nil, shared.certainly_wrong(operation)
+    end
+    local result = results[operation]
+    return result, result and { result(...) } or nil
+  end
+  local result, values = go(shared.resume_rehearsal(thread))
+  for _ = 1, MOST_WAITS do
+    if not result then
+      break
+    end
+    result, values = go(shared.resume_rehearsal(thread, unpack(values, 1, 4)))
+  end
+  shared.end_rehearsal()
+  return not result and values or nil
+end
