@@ -344,6 +344,7 @@ impl<F: Answering> Pieces for Reader<F> {
 const LEADER: HeaderValue = HeaderValue::from_static("leader");
 const FOLLOWER: HeaderValue = HeaderValue::from_static("follower");
 
+#[inline]
 fn mark<R>(mut response: Response<R>, marked: bool, role: HeaderValue) -> Response<R> {
     if marked {
         response.headers_mut().insert(MARK, role);

@@ -51,18 +51,16 @@ enum Role {
 
 impl Eligible {
     /// What a request is told apart by; none if it must go to the service by itself.
-    pub(crate) fn look_at<B>(&self, request: Request<B>, has_body: bool) -> (Request<B>, Option<Found>) {
+    #[inline]
+    pub(crate) fn look_at<B>(&self, request: &mut Request<B>, has_body: bool) -> Option<Found> {
         if has_body || !self.method_is_coalesced(request.method()) {
-            return (request, None);
+            return None;
         }
-        let Some(function) = &self.key_function else {
-            let found = self.find(request.method(), request.uri(), request.headers(), None);
-            return (request, found);
+        let own = match &self.key_function {
+            None => None,
+            Some(function) => Some(own_key(function, request)?),
         };
-        let (parts, body) = request.into_parts();
-        let own = function(&parts);
-        let found = own.and_then(|own| self.find(&parts.method, &parts.uri, &parts.headers, Some(&own)));
-        (Request::from_parts(parts, body), found)
+        self.find(request.method(), request.uri(), request.headers(), own.as_deref())
     }
 
     fn find(&self, method: &Method, uri: &Uri, headers: &HeaderMap, own: Option<&[u8]>) -> Option<Found> {
@@ -126,6 +124,22 @@ impl Eligible {
     }
 }
 
+/// What the key function says of a request, whose head it is lent.
+fn own_key<B>(function: &KeyFunction, request: &mut Request<B>) -> Option<Bytes> {
+    let (mut parts, ()) = Request::new(()).into_parts();
+    let swap = |request: &mut Request<B>, parts: &mut Parts| {
+        std::mem::swap(request.method_mut(), &mut parts.method);
+        std::mem::swap(request.uri_mut(), &mut parts.uri);
+        std::mem::swap(request.headers_mut(), &mut parts.headers);
+        std::mem::swap(request.extensions_mut(), &mut parts.extensions);
+    };
+    parts.version = request.version();
+    swap(request, &mut parts);
+    let own = function(&parts);
+    swap(request, &mut parts);
+    own
+}
+
 /// Headers without a standard that commonly say who is asking.
 const CREDENTIALS: [&str; 5] = ["x-api-key", "api-key", "x-auth-token", "x-access-token", "x-csrf-token"];
 
@@ -146,7 +160,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        eligible.look_at(request.body(()).unwrap(), false).1.map(|found| found.key)
+        eligible.look_at(&mut request.body(()).unwrap(), false).map(|found| found.key)
     }
 
     fn get(headers: &[(&str, &str)]) -> Option<Key> {

@@ -95,7 +95,8 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let has_body = !request.body().is_end_stream();
-        let (request, found) = self.shared.eligible.look_at(request, has_body);
+        let mut request = request;
+        let found = self.shared.eligible.look_at(&mut request, has_body);
         let call = Box::pin(Oneshot::new(self.inner.clone(), request));
         let Some(found) = found else {
             self.shared.table.tally.count(Event::Passed);
