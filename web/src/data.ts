@@ -57,6 +57,7 @@ export interface Series {
   busiest_worker_cpu_ratio: number[];
   most_starved_worker_ratio: number[];
   users?: number[];
+  open_connections?: number[];
 }
 
 export interface HeatMap {

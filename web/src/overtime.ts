@@ -22,6 +22,7 @@ export function charts(data: Data): HTMLElement | null {
     spectra(data),
     errors(data),
     users(data),
+    connections(data),
     generator(data),
   );
 }
@@ -89,6 +90,18 @@ function users({ series }: Data): HTMLElement | null {
     title: "Virtual users",
     summary: `${count(least(series.users))} to ${count(greatest(series.users))} alive`,
     lines: [{ label: "users", values: series.users, colour: "two", text: count, fill: true }],
+    tick: axisNumber,
+  });
+}
+
+function connections({ series }: Data): HTMLElement | null {
+  const open = series.open_connections;
+  if (!open || open.length !== series.start_ms.length) return null;
+  return overTime(series, {
+    id: "connections",
+    title: "Open connections",
+    summary: `${count(least(open))} to ${count(greatest(open))} open`,
+    lines: [{ label: "connections", values: open, colour: "two", text: count, fill: true }],
     tick: axisNumber,
   });
 }

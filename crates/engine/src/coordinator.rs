@@ -211,6 +211,7 @@ impl<'a> Coordinator<'a> {
             Phase::Measured => {
                 self.measured.merge(&second.snapshot);
                 self.series.push(second.length_ns, &second.snapshot, &self.plan.ok_status);
+                self.series.connections_open(second.open_connections);
                 self.abort_if_beyond_repair(number * brunt_model::SECOND_NS + second.length_ns);
             }
             Phase::Drain => {

@@ -228,6 +228,11 @@ pub enum PlanError {
     /// The target is none that a URL could name.
     #[error("the plan's target: {0}")]
     Target(UrlError),
+    /// The plan was stored, and secrets are not stored.
+    #[error(
+        "the plan's target: a secret was left out of its query when the plan was written; put it back into its path"
+    )]
+    Secrets,
     /// Two settings contradict each other.
     #[error("{one} and {other} cannot go together: {why}")]
     Conflict {
@@ -335,7 +340,10 @@ impl Plan {
 
     /// Whatever wrote the plan, its target reads like one from a URL.
     fn validate_target(&self) -> Result<(), PlanError> {
-        let url = self.target.url();
+        if self.target.lacks_secrets() {
+            return Err(PlanError::Secrets);
+        }
+        let url = self.target.whole_url();
         let read = Url::parse(&url).map_err(PlanError::Target)?.target;
         if read == self.target {
             return Ok(());

@@ -1,5 +1,6 @@
 //! Values that must not be seen: what they are made of, and how they are shown.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -154,6 +155,48 @@ pub fn is_secret_header(name: &str) -> bool {
         || ["token", "secret", "password", "api-key", "apikey", "session"].iter().any(|part| name.contains(part))
 }
 
+/// Whether a field of a query (or a form) of this name carries a secret.
+pub fn is_secret_field(name: &str) -> bool {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    matches!(name.as_str(), "key" | "pwd" | "pass" | "sig" | "auth" | "jwt" | "sid")
+        || [
+            "token",
+            "secret",
+            "passw",
+            "signature",
+            "apikey",
+            "accesskey",
+            "privatekey",
+            "credential",
+            "authoriz",
+            "session",
+        ]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+/// A path with its query as it may be shown: the values of fields that carry secrets are [`REDACTED`].
+pub fn shown_path(path: &str) -> Cow<'_, str> {
+    let Some((before, query)) = path.split_once('?') else { return Cow::Borrowed(path) };
+    let is_secret =
+        |field: &str| field.split_once('=').is_some_and(|(name, value)| is_secret_field(name) && !value.is_empty());
+    if !query.split(['&', ';']).any(is_secret) {
+        return Cow::Borrowed(path);
+    }
+    let mut shown = format!("{before}?");
+    for field in query.split_inclusive(['&', ';']) {
+        let (content, end) = match field.strip_suffix(['&', ';']) {
+            Some(content) => field.split_at(content.len()),
+            None => (field, ""),
+        };
+        match content.split_once('=') {
+            Some((name, _)) if is_secret(content) => shown.extend([name, "=", REDACTED, end]),
+            _ => shown.push_str(field),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,6 +234,21 @@ mod tests {
         assert_eq!(serde_json::to_string(&reference).unwrap(), "\"Bearer @TOKEN\"");
         let stored: Template = serde_json::from_str("\"[redacted]\"").unwrap();
         assert_eq!(stored.reveal(env), Err(SecretError::Redacted));
+    }
+
+    #[test]
+    fn secrets_in_queries_are_not_shown() {
+        for (path, shown) in [
+            ("/a?b=c&d", "/a?b=c&d"),
+            ("/a", "/a"),
+            ("/?token=t0p", "/?token=[redacted]"),
+            ("/x?a=1&access_token=t0p&b=2", "/x?a=1&access_token=[redacted]&b=2"),
+            ("/x?X-Amz-Signature=t0p;api_key=t1p", "/x?X-Amz-Signature=[redacted];api_key=[redacted]"),
+            ("/x?Password=a=b&&key=", "/x?Password=[redacted]&&key="),
+            ("/x?keyword=shoe&sig=t0p", "/x?keyword=shoe&sig=[redacted]"),
+        ] {
+            assert_eq!(shown_path(path), shown);
+        }
     }
 
     #[test]

@@ -137,6 +137,9 @@ pub struct Point {
     /// Virtual users alive at its end; 0 where there are no scenarios.
     #[serde(default)]
     pub users: u64,
+    /// Connections open at its end, where that is known.
+    #[serde(default)]
+    pub open_connections: Option<u64>,
     /// Response times of calls that ended here.
     pub response: Packed,
     /// Lower bounds of response times of calls that never ended.
@@ -159,6 +162,7 @@ impl Point {
             waited_for_connection: snapshot.waited_for_connection,
             health: snapshot.health,
             users,
+            open_connections: None,
             response: Packed::of(&snapshot.response.known),
             response_bounds: Packed::of(&snapshot.response.bounds),
             service: Packed::of(&snapshot.service.known),
@@ -189,6 +193,7 @@ impl Point {
         self.health = numbers.health;
         self.length_ns = next.start_ns + next.length_ns - self.start_ns;
         self.users = next.users;
+        self.open_connections = next.open_connections.or(self.open_connections);
         self.due += next.due;
         self.answered += next.answered;
         self.not_ok += next.not_ok;
@@ -236,6 +241,13 @@ impl Series {
         }
         if self.points.len() > MOST_POINTS {
             self.halve();
+        }
+    }
+
+    /// Says how many connections are open at the end of what was pushed last.
+    pub fn connections_open(&mut self, open: u64) {
+        if let Some(last) = self.points.last_mut() {
+            last.open_connections = Some(open);
         }
     }
 
@@ -296,10 +308,13 @@ mod tests {
         let seconds = 3 * MOST_POINTS as u64 + 7;
         for i in 0..seconds {
             series.push(SECOND_NS, &second(1000 + i), &OkStatus::default());
+            series.connections_open(i);
         }
         assert!(series.points().len() <= MOST_POINTS);
         assert_eq!(series.points().iter().map(|p| p.answered).sum::<u64>(), seconds);
         assert_eq!(series.points().iter().map(|p| p.length_ns).sum::<u64>(), seconds * SECOND_NS);
+        // Each says what was so at its end.
+        assert!(series.points().iter().all(|p| p.open_connections == Some((p.start_ns + p.length_ns) / SECOND_NS - 1)));
         let mut end = 0;
         for point in series.points() {
             assert_eq!(point.start_ns, end);

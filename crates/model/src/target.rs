@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::secret::{REDACTED, shown_path};
 
 /// The parts of a URL that a run needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,8 +17,13 @@ pub struct Target {
     pub host: String,
     /// The port; none where the scheme's own is meant.
     pub port: Option<u16>,
-    /// Path and query as written, beginning with `/`.
+    /// Path and query as written, beginning with `/`. Stored without secrets, see [`shown_path`].
+    #[serde(serialize_with = "without_secrets")]
     pub path: String,
+}
+
+fn without_secrets<S: Serializer>(path: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&shown_path(path))
 }
 
 /// A URL that could not be read.
@@ -213,8 +220,18 @@ impl Target {
         }
     }
 
-    /// The URL, without any user name or password.
+    /// The URL as it may be shown: without any user name or password, and without secrets in its query.
     pub fn url(&self) -> String {
+        format!("{}://{}{}", self.scheme, self.authority(), shown_path(&self.path))
+    }
+
+    /// Whether a secret was left out of its query when it was stored.
+    pub(crate) fn lacks_secrets(&self) -> bool {
+        self.path.split_once('?').is_some_and(|(_, query)| query.contains(&format!("={REDACTED}")))
+    }
+
+    /// The URL as it is asked for.
+    pub(crate) fn whole_url(&self) -> String {
         format!("{}://{}{}", self.scheme, self.authority(), self.path)
     }
 }
@@ -273,7 +290,7 @@ mod tests {
         fn any_text_is_read_or_refused(text in "\\PC*") {
             if let Ok(url) = Url::parse(&text) {
                 prop_assert!(url.target.path.starts_with('/'));
-                prop_assert_eq!(Url::parse(&url.target.url()).unwrap().target, url.target);
+                prop_assert_eq!(Url::parse(&url.target.whole_url()).unwrap().target, url.target);
             }
         }
     }

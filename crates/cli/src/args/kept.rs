@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use brunt_report::Format;
 use brunt_report::store::Which;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::values;
 
@@ -28,9 +28,21 @@ pub struct Runs {
     /// List only runs with this tag, repeatable
     #[arg(long = "tag", value_name = "K=V", value_parser = values::tag)]
     pub tags: Vec<(String, String)>,
+    /// How they are listed: for people, or all that is known of each
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub format: ListFormat,
     /// No colours
     #[arg(long)]
     pub no_color: bool,
+}
+
+/// How runs are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// A table
+    Text,
+    /// A list of objects, the newest first
+    Json,
 }
 
 #[derive(Debug, Subcommand)]

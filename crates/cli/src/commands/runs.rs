@@ -6,7 +6,7 @@ use brunt_report::store::{Store, listing};
 
 use super::Exit;
 use crate::args::Runs;
-use crate::args::kept::RunsCommand;
+use crate::args::kept::{ListFormat, RunsCommand};
 use crate::{console, kept};
 
 pub fn run(args: &Runs) -> Result<Exit> {
@@ -15,8 +15,14 @@ pub fn run(args: &Runs) -> Result<Exit> {
     let mut store = Store::open_kept(&path)?;
     match &args.command {
         None => {
-            let style = Style { colour: console::stdout_colour(args.no_color), ..Style::default() };
-            console::print(listing(&store.list(&args.tags)?, style).as_bytes())?;
+            let entries = store.list(&args.tags)?;
+            let text = match args.format {
+                ListFormat::Text => {
+                    listing(&entries, Style { colour: console::stdout_colour(args.no_color), ..Style::default() })
+                }
+                ListFormat::Json => serde_json::to_string_pretty(&entries)? + "\n",
+            };
+            console::print(text.as_bytes())?;
         }
         Some(command) => {
             drop(store);

@@ -76,6 +76,7 @@ impl Running {
                 run.measured.merge(&live.snapshot);
                 run.measured_ns = run.measured_ns.max(live.elapsed_ns);
                 run.series.push(live.length_ns, &live.snapshot, &run.plan.ok_status);
+                run.series.connections_open(live.open_connections);
             }
             Phase::Drain => run.drained.merge(&live.snapshot),
         }

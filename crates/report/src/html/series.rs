@@ -30,6 +30,8 @@ pub(super) struct Series {
     most_starved_worker_ratio: Vec<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     users: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_connections: Option<Vec<u64>>,
 }
 
 impl Series {
@@ -67,6 +69,9 @@ impl Series {
         self.most_starved_worker_ratio.push(significant(point.health.most_starved_worker_ratio, 4));
         if let Some(users) = point.users {
             self.users.get_or_insert_default().push(users);
+        }
+        if let Some(open) = point.open_connections {
+            self.open_connections.get_or_insert_default().push(open);
         }
     }
 }

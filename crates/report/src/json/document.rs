@@ -305,6 +305,9 @@ pub struct SeriesPoint {
     /// Virtual users alive at its end, in a run with scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
+    /// Connections open at its end, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_connections: Option<u64>,
     /// Response times of calls that ended here.
     pub response: Packed,
     /// Lower bounds of response times of calls that never ended.
@@ -520,6 +523,7 @@ impl SeriesPoint {
             bytes: Bytes::of(point.bytes),
             health: Health::of(point.health),
             users: has_users.then_some(point.users),
+            open_connections: point.open_connections,
             response: point.response.clone(),
             response_bounds: point.response_bounds.clone(),
             service: point.service.clone(),

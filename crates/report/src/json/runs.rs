@@ -91,6 +91,7 @@ impl SeriesPoint {
             service: self.service.clone(),
             lag: self.lag.clone(),
             users: self.users.unwrap_or(0),
+            open_connections: self.open_connections,
         }
     }
 }

@@ -6,14 +6,20 @@ use std::str::FromStr;
 
 use brunt_model::summary::Summary;
 use rusqlite::{Connection, Row, params};
+use serde::{Serialize, Serializer};
 
 /// What a user calls a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Label {
     /// Its name; of several with one name the newest is meant.
     pub name: Option<String>,
     /// Keys and values.
+    #[serde(serialize_with = "as_object")]
     pub tags: Vec<(String, String)>,
+}
+
+fn as_object<S: Serializer>(tags: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(tags.iter().map(|(key, value)| (key, value)))
 }
 
 /// A run as a user names it.
@@ -50,11 +56,12 @@ impl fmt::Display for Which {
 }
 
 /// A kept run in a line.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     /// Its number.
     pub number: i64,
     /// What its user calls it.
+    #[serde(flatten)]
     pub label: Label,
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
