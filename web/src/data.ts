@@ -1,5 +1,7 @@
 // What the page is given; written by crates/report/src/html/data.rs. Units are in the names.
 
+import type { Decision } from "./decision";
+
 /** Nanoseconds; in a list, a lower bound: the true time may be longer. */
 export type Bound = number | [number];
 
@@ -181,7 +183,7 @@ export interface Data {
 }
 
 /** What stands in the page; or that it comes later, from where the page came from. */
-export function embedded(): Data | { kind: "follow" } {
+export function embedded(): Data | Decision | { kind: "follow" } {
   const place = document.getElementById("data");
-  return JSON.parse(place?.textContent ?? "null") as Data | { kind: "follow" };
+  return JSON.parse(place?.textContent ?? "null") as Data | Decision | { kind: "follow" };
 }

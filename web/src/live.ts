@@ -1,12 +1,13 @@
 // The page of a run that goes on: what it shows comes from where the page came from, again and again.
 import type { Data, Live } from "./data";
+import type { Decision } from "./decision";
 import { el } from "./dom";
 import { bound, count, counted, duration, number } from "./format";
 
 /** Shows with `show` what there is to show, until it is the finished report; what is wrong meanwhile, with `say`. */
-export function follow(show: (data: Data) => void, say: (problem: string) => void): void {
+export function follow(show: (data: Data | Decision) => void, say: (problem: string) => void): void {
   const events = new EventSource("events");
-  const shown = (event: MessageEvent<string>): void => show(JSON.parse(event.data) as Data);
+  const shown = (event: MessageEvent<string>): void => show(JSON.parse(event.data) as Data | Decision);
   events.addEventListener("data", shown);
   events.addEventListener("finished", (event: MessageEvent<string>) => {
     events.close();

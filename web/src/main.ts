@@ -1,5 +1,6 @@
 // The page: what matters first, then charts, then tables.
 import { type Data, embedded } from "./data";
+import { type Decision, decision } from "./decision";
 import { el } from "./dom";
 import { follow, state } from "./live";
 import { names } from "./names";
@@ -32,8 +33,26 @@ function contents(sections: (HTMLElement | null)[]): HTMLElement {
   return el("nav", { "aria-label": "Contents" }, el("ul", {}, ...links));
 }
 
-function show(data: Data): void {
-  document.title = `${data.live ? "● " : ""}brunt ${data.url}`;
+const KEYS =
+  "Drag in a chart to zoom, click twice to see all; with the keyboard, arrows move from point to point, + and - zoom, Escape shows all.";
+
+function put(title: string, parts: (HTMLElement | null)[], note = ""): void {
+  document.title = title;
+  const footer = el("footer", { class: "faint" }, el("p", {}, `${KEYS}${note}`));
+  const report = document.getElementById("report");
+  if (report) reconcile(report, [...parts, footer].filter((part) => part !== null));
+}
+
+function show(data: Data | Decision): void {
+  if (data.kind === "run") {
+    showRun(data);
+    return;
+  }
+  const [header, ...sections] = decision(data);
+  put(`${data.live === null ? "" : "● "}brunt ${data.title}`, [header ?? null, contents(sections), ...sections]);
+}
+
+function showRun(data: Data): void {
   const sections = [
     verdict(data),
     keyFigures(data),
@@ -43,18 +62,14 @@ function show(data: Data): void {
     outcomes(data),
     ...names(data),
   ];
-  const keys =
-    "Drag in a chart to zoom, click twice to see all; with the keyboard, arrows move from point to point, + and - zoom, Escape shows all. Shaded seconds were spoiled by the generator.";
   const parts = [
     header(data),
     data.live && state(data.live),
     contents(sections),
     ...sections,
     seconds(data),
-    el("footer", { class: "faint" }, el("p", {}, keys)),
   ];
-  const report = document.getElementById("report");
-  if (report) reconcile(report, parts.filter((part) => part !== null));
+  put(`${data.live ? "● " : ""}brunt ${data.url}`, parts, " Shaded seconds were spoiled by the generator.");
 }
 
 function say(problem: string): void {
@@ -63,7 +78,7 @@ function say(problem: string): void {
 }
 
 const data = embedded();
-if (data.kind === "run") {
+if (data.kind !== "follow") {
   show(data);
 } else {
   document.getElementById("report")?.replaceChildren(

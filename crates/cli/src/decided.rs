@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use brunt_report::Style;
-use brunt_report::decision::{Decision, Format, render};
+use brunt_report::decision::{Decision, Format, render, write_page};
 
 use crate::args::words::Shown;
 use crate::{console, files};
@@ -15,6 +15,7 @@ use crate::{console, files};
 pub struct Decided {
     stdout: Option<Format>,
     files: Vec<(PathBuf, Format)>,
+    pages: Vec<PathBuf>,
     style: Style,
 }
 
@@ -24,15 +25,36 @@ impl Decided {
     /// # Errors
     /// A file that cannot be written, before there is anything to lose.
     pub fn of(shown: &Shown) -> Result<Self> {
-        let mut all = Vec::new();
-        for path in &shown.outputs {
-            let format = Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?;
-            files::check_writable(path)?;
-            all.push((path.clone(), format));
+        Self::new(&shown.outputs, shown.html.as_ref(), shown.format, shown.quiet, shown.no_color)
+    }
+
+    /// Where `outputs`, `html` and `format` say.
+    ///
+    /// # Errors
+    /// As [`Decided::of`].
+    pub fn new(
+        outputs: &[PathBuf],
+        html: Option<&PathBuf>,
+        format: Option<Format>,
+        quiet: bool,
+        no_color: bool,
+    ) -> Result<Self> {
+        let is_page =
+            |path: &&PathBuf| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("html"));
+        let pages: Vec<_> = outputs.iter().filter(is_page).chain(html).cloned().collect();
+        if !pages.is_empty() {
+            brunt_report::html::check()?;
         }
-        let stdout = if shown.quiet { shown.format } else { Some(shown.format.unwrap_or(Format::Text)) };
-        let style = Style { colour: console::stdout_colour(shown.no_color), ..Style::default() };
-        Ok(Self { stdout, files: all, style })
+        let mut all = Vec::new();
+        for path in outputs.iter().filter(|path| !is_page(path)) {
+            all.push((path.clone(), Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));
+        }
+        for path in all.iter().map(|(path, _)| path).chain(&pages) {
+            files::check_writable(path)?;
+        }
+        let stdout = if quiet { format } else { Some(format.unwrap_or(Format::Text)) };
+        let style = Style { colour: console::stdout_colour(no_color), ..Style::default() };
+        Ok(Self { stdout, files: all, pages, style })
     }
 
     /// Whether what is printed is for people.
@@ -40,15 +62,21 @@ impl Decided {
         self.stdout == Some(Format::Text)
     }
 
-    /// Writes the decision everywhere; where one place fails, into the others all the same.
+    /// Writes the decision, whose runs are kept under the numbers `kept`, everywhere; where one place fails, into the others all the same.
     ///
     /// # Errors
     /// The first place that failed.
-    pub fn write(&self, decision: Decision<'_>) -> Result<()> {
+    pub fn write(&self, decision: Decision<'_>, kept: &[i64]) -> Result<()> {
         let printed = self.stdout.map_or(Ok(()), |format| console::print(&render(format, decision, self.style)?));
         let plain = Style::default();
         let written: Vec<_> =
             self.files.iter().map(|(path, format)| files::write(path, &render(*format, decision, plain)?)).collect();
-        std::iter::once(printed).chain(written).collect()
+        let page = |path: &PathBuf| {
+            let mut page = Vec::new();
+            write_page(&mut page, decision, kept)?;
+            files::write(path, &page)
+        };
+        let pages: Vec<_> = self.pages.iter().map(page).collect();
+        std::iter::once(printed).chain(written).chain(pages).collect()
     }
 }

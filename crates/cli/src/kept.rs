@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use brunt_model::summary::Summary;
-use brunt_report::store::{Label, Store};
+use brunt_report::decision::{Decided, Decision};
+use brunt_report::store::{Label, Store, StoreError};
 
-use crate::args::{Output, Saving};
+use crate::args::Saving;
 use crate::console;
 
 /// What becomes of a run when its result is written.
@@ -30,14 +31,14 @@ pub enum Keep {
 
 impl Keep {
     /// What the flags and the environment ask for.
-    pub fn of(saving: &Saving, output: &Output) -> Self {
+    pub fn of(saving: &Saving, is_quiet: bool) -> Self {
         if saving.no_save || (saving.store.is_none() && is_set("BRUNT_NO_SAVE")) {
             return Self::Nothing;
         }
         // Of several with one key the last counts.
         let tags: BTreeMap<_, _> = saving.tags.iter().cloned().collect();
         let label = Label { name: saving.name.clone(), tags: tags.into_iter().collect() };
-        let tells = !output.quiet && console::stderr_redraws();
+        let tells = !is_quiet && console::stderr_redraws();
         Self::Run { path: path(saving.store.as_deref()), label, tells }
     }
 
@@ -47,15 +48,45 @@ impl Keep {
         if summary.total.due == 0 {
             return;
         }
-        let kept = match path {
-            Ok(path) => Store::open(path).and_then(|mut store| store.save(summary, label)).map_err(Into::into),
-            Err(problem) => Err(anyhow!("{problem}")),
-        };
-        match kept {
+        match with_store(path, |store| store.save(summary, label)) {
             Ok(number) if *tells => console::note(&format!("\nkept as run {number}: brunt show {number}")),
             Ok(_) => {}
             Err(problem) => console::note(&format!("warning: the run was not kept: {problem:#}")),
         }
+    }
+
+    /// Keeps one of several runs that something is decided over; its number, if it was kept.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn keep_part(&self, summary: &Summary) -> Result<Option<i64>> {
+        let Self::Run { path, label, .. } = self else { return Ok(None) };
+        if summary.total.due == 0 {
+            return Ok(None);
+        }
+        // The name is for what is decided.
+        let label = Label { name: None, ..label.clone() };
+        with_store(path, |store| store.save(summary, &label)).map(Some)
+    }
+
+    /// Keeps what was decided over the runs that are kept under these numbers, or warns that it could not.
+    pub fn keep_decision(&self, decision: Decision<'_>, runs: &[i64]) {
+        let Self::Run { path, label, tells } = self else { return };
+        match with_store(path, |store| store.save_decision(&Decided::of(decision), runs, label)) {
+            Ok(number) if *tells => console::note(&format!("\nkept as {number}: brunt show {number}")),
+            Ok(_) => {}
+            Err(problem) => console::note(&format!("warning: what was decided was not kept: {problem:#}")),
+        }
+    }
+}
+
+fn with_store(
+    path: &Result<PathBuf>,
+    act: impl FnOnce(&mut Store) -> std::result::Result<i64, StoreError>,
+) -> Result<i64> {
+    match path {
+        Ok(path) => Store::open(path).and_then(|mut store| act(&mut store)).map_err(Into::into),
+        Err(problem) => Err(anyhow!("{problem}")),
     }
 }
 

@@ -8,11 +8,15 @@ use brunt_engine::protocol::Registry;
 use brunt_engine::{EngineError, StopHandle};
 use brunt_model::plan::Plan;
 use brunt_model::summary::{Ending, Summary};
+use brunt_report::decision::{Decision, page_data};
 use brunt_report::{Format, Style};
 
 use crate::args::words::Shown;
+use crate::decided::Decided;
+use crate::kept::Keep;
+use crate::live::LivePage;
 use crate::progress::Progress;
-use crate::{files, signals};
+use crate::{console, files, signals};
 
 /// What came of a run.
 pub enum Ran {
@@ -29,25 +33,58 @@ pub struct Runs<'a> {
     registry: &'a Registry,
     stop: StopHandle,
     progress: Progress,
-    keep: Option<PathBuf>,
+    files: Option<PathBuf>,
     number: u32,
+    keep: Keep,
+    /// The numbers that runs are kept under.
+    kept: Vec<i64>,
+    page: Option<LivePage>,
 }
 
 impl<'a> Runs<'a> {
-    /// Runs that are shown as `shown` asks for, and kept in the directory `keep`. From now on Ctrl-C ends the run that
+    /// Runs that are shown and kept as `shown` asks for, and written into the directory `dir`. From now on Ctrl-C ends the run that
     /// goes on.
     ///
     /// # Errors
     /// When nothing can be written into that directory, or signals cannot be watched for.
-    pub fn new(registry: &'a Registry, name: &'static str, shown: &Shown, keep: Option<&Path>) -> Result<Self> {
-        if let Some(dir) = keep {
+    pub fn new(registry: &'a Registry, name: &'static str, shown: &Shown, dir: Option<&Path>) -> Result<Self> {
+        if let Some(dir) = dir {
             std::fs::create_dir_all(dir).with_context(|| format!("--keep: cannot make {}", dir.display()))?;
             files::check_writable(&dir.join("run.json")).context("--keep")?;
         }
         let stop = StopHandle::default();
         signals::stop_at_first(stop.clone())?;
+        let page = shown.live.map(LivePage::of_decision).transpose()?;
+        if let Some(page) = page.as_ref().filter(|_| !shown.quiet) {
+            console::note(&format!("live: {}", page.url()));
+        }
         let progress = Progress::new(name, shown, stop.clone());
-        Ok(Self { registry, stop, progress, keep: keep.map(Path::to_owned), number: 0 })
+        let keep = Keep::of(&shown.saving, shown.quiet);
+        Ok(Self { registry, stop, progress, files: dir.map(Path::to_owned), number: 0, keep, kept: Vec::new(), page })
+    }
+
+    /// Shows, on the live page, what can be said so far, and what is `next`.
+    pub fn show(&mut self, so_far: Decision<'_>, next: &str) {
+        if let Some(page) = &mut self.page
+            && let Ok(data) = page_data(so_far, &self.kept, Some(next.to_owned()))
+        {
+            page.show(data);
+        }
+    }
+
+    /// Writes what was decided, and keeps it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(&mut self, decision: Decision<'_>, decided: &Decided) -> Result<()> {
+        let written = decided.write(decision, &self.kept);
+        if let Some(page) = &mut self.page
+            && let Ok(data) = page_data(decision, &self.kept, None)
+        {
+            page.end(data);
+        }
+        self.keep.keep_decision(decision, &self.kept);
+        written
     }
 
     /// Carries `plan` out. It is called `what`, and about `after_ns` nanoseconds of others follow.
@@ -73,7 +110,14 @@ impl<'a> Runs<'a> {
             Ending::Completed | Ending::Aborted(_) | Ending::Stopped(_) => {}
         }
         let summary = Summary::of(run);
-        if let Some(dir) = &self.keep {
+        match self.keep.keep_part(&summary) {
+            Ok(number) => self.kept.extend(number),
+            Err(problem) => {
+                self.progress.note(&format!("warning: the runs are not kept: {problem:#}"));
+                self.keep = Keep::Nothing;
+            }
+        }
+        if let Some(dir) = &self.files {
             let name: String = what.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
             let path = dir.join(format!("{:03}-{name}.json", self.number));
             files::write(&path, &brunt_report::render(Format::Json, &summary, Style::default())?)?;

@@ -40,7 +40,7 @@ impl Watch {
     /// # Errors
     /// When the live page cannot be served.
     pub fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Result<Self> {
-        let page = args.live.map(|address| LivePage::start(address, plan)).transpose()?;
+        let page = args.live.map(|address| LivePage::of_run(address, plan)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !args.quiet) {
             console::note(&format!("live: {}", page.url()));
         }

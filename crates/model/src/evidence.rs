@@ -1,6 +1,6 @@
 //! What a decision needs to know of each run that it rests on.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::histogram::AtLeast;
 use crate::series::Point;
@@ -9,7 +9,7 @@ use crate::threshold::ThresholdResult;
 use crate::verdict::Judgement;
 
 /// The figures of one run, without its histograms. Times are response times: from due to end.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,

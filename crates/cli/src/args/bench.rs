@@ -191,7 +191,7 @@ pub struct Output {
 }
 
 /// How the run is kept.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Kept runs")]
 pub struct Saving {
     /// Keep the run in this file [default: brunt/runs.db in $XDG_STATE_HOME or ~/.local/state]

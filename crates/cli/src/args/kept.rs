@@ -4,7 +4,6 @@
 
 use std::path::PathBuf;
 
-use brunt_report::Format;
 use brunt_report::store::Which;
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -28,6 +27,9 @@ pub struct Runs {
     /// List only runs with this tag, repeatable
     #[arg(long = "tag", value_name = "K=V", value_parser = values::tag)]
     pub tags: Vec<(String, String)>,
+    /// List also the single runs that sweeps, comparisons and searches rest on
+    #[arg(long)]
+    pub all: bool,
     /// How they are listed: for people, or all that is known of each
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     pub format: ListFormat,
@@ -68,10 +70,10 @@ pub struct Show {
     pub run: Which,
     #[command(flatten)]
     pub from: From,
-    /// How it is printed [default: text]
-    #[arg(long, value_name = "FORMAT", value_parser = values::format())]
-    pub format: Option<Format>,
-    /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit) or .html
+    /// How it is printed: as formats of brunt bench, or of what was decided over several runs [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "wrk", "json", "csv", "junit", "html", "markdown"])]
+    pub format: Option<String>,
+    /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
     /// No colours

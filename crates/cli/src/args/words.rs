@@ -2,6 +2,7 @@
 //! some put in the place of others. So these commands take every flag that `brunt bench` does, by its one definition.
 
 use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
@@ -12,13 +13,14 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::{Bench, command, flags, of};
+use super::{Bench, Saving, command, flags, of};
 
 /// Flags that say something about a single run, which these commands do not make.
 const SINGLE: [&str; 10] =
     ["verbose", "latency", "html", "live", "store", "no_save", "name", "tag", "plan", "write_plan"];
 /// Flags that say where the result goes: what they stand for is in [`Shown`].
-const SHOWN: [&str; 5] = ["format", "outputs", "quiet", "no_color", "dry_run"];
+const SHOWN: [&str; 11] =
+    ["format", "outputs", "html", "live", "quiet", "no_color", "dry_run", "store", "no_save", "name", "tag"];
 /// Arguments that are no flags.
 const URL: &str = "url";
 const SURPLUS: &str = "surplus";
@@ -51,6 +53,12 @@ pub struct Shown {
     pub format: Option<Format>,
     /// Into which files it is written.
     pub outputs: Vec<PathBuf>,
+    /// Into which file its page is written.
+    pub html: Option<PathBuf>,
+    /// Where its page is served while runs go on.
+    pub live: Option<SocketAddr>,
+    /// How it and its runs are kept.
+    pub saving: Saving,
     /// Print nothing but errors and what `format` asks for.
     pub quiet: bool,
     /// No colours.
@@ -183,6 +191,14 @@ impl FromArgMatches for Words {
         let shown = Shown {
             format: matches.get_one("format").copied(),
             outputs: matches.get_many("outputs").into_iter().flatten().cloned().collect(),
+            html: matches.get_one("html").cloned(),
+            live: matches.get_one("live").copied(),
+            saving: Saving {
+                store: matches.get_one("store").cloned(),
+                no_save: matches.get_flag("no_save"),
+                name: matches.get_one("name").cloned(),
+                tags: matches.get_many("tag").into_iter().flatten().cloned().collect(),
+            },
             quiet: matches.get_flag("quiet"),
             no_color: matches.get_flag("no_color"),
             dry_run: matches.get_flag("dry_run"),
@@ -202,7 +218,7 @@ impl Args for Words {
         let command = Bench::augment_args(command)
             .mut_arg("format", |arg| arg.value_parser(formats))
             .mut_arg("outputs", |arg| {
-                arg.help("Write the result into this file as well, repeatable: .txt, .json, .csv or .md")
+                arg.help("Write the result into this file as well, repeatable: .txt, .json, .csv, .md or .html")
             })
             .mut_arg("dry_run", |arg| arg.help("Check everything and stop before the load"));
         let known: Vec<_> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();

@@ -21,7 +21,7 @@ use crate::{console, files, plan, signals};
 pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
     let plan = plan::of(args, registry)?;
     let results = Results::of(&args.output)?;
-    let keep = Keep::of(&args.saving, &args.output);
+    let keep = Keep::of(&args.saving, args.output.quiet);
     if args.kept.dry_run || args.kept.write_plan.is_some() {
         brunt_engine::check(&plan, registry)?;
     }

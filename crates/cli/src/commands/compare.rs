@@ -12,10 +12,12 @@ use brunt_model::plan::{Load, Plan};
 use brunt_model::units::ExactDuration;
 use brunt_report::decision::Decision;
 use brunt_report::json::{self, Document};
+use brunt_report::store::{Store, Which};
 
 use super::Exit;
 use crate::args::{Bench, Compare};
 use crate::decided::Decided;
+use crate::kept::{self, Keep};
 use crate::runs::{Ran, Runs, length_ns};
 use crate::{console, files, plan};
 
@@ -23,14 +25,22 @@ const DEFAULT_DURATION_NS: u64 = 3 * SECOND_NS;
 const DEFAULT_WARMUP_NS: u64 = SECOND_NS / 2;
 
 pub fn run(args: &Compare, registry: &Registry) -> Result<Exit> {
-    let decided = Decided::of(&args.words.shown)?;
-    let compared = match results(args)? {
-        Some([a, b]) => Some(of_results(&a, &b)?),
-        None => live(args, registry)?,
+    let shown = &args.words.shown;
+    let decided = Decided::of(shown)?;
+    let compared = if let Some([a, b]) = results(args)? {
+        let compared = of_results(&a, &b)?.with_conditions(&args.fail_if);
+        let decision = Decision::Comparison(&compared);
+        let written = decided.write(decision, &[a.kept, b.kept].concat());
+        // Its runs stay what they are: they may be compared with others, too.
+        Keep::of(&shown.saving, shown.quiet).keep_decision(decision, &[]);
+        written?;
+        compared
+    } else {
+        let Some((compared, mut runs)) = live(args, registry)? else { return Ok(Exit::Done) };
+        let compared = compared.with_conditions(&args.fail_if);
+        runs.finish(Decision::Comparison(&compared), &decided)?;
+        compared
     };
-    let Some(compared) = compared else { return Ok(Exit::Done) };
-    let compared = compared.with_conditions(&args.fail_if);
-    decided.write(Decision::Comparison(&compared))?;
     let exit = exit_of(&compared);
     if !decided.is_for_people() {
         explain(&compared, exit);
@@ -42,28 +52,86 @@ pub fn run(args: &Compare, registry: &Registry) -> Result<Exit> {
 struct Results {
     name: String,
     documents: Vec<Document>,
+    /// The numbers of those that are kept.
+    kept: Vec<i64>,
+}
+
+/// What a side of a comparison names.
+enum Named<'a> {
+    /// A file or directory of results.
+    File(&'a Path),
+    /// A run that was kept.
+    Run(Which),
+    /// All that were kept with a tag.
+    Tagged(String, String),
+}
+
+/// What `target` names, if not a target.
+fn named<'a>(target: &'a OsString, store: &mut Option<Store>) -> Option<Named<'a>> {
+    let path = Path::new(target);
+    if path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+        return Some(Named::File(path));
+    }
+    let text = target.to_str()?;
+    if text.contains('/') {
+        return None;
+    }
+    if let Some((key, value)) = text.split_once('=') {
+        return Some(Named::Tagged(key.to_owned(), value.to_owned()));
+    }
+    match text.parse().ok()? {
+        // A name may be that of a host, too: it is that of a run where one is called so.
+        which @ Which::Name(_) => store.as_mut()?.number(&which).is_ok().then_some(Named::Run(which)),
+        which => Some(Named::Run(which)),
+    }
 }
 
 /// The results that are named instead of targets, if any are.
 fn results(args: &Compare) -> Result<Option<[Results; 2]>> {
-    let is_path = |target: &OsString| {
-        let path = Path::new(target);
-        path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
-    };
     let [a, b] = args.words.targets.as_slice() else { return Ok(None) };
-    match (is_path(a), is_path(b)) {
-        (false, false) => return Ok(None),
-        (true, true) => {}
+    let store = || kept::path(args.words.shown.saving.store.as_deref()).and_then(|path| Ok(Store::open_kept(&path)?));
+    let mut opened = store().ok();
+    let (a_named, b_named) = match (named(a, &mut opened), named(b, &mut opened)) {
+        (None, None) => return Ok(None),
+        (Some(a), Some(b)) => (a, b),
         _ => bail!(
-            "{} and {} cannot be compared: name two targets, or two results (files or directories)",
+            "{} and {} cannot be compared: name two targets, or two results (files, directories, runs that were kept)",
             a.display(),
             b.display()
         ),
-    }
+    };
     if !args.words.is_bare() || args.a.is_some() || args.b.is_some() || args.keep.is_some() {
         bail!("results were made already: flags of runs, --a, --b and --keep are for targets");
     }
-    Ok(Some([read(Path::new(a))?, read(Path::new(b))?]))
+    let read = |named: Named<'_>| match named {
+        Named::File(path) => read(path),
+        Named::Run(which) => kept_run(&mut store()?, &which),
+        Named::Tagged(key, value) => tagged(&mut store()?, key, value),
+    };
+    Ok(Some([read(a_named)?, read(b_named)?]))
+}
+
+/// A run that was kept.
+fn kept_run(store: &mut Store, which: &Which) -> Result<Results> {
+    let number = store.number(which)?;
+    let document = Document::of(&store.load(&Which::Number(number))?);
+    let name = format!("run {number} ({})", document.plan.target.url());
+    Ok(Results { name, documents: vec![document], kept: vec![number] })
+}
+
+/// All runs that were kept with a tag, the oldest first.
+fn tagged(store: &mut Store, key: String, value: String) -> Result<Results> {
+    let tag = format!("{key}={value}");
+    let mut kept: Vec<_> = store.list(&[(key, value)])?.into_iter().filter(|entry| entry.kind == "run").collect();
+    kept.reverse();
+    let kept: Vec<_> = kept.iter().map(|entry| entry.number).collect();
+    let load = |number: &i64| Ok(Document::of(&store.load(&Which::Number(*number))?));
+    let documents = kept.iter().map(load).collect::<Result<Vec<_>>>()?;
+    let Some(first) = documents.first() else {
+        bail!("no run that was kept has the tag {tag}: `brunt runs --tag {tag}` lists those that have")
+    };
+    let name = format!("{} runs tagged {tag} ({})", documents.len(), first.plan.target.url());
+    Ok(Results { name, documents, kept })
 }
 
 /// A result, or all in a directory.
@@ -87,7 +155,7 @@ fn read(path: &Path) -> Result<Results> {
         [one] => format!("{} ({})", path.display(), one.plan.target.url()),
         [first, ..] => format!("{} ({} results of {})", path.display(), documents.len(), first.plan.target.url()),
     };
-    Ok(Results { name, documents })
+    Ok(Results { name, documents, kept: Vec::new() })
 }
 
 fn of_results(a: &Results, b: &Results) -> Result<Compared> {
@@ -136,7 +204,7 @@ struct Side {
 }
 
 /// Runs both in turn; none if that was only to be checked.
-fn live(args: &Compare, registry: &Registry) -> Result<Option<Compared>> {
+fn live<'a>(args: &Compare, registry: &'a Registry) -> Result<Option<(Compared, Runs<'a>)>> {
     let [a, b] = sides(args, registry)?;
     for side in [&a, &b] {
         brunt_engine::check(&side.plan, registry)?;
@@ -157,7 +225,7 @@ fn live(args: &Compare, registry: &Registry) -> Result<Option<Compared>> {
     let rounds = rounds(args.rounds, [&a.plan, &b.plan], &mut runs, &mut compared);
     runs.clear();
     compared.comparison = Comparison::of_rounds(&rounds?);
-    Ok(Some(compared))
+    Ok(Some((compared, runs)))
 }
 
 fn sides(args: &Compare, registry: &Registry) -> Result<[Side; 2]> {
@@ -215,6 +283,8 @@ fn rounds(n: u32, plans: [&Plan; 2], runs: &mut Runs<'_>, compared: &mut Compare
             let what = format!("round {} of {n}: {}", round + 1, if is_b { "B" } else { "A" });
             let rest = u64::from(n - round - 1) * (length_ns(a) + length_ns(b));
             let after = rest + if done == 0 { length_ns(if is_b { a } else { b }) } else { 0 };
+            compared.comparison = Comparison::of_rounds(&rounds);
+            runs.show(Decision::Comparison(compared), &what);
             let summary = match runs.carry_out(&plan, &what, after)? {
                 Ran::Whole(summary) => summary,
                 Ran::Interrupted => {

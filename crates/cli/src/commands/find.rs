@@ -37,7 +37,7 @@ pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
     let capacity = search(&base, settings, &mut runs);
     runs.clear();
     let capacity = capacity?;
-    decided.write(Decision::Capacity(&base, &capacity))?;
+    runs.finish(Decision::Capacity(&base, &capacity), &decided)?;
     let exit = exit_of(&capacity.answer);
     if exit != Exit::Done && !decided.is_for_people() {
         console::note("error: the capacity is not known; --format text says why");
@@ -79,6 +79,8 @@ fn search(base: &Plan, settings: Settings, runs: &mut Runs<'_>) -> Result<Capaci
         let plan = trial_plan(base, settings.rate(step), length)?;
         let number = trials.len() + 1;
         let what = format!("trial {number}: {}/s", settings.rate(step));
+        let so_far = Capacity { settings, answer: interrupted(&trials), trials: trials.clone() };
+        runs.show(Decision::Capacity(base, &so_far), &what);
         let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, length))? {
             Ran::Whole(summary) => summary,
             Ran::Interrupted => break interrupted(&trials),

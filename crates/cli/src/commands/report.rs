@@ -4,7 +4,8 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use brunt_report::store::{Store, Which};
+use brunt_report::decision::write_page;
+use brunt_report::store::{Kept, Store, Which};
 use brunt_report::{html, json};
 
 use super::Exit;
@@ -24,8 +25,10 @@ pub fn run(args: &Report) -> Result<Exit> {
         html::write_document(&mut page, &document)?;
     } else {
         let which: Which = args.run.parse()?;
-        let summary = Store::open_kept(&kept::path(args.from.store.as_deref())?)?.load(&which)?;
-        html::write(&mut page, &summary)?;
+        match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
+            Kept::Run(summary) => html::write(&mut page, &summary)?,
+            Kept::Decision(decision, runs) => write_page(&mut page, decision.decision(), &runs)?,
+        }
     }
     match &args.output {
         Some(path) => files::write(path, &page)?,

@@ -31,6 +31,6 @@ pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
         None
     };
     // To go through a script once is to try it.
-    let keep = if args.change.once { Keep::Nothing } else { Keep::of(&args.saving, &args.output) };
+    let keep = if args.change.once { Keep::Nothing } else { Keep::of(&args.saving, args.output.quiet) };
     bench::carry_out_traced(&plan, registry, &results, &args.output, &keep, trace)
 }

@@ -15,7 +15,8 @@ pub fn run(args: &Runs) -> Result<Exit> {
     let mut store = Store::open_kept(&path)?;
     match &args.command {
         None => {
-            let entries = store.list(&args.tags)?;
+            let mut entries = store.list(&args.tags)?;
+            entries.retain(|entry| args.all || entry.part_of.is_none());
             let text = match args.format {
                 ListFormat::Text => {
                     listing(&entries, Style { colour: console::stdout_colour(args.no_color), ..Style::default() })

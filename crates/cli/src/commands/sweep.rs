@@ -32,7 +32,7 @@ pub fn run(args: &args::Sweep, registry: &Registry) -> Result<Exit> {
     let sweep = carry_out(axis, &plans, args.stop_at_failure, &mut runs);
     runs.clear();
     let sweep = sweep?;
-    decided.write(Decision::Sweep(base, &sweep))?;
+    runs.finish(Decision::Sweep(base, &sweep), &decided)?;
     let exit = exit_of(&sweep);
     if !decided.is_for_people() {
         explain(&sweep, exit);
@@ -79,9 +79,12 @@ fn defaults(bench: &mut Bench) {
 fn carry_out(axis: Axis, plans: &[(u64, Plan)], stop_at_failure: bool, runs: &mut Runs<'_>) -> Result<Sweep> {
     let mut steps: Vec<Step> = Vec::new();
     let mut ended = String::new();
+    let planned: Vec<_> = plans.iter().map(|(value, _)| *value).collect();
     for (done, (value, plan)) in plans.iter().enumerate() {
         let what = format!("{} {value} ({} of {})", axis.name, done + 1, plans.len());
         let after = plans.iter().skip(done + 1).map(|(_, plan)| length_ns(plan)).sum();
+        let so_far = Sweep::of(axis.clone(), planned.clone(), steps.clone(), String::new());
+        runs.show(Decision::Sweep(plan, &so_far), &what);
         let step = match runs.carry_out(plan, &what, after)? {
             Ran::Whole(summary) => Step::of(*value, Evidence::of(&summary)),
             Ran::Impossible(why) => Step::impossible(*value, why),
@@ -98,7 +101,6 @@ fn carry_out(axis: Axis, plans: &[(u64, Plan)], stop_at_failure: bool, runs: &mu
             break;
         }
     }
-    let planned = plans.iter().map(|(value, _)| *value).collect();
     Ok(Sweep::of(axis, planned, steps, ended))
 }
 

@@ -34,17 +34,29 @@ impl LivePage {
     ///
     /// # Errors
     /// When there is no page, or the address cannot be had.
-    pub fn start(address: SocketAddr, plan: &Plan) -> Result<Self> {
+    pub fn of_run(address: SocketAddr, plan: &Plan) -> Result<Self> {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        Self::start(address, Some(Running::new(plan, started)))
+    }
+
+    /// Serves, on `address`, the page of what is decided over several runs.
+    ///
+    /// # Errors
+    /// As [`LivePage::of_run`].
+    pub fn of_decision(address: SocketAddr) -> Result<Self> {
+        Self::start(address, None)
+    }
+
+    fn start(address: SocketAddr, running: Option<Running>) -> Result<Self> {
         let page = html::following()?;
         let listener = TcpListener::bind(address)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .with_context(|| format!("--live: cannot listen on {address}"))?;
         let address = listener.local_addr().context("--live")?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("--live")?;
-        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
         let (updates, incoming) = mpsc::channel(QUEUE);
         let (finished, end) = oneshot::channel();
-        let server = Server::new(address, page, Running::new(plan, started));
+        let server = Server::new(address, page, running);
         let thread = thread::Builder::new()
             .name("live-page".to_owned())
             .spawn(move || runtime.block_on(server.serve(listener, incoming, end)))
@@ -64,12 +76,24 @@ impl LivePage {
             self.missed += 1;
             return;
         };
-        place.send(Update { second: Box::new(live.clone()), missed: std::mem::take(&mut self.missed) });
+        place.send(Update::Second { second: Box::new(live.clone()), missed: std::mem::take(&mut self.missed) });
+    }
+
+    /// Shows this of a decision, unless there is too much waiting already: what follows has it, too.
+    pub fn show(&mut self, data: String) {
+        let _ = self.updates.try_send(Update::Decision(data));
     }
 
     /// Shows the finished report to whoever looks; nobody is waited for.
     pub fn finish(&mut self, summary: &Summary) {
-        if let (Some(finished), Ok(data)) = (self.finished.take(), html::data(summary)) {
+        if let Ok(data) = html::data(summary) {
+            self.end(data);
+        }
+    }
+
+    /// Shows this as the last, and takes no more.
+    pub fn end(&mut self, data: String) {
+        if let Some(finished) = self.finished.take() {
             // Without its receiver the page is gone already.
             let _ = finished.send(data);
         }
@@ -110,10 +134,14 @@ mod tests {
         };
         (0..QUEUE + 5).for_each(|_| page.second(&second));
         assert_eq!(page.missed, 5);
-        let taken: Vec<_> = std::iter::from_fn(|| incoming.try_recv().ok()).map(|update| update.missed).collect();
+        let missed = |update| match update {
+            Update::Second { missed, .. } => missed,
+            Update::Decision(data) => panic!("{data}"),
+        };
+        let taken: Vec<_> = std::iter::from_fn(|| incoming.try_recv().ok()).map(missed).collect();
         assert_eq!(taken, [0; QUEUE]);
         page.second(&second);
-        assert_eq!((incoming.try_recv().unwrap().missed, page.missed), (5, 0));
+        assert_eq!((missed(incoming.try_recv().unwrap()), page.missed), (5, 0));
         // Once its thread is gone, too.
         drop(incoming);
         page.second(&second);

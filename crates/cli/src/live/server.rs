@@ -38,11 +38,44 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// A second of the run.
-pub(super) struct Update {
-    pub(super) second: Box<Live>,
-    /// How many before it were left out.
-    pub(super) missed: u64,
+/// What is new.
+pub(super) enum Update {
+    /// A second of the run.
+    Second {
+        second: Box<Live>,
+        /// How many before it were left out.
+        missed: u64,
+    },
+    /// What the page shows of a decision.
+    Decision(String),
+}
+
+/// What the page shows.
+enum Source {
+    Run(Box<Running>),
+    Decision(String),
+}
+
+impl Source {
+    fn take(&mut self, update: Update) {
+        match (self, update) {
+            (Self::Run(running), Update::Second { second, missed }) => {
+                running.miss(missed);
+                running.push(&second);
+            }
+            (source, Update::Decision(data)) => *source = Self::Decision(data),
+            // A decision shows no seconds.
+            (Self::Decision(_), Update::Second { .. }) => {}
+        }
+    }
+
+    /// As JSON; none while there is nothing to show.
+    fn data(&self) -> Option<String> {
+        match self {
+            Self::Run(running) => running.data().ok(),
+            Self::Decision(data) => Some(data.clone()).filter(|data| !data.is_empty()),
+        }
+    }
 }
 
 /// An event as it is sent.
@@ -71,20 +104,21 @@ struct Site {
 
 /// See the module's text.
 pub(super) struct Server {
-    running: Running,
+    source: Source,
     site: Arc<Site>,
 }
 
 impl Server {
-    /// A server of `page` on `address`, which shows `running`.
-    pub(super) fn new(address: SocketAddr, page: String, running: Running) -> Self {
+    /// A server of `page` on `address`, which shows `running`, or a decision.
+    pub(super) fn new(address: SocketAddr, page: String, running: Option<Running>) -> Self {
         let site = Site {
             page: page.into(),
             is_loopback: address.ip().is_loopback(),
             events: watch::Sender::default(),
             wanted: Notify::new(),
         };
-        Self { running, site: Arc::new(site) }
+        let source = running.map_or(Source::Decision(String::new()), |running| Source::Run(Box::new(running)));
+        Self { source, site: Arc::new(site) }
     }
 
     /// Serves until `finished` says what the finished report shows, or that there is none.
@@ -109,13 +143,12 @@ impl Server {
                     break;
                 }
                 Some(update) = updates.recv() => {
-                    self.running.miss(update.missed);
-                    self.running.push(&update.second);
+                    self.source.take(update);
                     is_stale = true;
                 }
                 () = sleep_until(next), if is_stale && is_watched => {
                     let began = Instant::now();
-                    if let Ok(data) = self.running.data() {
+                    if let Some(data) = self.source.data() {
                         self.site.events.send_replace(Event::new("data", &data, false));
                     }
                     is_stale = false;

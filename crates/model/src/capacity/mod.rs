@@ -18,7 +18,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
 use crate::profile::HIGHEST_RATE;
@@ -31,7 +31,7 @@ pub const PRECISION: (f64, f64) = (0.005, 0.5);
 pub const LOWEST_RATE: f64 = 1.0;
 
 /// How to search.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// The first rate tried, in calls a second.
     pub from_per_s: f64,
@@ -81,7 +81,7 @@ impl Settings {
 }
 
 /// How long a trial is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Length {
     /// Far from the edge: short.
@@ -91,7 +91,7 @@ pub enum Length {
 }
 
 /// What came of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Every threshold held, and the target kept up.
@@ -103,7 +103,7 @@ pub enum Outcome {
 }
 
 /// One run at one rate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Its place on the grid; 0 is the first rate tried.
     pub step: i32,
@@ -161,7 +161,7 @@ pub enum Next {
 }
 
 /// What can be said of a target's capacity. All rates are calls a second.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Answer {
     /// It lies between two rates.
@@ -235,7 +235,7 @@ impl Answer {
 }
 
 /// A search that is over.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
     /// How it was done.
     pub settings: Settings,

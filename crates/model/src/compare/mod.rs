@@ -19,7 +19,7 @@ mod figures;
 #[cfg(test)]
 mod tests;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use fail_if::{FailIf, FailIfError, FailIfResult};
 pub use figures::{BLOCKS, Figures, LEAST_BLOCK_POINTS, blocks};
@@ -36,7 +36,7 @@ pub const LEAST_RUNS: usize = 3;
 const RESOLUTION: f64 = 0.0004;
 
 /// A figure that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Calls answered a second.
@@ -95,7 +95,7 @@ pub fn a_goes_first(seed: u64, round: u32) -> bool {
 }
 
 /// What was compared with what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Design {
     /// Both ran in turn.
@@ -120,7 +120,7 @@ pub enum Design {
 }
 
 /// How a metric differs: B's over A's.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// Which.
     pub metric: Metric,
@@ -145,7 +145,7 @@ pub struct Difference {
 }
 
 /// How the share of calls that are not a success differs. It can be 0, so it has a difference and no ratio.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ErrorDifference {
     /// A's share, 0 to 1.
     pub a_ratio: f64,
@@ -166,7 +166,7 @@ pub struct ErrorDifference {
 }
 
 /// A metric that cannot be compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Which.
     pub metric: Metric,
@@ -175,7 +175,7 @@ pub struct LeftOut {
 }
 
 /// A comparison of B with A.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// What was compared with what.
     pub design: Design,
@@ -305,7 +305,7 @@ fn errors(a: &[Figures], b: &[Figures], estimate: Estimator<'_>) -> Option<Error
 }
 
 /// One run that a comparison rests on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedRun {
     /// Whether it is of B.
     pub is_b: bool,
@@ -316,7 +316,7 @@ pub struct ComparedRun {
 }
 
 /// A comparison that is over, with what it rests on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     /// What A is, for people.
     pub a: String,

@@ -3,7 +3,7 @@
 mod steps;
 mod usl;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use steps::{Range, Steps, StepsError};
 pub use usl::{Fit, Interval, NoFit, Peak, fit};
@@ -12,7 +12,7 @@ use crate::evidence::Evidence;
 use crate::verdict::Judgement;
 
 /// What is varied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
     /// Its name, as the flag's: `connections`.
     pub name: String,
@@ -21,7 +21,7 @@ pub struct Axis {
 }
 
 /// What came of one value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The value.
     pub value: u64,
@@ -58,7 +58,7 @@ impl Step {
 }
 
 /// What came of fitting the law of scalability.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
     /// It was fitted.
@@ -68,7 +68,7 @@ pub enum Law {
 }
 
 /// A sweep that is over.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     /// What was varied.
     pub axis: Axis,

@@ -19,7 +19,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "vectors and matrices of three, and every index is below three")]
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::statistics::{CONFIDENCE, quantile};
 
@@ -29,7 +29,7 @@ const LEAST_POINTS: usize = 5;
 const POOR: f64 = 0.10;
 
 /// A figure and the interval that holds it in 95 % of cases.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The estimate.
     pub value: f64,
@@ -40,7 +40,7 @@ pub struct Interval {
 }
 
 /// The highest throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
     /// With how many connections.
     pub connections: Interval,
@@ -51,7 +51,7 @@ pub struct Peak {
 }
 
 /// What was fitted.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
     /// λ: calls a second with one connection.
     pub lambda_per_s: Interval,
@@ -72,7 +72,7 @@ pub struct Fit {
 }
 
 /// Why nothing was fitted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum NoFit {
     /// Too few points say something of the target.

@@ -78,7 +78,7 @@ fn head(plan: &Plan, paint: Paint) -> Vec<String> {
     lines
 }
 
-fn how(plan: &Plan) -> String {
+pub(super) fn how(plan: &Plan) -> String {
     let arrivals = match &plan.load {
         Load::Open { arrivals: Spread::Poisson, .. } => "poisson",
         _ => "uniform",
@@ -92,7 +92,7 @@ fn how(plan: &Plan) -> String {
     )
 }
 
-fn criteria(plan: &Plan) -> String {
+pub(super) fn criteria(plan: &Plan) -> String {
     let thresholds = plan.thresholds.iter().map(ToString::to_string);
     thresholds.chain(["the target keeps up".to_owned()]).collect::<Vec<_>>().join(", ")
 }
@@ -106,7 +106,7 @@ fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
 }
 
 /// The answer in a sentence, and what is to be said about it.
-fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
+pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
     let beyond = |met: &Option<f64>| match met {
         Some(met) => format!("{}/s was met; beyond that nothing is known of the target", rate(*met)),
         None => "no rate was met, and nothing is known of the target".to_owned(),
@@ -228,7 +228,7 @@ fn rates(capacity: &Capacity, paint: Paint) -> Vec<String> {
 }
 
 /// A row for each rate, with why it was not met.
-fn table(capacity: &Capacity) -> Table {
+pub(super) fn table(capacity: &Capacity) -> Table {
     let mut table =
         Table::new(["rate/s", "short trials", "full trials", "answered/s", "p50", "p99", "failed", "not met because"]);
     for group in groups(capacity) {

@@ -97,7 +97,7 @@ fn conclusion(compared: &Compared, paint: Paint) -> Vec<String> {
 }
 
 /// The conclusion, in plain sentences.
-fn sentences(compared: &Compared) -> Vec<String> {
+pub(super) fn sentences(compared: &Compared) -> Vec<String> {
     let Some(comparison) = &compared.comparison else {
         return vec!["nothing can be said: there is too little to compare".to_owned()];
     };
@@ -156,7 +156,7 @@ fn round_up(share: f64) -> f64 {
 }
 
 /// What is to be known about the comparison.
-fn notes(compared: &Compared) -> Vec<String> {
+pub(super) fn notes(compared: &Compared) -> Vec<String> {
     let mut notes = Vec::new();
     if compared.interrupted {
         notes.push("interrupted: the comparison is of what was done".to_owned());
@@ -195,7 +195,7 @@ fn differences(comparison: &Comparison, paint: Paint) -> Vec<String> {
 }
 
 /// A row for each metric; with a plot of its interval where there is a scale for it.
-fn table(comparison: &Comparison, scale: Option<Around>) -> Table {
+pub(super) fn table(comparison: &Comparison, scale: Option<Around>) -> Table {
     let mut table = Table::new(["", "A", "B", "B/A", "95 %", "p", if scale.is_some() { "" } else { "differs" }]);
     for d in &comparison.differences {
         let role = if d.differs { Role::Strong } else { Role::Plain };
@@ -247,7 +247,7 @@ fn probability(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-fn left_out(comparison: &Comparison) -> Option<String> {
+pub(super) fn left_out(comparison: &Comparison) -> Option<String> {
     let each = comparison.left_out.iter().map(|left_out| format!("{} ({})", left_out.metric.name(), left_out.why));
     let each: Vec<_> = each.collect();
     (!each.is_empty()).then(|| format!("not compared: {}", each.join(", ")))

@@ -9,13 +9,14 @@ use brunt_model::capacity::Capacity;
 use brunt_model::compare::Compared;
 use brunt_model::plan::Plan;
 use brunt_model::sweep::Sweep;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::format::FormatError;
 use crate::style::{Paint, Style};
 
 mod capacity;
 mod comparison;
+mod page;
 mod plot;
 mod runs;
 mod sweep;
@@ -122,6 +123,56 @@ pub fn render(format: Format, decision: Decision<'_>, style: Style) -> io::Resul
     let mut bytes = Vec::new();
     write(&mut bytes, format, decision, style)?;
     Ok(bytes)
+}
+
+/// Writes the page of `decision`, whose runs are kept under the numbers `kept`.
+///
+/// # Errors
+/// When there is no page ([`html::NoPage`](crate::html::NoPage)), or `out` cannot be written to.
+pub fn write_page(out: &mut impl Write, decision: Decision<'_>, kept: &[i64]) -> io::Result<()> {
+    crate::html::write_data(out, &page::data(decision, kept, None)?)
+}
+
+/// What the page shows of `decision`, as JSON in a line; of one that goes on, `live` says how far it is.
+///
+/// # Errors
+/// None: writing JSON is fallible in type.
+pub fn page_data(decision: Decision<'_>, kept: &[i64], live: Option<String>) -> io::Result<String> {
+    page::data(decision, kept, live)
+}
+
+pub(crate) use page::{conclusion, evidence};
+
+/// A decision as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decided {
+    /// See [`Decision::Capacity`].
+    Capacity(Box<Plan>, Capacity),
+    /// See [`Decision::Sweep`].
+    Sweep(Box<Plan>, Sweep),
+    /// See [`Decision::Comparison`].
+    Comparison(Compared),
+}
+
+impl Decided {
+    /// What is to be kept of `decision`.
+    pub fn of(decision: Decision<'_>) -> Self {
+        match decision {
+            Decision::Capacity(plan, capacity) => Self::Capacity(Box::new(plan.clone()), capacity.clone()),
+            Decision::Sweep(plan, sweep) => Self::Sweep(Box::new(plan.clone()), sweep.clone()),
+            Decision::Comparison(compared) => Self::Comparison(compared.clone()),
+        }
+    }
+
+    /// What was decided.
+    pub fn decision(&self) -> Decision<'_> {
+        match self {
+            Self::Capacity(plan, capacity) => Decision::Capacity(plan, capacity),
+            Self::Sweep(plan, sweep) => Decision::Sweep(plan, sweep),
+            Self::Comparison(compared) => Decision::Comparison(compared),
+        }
+    }
 }
 
 /// The version of these documents.

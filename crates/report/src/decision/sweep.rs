@@ -86,7 +86,7 @@ fn head(plan: &Plan, sweep: &Sweep, paint: Paint) -> Vec<String> {
 }
 
 /// How the runs are made; of what is varied, the first value is shown in the table.
-fn how(plan: &Plan) -> String {
+pub(super) fn how(plan: &Plan) -> String {
     let model = match &plan.load {
         Load::Closed {} => "closed model".to_owned(),
         Load::Open { .. } => "open model".to_owned(),
@@ -110,7 +110,7 @@ fn conclusion(sweep: &Sweep, paint: Paint) -> Vec<String> {
 }
 
 /// What the law says, in sentences.
-fn law(sweep: &Sweep) -> Vec<(Role, String)> {
+pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
     let mut sentences: Vec<_> = highest(sweep).into_iter().collect();
     match &sweep.law {
         None => {}
@@ -185,7 +185,7 @@ fn small(interval: &Interval) -> String {
     format!("{:.2e} [{:.1e}, {:.1e}]", interval.value, interval.low, interval.high)
 }
 
-fn table(sweep: &Sweep) -> Table {
+pub(super) fn table(sweep: &Sweep) -> Table {
     let mut table = Table::new(["", "answered/s", "mean", "p50", "p99", "ok", "failed", ""]);
     for step in &sweep.steps {
         let value = Cell::from(count(step.value)).as_(Role::Strong);

@@ -37,6 +37,11 @@ impl Table {
         self.rows.push(row.into_iter().collect());
     }
 
+    /// Its header, and its rows.
+    pub fn parts(&self) -> (&[&'static str], &[Vec<Cell>]) {
+        (&self.header, &self.rows)
+    }
+
     /// Columns aligned to the right, but for the last, which may hold text and is not padded.
     pub fn text(&self, paint: Paint) -> Vec<String> {
         let width = |column: usize| {

@@ -65,9 +65,14 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 /// # Errors
 /// When there is no page ([`NoPage`]), or `out` cannot be written to.
 pub fn write_document(out: &mut impl Write, document: &Document) -> io::Result<()> {
+    write_data(out, &embedded(&Data::of(document))?)
+}
+
+/// Writes the page that shows `data`.
+pub(crate) fn write_data(out: &mut impl Write, data: &str) -> io::Result<()> {
     let (before, behind) = parts().map_err(|none| io::Error::new(io::ErrorKind::Unsupported, none))?;
     out.write_all(before.as_bytes())?;
-    out.write_all(embedded(&Data::of(document))?.as_bytes())?;
+    out.write_all(data.as_bytes())?;
     out.write_all(behind.as_bytes())
 }
 
@@ -95,7 +100,7 @@ pub fn data(summary: &Summary) -> io::Result<String> {
 
 /// `data` as JSON without `<`: nothing in it can end the element that it stands in, or begin
 /// another (HTML, "restrictions for contents of script elements").
-fn embedded(data: &impl Serialize) -> io::Result<String> {
+pub(crate) fn embedded(data: &impl Serialize) -> io::Result<String> {
     Ok(serde_json::to_string(data)?.replace('<', "\\u003c"))
 }
 

@@ -8,6 +8,12 @@ use brunt_model::summary::Summary;
 use rusqlite::{Connection, Row, params};
 use serde::{Serialize, Serializer};
 
+use super::schema;
+use crate::decision::{self, Decided};
+
+/// The kind of a single run.
+pub(super) const RUN: &str = "run";
+
 /// What a user calls a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Label {
@@ -60,6 +66,10 @@ impl fmt::Display for Which {
 pub struct Entry {
     /// Its number.
     pub number: i64,
+    /// `run`; or `sweep`, `capacity` or `comparison` of what was decided over several.
+    pub kind: String,
+    /// The number of the decision that rests on it, if one does.
+    pub part_of: Option<i64>,
     /// What its user calls it.
     #[serde(flatten)]
     pub label: Label,
@@ -98,6 +108,8 @@ impl Entry {
         let [p50, .., p99, _, _] = quantiles.map_or([None; 7], |all| all.map(Some));
         Self {
             number: 0,
+            kind: RUN.to_owned(),
+            part_of: None,
             label: label.clone(),
             started_unix_ms: summary.run.started_unix_ms,
             url: summary.run.plan.target.url(),
@@ -115,9 +127,42 @@ impl Entry {
         }
     }
 
+    /// The line of a decision that is about to be kept.
+    pub(super) fn of_decision(decided: &Decided, label: &Label) -> Self {
+        let decision = decided.decision();
+        let runs: Vec<_> = decision::evidence(decision).into_iter().map(|(_, run)| run).collect();
+        let (due, failed) = runs.iter().fold((0, 0), |(due, failed), run| (due + run.due, failed + run.failed));
+        let (kind, url) = match decided {
+            Decided::Sweep(plan, _) => ("sweep", plan.target.url()),
+            Decided::Capacity(plan, _) => ("capacity", plan.target.url()),
+            Decided::Comparison(compared) => ("comparison", format!("{} and {}", compared.a, compared.b)),
+        };
+        Self {
+            number: 0,
+            kind: kind.to_owned(),
+            part_of: None,
+            label: label.clone(),
+            started_unix_ms: runs.iter().map(|run| run.started_unix_ms).min().unwrap_or(0),
+            url,
+            verdict: decision::conclusion(decision),
+            measured_ns: runs.iter().map(|run| run.measured_ns).sum(),
+            due,
+            answered_per_s: 0.0,
+            error_ratio: if due > 0 { failed as f64 / due as f64 } else { 0.0 },
+            p50_ns: None,
+            p99_ns: None,
+            at_least: false,
+            thresholds: 0,
+            thresholds_failed: 0,
+            content_bytes: 0,
+        }
+    }
+
     fn of_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             number: row.get("number")?,
+            kind: row.get("kind")?,
+            part_of: row.get("part_of")?,
             label: Label { name: row.get("name")?, tags: Vec::new() },
             started_unix_ms: row.get("started_unix_ms")?,
             url: row.get("url")?,
@@ -140,8 +185,8 @@ impl Entry {
 pub(super) fn insert(connection: &Connection, entry: &Entry, content: &[u8]) -> rusqlite::Result<i64> {
     connection.execute(
         "INSERT INTO runs (name, started_unix_ms, brunt_version, url, verdict, measured_ns, due, answered_per_s,
-             error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, content)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+             error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, content, kind)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
         params![
             entry.label.name,
             entry.started_unix_ms,
@@ -159,6 +204,7 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, content: &[u8]) -> 
             entry.thresholds_failed,
             content.len() as u64,
             content,
+            entry.kind,
         ],
     )?;
     let number = connection.last_insert_rowid();
@@ -170,11 +216,13 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, content: &[u8]) -> 
 
 /// Every run, the newest first.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
-    let mut runs = connection.prepare(
+    // A file that is only read may lack what a later brunt added.
+    let added = if schema::has_decisions(connection)? { "kind, part_of" } else { "'run' AS kind, NULL AS part_of" };
+    let mut runs = connection.prepare(&format!(
         "SELECT number, name, started_unix_ms, url, verdict, measured_ns, due, answered_per_s, error_ratio, p50_ns,
-             p99_ns, at_least, thresholds, thresholds_failed, content_bytes
+             p99_ns, at_least, thresholds, thresholds_failed, content_bytes, {added}
          FROM runs ORDER BY number DESC",
-    )?;
+    ))?;
     let mut tags = connection.prepare("SELECT key, value FROM tags WHERE run = ?1 ORDER BY key")?;
     let entries = runs.query_map([], Entry::of_row)?;
     entries

@@ -28,6 +28,21 @@ fn row(entry: &Entry) -> [Cell; 9] {
             Cell::from(format!("{}/{all}", all.saturating_sub(failed))).as_(role)
         }
     };
+    if entry.kind != "run" {
+        let [none, p50, p99, errors, held] = ["-"; 5].map(Cell::from);
+        let took = Duration(entry.measured_ns).to_string();
+        return [
+            entry.number.to_string().into(),
+            begun(entry.started_unix_ms).into(),
+            took.into(),
+            none,
+            p50,
+            p99,
+            errors,
+            held,
+            what(entry).into(),
+        ];
+    }
     [
         entry.number.to_string().into(),
         begun(entry.started_unix_ms).into(),
@@ -50,9 +65,15 @@ fn begun(unix_ms: u64) -> String {
 fn what(entry: &Entry) -> String {
     let mut parts = Vec::new();
     parts.extend(entry.label.name.as_deref().map(brief));
+    let is_run = entry.kind == "run";
+    if !is_run {
+        parts.push(entry.kind.clone());
+    }
     parts.push(brief(&entry.url));
     parts.extend(entry.label.tags.iter().map(|(key, value)| brief(&format!("{key}={value}"))));
-    if entry.verdict != "trustworthy" {
+    if !is_run {
+        parts.push(brief(&entry.verdict));
+    } else if entry.verdict != "trustworthy" {
         parts.push(format!("✗ {}", brief(&entry.verdict)));
     }
     parts.join("  ")

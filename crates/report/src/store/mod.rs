@@ -17,6 +17,8 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+use crate::decision::Decided;
+
 pub use entry::{Entry, Label, Which};
 pub use listing::listing;
 
@@ -103,6 +105,16 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// A decision, where a run is wanted.
+    #[error(
+        "{which} in {path} was decided over several runs, and a single run is wanted: `brunt runs --all` lists those"
+    )]
+    NotARun {
+        /// What was asked for.
+        which: String,
+        /// The file.
+        path: PathBuf,
+    },
     /// Anything else that `SQLite` says.
     #[error("{path}: {problem}")]
     Other {
@@ -111,6 +123,15 @@ pub enum StoreError {
         /// What `SQLite` says.
         problem: String,
     },
+}
+
+/// What was kept.
+#[derive(Debug)]
+pub enum Kept {
+    /// A run with every figure.
+    Run(Box<Summary>),
+    /// What was decided over several, and the numbers of those that are still there, in their order.
+    Decision(Box<Decided>, Vec<i64>),
 }
 
 /// A file with runs.
@@ -204,6 +225,27 @@ impl Store {
         })
     }
 
+    /// Keeps a decision that rests on the runs that are kept under `runs`. The number that it has from now on.
+    ///
+    /// # Errors
+    /// As [`Store::save`].
+    pub fn save_decision(&mut self, decided: &Decided, runs: &[i64], label: &Label) -> Result<i64, StoreError> {
+        let content =
+            packed::pack(decided).map_err(|e| StoreError::Other { path: self.path.clone(), problem: e.to_string() })?;
+        let (most_runs, most_bytes) = (self.most_runs, self.most_bytes);
+        let entry = Entry::of_decision(decided, label);
+        self.attempt(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let number = entry::insert(&transaction, &entry, &content)?;
+            for run in runs {
+                transaction.execute("UPDATE runs SET part_of = ?1 WHERE number = ?2", params![number, run])?;
+            }
+            entry::bound(&transaction, most_runs, most_bytes)?;
+            transaction.commit()?;
+            Ok(number)
+        })
+    }
+
     /// The runs that are kept, the newest first; only those that have each of `tags`, if any are given.
     ///
     /// # Errors
@@ -217,15 +259,39 @@ impl Store {
     /// A run with every figure.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// When there is none, it cannot be read, or it is a decision.
     pub fn load(&mut self, which: &Which) -> Result<Summary, StoreError> {
+        match self.kept(which)? {
+            Kept::Run(summary) => Ok(*summary),
+            Kept::Decision(..) => Err(StoreError::NotARun { which: which.to_string(), path: self.path.clone() }),
+        }
+    }
+
+    /// A run, or a decision with the numbers of its runs, as far as these are kept.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn kept(&mut self, which: &Which) -> Result<Kept, StoreError> {
         let number = self.number(which)?;
-        let content: Vec<u8> = self.attempt(|connection| {
-            connection.query_row("SELECT content FROM runs WHERE number = ?1", [number], |row| row.get(0))
+        let (kind, content, runs) = self.attempt(|connection| {
+            let content: Vec<u8> =
+                connection.query_row("SELECT content FROM runs WHERE number = ?1", [number], |row| row.get(0))?;
+            if !schema::has_decisions(connection)? {
+                return Ok((entry::RUN.to_owned(), content, Vec::new()));
+            }
+            let kind: String =
+                connection.query_row("SELECT kind FROM runs WHERE number = ?1", [number], |row| row.get(0))?;
+            let mut runs = connection.prepare("SELECT number FROM runs WHERE part_of = ?1 ORDER BY number")?;
+            let runs = runs.query_map([number], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+            Ok((kind, content, runs))
         })?;
-        let run = packed::unpack(&content)
-            .map_err(|e| StoreError::Damaged { path: self.path.clone(), problem: format!("run {number}: {e}") })?;
-        Ok(Summary::of(run))
+        let damaged =
+            |e: io::Error| StoreError::Damaged { path: self.path.clone(), problem: format!("run {number}: {e}") };
+        if kind == entry::RUN {
+            let run = packed::unpack(&content).map_err(damaged)?;
+            return Ok(Kept::Run(Box::new(Summary::of(run))));
+        }
+        Ok(Kept::Decision(Box::new(packed::unpack(&content).map_err(damaged)?), runs))
     }
 
     /// The number of a run.
@@ -249,7 +315,7 @@ impl Store {
         found.ok_or_else(|| StoreError::NoSuchRun { which: which.to_string(), path: self.path.clone() })
     }
 
-    /// Forgets runs: all of them, or none if one of them is not there.
+    /// Forgets runs, decisions with the runs that they rest on: all of them, or none if one of them is not there.
     ///
     /// # Errors
     /// When one is not there, or the file cannot be written to.
@@ -260,7 +326,7 @@ impl Store {
         self.attempt(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for number in &numbers {
-                transaction.execute("DELETE FROM runs WHERE number = ?1", params![number])?;
+                transaction.execute("DELETE FROM runs WHERE number = ?1 OR part_of = ?1", params![number])?;
             }
             transaction.commit()
         })?;

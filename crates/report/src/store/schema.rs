@@ -30,7 +30,9 @@ CREATE TABLE runs (
     thresholds INTEGER NOT NULL,
     thresholds_failed INTEGER NOT NULL,
     content_bytes INTEGER NOT NULL,
-    content BLOB NOT NULL
+    content BLOB NOT NULL,
+    kind TEXT NOT NULL DEFAULT 'run',
+    part_of INTEGER
 ) STRICT;
 CREATE INDEX runs_by_name ON runs (name, number);
 CREATE TABLE tags (
@@ -40,6 +42,17 @@ CREATE TABLE tags (
     PRIMARY KEY (run, key)
 ) STRICT, WITHOUT ROWID;
 ";
+
+/// What a file that was made before there were decisions in it lacks.
+const COLUMNS: &str = "
+ALTER TABLE runs ADD COLUMN kind TEXT NOT NULL DEFAULT 'run';
+ALTER TABLE runs ADD COLUMN part_of INTEGER;
+";
+
+/// Whether the file knows of decisions.
+pub(super) fn has_decisions(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT count(*) > 0 FROM pragma_table_info('runs') WHERE name = 'kind'", [], |row| row.get(0))
+}
 
 /// What program the file is for, and in which format; both 0 in an empty one.
 pub(super) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
@@ -53,7 +66,15 @@ pub(super) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i64)> 
 /// Makes the tables in an empty file; leaves any other as it is.
 pub(super) fn make(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
-    if identity(connection)? != (0, 0) {
+    let known = identity(connection)?;
+    if known == (APPLICATION, FORMAT) && !has_decisions(connection)? {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if !has_decisions(&transaction)? {
+            transaction.execute_batch(COLUMNS)?;
+        }
+        return transaction.commit();
+    }
+    if known != (0, 0) {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -1,0 +1,384 @@
+//! What the page is given of a decision: what was found, in the words of the other views; their tables; what the charts
+//! show; and the runs that it rests on.
+
+use std::io;
+
+use brunt_model::capacity::{Capacity, Length, Outcome};
+use brunt_model::compare::Compared;
+use brunt_model::evidence::Evidence;
+use brunt_model::histogram::AtLeast;
+use brunt_model::plan::Plan;
+use brunt_model::sweep::{Law, Sweep};
+use serde::Serialize;
+
+use super::table::{Cell, Table};
+use super::{Decision, capacity, comparison, runs, sweep};
+use crate::html;
+use crate::numbers::{count, counted};
+use crate::style::Role;
+
+/// `web/src/decision.ts` reads it.
+#[derive(Debug, Serialize)]
+struct Page {
+    kind: &'static str,
+    live: Option<String>,
+    brunt_version: &'static str,
+    title: String,
+    how: Vec<String>,
+    found: Vec<Text>,
+    tables: Vec<Tabled>,
+    charts: Vec<Chart>,
+}
+
+#[derive(Debug, Serialize)]
+struct Text {
+    text: String,
+    role: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Tabled {
+    id: &'static str,
+    title: &'static str,
+    caption: String,
+    head: Vec<&'static str>,
+    rows: Vec<Vec<Text>>,
+}
+
+/// Lines and points over a value.
+#[derive(Debug, Default, Serialize)]
+struct Chart {
+    id: &'static str,
+    title: &'static str,
+    summary: String,
+    /// What the x-axis is of; where it has names, they stand at 0, 1, 2, ….
+    x: String,
+    names: Vec<String>,
+    x_is_logarithmic: bool,
+    y_is_logarithmic: bool,
+    /// `ns`, `per_s` or `ratio`.
+    unit: &'static str,
+    lines: Vec<Line>,
+    /// What is marked on the x-axis: where, and what it is.
+    marks: Vec<(f64, String)>,
+    /// A value that others are held against.
+    level: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    label: &'static str,
+    colour: &'static str,
+    /// `line`, `points` or `dashed`.
+    how: &'static str,
+    points: Vec<Point>,
+}
+
+/// A point, with the ends of its interval where it has one.
+#[derive(Debug, Serialize)]
+struct Point {
+    x: f64,
+    y: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<(f64, f64)>,
+}
+
+const fn named(role: Role) -> &'static str {
+    match role {
+        Role::Plain | Role::Chart => "",
+        Role::Strong => "strong",
+        Role::Faint => "faint",
+        Role::Good => "good",
+        Role::Warning => "warning",
+        Role::Bad => "bad",
+    }
+}
+
+fn text(text: impl Into<String>, role: Role) -> Text {
+    Text { text: text.into(), role: named(role) }
+}
+
+fn tabled(id: &'static str, title: &'static str, caption: impl Into<String>, table: &Table) -> Tabled {
+    let (head, rows) = table.parts();
+    let rows = rows.iter().map(|row| row.iter().map(|cell| text(cell.text.replace("**", ""), cell.role)).collect());
+    Tabled { id, title, caption: caption.into(), head: head.to_vec(), rows: rows.collect() }
+}
+
+/// What the page shows of `decision`, whose runs are kept under the numbers `kept`, as JSON in a line; `live` says how far it
+/// is, where it goes on.
+pub(super) fn data(decision: Decision<'_>, kept: &[i64], live: Option<String>) -> io::Result<String> {
+    let mut page = match decision {
+        Decision::Sweep(plan, sweep) => of_sweep(plan, sweep),
+        Decision::Capacity(plan, capacity) => of_capacity(plan, capacity, live.is_none()),
+        Decision::Comparison(compared) => of_comparison(compared),
+    };
+    let evidence = evidence(decision);
+    if !evidence.is_empty() {
+        let (role, verdicts) = runs::verdicts(evidence.iter().map(|(_, run)| *run));
+        page.found.push(text(verdicts, role));
+        page.tables.push(rested_on(&evidence, kept));
+    }
+    page.live = live;
+    html::embedded(&page)
+}
+
+fn page(title: String, how: Vec<String>) -> Page {
+    Page {
+        kind: "decision",
+        live: None,
+        brunt_version: env!("CARGO_PKG_VERSION"),
+        title,
+        how,
+        found: Vec::new(),
+        tables: Vec::new(),
+        charts: Vec::new(),
+    }
+}
+
+fn of_sweep(plan: &Plan, sweep: &Sweep) -> Page {
+    let mut page = page(format!("sweep {} {}", sweep.axis.name, plan.target.url()), vec![sweep::how(plan)]);
+    page.found.extend(sweep::law(sweep).into_iter().map(|(role, sentence)| text(sentence, role)));
+    if !sweep.ended.is_empty() {
+        page.found.push(text(sweep.ended.clone(), Role::Warning));
+    }
+    if sweep.steps.is_empty() {
+        return page;
+    }
+    page.found.extend(sweep.steps.iter().filter_map(|step| {
+        let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
+        let missed = missed.map(|result| format!("{} was {}", result.threshold.trim(), result.got));
+        let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
+        (!all.is_empty()).then(|| text(format!("✗ at {}: {}", count(step.value), all.join("; ")), Role::Bad))
+    }));
+    page.tables.push(tabled("steps", "Values", format!("a run for each of {}", sweep.axis.name), &sweep::table(sweep)));
+    let points = |of: &dyn Fn(&Evidence) -> Option<f64>| {
+        let point = |step: &brunt_model::sweep::Step| {
+            Some(Point { x: step.value as f64, y: of(step.evidence.as_ref()?)?, interval: None })
+        };
+        sweep.steps.iter().filter_map(point).collect::<Vec<_>>()
+    };
+    let chart = |id, title, summary: String, unit, lines| Chart {
+        id,
+        title,
+        summary,
+        x: sweep.axis.name.clone(),
+        x_is_logarithmic: sweep.steps.iter().all(|step| step.value > 0),
+        unit,
+        lines,
+        ..Chart::default()
+    };
+    let answered = points(&|run| Some(run.answered_per_s));
+    let mut throughput = vec![Line { label: "answered", colour: "one", how: "points", points: answered }];
+    let mut marks = Vec::new();
+    if let Some(Law::Fit(fit)) = &sweep.law {
+        throughput.push(Line { label: "the law", colour: "faint", how: "dashed", points: fitted(sweep, fit) });
+        if !fit.is_poor {
+            marks.extend(fit.knee.map(|knee| (knee.value, "knee".to_owned())));
+            marks.extend(
+                fit.peak.filter(|peak| !peak.is_beyond).map(|peak| (peak.connections.value, "peak".to_owned())),
+            );
+        }
+    }
+    let summary = format!("calls answered a second, against {}", sweep.axis.name);
+    page.charts.push(Chart { marks, ..chart("throughput", "Throughput", summary, "per_s", throughput) });
+    let ns = |time: Option<AtLeast<u64>>| time.map(|time| time.value.max(1) as f64);
+    let line = |label, colour, points| Line { label, colour, how: "line", points };
+    let latency = vec![
+        line("p50", "one", points(&|run| ns(run.p50_ns))),
+        line("p90", "two", points(&|run| ns(run.p90_ns))),
+        line("p99", "three", points(&|run| ns(run.p99_ns))),
+    ];
+    let summary = format!("response times, against {}", sweep.axis.name);
+    page.charts.push(Chart { y_is_logarithmic: true, ..chart("latency", "Latency", summary, "ns", latency) });
+    let per_s = |n: u64, run: &Evidence| n as f64 * 1e9 / run.measured_ns.max(1) as f64;
+    let outcomes = vec![
+        line("ok", "two", points(&|run| Some(per_s(run.ok, run)))),
+        line("failed", "bad", points(&|run| Some(per_s(run.failed, run)))),
+    ];
+    let summary = format!("calls a second that were ok, and that were not, against {}", sweep.axis.name);
+    page.charts.push(chart("outcomes", "Outcomes", summary, "per_s", outcomes));
+    page
+}
+
+/// The curve of the law, X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), over what was tried.
+fn fitted(sweep: &Sweep, fit: &brunt_model::sweep::Fit) -> Vec<Point> {
+    const POINTS: i32 = 60;
+    let values = || sweep.steps.iter().map(|step| step.value as f64);
+    let (low, high) = (values().fold(f64::INFINITY, f64::min).max(1.0), values().fold(1.0, f64::max));
+    let point = |i: i32| {
+        let n = low * (high / low).powf(f64::from(i) / f64::from(POINTS));
+        let held_up = 1.0 + fit.sigma.value * (n - 1.0) + fit.kappa.value * n * (n - 1.0);
+        Point { x: n, y: fit.lambda_per_s.value * n / held_up, interval: None }
+    };
+    (0..=POINTS).map(point).filter(|point| point.y.is_finite()).collect()
+}
+
+fn of_capacity(plan: &Plan, capacity: &Capacity, is_over: bool) -> Page {
+    let how = vec![capacity::how(plan), format!("to be met: {}", capacity::criteria(plan))];
+    let mut page = page(format!("find {}", plan.target.url()), how);
+    let (sentence, reasons) = capacity::sentence(capacity);
+    let (sign, role) = if capacity.answer.is_known() { ("✓", Role::Good) } else { ("✗", Role::Bad) };
+    if is_over {
+        page.found.push(text(format!("{sign} {sentence}"), role));
+    }
+    page.found.extend(reasons.into_iter().map(|reason| text(reason, Role::Plain)));
+    if capacity.trials.is_empty() {
+        return page;
+    }
+    let trials = counted(capacity.trials.len() as u64, "trial");
+    let caption = format!("{trials}; of several at one rate, the typical one");
+    page.tables.push(tabled("rates", "Rates", caption, &capacity::table(capacity)));
+    let line = |label, colour, outcome| Line {
+        label,
+        colour,
+        how: "points",
+        points: capacity
+            .trials
+            .iter()
+            .filter(|trial| trial.outcome == outcome)
+            .filter_map(|trial| {
+                let p99 = trial.evidence.p99_ns?.value.max(1) as f64;
+                Some(Point { x: trial.rate_per_s, y: p99, interval: None })
+            })
+            .collect(),
+    };
+    let lines =
+        [("met", "two", Outcome::Met), ("failed", "bad", Outcome::Failed), ("spoiled", "three", Outcome::Spoiled)];
+    let lines: Vec<_> = lines.map(|(label, colour, outcome)| line(label, colour, outcome)).into();
+    let marks = match &capacity.answer {
+        brunt_model::capacity::Answer::Between { low_per_s, high_per_s, .. } => {
+            vec![(*low_per_s, "met".to_owned()), (*high_per_s, "not met".to_owned())]
+        }
+        _ => Vec::new(),
+    };
+    page.charts.push(Chart {
+        id: "latency",
+        title: "Latency",
+        summary: "p99 of each trial, against its rate".to_owned(),
+        x: "calls/s".to_owned(),
+        x_is_logarithmic: true,
+        y_is_logarithmic: true,
+        unit: "ns",
+        lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
+        marks,
+        ..Chart::default()
+    });
+    page
+}
+
+fn of_comparison(compared: &Compared) -> Page {
+    let mut how = vec![format!("A: {}", compared.a), format!("B: {}", compared.b)];
+    how.extend(Some(compared.how.clone()).filter(|how| !how.is_empty()));
+    let mut page = page("compare".to_owned(), how);
+    page.found.extend(comparison::sentences(compared).into_iter().map(|sentence| text(sentence, Role::Strong)));
+    page.found.extend(comparison::notes(compared).into_iter().map(|note| text(note, Role::Warning)));
+    page.found.extend(compared.conditions.iter().map(|condition| {
+        let (sign, role) = if condition.failed { ("✗", Role::Bad) } else { ("✓", Role::Good) };
+        text(format!("{sign} not to be {}: {}", condition.condition.trim(), condition.got), role)
+    }));
+    let Some(found) = &compared.comparison else { return page };
+    page.found.extend(comparison::left_out(found).map(|left_out| text(left_out, Role::Faint)));
+    let caption = "B over A, with 95 % intervals; p with regard to how many figures are compared";
+    page.tables.push(tabled("differences", "Differences", caption, &comparison::table(found, None)));
+    let points = found.differences.iter().enumerate();
+    let point = |(i, d): (usize, &brunt_model::compare::Difference)| Point {
+        x: i as f64,
+        y: d.ratio,
+        interval: Some((d.low_ratio, d.high_ratio)),
+    };
+    page.charts.push(Chart {
+        id: "ratios",
+        title: "B over A",
+        summary: "ratios with their 95 % intervals; at 1 there is no difference".to_owned(),
+        names: found.differences.iter().map(|d| d.metric.name().to_owned()).collect(),
+        unit: "ratio",
+        lines: vec![Line { label: "B over A", colour: "one", how: "points", points: points.map(point).collect() }],
+        level: Some(1.0),
+        ..Chart::default()
+    });
+    page.charts.extend(over_rounds(compared));
+    page
+}
+
+/// The runs of both sides in the order in which they were made.
+fn over_rounds(compared: &Compared) -> Option<Chart> {
+    let line = |label, colour, is_b| Line {
+        label,
+        colour,
+        how: "line",
+        points: compared
+            .runs
+            .iter()
+            .filter(|run| run.is_b == is_b)
+            .map(|run| Point { x: run.number as f64, y: run.evidence.answered_per_s, interval: None })
+            .collect(),
+    };
+    (compared.runs.len() > 2).then(|| Chart {
+        id: "rounds",
+        title: "Each run",
+        summary: "calls answered a second, run by run".to_owned(),
+        x: "run".to_owned(),
+        unit: "per_s",
+        lines: vec![line("A", "one", false), line("B", "three", true)],
+        ..Chart::default()
+    })
+}
+
+/// What was decided, in a sentence.
+pub(crate) fn conclusion(decision: Decision<'_>) -> String {
+    match decision {
+        Decision::Sweep(_, sweep) => sweep::law(sweep).into_iter().next().map_or(String::new(), |(_, text)| text),
+        Decision::Capacity(_, capacity) => capacity::sentence(capacity).0,
+        Decision::Comparison(compared) => comparison::sentences(compared).join("; "),
+    }
+}
+
+/// The runs that a decision rests on, and what they are of.
+pub(crate) fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
+    match decision {
+        Decision::Sweep(_, sweep) => {
+            let of = |step: &'_ brunt_model::sweep::Step| format!("{} {}", sweep.axis.name, count(step.value));
+            sweep.steps.iter().filter_map(|step| Some((of(step), step.evidence.as_ref()?))).collect()
+        }
+        Decision::Capacity(_, capacity) => {
+            let length = |length| if length == Length::Full { "full" } else { "short" };
+            let each = (1..).zip(&capacity.trials);
+            let of = |(n, trial): (u32, &'_ brunt_model::capacity::Trial)| {
+                format!("trial {n}, {}/s, {}", runs::rate(trial.rate_per_s), length(trial.length))
+            };
+            each.map(|(n, trial)| (of((n, trial)), &trial.evidence)).collect()
+        }
+        Decision::Comparison(compared) => {
+            let side = |is_b| if is_b { "B" } else { "A" };
+            compared.runs.iter().map(|run| (format!("{} {}", side(run.is_b), run.number), &run.evidence)).collect()
+        }
+    }
+}
+
+fn rested_on(evidence: &[(String, &Evidence)], kept: &[i64]) -> Tabled {
+    let mut table =
+        Table::new(["run", "kept as", "answered/s", "mean", "p50", "p99", "due", "ok", "failed", "verdict"]);
+    for (i, (of, run)) in evidence.iter().enumerate() {
+        // Where some were not kept, which is which is not known.
+        let number = kept.get(i).filter(|_| kept.len() == evidence.len());
+        let verdict = Cell::from(run.verdict.as_str());
+        table.push([
+            of.as_str().into(),
+            number.map_or("-".to_owned(), i64::to_string).into(),
+            runs::rate(run.answered_per_s).into(),
+            runs::time(run.mean_ns.map(|mean| mean.map(|ns| ns.round() as u64))).into(),
+            runs::time(run.p50_ns).into(),
+            runs::time(run.p99_ns).into(),
+            count(run.due).into(),
+            count(run.ok).into(),
+            runs::failed(run),
+            verdict.as_(if run.is_trustworthy() { Role::Good } else { Role::Warning }),
+        ]);
+    }
+    let caption = if kept.len() == evidence.len() {
+        "brunt report NUMBER makes the page of one that was kept"
+    } else {
+        "in the order in which they were made"
+    };
+    tabled("runs", "The runs that it rests on", caption, &table)
+}
