@@ -27,7 +27,7 @@ const WORDS = ["verdict", "not met because", "differs", "95 %"];
 
 /** The parts of its page. */
 export function decision(data: Decision): (HTMLElement | null)[] {
-  const found = data.found.map(({ text, role }) => el("p", { class: kind(role) }, text));
+  const found = data.found.map(({ text, role }, i) => el("p", { class: i === 0 ? `verdict ${role}` : kind(role) }, text));
   const charts = data.charts.filter(({ lines }) => lines.some(({ points }) => points.length > 0)).map(against);
   const tables = data.tables.map(({ id, title, caption, head, rows }) =>
     section(

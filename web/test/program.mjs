@@ -15,6 +15,7 @@ export const golden = (name) => path.join(ROOT, "crates/report/tests/golden", na
 
 /** Runs brunt to its end; what it printed. A failed threshold is no failure of the program. */
 export async function brunt(...args) {
+  // What is kept, is kept in a file that the test names.
   const env = { ...process.env, BRUNT_NO_SAVE: "1" };
   try {
     return (await promisify(execFile)(BRUNT, args, { env, maxBuffer: 64 << 20 })).stdout;
@@ -37,7 +38,8 @@ export async function target(...args) {
 /** A run that goes on, with its live page at `url`. */
 export async function goingOn(...args) {
   const env = { ...process.env, BRUNT_NO_SAVE: "1" };
-  const child = spawn(BRUNT, ["--live", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const words = ["sweep", "find", "compare", "run"].includes(args[0]) ? [args[0], "--live", ...args.slice(1)] : ["--live", ...args];
+  const child = spawn(BRUNT, words, { env, stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
   const ended = new Promise((resolve) => child.on("close", (status) => resolve({ status, stdout, stderr })));

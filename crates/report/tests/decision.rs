@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use brunt_report::Style;
-use brunt_report::decision::{Decision, Format, render};
+use brunt_report::decision::{Decided, Decision, Format, page_data, render};
 
 mod decisions;
 mod fixtures;
@@ -88,5 +88,56 @@ fn a_result_that_is_read_back_says_the_same() {
         assert_eq!(document.figures(), Figures::of(&summary), "{name}");
         let (read, seen) = (document.evidence(), Evidence::of(&summary));
         assert_eq!(Evidence { failure: String::new(), ..read }, Evidence { failure: String::new(), ..seen }, "{name}");
+    }
+}
+
+/// Every decision, with its name.
+fn all() -> Vec<(String, Decided)> {
+    let capacities = decisions::capacities()
+        .into_iter()
+        .map(|(name, plan, capacity)| (name, Decided::of(Decision::Capacity(&plan, &capacity))));
+    let sweeps =
+        decisions::sweeps().into_iter().map(|(name, plan, sweep)| (name, Decided::of(Decision::Sweep(&plan, &sweep))));
+    let comparisons = decisions::comparisons()
+        .into_iter()
+        .map(|(name, compared)| (name, Decided::of(Decision::Comparison(&compared))));
+    capacities.chain(sweeps).chain(comparisons).map(|(name, decided)| (name.to_owned(), decided)).collect()
+}
+
+/// What is kept says the same when it is read again.
+#[test]
+fn what_is_kept_is_read_back() {
+    for (name, decided) in all() {
+        let kept = serde_json::to_string(&decided).unwrap();
+        let again: Decided = serde_json::from_str(&kept).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for format in Format::ALL {
+            assert_eq!(
+                rendered(format, again.decision(), false),
+                rendered(format, decided.decision(), false),
+                "{name}"
+            );
+        }
+    }
+}
+
+/// The page has the words and the runs of the other views.
+#[test]
+fn the_page_says_what_the_text_says() {
+    for (name, decided) in all() {
+        let decision = decided.decision();
+        let data: serde_json::Value = serde_json::from_str(&page_data(decision, &[], None).unwrap()).unwrap();
+        assert_eq!((&data["kind"], &data["live"]), (&"decision".into(), &serde_json::Value::Null), "{name}");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = words(&rendered(Format::Text, decision, false));
+        let conclusion = data["found"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains(&words(conclusion)), "{name}: {conclusion}");
+        let rows = rendered(Format::Csv, decision, false).lines().count() - 1;
+        let runs = data["tables"].as_array().unwrap().iter().find(|table| table["id"] == "runs");
+        let runs = runs.map_or(0, |table| table["rows"].as_array().unwrap().len());
+        let impossible = match &decided {
+            Decided::Sweep(_, sweep) => sweep.steps.iter().filter(|step| step.evidence.is_none()).count(),
+            _ => 0,
+        };
+        assert_eq!(runs + impossible, rows, "{name}");
     }
 }

@@ -60,7 +60,8 @@ export function against(chart: AgainstChart): HTMLElement {
   const [left, right] = [xs[0] ?? 0, xs[xs.length - 1] ?? 1];
   const xRange = (): [number, number] => {
     if (chart.names.length > 0) return [-0.5, chart.names.length - 0.5];
-    if (left < right) return [left, right];
+    // Points at the ends are seen whole.
+    if (left < right) return chart.x_is_logarithmic ? [left / 1.05, right * 1.05] : [left - (right - left) / 60, right + (right - left) / 60];
     return chart.x_is_logarithmic ? [left / 2, left * 2] : [left - 1, left + 1];
   };
   const yRange = (): [number, number] => {
@@ -86,7 +87,7 @@ export function against(chart: AgainstChart): HTMLElement {
       },
       axes: [
         axis({
-          values: (_, ticks) => ticks.map((x) => (x === null ? "" : chart.names.length > 0 ? (chart.names[x] ?? "") : axisNumber(x))),
+          values: (_, ticks) => ticks.map((x) => (x === null ? "" : chart.names.length > 0 ? (chart.names[x] ?? "") : Number.isInteger(x) ? axisNumber(x) : "")),
           ...(chart.names.length > 0 ? { splits: chart.names.map((_, i) => i) } : {}),
         }),
         axis({ size: 64, values: (_, ticks) => ticks.map((y) => (y === null ? "" : tick(y))) }),

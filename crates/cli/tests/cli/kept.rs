@@ -120,3 +120,68 @@ fn what_cannot_be_kept_is_shown_all_the_same() {
         assert!(warned && done.stderr.lines().count() == 1, "{store}: {done:#?}");
     }
 }
+
+#[test]
+fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
+    let (dir, server) = (Directory::new(), server());
+    let (store, url) = (dir.path("runs.db"), server.url());
+    let flags = ["-c", "1,2", "-t", "1", "-n", "50", "-w", "0s", "--store", &store, "--name", "knee", "--tag", "a=b"];
+    let printed = run([&["sweep"], &flags[..], &[&url]].concat()).with_status(0).stdout;
+    assert_eq!(run(["show", "knee", "--store", &store]).with_status(0).stdout, printed);
+    let markdown = run(["show", "--format", "markdown", "--store", &store]).with_status(0).stdout;
+    assert!(markdown.starts_with("### Sweep of connections"), "{markdown}");
+    let wrong = run(["show", "--format", "wrk", "--store", &store]).with_status(2).stderr;
+    assert!(wrong.contains("expected one of the formats text, json, csv and markdown"), "{wrong}");
+    let list = |more: &[&str]| run([&["runs", "--store", &store], more].concat()).with_status(0).stdout;
+    let shown = list(&[]);
+    assert!(shown.lines().count() == 2 && shown.contains("knee  sweep") && shown.contains("a=b"), "{shown}");
+    assert_eq!(list(&["--all"]).lines().count(), 4);
+    let json: serde_json::Value = serde_json::from_str(&list(&["--all", "--format", "json"])).unwrap();
+    let kinds: Vec<_> = json.as_array().unwrap().iter().map(|run| (&run["kind"], &run["part_of"])).collect();
+    let (sweep, single) = ("sweep".into(), "run".into());
+    let (none, third) = (serde_json::Value::Null, 3.into());
+    assert_eq!(kinds, [(&sweep, &none), (&single, &third), (&single, &third)]);
+    assert_eq!(json[0]["tags"]["a"], "b");
+    // A single run of it is one like any other.
+    assert!(run(["show", "2", "--store", &store]).with_status(0).stdout.starts_with("brunt http://"));
+    run(["runs", "rm", "knee", "--store", &store]).with_status(0);
+    assert_eq!(list(&["--all"]).lines().count(), 1);
+}
+
+#[test]
+fn runs_that_are_kept_are_compared() {
+    let (dir, server) = (Directory::new(), server());
+    let (store, url) = (dir.path("runs.db"), server.url());
+    for side in ["old", "new"] {
+        let tag = format!("build={side}");
+        (0..3).for_each(|_| drop(kept(&store, &url, &["--quiet", "--tag", &tag])));
+    }
+    let compare = |a: &str, b: &str| run(["compare", a, b, "--store", &store]);
+    let printed = compare("build=old", "build=new").with_status(0).stdout;
+    assert!(printed.contains("A  3 runs tagged build=old") && printed.contains("3 runs of A, 3 of B"), "{printed}");
+    assert_eq!(run(["show", "--store", &store]).with_status(0).stdout, printed);
+    let short = compare("1", "last").with_status(2).stderr;
+    assert!(short.contains("7 in ") && short.contains("was decided over several runs"), "{short}");
+    let short = compare("1", "2").with_status(2).stderr;
+    assert!(short.contains("run 1 (") && short.contains("too short to be compared by itself"), "{short}");
+    let none = compare("build=old", "build=other").with_status(2).stderr;
+    assert!(none.contains("no run that was kept has the tag build=other"), "{none}");
+    let mixed = compare("1", &url).with_status(2).stderr;
+    assert!(mixed.contains("name two targets, or two results"), "{mixed}");
+}
+
+#[test]
+fn secrets_of_a_query_are_neither_kept_nor_shown() {
+    let (dir, server) = (Directory::new(), server());
+    let (store, plan) = (dir.path("runs.db"), dir.path("plan.json"));
+    let url = format!("{}?q=1&access_token=t0psecret", server.url());
+    let printed = kept(&store, &url, &["--format", "json"]);
+    run(["--write-plan", &plan, "--dry-run", &url]).with_status(0);
+    let shown = run(["show", "--store", &store, "--format", "json"]).with_status(0).stdout;
+    let list = run(["runs", "--store", &store]).with_status(0).stdout;
+    for text in [&printed, &shown, &list, &std::fs::read_to_string(&plan).unwrap()] {
+        assert!(!text.contains("t0psecret") && text.contains("access_token=[redacted]"), "{text}");
+    }
+    let refused = run(["--plan", &plan, "--no-save"]).with_status(2).stderr;
+    assert!(refused.contains("a secret was left out of its query"), "{refused}");
+}

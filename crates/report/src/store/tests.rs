@@ -215,3 +215,58 @@ fn only_its_owner_may_read_it() {
     Store::open(&directory.file()).unwrap();
     assert_eq!(std::fs::metadata(directory.file()).unwrap().permissions().mode() & 0o777, 0o600);
 }
+
+/// A comparison of nothing, which tells it from others by `a`.
+fn decided(a: &str) -> Decided {
+    Decided::Comparison(brunt_model::compare::Compared {
+        a: a.to_owned(),
+        b: "b".to_owned(),
+        how: String::new(),
+        comparison: None,
+        conditions: Vec::new(),
+        interrupted: false,
+        runs: Vec::new(),
+    })
+}
+
+#[test]
+fn a_decision_is_kept_with_the_runs_that_it_rests_on() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    let other = store.save(&summary(1), &named("other")).unwrap();
+    let runs = [2, 3].map(|calls| store.save(&summary(calls), &Label::default()).unwrap());
+    let number = store.save_decision(&decided("x"), &runs, &named("compared")).unwrap();
+    let Kept::Decision(kept, rests_on) = store.kept(&Which::Name("compared".into())).unwrap() else { panic!() };
+    assert_eq!((*kept, rests_on), (decided("x"), runs.to_vec()));
+    assert!(matches!(store.load(&Which::Last), Err(StoreError::NotARun { .. })));
+    let of: Vec<_> =
+        store.list(&[]).unwrap().into_iter().map(|entry| (entry.number, entry.kind, entry.part_of)).collect();
+    let run = |number, part_of| (number, "run".to_owned(), part_of);
+    let expected = [
+        (number, "comparison".to_owned(), None),
+        run(runs[1], Some(number)),
+        run(runs[0], Some(number)),
+        run(other, None),
+    ];
+    assert_eq!(of, expected);
+    // What it rests on goes with it.
+    store.remove(&[Which::Number(number)]).unwrap();
+    assert_eq!(store.list(&[]).unwrap().into_iter().map(|entry| entry.number).collect::<Vec<_>>(), [other]);
+}
+
+/// As the first brunt that kept runs made it.
+#[test]
+fn a_file_without_decisions_is_read_and_gets_them_when_it_is_written_to() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    let first = store.save(&summary(1), &named("first")).unwrap();
+    store.connection.execute_batch("ALTER TABLE runs DROP COLUMN kind; ALTER TABLE runs DROP COLUMN part_of").unwrap();
+    drop(store);
+    let mut read = Store::open_kept(&directory.file()).unwrap();
+    assert_eq!(read.list(&[]).unwrap()[0].kind, "run");
+    assert_eq!(read.load(&Which::Number(first)).unwrap().total.due, 1);
+    drop(read);
+    let mut store = Store::open(&directory.file()).unwrap();
+    store.save_decision(&decided("x"), &[first], &Label::default()).unwrap();
+    assert_eq!(store.list(&[]).unwrap().len(), 2);
+}

@@ -1,0 +1,93 @@
+// The pages of what was decided over several runs: real ones, small.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { launch, open, rows } from "./browser.mjs";
+import { brunt, directory, goingOn, target } from "./program.mjs";
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser;
+let files;
+let server;
+
+before(async () => {
+  files = await directory();
+  browser = await launch();
+  server = await target("--delay", "2ms");
+});
+
+after(async () => {
+  server?.end();
+  await browser?.close();
+  await files?.end();
+});
+
+/** Its page, with nothing to complain of at either width, light and dark. */
+async function shown(html) {
+  for (const [width, colorScheme] of [[390, "dark"], [1280, "light"]]) {
+    const { page, complaints } = await open(browser, html, { viewport: { width, height: 900 }, colorScheme });
+    const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(wider <= 0, `${wider} pixels wider than its window`);
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => window.axe.run());
+    assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("; ")}`), []);
+    assert.deepEqual(complaints, []);
+    if (width === 1280) return page;
+    await page.close();
+  }
+}
+
+test("a sweep: what its JSON says is in its tables and charts, and again from where it was kept", async () => {
+  const [html, json, store, again] = ["sweep.html", "sweep.json", "sweep.db", "again.html"].map(files.path);
+  await brunt("sweep", "-c", "1,2,4", "-t", "1", "-d", "300ms", "-w", "0s", "--store", store, "--html", html, "-o", json, server.url);
+  const result = JSON.parse(await readFile(json, "utf8"));
+  const page = await shown(html);
+  assert.deepEqual((await rows(page, "steps")).map(([value]) => value), ["1", "2", "4"]);
+  const runs = await rows(page, "runs");
+  assert.deepEqual(runs.map((row) => [row[0], row[1]]), [["connections 1", "1"], ["connections 2", "2"], ["connections 4", "3"]]);
+  assert.deepEqual(runs.map((row) => Number(row[7].replaceAll(",", ""))), result.steps.map(({ evidence }) => evidence.ok));
+  await page.hover("#throughput .u-over");
+  assert.match(await page.textContent("#throughput .u-legend"), /2 connectionsanswered/);
+  await page.focus("#latency .chart");
+  await page.keyboard.press("End");
+  assert.match(await page.textContent("#latency [aria-live]"), /^4 connections, p50 \S+, p90 \S+, p99 \S+$/);
+  await brunt("report", "last", "--store", store, "-o", again);
+  assert.equal(await readFile(again, "utf8"), await readFile(html, "utf8"));
+  await page.close();
+});
+
+test("a comparison: its ratios have error bars, and hostile flags stay text", async () => {
+  const [html, json] = ["compare.html", "compare.json"].map(files.path);
+  const header = "<script>window.hacked = 1</script>";
+  await brunt("compare", "--rounds", "10", "-t", "1", "-d", "100ms", "-w", "0s", "--html", html, "-o", json, server.url, "--a", "-c 1", "--b", `-c 2 -H 'X: ${header}'`);
+  const { comparison } = JSON.parse(await readFile(json, "utf8"));
+  const page = await shown(html);
+  assert.deepEqual((await rows(page, "differences")).map(([metric]) => metric), comparison.differences.map(({ metric }) => metric));
+  assert.equal((await rows(page, "runs")).length, 20);
+  assert.ok((await page.textContent("header")).includes(header));
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  await page.focus("#ratios .chart");
+  await page.keyboard.press("Home");
+  assert.match(await page.textContent("#ratios [aria-live]"), /^rate, B over A \d\.\d{3} \[\d\.\d{3}, \d\.\d{3}\]$/);
+  await page.close();
+});
+
+test("a search: live while it goes on, and its answer at the end", async () => {
+  const html = files.path("find.html");
+  const run = await goingOn("find", "--from", "50", "--highest", "100", "--repeats", "1", "-c", "4", "-t", "1", "-d", "1s", "-w", "0s", "--threshold", "p99<10s", "--html", html, server.url);
+  const live = await browser.newPage({ locale: "en-GB" });
+  await live.goto(run.url);
+  await live.waitForSelector("#live");
+  assert.match(await live.textContent("#live"), /● live trial \d+: \d+\/s/);
+  await live.waitForSelector("#live", { state: "detached", timeout: 60_000 });
+  const done = await run.end();
+  const page = await shown(html);
+  const found = (page) => page.$$eval("#found p", (all) => all.map((one) => one.textContent));
+  assert.deepEqual(await found(live), await found(page));
+  assert.ok(done.stdout.includes((await found(page))[0].slice(0, 30)), done.stdout);
+  assert.ok((await rows(page, "rates")).length > 0);
+  await page.close();
+  await live.close();
+});
