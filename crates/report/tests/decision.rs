@@ -129,7 +129,9 @@ fn the_page_says_what_the_text_says() {
         assert_eq!((&data["kind"], &data["live"]), (&"decision".into(), &serde_json::Value::Null), "{name}");
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = words(&rendered(Format::Text, decision, false));
+        // Control characters are left out where text is shown: on the page, by its script.
         let conclusion = data["found"][0]["text"].as_str().unwrap_or_default();
+        let conclusion = conclusion.split('\u{1b}').next().unwrap_or_default();
         assert!(text.contains(&words(conclusion)), "{name}: {conclusion}");
         let rows = rendered(Format::Csv, decision, false).lines().count() - 1;
         let runs = data["tables"].as_array().unwrap().iter().find(|table| table["id"] == "runs");
@@ -139,5 +141,24 @@ fn the_page_says_what_the_text_says() {
             _ => 0,
         };
         assert_eq!(runs + impossible, rows, "{name}");
+    }
+}
+
+/// Every document fits `docs/decision.schema.json`, which allows nothing else.
+#[test]
+fn every_document_fits_the_schema() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decision.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert!(jsonschema::draft202012::meta::is_valid(&schema));
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    for (name, decided) in all() {
+        let document: serde_json::Value =
+            serde_json::from_str(&rendered(Format::Json, decided.decision(), false)).unwrap();
+        let errors: Vec<_> =
+            validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
+        let mut more = document.clone();
+        more["more"] = 1.into();
+        assert!(!validator.is_valid(&more), "{name}: what the schema does not know is allowed");
     }
 }
