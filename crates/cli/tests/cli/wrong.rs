@@ -248,7 +248,7 @@ fn flags_of_a_search_that_are_wrong() {
         ("--threshold p99<1s --precision 0", "'--precision <SHARE>': expected a share from 0.5% to 50%"),
         ("--threshold p99<1s --repeats 0", "'--repeats <N>': expected a number from 1 to 100"),
         ("--threshold p99<1s --format wrk", "[possible values: text, json, csv, markdown]"),
-        ("--threshold p99<1s -o a.html", "expected a file name that ends in .txt, .json, .csv or .md"),
+        ("--threshold p99<1s -o a.pdf", "expected a file name that ends in .txt, .json, .csv, .md or .html"),
         ("--threshold p99<1s -t 8 -c 4", "-t 8 is more than -c 4"),
         ("--threshold p99<1s --keep /dev/null/x", "--keep: cannot make /dev/null/x"),
     ] {

@@ -49,7 +49,7 @@ impl Format {
         }
     }
 
-    /// The format that a file of this name is to have, by its extension.
+    /// The format that a file of this name is to have, by its extension; a page (`.html`) is none of these ([`write_page`]).
     ///
     /// # Errors
     /// When the extension is none of `.txt`, `.json`, `.csv` and `.md`, in any case of letters.
@@ -61,7 +61,7 @@ impl Format {
             Some("csv") => Ok(Self::Csv),
             Some("md") => Ok(Self::Markdown),
             _ => {
-                let known = ".txt, .json, .csv or .md";
+                let known = ".txt, .json, .csv, .md or .html";
                 Err(FormatError::Extension { known, got: path.to_string_lossy().into_owned() })
             }
         }
@@ -207,7 +207,7 @@ mod tests {
         }
         let error = "wrk".parse::<Format>().unwrap_err().to_string();
         assert_eq!(error, "expected one of the formats text, json, csv and markdown, got 'wrk'");
-        let error = Format::of_path(Path::new("a.html")).unwrap_err().to_string();
-        assert!(error.contains(".txt, .json, .csv or .md"), "{error}");
+        let error = Format::of_path(Path::new("a.pdf")).unwrap_err().to_string();
+        assert!(error.contains(".txt, .json, .csv, .md or .html"), "{error}");
     }
 }
