@@ -76,7 +76,7 @@ test("a comparison: its ratios have error bars, and hostile flags stay text", as
 
 test("a search: live while it goes on, and its answer at the end", async () => {
   const html = files.path("find.html");
-  const run = await goingOn("find", "--from", "50", "--highest", "100", "--repeats", "1", "-c", "4", "-t", "1", "-d", "1s", "-w", "0s", "--threshold", "p99<10s", "--html", html, server.url);
+  const run = await goingOn("find", "--from", "50", "--highest", "100", "--repeats", "1", "-c", "4", "-t", "1", "-d", "4s", "-w", "0s", "--threshold", "p99<10s", "--html", html, server.url);
   const live = await browser.newPage({ locale: "en-GB" });
   await live.goto(run.url);
   await live.waitForSelector("#live");

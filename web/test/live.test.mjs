@@ -38,9 +38,9 @@ const length = (page) => page.getAttribute("#throughput .chart", "data-points").
 
 test("the page moves while the run does, and ends as the finished report", async () => {
   const html = files.path("finished.html");
-  const run = await goingOn("-r", "200", "-d", "8s", "-t", "1", "-c", "4", "--threshold", "p99<10s", "--html", html, server.url);
+  const run = await goingOn("-r", "200", "-d", "60s", "-t", "1", "-c", "4", "--threshold", "p99<10s", "--html", html, server.url);
   const { page, complaints } = await watch(run);
-  assert.match(await page.textContent("#live"), /● live (measuring|draining), \d+s of 8s/);
+  assert.match(await page.textContent("#live"), /● live (measuring|draining), \d+s of 60s/);
   assert.match(await page.textContent("#thresholds caption"), /so far/);
   const before = await length(page);
   // What its reader does stays done: the focus, and how near a chart is.
@@ -48,6 +48,8 @@ test("the page moves while the run does, and ends as the finished report", async
   await page.keyboard.press("Home");
   await page.waitForFunction((before) => Number(document.querySelector("#throughput .chart").dataset.points) > before, before);
   assert.equal(await page.evaluate(() => document.activeElement.closest("figure")?.id), "throughput");
+  // However slow this machine is, the page is seen before the end.
+  run.interrupt();
   await page.waitForSelector("#live", { state: "detached", timeout: 60_000 });
   const done = await run.end();
   assert.equal(done.status, 0, done.stderr);
@@ -96,14 +98,14 @@ test("browsers that never read, or are gone, hold nothing up", async () => {
         after(socket);
         resolve(socket);
       });
-      socket.on("error", () => undefined);
+      socket.on("error", () => resolve(socket));
     });
   const never = await Promise.all(Array.from({ length: 8 }, () => asked((socket) => socket.pause())));
   await Promise.all(Array.from({ length: 8 }, () => asked((socket) => socket.destroy())));
   // One that says nothing at all, and more than there is room for.
   const silent = await Promise.all(Array.from({ length: 100 }, () => new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => resolve(socket));
-    socket.on("error", () => undefined);
+    socket.on("error", () => resolve(socket));
   })));
   const done = await run.end();
   assert.equal(done.status, 0, done.stderr);

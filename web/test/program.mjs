@@ -51,7 +51,7 @@ export async function goingOn(...args) {
     });
     ended.then((done) => reject(new Error(`brunt ended without a live page: ${done.stderr}`)));
   });
-  return { url, end: () => ended, kill: () => child.kill("SIGKILL") };
+  return { url, end: () => ended, interrupt: () => child.kill("SIGINT"), kill: () => child.kill("SIGKILL") };
 }
 
 /** A directory that goes with the tests. */
