@@ -8,14 +8,14 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use brunt_engine::protocol::scenario::{Answered, Caller, Encoded, Value};
+use brunt_engine::protocol::scenario::{Answered, Caller, Encoded, Setting, Value};
 use brunt_engine::protocol::{Parts, Registry};
 use brunt_engine::script::scenario::{Surroundings, load};
 use libfuzzer_sys::fuzz_target;
 
 /// Reads the body as JSON, as `answer:json()` does, and writes it again: what was understood is understood again.
 const SCRIPT: &str = "local brunt = require 'brunt'
-    local file = assert(io.open((debug.getinfo(1, 'S').source:sub(2):gsub('[^/]*$', 'body')), 'rb'))
+    local file = assert(io.open(debug.getinfo(1, 'S').source:match('^@(.*/)') .. 'body', 'rb'))
     local body = file:read('*a')
     file:close()
     local value = brunt.decode_json(body)
@@ -35,11 +35,15 @@ fn folder() -> &'static PathBuf {
     })
 }
 
+fn no_files(_name: &str) -> Result<Option<Vec<u8>>, String> {
+    Ok(None)
+}
+
 /// The client of `brunt.http { base = "http://127.0.0.1" }`.
 fn http(registry: &Registry) -> Box<dyn Caller> {
     let (protocol, _) = registry.named("http").unwrap();
     let base = brunt_model::target::Url::parse("http://127.0.0.1/").unwrap().target;
-    protocol.dialect().unwrap().client(&Value::Nil, Some(&base)).unwrap()
+    protocol.dialect().unwrap().client(&Value::Nil, &Setting { base: Some(&base), read: &no_files }).unwrap()
 }
 
 fuzz_target!(|input: &[u8]| {

@@ -15,9 +15,8 @@ use brunt_model::content::Content;
 use libfuzzer_sys::fuzz_target;
 
 fn framing(choice: u8) -> (Framing, Value<'static>, Value<'static>) {
-    let until = |end: &'static str| {
-        (Framing::Until(Content(end.as_bytes().to_vec())), Value::text("until"), Value::text(end))
-    };
+    let until =
+        |end: &'static str| (Framing::Until(Content(end.as_bytes().to_vec())), Value::text("until"), Value::text(end));
     let prefix = |text: &'static str| {
         let framing = Framing::LengthPrefix(LengthPrefix::parse(text).expect("a prefix"));
         (framing, Value::text("framed"), Value::text(text))
@@ -52,7 +51,13 @@ fn flood(pieces: &[&[u8]], framing: &Framing) -> (Vec<Vec<u8>>, bool) {
 }
 
 /// The same, asked for by a user: one after the other, while bytes come, or after `early` pieces have.
-fn user(pieces: &[&[u8]], caller: &dyn Caller, how: &Value<'static>, by: &Value<'static>, early: usize) -> Vec<Vec<u8>> {
+fn user(
+    pieces: &[&[u8]],
+    caller: &dyn Caller,
+    how: &Value<'static>,
+    by: &Value<'static>,
+    early: usize,
+) -> Vec<Vec<u8>> {
     let (mut client, mut out, mut answers) = (caller.connection(), Vec::new(), Vec::new());
     let mut encoded = Encoded::default();
     caller.encode(&[Value::Nil, how.clone(), by.clone()], &mut encoded).expect("what is asked for is right");
@@ -103,7 +108,12 @@ fuzz_target!(|input: &[u8]| {
     let setting = Setting { base: Some(&target), read: &|_| Ok(None) };
     let caller = Tcp.dialect().expect("there is one").client(&Value::Nil, &setting).expect("it needs no options");
     for pieces in [cut(bytes, seed), bytes.chunks(1).collect()] {
-        assert_eq!(flood(&pieces, &framing), whole, "cut into {:?}", pieces.iter().map(|piece| piece.len()).collect::<Vec<_>>());
+        assert_eq!(
+            flood(&pieces, &framing),
+            whole,
+            "cut into {:?}",
+            pieces.iter().map(|piece| piece.len()).collect::<Vec<_>>()
+        );
         for early in [0, pieces.len() / 2, pieces.len()] {
             assert_eq!(user(&pieces, &*caller, &how, &by, early), whole.0, "{early} of {} pieces early", pieces.len());
         }

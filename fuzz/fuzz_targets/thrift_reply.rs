@@ -70,7 +70,10 @@ fn check<W: Wire>(framing: Framing, bytes: &[u8], seed: u64) {
         let (head, value) = read_message::<W>(message).expect("a well-formed answer is a message");
         assert_eq!((head.kind, head.sequence), (reply.kind, reply.sequence));
         let Value::Struct(fields) = &value else { panic!("a message that holds {value:?}") };
-        assert_eq!((fields.len(), fields.first().map(|(id, value)| (*id, value.wire_type()))), (reply.fields as usize, reply.field));
+        assert_eq!(
+            (fields.len(), fields.first().map(|(id, value)| (*id, value.wire_type()))),
+            (reply.fields as usize, reply.field)
+        );
         let mut written = Vec::new();
         write_value::<W>(&mut written, &value);
         let (again, taken) = read_value::<W>(&written, WireType::Struct).expect("what was written can be read");

@@ -48,10 +48,8 @@ fn read(bytes: &[u8], first: u8, cut: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> Vec<Str
     let text = String::from_utf8_lossy(&request);
     let key = text.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.lines().next()).expect("a key");
     let accept = accept(key);
-    let said: Vec<u8> = bytes
-        .iter()
-        .flat_map(|byte| if *byte == 1 { accept.as_bytes().to_vec() } else { vec![*byte] })
-        .collect();
+    let said: Vec<u8> =
+        bytes.iter().flat_map(|byte| if *byte == 1 { accept.as_bytes().to_vec() } else { vec![*byte] }).collect();
     let mut meant = Vec::new();
     for piece in cut(&said) {
         let mut rest = piece.as_slice();

@@ -348,9 +348,13 @@ fn what_only_servers_can_answer_is_not_held_against_a_script() {
          brunt.pause(r:json().wait)
          assert(#r:json().list == 2)
          while #r.body == 0 do brunt.pause(1) end
+       end):inject { brunt.iterations_each(1, 5) }
+       brunt.scenario('caught', function()
+         local body = http:get('/caught').body
+         while #body == 0 do pcall(error) end
        end):inject { brunt.iterations_each(1, 5) }";
     let (_directory, path) = script(nginx.url("").trim_end_matches('/'), text);
     let done = done(&mut brunt(["run", &path, "-t", "1"])).with_status(0);
-    assert_eq!(nginx.log().len(), 2);
+    assert_eq!(nginx.log().len(), 2 + 5);
     assert_eq!(done.stdout.matches("printed").count() + done.stderr.matches("printed").count(), 2, "{}", done.stdout);
 }

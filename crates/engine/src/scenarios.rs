@@ -60,7 +60,7 @@ impl<'a> Surroundings<'a> {
             for one in &population.scenarios {
                 // What is misspelt is found before anything is sent, as far as made-up answers lead.
                 let place = library.place(&one.scenario)?;
-                script.begin(0)?.rehearse(place)?;
+                library.rehearse(place)?;
             }
         }
         let find = finder(plan);

@@ -228,7 +228,7 @@ impl Library {
         place.ok_or_else(|| ScriptError::new(&self.file, format!("there is no scenario '{name}'")))
     }
 
-    /// Goes through a scenario once with answers that are made up; afterwards this state is good for no users.
+    /// Goes through a scenario once with answers that are made up; afterwards this state is good for nothing else.
     ///
     /// # Errors
     /// With file and line of what is misspelt in it.

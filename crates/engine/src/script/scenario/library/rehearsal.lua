@@ -75,13 +75,20 @@ function shared.rehearse(place)
   brunt.decode_json = same
   shared.give(anything)
   local thousands = 0
-  local function limit()
+  local thread = shared.begin_rehearsal(place)
+  -- Hooks are there for all coroutines.
+  local limit
+  function limit()
+    if coroutine.running() ~= thread then
+      return
+    end
     thousands = thousands + 1
     if thousands > MOST_THOUSANDS then
+      -- At each instruction from now on, so that a pcall in an endless loop does not keep it.
+      debug.sethook(limit, "", 1)
       error("this is enough", 0)
     end
   end
-  local thread = shared.begin_rehearsal(place)
   debug.sethook(thread, limit, "", 1000)
   local function go(alive, operation, ...)
     if not alive then
@@ -97,6 +104,7 @@ function shared.rehearse(place)
     end
     result, values = go(shared.resume_rehearsal(thread, unpack(values, 1, 4)))
   end
+  debug.sethook()
   shared.end_rehearsal()
   return not result and values or nil
 end
