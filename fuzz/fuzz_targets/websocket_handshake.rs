@@ -2,7 +2,7 @@
 //! nothing panics, and how it is cut does not change what it means.
 //!
 //! The first eight bytes of an input decide how the rest is cut; with a `D` as the first, permessage-deflate is offered, with
-//! a `C` it is a user's conversation. A byte 1 in the rest stands for the value of Sec-WebSocket-Accept that belongs to the key.
+//! a `C` it is a user's conversation. A byte 1 as the value of Sec-WebSocket-Accept stands for the one that belongs to the key.
 
 #![no_main]
 
@@ -15,6 +15,9 @@ use brunt_engine::user::Message;
 use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_model::target::Url;
 use libfuzzer_sys::fuzz_target;
+
+/// Where the right value is put in, the first time.
+const ACCEPT: &[u8] = b"Sec-WebSocket-Accept: \x01";
 
 /// A connection on which a handshake has been sent, and what that said.
 fn begun(first: u8) -> (Box<dyn Client>, Vec<u8>) {
@@ -48,8 +51,13 @@ fn read(bytes: &[u8], first: u8, cut: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> Vec<Str
     let text = String::from_utf8_lossy(&request);
     let key = text.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.lines().next()).expect("a key");
     let accept = accept(key);
-    let said: Vec<u8> =
-        bytes.iter().flat_map(|byte| if *byte == 1 { accept.as_bytes().to_vec() } else { vec![*byte] }).collect();
+    // Only there: what is by chance must not stand where it could mean something else.
+    let place = bytes.windows(ACCEPT.len()).position(|found| found == ACCEPT).map(|at| at + ACCEPT.len() - 1);
+    let (before, after) = bytes.split_at(place.unwrap_or(bytes.len()));
+    let said = match after.split_first() {
+        Some((_, after)) => [before, accept.as_bytes(), after].concat(),
+        None => bytes.to_vec(),
+    };
     let mut meant = Vec::new();
     for piece in cut(&said) {
         let mut rest = piece.as_slice();
