@@ -133,6 +133,7 @@ impl<'a> Coordinator<'a> {
             measured: self.measured,
             drained: self.drained,
             series: self.series,
+            status_names: BTreeMap::new(),
         }
     }
 

@@ -185,7 +185,8 @@ pub fn run(
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
     let parts = flood_parts(&shared, &route, scripted);
-    let run = carry_out(&shared, parts, &mut watchdog, observer)?;
+    let mut run = carry_out(&shared, parts, &mut watchdog, observer)?;
+    run.status_names = shared.prepared.status_names();
     if let Some(session) = &mut session {
         (0..plan.workers).filter(|worker| watchdog.has_given_up(*worker)).for_each(|worker| session.give_up(worker));
     }

@@ -1,5 +1,7 @@
 //! Every figure of a run, derived once. Views print it and compute nothing.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::breakdown::Breakdown;
@@ -44,6 +46,9 @@ pub struct Run {
     pub drained: Snapshot,
     /// The measured part over time.
     pub series: Series,
+    /// What statuses are called, where the protocol has names for them.
+    #[serde(default)]
+    pub status_names: BTreeMap<u16, String>,
 }
 
 /// The quantiles that are reported, with their names.
@@ -249,6 +254,7 @@ pub(crate) mod tests {
             measured,
             drained: Snapshot::default(),
             series,
+            status_names: BTreeMap::new(),
         }
     }
 

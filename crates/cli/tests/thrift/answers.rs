@@ -22,9 +22,12 @@ fn a_declared_exception_is_an_answer_with_its_id() {
         refused.assert_all(10, 1);
         let busy = report(0, with(&["-n", "10", "-c", "2", "--call", "refuse", "--args", r#"{"busy": true}"#], &args));
         busy.assert_all(10, 5);
+        assert_eq!(busy.at("/outcomes/status_names"), &serde_json::json!({"1": "Refused", "5": "Busy"}));
     }
     // It is no success unless somebody says so.
     let args = peer.any("plain");
+    let shown = run(with(&["-n", "10", "--call", "refuse", "--args", r#"{"busy": true}"#], &args)).with_status(0);
+    assert!(shown.stdout.contains("status       5 Busy × 10"), "{shown:#?}");
     let call = ["-n", "10", "--call", "refuse", "--args", r#"{"busy": true}"#, "--threshold", "error_rate==0"];
     report(1, with(&call, &args));
     report(0, with(&[&call[..], &["--ok-status", "0,5"]].concat(), &args));

@@ -15,6 +15,7 @@ pub mod thrift;
 pub mod websocket;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_model::outcome::{Failure, OkStatus};
@@ -95,6 +96,11 @@ pub trait Prepared: Send + Sync {
     /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
     fn alpn(&self) -> Vec<Vec<u8>> {
         Vec::new()
+    }
+
+    /// What its statuses are called, where that says more than their numbers.
+    fn status_names(&self) -> BTreeMap<u16, String> {
+        BTreeMap::new()
     }
 }
 

@@ -58,6 +58,7 @@ impl Running {
                 measured: Snapshot::default(),
                 drained: Snapshot::default(),
                 series: Series::default(),
+                status_names: std::collections::BTreeMap::new(),
             },
             phase: None,
             state: State { phase: "starting", ..State::default() },

@@ -1,5 +1,7 @@
 //! The document's parts, and how they come from a summary.
 
+use std::collections::BTreeMap;
+
 use brunt_model::histogram::{AtLeast, Histogram};
 use brunt_model::plan::Plan;
 use brunt_model::series::{Packed, Point};
@@ -178,6 +180,9 @@ pub struct Outcomes {
     pub unasked: u64,
     /// Answers by status.
     pub statuses: Vec<Status>,
+    /// What statuses are called, where the protocol has names for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_names: BTreeMap<u16, String>,
     /// Failures by name.
     pub failures: Vec<FailureCount>,
 }
@@ -461,6 +466,7 @@ impl Outcomes {
             waited_for_connection: total.waited_for_connection,
             unasked: total.unasked,
             statuses: Status::all(&total.statuses),
+            status_names: summary.run.status_names.clone(),
             failures: FailureCount::all(&total.failures),
         }
     }

@@ -41,6 +41,7 @@ fn summary(calls: u64) -> Summary {
         measured: brunt_model::snapshot::Snapshot { due: calls, ..Default::default() },
         drained: brunt_model::snapshot::Snapshot::default(),
         series: brunt_model::series::Series::default(),
+        status_names: std::collections::BTreeMap::new(),
     };
     for i in 0..calls {
         run.measured.statuses.record(200);

@@ -18,7 +18,8 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     if !statuses.is_empty() {
         let ok = summary.ok_status();
         let shown = statuses.iter().map(|&(status, n)| {
-            let text = format!("{status} × {}", count(n));
+            let name = summary.run.status_names.get(&status).map_or_else(String::new, |name| format!(" {name}"));
+            let text = format!("{status}{name} × {}", count(n));
             if ok.holds(status) { text } else { paint.bad(text) }
         });
         lines.push(format!("{}{}", label("status", paint), shown.collect::<Vec<_>>().join("   ")));

@@ -20,6 +20,7 @@ pub mod untyped;
 pub mod value;
 pub mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_model::outcome::OkStatus;
@@ -117,6 +118,12 @@ impl Prepared for PreparedThrift {
             WireName::Binary => Box::new(ThriftClient::<Binary>::new(calls, keep)),
             WireName::Compact => Box::new(ThriftClient::<Compact>::new(calls, keep)),
         }
+    }
+
+    /// Exceptions by the names of their types.
+    fn status_names(&self) -> BTreeMap<u16, String> {
+        let throws = self.calls.functions.iter().flat_map(|function| &function.throws);
+        throws.map(|field| (field.id.unsigned_abs(), self.calls.schema.type_name(&field.field_type))).collect()
     }
 
     fn user(&self) -> Box<dyn User> {
