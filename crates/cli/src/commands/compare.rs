@@ -9,6 +9,7 @@ use brunt_model::SECOND_NS;
 use brunt_model::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_BLOCK_POINTS, LEAST_RUNS};
 use brunt_model::evidence::Evidence;
 use brunt_model::plan::{Load, Plan};
+use brunt_model::secret::{Template, is_secret_header};
 use brunt_model::units::ExactDuration;
 use brunt_report::decision::Decision;
 use brunt_report::json::{self, Document};
@@ -250,7 +251,8 @@ fn sides(args: &Compare, registry: &Registry) -> Result<[Side; 2]> {
         })?;
         defaults(&mut bench);
         let plan = plan::of(&bench, registry)?;
-        let name = [Some(plan.target.url()), flags.cloned()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let flags = (!words.is_empty()).then(|| shown_flags(&words));
+        let name = [Some(plan.target.url()), flags].into_iter().flatten().collect::<Vec<_>>().join(" ");
         Ok(Side { name, plan })
     };
     let (a, mut b) = (side(a_url, args.a.as_ref(), "--a")?, side(b_url, args.b.as_ref(), "--b")?);
@@ -258,6 +260,42 @@ fn sides(args: &Compare, registry: &Registry) -> Result<[Side; 2]> {
         b.plan.seed = a.plan.seed;
     }
     Ok([a, b])
+}
+
+/// The flags of a side as they may be shown and kept: without what authorizes.
+fn shown_flags(words: &[String]) -> String {
+    let header = |text: &str| match text.split_once(':') {
+        Some((name, value)) if is_secret_header(name.trim()) => {
+            format!("{name}: {}", Template::secret(value.trim_start()).shown())
+        }
+        _ => text.to_owned(),
+    };
+    let basic = |text: &str| Template::secret(text).shown().to_owned();
+    let mut shown: Vec<String> = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        let before = place.checked_sub(1).and_then(|place| words.get(place)).map(String::as_str);
+        shown.push(match before {
+            Some("--header") => header(word),
+            Some("--basic") => basic(word),
+            // Short flags may stand together: -kH.
+            Some(before) if before.starts_with('-') && !before.starts_with("--") && before.ends_with('H') => {
+                header(word)
+            }
+            _ => {
+                if let Some(value) = word.strip_prefix("--header=") {
+                    format!("--header={}", header(value))
+                } else if let Some(value) = word.strip_prefix("--basic=") {
+                    format!("--basic={}", basic(value))
+                } else if let Some(value) = word.strip_prefix("-H").filter(|value| !value.is_empty()) {
+                    format!("-H{}", header(value.strip_prefix('=').unwrap_or(value)))
+                } else {
+                    word.clone()
+                }
+            }
+        });
+    }
+    // Only a word with a zero byte cannot be quoted, and no command line has one.
+    shlex::try_join(shown.iter().map(String::as_str)).unwrap_or_default()
 }
 
 /// Many short runs tell more than few long ones.
@@ -372,5 +410,26 @@ fn explain(compared: &Compared, exit: Exit) {
     }
     for failed in compared.conditions.iter().filter(|condition| condition.failed) {
         console::note(&format!("error: {}: {}", failed.condition.trim(), failed.got));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_of_a_side_are_shown_without_secrets() {
+        for (flags, expected) in [
+            ("-t 2 --pipeline=4", "-t 2 --pipeline=4"),
+            ("-H 'Authorization: Bearer abc'", "-H 'Authorization: [redacted]'"),
+            ("-H 'Authorization: Bearer @TOKEN'", "-H 'Authorization: Bearer @TOKEN'"),
+            ("-kH 'Authorization: Bearer abc'", "-kH 'Authorization: [redacted]'"),
+            ("'-HCookie: a=b'", "'-HCookie: [redacted]'"),
+            ("--header='cookie: a=b' -H 'X-A: b'", "'--header=cookie: [redacted]' -H 'X-A: b'"),
+            ("--basic me:pw -c 3", "--basic '[redacted]' -c 3"),
+            ("--basic=me:pw", "'--basic=[redacted]'"),
+        ] {
+            assert_eq!(shown_flags(&shlex::split(flags).unwrap()), expected);
+        }
     }
 }
