@@ -1,5 +1,6 @@
 //! `brunt compare`: whether B differs from A, and by how much.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -294,8 +295,13 @@ fn shown_flags(words: &[String]) -> String {
             }
         });
     }
-    // Only a word with a zero byte cannot be quoted, and no command line has one.
-    shlex::try_join(shown.iter().map(String::as_str)).unwrap_or_default()
+    let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_=:,./@%+[]".contains(c));
+    let quoted = |word: &String| match word {
+        word if plain(word) && !word.is_empty() => word.clone(),
+        // Only a word with a zero byte cannot be quoted, and no command line has one.
+        word => shlex::try_quote(word).map_or_else(|_| String::new(), Cow::into_owned),
+    };
+    shown.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// Many short runs tell more than few long ones.
@@ -426,8 +432,8 @@ mod tests {
             ("-kH 'Authorization: Bearer abc'", "-kH 'Authorization: [redacted]'"),
             ("'-HCookie: a=b'", "'-HCookie: [redacted]'"),
             ("--header='cookie: a=b' -H 'X-A: b'", "'--header=cookie: [redacted]' -H 'X-A: b'"),
-            ("--basic me:pw -c 3", "--basic '[redacted]' -c 3"),
-            ("--basic=me:pw", "'--basic=[redacted]'"),
+            ("--basic me:pw -c 3", "--basic [redacted] -c 3"),
+            ("--basic=me:pw", "--basic=[redacted]"),
         ] {
             assert_eq!(shown_flags(&shlex::split(flags).unwrap()), expected);
         }
