@@ -17,7 +17,7 @@ const RATE: u64 = 20_000;
 const LENGTH: Duration = Duration::from_secs(10);
 /// Bars, in nanoseconds.
 const MOST_LAG_NS: f64 = 50e3;
-const MOST_P99_NS: f64 = 300e3;
+const MOST_LAG_P99_NS: f64 = 300e3;
 
 pub(super) const BENCH: Bench =
     Bench { name: "rate", about: "20,000 calls a second for 10 s: each is sent, and sent when it is due.", run };
@@ -41,7 +41,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         answered &= run.count("due")? == due && run.count("answered")? == due;
     }
     let lag = median_of(&fair, "lag", "p50")?;
-    let p99 = median_of(&fair, "response", "p99")?;
+    let lag_p99 = median_of(&fair, "lag", "p99")?;
     let us = |ns: f64| format!("{:.1} µs", ns / 1e3);
     Ok(vec![
         Bar::new(
@@ -51,7 +51,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
             answered,
         ),
         Bar::new("median generator lag", "< 50 µs", us(lag), lag < MOST_LAG_NS).excused(excuse.clone()),
-        Bar::new("p99 response time", "< 300 µs", us(p99), p99 < MOST_P99_NS).excused(excuse),
+        Bar::new("p99 generator lag", "< 300 µs", us(lag_p99), lag_p99 < MOST_LAG_P99_NS).excused(excuse),
     ])
 }
 

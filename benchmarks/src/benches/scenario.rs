@@ -67,15 +67,12 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         );
     }
     let wanted = "≤ 0.10 × k6";
-    bars.push(match ratio("k6", Sample::cpu_us) {
-        Some(ratio) => {
-            let bar = Bar::new("CPU per request", wanted.to_owned(), format!("{ratio:.3} × k6"), ratio <= 0.10);
-            bar.excused(race.disturbed())
-        }
-        None => {
-            let outcome = Outcome::Unjudged("k6 is not installed: go install go.k6.io/k6@latest".to_owned());
-            Bar { figure: "CPU per request", wanted: wanted.to_owned(), got: "–".to_owned(), outcome }
-        }
+    bars.push(if let Some(ratio) = ratio("k6", Sample::cpu_us) {
+        let bar = Bar::new("CPU per request", wanted.to_owned(), format!("{ratio:.3} × k6"), ratio <= 0.10);
+        bar.excused(race.disturbed())
+    } else {
+        let outcome = Outcome::Unjudged("k6 is not installed: go install go.k6.io/k6@latest".to_owned());
+        Bar { figure: "CPU per request", wanted: wanted.to_owned(), got: "–".to_owned(), outcome }
     });
     let failed: u64 = race.of(USERS).map(|sample| sample.report.failed).sum();
     let uncounted = race.uncounted(USERS);

@@ -15,7 +15,7 @@ use crate::content::Content;
 use crate::outcome::OkStatus;
 use crate::profile::Profile;
 use crate::scenario::{InjectionError, Scenarios};
-use crate::secret::Template;
+use crate::secret::{REDACTED, Template};
 use crate::target::{Target, Url, UrlError};
 use crate::threshold::Threshold;
 use crate::units::{ExactDuration, LONGEST_NS};
@@ -229,9 +229,7 @@ pub enum PlanError {
     #[error("the plan's target: {0}")]
     Target(UrlError),
     /// The plan was stored, and secrets are not stored.
-    #[error(
-        "the plan's target: a secret was left out of its query when the plan was written; put it back into its path"
-    )]
+    #[error("the plan's URL: a secret was left out of it when the plan was written; put it back")]
     Secrets,
     /// Two settings contradict each other.
     #[error("{one} and {other} cannot go together: {why}")]
@@ -340,7 +338,8 @@ impl Plan {
 
     /// Whatever wrote the plan, its target reads like one from a URL.
     fn validate_target(&self) -> Result<(), PlanError> {
-        if self.target.lacks_secrets() {
+        let base_url = self.scenarios.as_ref().and_then(|scenarios| scenarios.base_url.as_deref());
+        if self.target.lacks_secrets() || base_url.is_some_and(|url| url.contains(REDACTED)) {
             return Err(PlanError::Secrets);
         }
         let url = self.target.whole_url();

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::arrivals::Spread;
 use crate::content::Content;
 use crate::profile::Profile;
-use crate::secret::Template;
+use crate::secret::{Template, shown_url};
 
 pub use crate::injection::Curve;
 
@@ -20,6 +20,11 @@ pub const MOST_USERS: f64 = 1e7;
 pub const HIGHEST_RATE: f64 = 1e7;
 /// The longest that a step may last, in seconds: 720 hours.
 pub const LONGEST_SECONDS: f64 = 720.0 * 3600.0;
+
+#[expect(clippy::ref_option, reason = "serde gives it so")]
+fn without_secrets<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    url.as_deref().map(shown_url).serialize(serializer)
+}
 
 /// What virtual users do in a run, and how many of them there are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,7 +36,9 @@ pub struct Scenarios {
     #[serde(default)]
     pub env: BTreeMap<String, Template>,
     /// What stands for the base of the script's first client, and of those with the same one.
-    #[serde(default)]
+    ///
+    /// Stored without secrets, see [`shown_url`].
+    #[serde(default, serialize_with = "without_secrets")]
     pub base_url: Option<String>,
     /// Who comes when.
     pub populations: Vec<Population>,

@@ -197,12 +197,38 @@ pub fn shown_path(path: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// A URL as it may be shown: its user and password, and the values of fields of its query that carry secrets, are
+/// [`REDACTED`]. What stands before it on its line stays.
+pub fn shown_url(url: &str) -> Cow<'_, str> {
+    let url = shown_path(url);
+    let Some((scheme, rest)) = url.split_once("://") else { return url };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    match authority.rfind('@').filter(|_| !scheme.contains(['/', '?'])) {
+        Some(at) => Cow::Owned(format!("{scheme}://{REDACTED}{}", rest.get(at..).unwrap_or_default())),
+        None => url,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn env(name: &str) -> Option<String> {
         (name == "TOKEN").then(|| "t0p".to_owned())
+    }
+
+    #[test]
+    fn urls_are_shown_without_passwords_and_tokens() {
+        for (url, expected) in [
+            ("http://a/b?c=d", "http://a/b?c=d"),
+            ("http://me:pw@a:1/b@c", "http://[redacted]@a:1/b@c"),
+            ("GET https://me@a?token=t#@", "GET https://[redacted]@a?token=[redacted]"),
+            ("POST /a?key=x&b=@", "POST /a?key=[redacted]&b=@"),
+            ("/a://b@c", "/a://b@c"),
+            ("", ""),
+        ] {
+            assert_eq!(shown_url(url), expected, "{url}");
+        }
     }
 
     #[test]

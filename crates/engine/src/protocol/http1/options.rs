@@ -2,7 +2,7 @@
 
 pub use brunt_model::content::Content;
 use brunt_model::plan::ProtocolOptions;
-use brunt_model::secret::{Template, is_secret_header};
+use brunt_model::secret::{Template, is_secret_header, shown_url};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -44,8 +44,16 @@ impl Default for Options {
 impl Options {
     /// The options as a plan carries them: whole for the engine, without secrets for everyone else.
     pub fn to_protocol(&self) -> ProtocolOptions {
-        let shown = serde_json::to_value(self).unwrap_or_default();
+        let mut shown = serde_json::to_value(self).unwrap_or_default();
         let mut whole = shown.clone();
+        if let Some(lines) = &self.url_lines {
+            let text = String::from_utf8_lossy(&lines.content.0);
+            let content = text.split('\n').map(shown_url).collect::<Vec<_>>().join("\n");
+            let lines = Lines { file: lines.file.clone(), content: Content(content.into_bytes()) };
+            if let Some(object) = shown.as_object_mut() {
+                object.insert("url_lines".to_owned(), serde_json::to_value(lines).unwrap_or_default());
+            }
+        }
         let headers = self.headers.iter().map(|header| json!([header.name, header.value.as_written()])).collect();
         if let Some(object) = whole.as_object_mut() {
             object.insert("headers".to_owned(), headers);
@@ -124,6 +132,10 @@ mod tests {
         let options = Options {
             headers: vec![Header::new("Authorization", "Bearer t0p"), Header::new("Accept", "text/plain")],
             basic: Some(Template::secret("me:hunter2")),
+            url_lines: Some(Lines {
+                file: "f".into(),
+                content: Content(b"/a?token=t0p\nPUT http://me:hunter2@a/b\n".to_vec()),
+            }),
             ..Options::default()
         };
         let protocol = options.to_protocol();

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brunt_model::plan::Plan;
 use brunt_model::random::choice;
-use brunt_model::secret::Template;
+use brunt_model::secret::{REDACTED, Template};
 use brunt_model::target::{self, Target, Url};
 
 use super::super::OptionsError;
@@ -199,6 +199,9 @@ fn url_lines(
         let line = std::str::from_utf8(line).map_err(|e| error(format!("not UTF-8: {e}")))?.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
+        }
+        if line.contains(REDACTED) {
+            return Err(error("a secret was left out of it when the plan was written; put it back".to_owned()));
         }
         let (method, url) = match line.split_once([' ', '\t']) {
             Some((method, url)) => (Some(method), url.trim_start()),
