@@ -193,7 +193,10 @@ pin_project! {
             let this = this.project();
             // hyper asks for no more of a body once it has as many bytes as its length says, so that its end may never have
             // been seen.
-            let is_at_end = this.watch.is_whole || *this.all == Some(this.watch.body_bytes) || this.body.is_end_stream();
+            let is_at_end = match *this.all {
+                Some(all) => all == this.watch.body_bytes,
+                None => this.watch.is_whole || this.body.is_end_stream(),
+            };
             this.watch.is_whole = is_at_end && !*this.has_failed;
         }
     }
@@ -311,6 +314,8 @@ mod tests {
             (line.whole, line.body_bytes)
         };
         assert_eq!([whole(Some(4), 0), whole(Some(4), 1), whole(Some(4), 2)], [(false, 0), (false, 2), (true, 4)]);
+        // One that ended before as much had come as its length says.
+        assert_eq!(whole(Some(6), 3), (false, 4));
         // Of an unknown length, only its end says that it is there.
         assert_eq!([whole(None, 2), whole(None, 3)], [(false, 4), (true, 4)]);
     }
