@@ -158,7 +158,7 @@ export interface Data {
   brunt_version: string;
   started_unix_ms: number;
   ending: "completed" | "interrupted" | { failed: string } | { aborted: string } | { stopped: string };
-  url: string;
+  title: string;
   plan: string[];
   is_open: boolean;
   verdict: { judgement: string; sentence: string; findings: Finding[] };

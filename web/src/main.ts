@@ -14,7 +14,7 @@ function header(data: Data): HTMLElement {
   return el(
     "header",
     {},
-    el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", data.url),
+    el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", data.title),
     el("p", { class: "faint" }, data.plan.join(", ")),
     el(
       "p",
@@ -69,7 +69,7 @@ function showRun(data: Data): void {
     ...sections,
     seconds(data),
   ];
-  put(`${data.live ? "● " : ""}brunt ${data.url}`, parts, " Shaded seconds were spoiled by the generator.");
+  put(`${data.live ? "● " : ""}brunt ${data.title}`, parts, " Shaded seconds were spoiled by the generator.");
 }
 
 function say(problem: string): void {

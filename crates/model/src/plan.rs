@@ -255,6 +255,12 @@ pub const MOST_CONNECTIONS: u32 = 1_000_000;
 pub const MOST_PIPELINED: u32 = 1024;
 
 impl Plan {
+    /// The name of the script's file, of wrk's kind or with scenarios, if there is one.
+    pub fn script_name(&self) -> Option<&str> {
+        let of_wrk = self.script.as_ref().map(|script| script.file.as_str());
+        of_wrk.or_else(|| self.scenarios.as_ref()?.files.first().map(|file| file.name.as_str()))
+    }
+
     /// A plan of calls alone, for what is made from calls without any load.
     pub fn of_calls(target: Target, protocol: ProtocolOptions) -> Self {
         Self {

@@ -4,7 +4,8 @@
 //! rows, hence `length_s`. A row holds the calls that ended in it; `total` those that ended in the drain as well, which
 //! no second has. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
 //! `spoiled` is 1 where the generator spoiled the row's figures, in `total` where the verdict is anything but
-//! trustworthy; `verdict` says why. `users` is how many virtual users were alive at the row's end, in `total` the most.
+//! trustworthy; `verdict` says why. `users` is how many virtual users were alive at the row's end, in `total` the most;
+//! `open_connections` how many connections were open then, in `total` the most of these.
 //!
 //! Below `total` has a run with scenarios a row for each name, whose first column is `request NAME`, `tag KEY=VALUE`,
 //! `group NAME` (response: without pauses, service: with them; `not_ok`: ended by an error), `check NAME` (due: how often it
@@ -23,7 +24,7 @@ use brunt_model::snapshot::Bytes;
 use brunt_model::summary::{Distribution, QUANTILES, Summary};
 use brunt_model::verdict;
 
-const COLUMNS: [&str; 27] = [
+const COLUMNS: [&str; 28] = [
     "second",
     "length_s",
     "due",
@@ -48,6 +49,7 @@ const COLUMNS: [&str; 27] = [
     "busiest_worker_cpu_ratio",
     "most_starved_worker_ratio",
     "users",
+    "open_connections",
     "at_least",
     "spoiled",
     "verdict",
@@ -137,11 +139,12 @@ fn second(point: &Point, has_users: bool) -> Row {
     row.put(point.waited_for_connection);
     let lag = point.lag.unpack();
     for q in [0.5, 0.99] {
-        row.put(lag.quantile(q).map_or(String::new(), |ns| ns.to_string()));
+        row.put(or_empty(lag.quantile(q)));
     }
     row.put_ratio(point.health.busiest_worker);
     row.put_ratio(point.health.most_starved_worker);
     row.put(if has_users { point.users.to_string() } else { String::new() });
+    row.put(or_empty(point.open_connections));
     let why = [
         (verdict::is_saturated(point), "cpu_saturated"),
         (verdict::is_starved(point), "cpu_starved"),
@@ -172,6 +175,7 @@ fn total(summary: &Summary) -> Row {
     row.put_ratio(total.health.most_starved_worker);
     let has_users = !summary.breakdown.scenarios.is_empty();
     row.put(if has_users { summary.run.series.most_users().to_string() } else { String::new() });
+    row.put(or_empty(summary.run.series.points().iter().filter_map(|point| point.open_connections).max()));
     row.put_verdict(!summary.verdict.is_trustworthy(), &summary.verdict.sentence());
     row
 }
@@ -236,7 +240,6 @@ impl<'a> NameRow<'a> {
     }
 
     fn into_row(self, seconds: f64) -> Row {
-        let or_empty = |value: Option<u64>| value.map_or(String::new(), |n| n.to_string());
         let mut row = Row::default();
         row.put(self.name);
         row.put(seconds);
@@ -256,12 +259,17 @@ impl<'a> NameRow<'a> {
             row.put("");
         }
         row.put(or_empty(self.users));
+        row.put("");
         let at_least = std::mem::take(&mut row.at_least).join(" ");
         row.put(at_least);
         row.put("");
         row.put("");
         row
     }
+}
+
+fn or_empty(value: Option<u64>) -> String {
+    value.map_or(String::new(), |n| n.to_string())
 }
 
 fn of_times(times: &Censored) -> [(&'static str, Option<AtLeast<u64>>); 4] {

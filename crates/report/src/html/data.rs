@@ -21,7 +21,8 @@ pub(super) struct Data<'a> {
     brunt_version: &'a str,
     started_unix_ms: u64,
     ending: &'a Ending,
-    url: String,
+    /// What was run.
+    title: String,
     /// The plan in words.
     plan: Vec<String>,
     is_open: bool,
@@ -73,7 +74,7 @@ impl<'a> Data<'a> {
             brunt_version: &document.brunt_version,
             started_unix_ms: document.started_unix_ms,
             ending: &document.ending,
-            url: document.plan.target.url(),
+            title: text::plan_heading(&document.plan),
             plan: text::plan_in_words(&document.plan),
             is_open: matches!(document.plan.load, Load::Open { .. }),
             verdict: &document.verdict,

@@ -25,7 +25,7 @@ fn nothing_in_the_data_can_end_its_element() {
     assert!(!text.contains('<'));
     let data: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(data["thresholds"][0]["threshold"], hostile);
-    assert!(data["url"].as_str().unwrap().ends_with(hostile));
+    assert!(data["title"].as_str().unwrap().ends_with(hostile));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
+use brunt_model::plan::Plan;
 use brunt_model::summary::Summary;
 use rusqlite::{Connection, Row, params};
 use serde::{Serialize, Serializer};
@@ -77,6 +78,8 @@ pub struct Entry {
     pub started_unix_ms: u64,
     /// Its target.
     pub url: String,
+    /// The script that it ran, if it ran one, by its file's name.
+    pub script: Option<String>,
     /// Whether its figures can be believed.
     pub verdict: String,
     /// How long its measured part took, in nanoseconds.
@@ -113,6 +116,7 @@ impl Entry {
             label: label.clone(),
             started_unix_ms: summary.run.started_unix_ms,
             url: summary.run.plan.target.url(),
+            script: summary.run.plan.script_name().map(str::to_owned),
             verdict: summary.verdict.sentence(),
             measured_ns: summary.run.measured_ns,
             due: summary.total.due,
@@ -132,10 +136,11 @@ impl Entry {
         let decision = decided.decision();
         let runs: Vec<_> = decision::evidence(decision).into_iter().map(|(_, run)| run).collect();
         let (due, failed) = runs.iter().fold((0, 0), |(due, failed), run| (due + run.due, failed + run.failed));
-        let (kind, url) = match decided {
-            Decided::Sweep(plan, _) => ("sweep", plan.target.url()),
-            Decided::Capacity(plan, _) => ("capacity", plan.target.url()),
-            Decided::Comparison(compared) => ("comparison", format!("{} and {}", compared.a, compared.b)),
+        let of_plan = |plan: &Plan| (plan.target.url(), plan.script_name().map(str::to_owned));
+        let (kind, (url, script)) = match decided {
+            Decided::Sweep(plan, _) => ("sweep", of_plan(plan)),
+            Decided::Capacity(plan, _) => ("capacity", of_plan(plan)),
+            Decided::Comparison(compared) => ("comparison", (format!("{} and {}", compared.a, compared.b), None)),
         };
         Self {
             number: 0,
@@ -144,6 +149,7 @@ impl Entry {
             label: label.clone(),
             started_unix_ms: runs.iter().map(|run| run.started_unix_ms).min().unwrap_or(0),
             url,
+            script,
             verdict: decision::conclusion(decision),
             measured_ns: runs.iter().map(|run| run.measured_ns).sum(),
             due,
@@ -166,6 +172,7 @@ impl Entry {
             label: Label { name: row.get("name")?, tags: Vec::new() },
             started_unix_ms: row.get("started_unix_ms")?,
             url: row.get("url")?,
+            script: row.get("script")?,
             verdict: row.get("verdict")?,
             measured_ns: row.get("measured_ns")?,
             due: row.get("due")?,
@@ -185,8 +192,8 @@ impl Entry {
 pub(super) fn insert(connection: &Connection, entry: &Entry, content: &[u8]) -> rusqlite::Result<i64> {
     connection.execute(
         "INSERT INTO runs (name, started_unix_ms, brunt_version, url, verdict, measured_ns, due, answered_per_s,
-             error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, content, kind)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+             error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, content, kind, script)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         params![
             entry.label.name,
             entry.started_unix_ms,
@@ -205,6 +212,7 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, content: &[u8]) -> 
             content.len() as u64,
             content,
             entry.kind,
+            entry.script,
         ],
     )?;
     let number = connection.last_insert_rowid();
@@ -216,12 +224,11 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, content: &[u8]) -> 
 
 /// Every run, the newest first.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
-    // A file that is only read may lack what a later brunt added.
-    let added = if schema::has_decisions(connection)? { "kind, part_of" } else { "'run' AS kind, NULL AS part_of" };
     let mut runs = connection.prepare(&format!(
-        "SELECT number, name, started_unix_ms, url, verdict, measured_ns, due, answered_per_s, error_ratio, p50_ns,
-             p99_ns, at_least, thresholds, thresholds_failed, content_bytes, {added}
-         FROM runs ORDER BY number DESC",
+        "SELECT number, name, started_unix_ms, url, script, verdict, measured_ns, due, answered_per_s, error_ratio,
+             p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, kind, part_of
+         FROM {} ORDER BY number DESC",
+        schema::runs(connection)?
     ))?;
     let mut tags = connection.prepare("SELECT key, value FROM tags WHERE run = ?1 ORDER BY key")?;
     let entries = runs.query_map([], Entry::of_row)?;

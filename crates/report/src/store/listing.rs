@@ -61,7 +61,7 @@ fn begun(unix_ms: u64) -> String {
     iso_8601(unix_ms / 1000).replace('T', " ").replace('Z', "")
 }
 
-/// Its name, its target, its tags, and its verdict where that is not good.
+/// Its name, its script, its target, its tags, and its verdict where that is not good.
 fn what(entry: &Entry) -> String {
     let mut parts = Vec::new();
     parts.extend(entry.label.name.as_deref().map(brief));
@@ -69,7 +69,8 @@ fn what(entry: &Entry) -> String {
     if !is_run {
         parts.push(entry.kind.clone());
     }
-    parts.push(brief(&entry.url));
+    parts.extend(entry.script.as_deref().map(brief));
+    parts.extend((!entry.url.is_empty()).then(|| brief(&entry.url)));
     parts.extend(entry.label.tags.iter().map(|(key, value)| brief(&format!("{key}={value}"))));
     if !is_run {
         parts.push(brief(&entry.verdict));

@@ -274,14 +274,14 @@ impl Store {
     pub fn kept(&mut self, which: &Which) -> Result<Kept, StoreError> {
         let number = self.number(which)?;
         let (kind, content, runs) = self.attempt(|connection| {
-            let content: Vec<u8> =
-                connection.query_row("SELECT content FROM runs WHERE number = ?1", [number], |row| row.get(0))?;
-            if !schema::has_decisions(connection)? {
-                return Ok((entry::RUN.to_owned(), content, Vec::new()));
-            }
-            let kind: String =
-                connection.query_row("SELECT kind FROM runs WHERE number = ?1", [number], |row| row.get(0))?;
-            let mut runs = connection.prepare("SELECT number FROM runs WHERE part_of = ?1 ORDER BY number")?;
+            let all = schema::runs(connection)?;
+            let (kind, content): (String, Vec<u8>) = connection.query_row(
+                &format!("SELECT kind, content FROM {all} WHERE number = ?1"),
+                [number],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
+            let mut runs =
+                connection.prepare(&format!("SELECT number FROM {all} WHERE part_of = ?1 ORDER BY number"))?;
             let runs = runs.query_map([number], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
             Ok((kind, content, runs))
         })?;

@@ -32,7 +32,8 @@ CREATE TABLE runs (
     content_bytes INTEGER NOT NULL,
     content BLOB NOT NULL,
     kind TEXT NOT NULL DEFAULT 'run',
-    part_of INTEGER
+    part_of INTEGER,
+    script TEXT
 ) STRICT;
 CREATE INDEX runs_by_name ON runs (name, number);
 CREATE TABLE tags (
@@ -43,15 +44,49 @@ CREATE TABLE tags (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What a file that was made before there were decisions in it lacks.
-const COLUMNS: &str = "
-ALTER TABLE runs ADD COLUMN kind TEXT NOT NULL DEFAULT 'run';
-ALTER TABLE runs ADD COLUMN part_of INTEGER;
-";
+/// A column that files of earlier brunts may lack.
+struct Added {
+    name: &'static str,
+    declaration: &'static str,
+    /// What stands for it in a file that lacks it.
+    absent: &'static str,
+}
 
-/// Whether the file knows of decisions.
-pub(super) fn has_decisions(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.query_row("SELECT count(*) > 0 FROM pragma_table_info('runs') WHERE name = 'kind'", [], |row| row.get(0))
+const ADDED: [Added; 3] = [
+    Added { name: "kind", declaration: "TEXT NOT NULL DEFAULT 'run'", absent: "'run'" },
+    Added { name: "part_of", declaration: "INTEGER", absent: "NULL" },
+    Added { name: "script", declaration: "TEXT", absent: "NULL" },
+];
+
+impl Added {
+    fn is_there(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        let there = "SELECT count(*) > 0 FROM pragma_table_info('runs') WHERE name = ?1";
+        connection.query_row(there, [self.name], |row| row.get(0))
+    }
+}
+
+/// Where runs are read from: every column, also in a file that lacks some and is not to be changed.
+pub(super) fn runs(connection: &Connection) -> rusqlite::Result<String> {
+    let mut columns = vec!["*".to_owned()];
+    for added in &ADDED {
+        if !added.is_there(connection)? {
+            columns.push(format!("{} AS {}", added.absent, added.name));
+        }
+    }
+    Ok(format!("(SELECT {} FROM runs)", columns.join(", ")))
+}
+
+fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
+    ADDED.iter().try_fold(true, |all, added| Ok(all && added.is_there(connection)?))
+}
+
+fn complete(connection: &Connection) -> rusqlite::Result<()> {
+    for added in &ADDED {
+        if !added.is_there(connection)? {
+            connection.execute(&format!("ALTER TABLE runs ADD COLUMN {} {}", added.name, added.declaration), [])?;
+        }
+    }
+    Ok(())
 }
 
 /// What program the file is for, and in which format; both 0 in an empty one.
@@ -67,11 +102,9 @@ pub(super) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i64)> 
 pub(super) fn make(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     let known = identity(connection)?;
-    if known == (APPLICATION, FORMAT) && !has_decisions(connection)? {
+    if known == (APPLICATION, FORMAT) && !is_complete(connection)? {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if !has_decisions(&transaction)? {
-            transaction.execute_batch(COLUMNS)?;
-        }
+        complete(&transaction)?;
         return transaction.commit();
     }
     if known != (0, 0) {

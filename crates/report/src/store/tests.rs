@@ -90,6 +90,23 @@ fn lists_have_the_newest_first_and_can_be_narrowed() {
 }
 
 #[test]
+fn lists_tell_scripts_apart_that_have_one_target() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    let mut scripted = summary(1);
+    scripted.run.plan.script = Some(brunt_model::plan::Script {
+        file: "examples/counter.lua".into(),
+        content: brunt_model::content::Content(Vec::new()),
+        args: Vec::new(),
+    });
+    store.save(&scripted, &Label::default()).unwrap();
+    let entries = store.list(&[]).unwrap();
+    assert_eq!(entries[0].script.as_deref(), Some("examples/counter.lua"));
+    let lines = listing(&entries, crate::Style::default());
+    assert!(lines.contains("  examples/counter.lua  http://127.0.0.1:8080/"), "{lines}");
+}
+
+#[test]
 fn numbers_are_never_used_twice() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
@@ -261,7 +278,7 @@ fn a_file_without_decisions_is_read_and_gets_them_when_it_is_written_to() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
     let first = store.save(&summary(1), &named("first")).unwrap();
-    store.connection.execute_batch("ALTER TABLE runs DROP COLUMN kind; ALTER TABLE runs DROP COLUMN part_of").unwrap();
+    store.connection.execute_batch("ALTER TABLE runs DROP COLUMN kind; ALTER TABLE runs DROP COLUMN script; ALTER TABLE runs DROP COLUMN part_of").unwrap();
     drop(store);
     let mut read = Store::open_kept(&directory.file()).unwrap();
     assert_eq!(read.list(&[]).unwrap()[0].kind, "run");

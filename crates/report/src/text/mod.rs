@@ -15,7 +15,7 @@ mod seconds;
 mod throughput;
 mod verdict;
 
-pub(crate) use plan::in_words as plan_in_words;
+pub(crate) use plan::{heading as plan_heading, in_words as plan_in_words};
 
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;

@@ -50,13 +50,21 @@ fn ending(summary: &Summary, paint: Paint) -> Vec<String> {
     lines
 }
 
+/// What was run, in a line: the URL, or the file with the scenarios and the URL of its first base, if it has one.
+pub(crate) fn heading(plan: &Plan) -> String {
+    let url = if plan.target.host.is_empty() { None } else { Some(plan.target.url()) };
+    let script = plan.scenarios.as_ref().and(plan.script_name()).map(|file| format!("run {file}"));
+    script.into_iter().chain(url).collect::<Vec<_>>().join("  ")
+}
+
 /// What there is to know of a plan at a glance, part by part.
 pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
     if let Some(scenarios) = &plan.scenarios {
         return scenarios_in_words(plan, scenarios);
     }
-    let how =
-        [Some(connections(plan)), Some(load(plan)), Some(stop(plan)), via(plan), Some(format!("seed {}", plan.seed))];
+    let script = plan.script_name().map(|file| format!("script {}", clean(file)));
+    let seed = format!("seed {}", plan.seed);
+    let how = [Some(connections(plan)), Some(load(plan)), Some(stop(plan)), script, via(plan), Some(seed)];
     how.into_iter().flatten().collect()
 }
 
