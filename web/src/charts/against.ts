@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import { duration, number } from "../format";
 import { axis, figure } from "./chart";
-import { axisDuration, axisNumber } from "./ticks";
+import { apart, axisDuration, axisNumber } from "./ticks";
 import { type Colour, colour, FONT } from "./theme";
 
 export interface AgainstChart {
@@ -26,6 +26,9 @@ export interface AgainstChart {
   /** A value that others are held against. */
   level: number | null;
 }
+
+/** Room for a label on the x-axis, in CSS pixels. */
+const LABEL_ROOM = 40;
 
 const UNITS = {
   ns: { text: (ns: number) => duration(Math.round(ns)), tick: axisDuration },
@@ -64,6 +67,15 @@ export function against(chart: AgainstChart): HTMLElement {
     if (left < right) return chart.x_is_logarithmic ? [left / 1.05, right * 1.05] : [left - (right - left) / 60, right + (right - left) / 60];
     return chart.x_is_logarithmic ? [left / 2, left * 2] : [left - 1, left + 1];
   };
+  // Values that were measured at, which a curve between them is not.
+  const measured = [...new Set(chart.lines.flatMap(({ how, points }) => (how === "dashed" ? [] : points.map(({ x }) => x))))].sort((a, b) => a - b);
+  const measuredInView = (plot: uPlot, min: number, max: number): number[] =>
+    apart(measured.filter((x) => min <= x && x <= max), (x) => plot.valToPos(x, "x"), LABEL_ROOM);
+  const splits = (): Partial<uPlot.Axis> => {
+    if (chart.names.length > 0) return { splits: chart.names.map((_, i) => i) };
+    // Decades alone would leave most of a sweep's doubled values unnamed.
+    return chart.x_is_logarithmic ? { splits: (plot, _, min, max) => measuredInView(plot, min, max), filter: (_, all) => all } : {};
+  };
   const yRange = (): [number, number] => {
     const all = chart.level === null ? ys : [...ys, chart.level];
     const [low, high] = [Math.min(...all), Math.max(...all)];
@@ -88,7 +100,7 @@ export function against(chart: AgainstChart): HTMLElement {
       axes: [
         axis({
           values: (_, ticks) => ticks.map((x) => (x === null ? "" : chart.names.length > 0 ? (chart.names[x] ?? "") : Number.isInteger(x) ? axisNumber(x) : "")),
-          ...(chart.names.length > 0 ? { splits: chart.names.map((_, i) => i) } : {}),
+          ...splits(),
         }),
         axis({ size: 64, values: (_, ticks) => ticks.map((y) => (y === null ? "" : tick(y))) }),
       ],

@@ -3,6 +3,19 @@ import { duration, number, size } from "../format";
 
 const short = (text: string): string => text.replace(/(\.\d*?)0+(?=[a-z])/i, "$1").replace(/\.(?=[a-z]|$)/i, "");
 
+/** Of ascending values those whose places are so far apart that labels do not touch, the first among them. */
+export function apart(values: number[], place: (value: number) => number, room: number): number[] {
+  const kept: number[] = [];
+  let last = Number.NEGATIVE_INFINITY;
+  for (const value of values) {
+    const at = place(value);
+    if (at - last < room) continue;
+    kept.push(value);
+    last = at;
+  }
+  return kept;
+}
+
 /** `1ms`, `2.5s`. */
 export const axisDuration = (ns: number): string => short(duration(ns));
 /** `1k`, `2.5M`. */
