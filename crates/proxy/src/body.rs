@@ -1,6 +1,7 @@
 //! Bodies on their way through: with a limit on the way in, and with a limit of time on the way out.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use http_body_util::{Either, Full, Limited};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep};
+
+use crate::metrics::{Metrics, UpstreamFailure};
 
 /// What a client sends.
 pub(crate) type RequestBody = Limited<Incoming>;
@@ -26,19 +29,20 @@ pub(crate) type ResponseBody = Either<Paced<Incoming>, Full<Bytes>>;
 pub(crate) struct Stalled(Duration);
 
 pin_project! {
-    /// A body that fails if its next piece takes too long.
+    /// A body of the upstream's, which fails if its next piece takes too long. How it fails is counted.
     pub(crate) struct Paced<B> {
         #[pin]
         body: B,
         most: Duration,
         patience: Option<Pin<Box<Sleep>>>,
         waits: bool,
+        metrics: Arc<Metrics>,
     }
 }
 
 impl<B> Paced<B> {
-    pub(crate) fn new(body: B, most: Duration) -> Self {
-        Self { body, most, patience: None, waits: false }
+    pub(crate) fn new(body: B, most: Duration, metrics: Arc<Metrics>) -> Self {
+        Self { body, most, patience: None, waits: false, metrics }
     }
 }
 
@@ -50,6 +54,9 @@ impl<B: Body<Error: Into<BoxError>>> Body for Paced<B> {
         let this = self.project();
         if let Poll::Ready(frame) = this.body.poll_frame(cx) {
             *this.waits = false;
+            if matches!(frame, Some(Err(_))) {
+                this.metrics.upstream_failed(UpstreamFailure::Body);
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         let patience = this.patience.get_or_insert_with(|| Box::pin(sleep(*this.most)));
@@ -58,6 +65,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for Paced<B> {
             patience.as_mut().reset(Instant::now() + *this.most);
         }
         ready!(patience.as_mut().poll(cx));
+        this.metrics.upstream_failed(UpstreamFailure::Timeout);
         Poll::Ready(Some(Err(Box::new(Stalled(*this.most)))))
     }
 

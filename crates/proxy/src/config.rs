@@ -1,7 +1,9 @@
 //! What a proxy is asked to be.
 
 use std::net::SocketAddr;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::uri::{Authority, Scheme};
@@ -52,13 +54,33 @@ impl std::fmt::Display for Upstream {
     }
 }
 
-/// The certificate that the proxy shows, in PEM.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The file of the certificate and what leads from it to its root.
-    pub certificate: PathBuf,
-    /// The file of its private key.
-    pub key: PathBuf,
+/// Where a proxy listens.
+#[derive(Debug)]
+pub enum Listen {
+    /// On this TCP address; port 0 takes a free one.
+    Tcp(SocketAddr),
+    /// On a Unix socket that listens already. Its file is whose who made it.
+    Unix(UnixListener),
+}
+
+impl From<SocketAddr> for Listen {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
+
+/// Who the proxy is to clients that speak TLS.
+#[derive(Debug, Clone)]
+pub enum Identity {
+    /// Who these files say, in PEM.
+    Files {
+        /// The certificate and what leads from it to its root.
+        certificate: PathBuf,
+        /// Its private key.
+        key: PathBuf,
+    },
+    /// As this says, but for its protocols (ALPN), which are the proxy's.
+    Made(Arc<rustls::ServerConfig>),
 }
 
 /// By whom the upstream's certificate must be signed.
@@ -98,12 +120,12 @@ pub enum AccessLog {
 }
 
 /// What a proxy is asked to be. [`Config::new`] has what is usual.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Config {
     /// The server behind the proxy.
     pub upstream: Upstream,
-    /// Where to listen; port 0 takes a free one.
-    pub listen: SocketAddr,
+    /// Where to listen.
+    pub listen: Listen,
     /// Threads; as many as there are cores if none.
     pub threads: Option<usize>,
     /// Speaks TLS to clients with this.
@@ -134,10 +156,10 @@ pub struct Config {
 
 impl Config {
     /// A plain proxy to `upstream` on `listen`.
-    pub fn new(upstream: Upstream, listen: SocketAddr) -> Self {
+    pub fn new(upstream: Upstream, listen: impl Into<Listen>) -> Self {
         Self {
             upstream,
-            listen,
+            listen: listen.into(),
             threads: None,
             identity: None,
             trust: Trust::System,

@@ -16,6 +16,9 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// A Unix socket cannot be taken over.
+    #[error("cannot listen on the Unix socket: {0}; expected descriptors to be left (see ulimit -n)")]
+    Socket(#[source] io::Error),
     /// A file could not be used.
     #[error("{}: {source}; expected {expected}", path.display())]
     File {

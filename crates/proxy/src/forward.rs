@@ -130,7 +130,7 @@ impl Shared {
         }
         response.extensions_mut().clear();
         *response.version_mut() = Version::HTTP_11;
-        response.map(|body| Either::Left(Paced::new(body, self.response_timeout)))
+        response.map(|body| Either::Left(Paced::new(body, self.response_timeout, Arc::clone(&self.metrics))))
     }
 
     fn failed(&self, error: &ClientError) -> Response<ResponseBody> {

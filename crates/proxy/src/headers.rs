@@ -39,17 +39,20 @@ pub(crate) fn upgrade_of(headers: &HeaderMap) -> Option<HeaderValue> {
 /// Who asked, and how, as the upstream is told.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
-    pub(crate) client: IpAddr,
+    /// None by a Unix socket.
+    pub(crate) client: Option<IpAddr>,
     pub(crate) tls: bool,
 }
 
 /// Says whom a request came from, and through whom.
 pub(crate) fn add_forwarded(headers: &mut HeaderMap, origin: Option<Origin>, version: Version) {
     if let Some(origin) = origin {
-        let before = headers.get(&FORWARDED_FOR).and_then(|value| value.to_str().ok());
-        let all = before.map_or_else(|| origin.client.to_string(), |before| format!("{before}, {}", origin.client));
-        if let Ok(value) = HeaderValue::from_str(&all) {
-            headers.insert(FORWARDED_FOR, value);
+        if let Some(client) = origin.client {
+            let before = headers.get(&FORWARDED_FOR).and_then(|value| value.to_str().ok());
+            let all = before.map_or_else(|| client.to_string(), |before| format!("{before}, {client}"));
+            if let Ok(value) = HeaderValue::from_str(&all) {
+                headers.insert(FORWARDED_FOR, value);
+            }
         }
         let scheme = if origin.tls { "https" } else { "http" };
         headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme));
@@ -123,7 +126,11 @@ mod tests {
     #[test]
     fn the_upstream_is_told_who_asked() {
         let mut headers = map(&[("x-forwarded-for", "10.0.0.1"), ("x-forwarded-proto", "ftp"), ("host", "a")]);
-        let origin = Origin { client: IpAddr::from([127, 0, 0, 1]), tls: true };
+        let by_socket = Origin { client: None, tls: true };
+        add_forwarded(&mut headers, Some(by_socket), Version::HTTP_2);
+        assert_eq!(headers["x-forwarded-for"], "10.0.0.1");
+        headers.remove("via");
+        let origin = Origin { client: Some(IpAddr::from([127, 0, 0, 1])), tls: true };
         add_forwarded(&mut headers, Some(origin), Version::HTTP_2);
         assert_eq!(headers["x-forwarded-for"], "10.0.0.1, 127.0.0.1");
         assert_eq!(headers["x-forwarded-proto"], "https");

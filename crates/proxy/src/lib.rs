@@ -2,12 +2,15 @@
 //! identical ones in flight once.
 //!
 //! ```no_run
+//! use std::net::SocketAddr;
+//!
 //! use brunt_proxy::{Coalescing, Config, Proxy};
 //!
-//! let mut config = Config::new("http://127.0.0.1:3000".parse()?, "127.0.0.1:8080".parse()?);
+//! let listen: SocketAddr = "127.0.0.1:8080".parse()?;
+//! let mut config = Config::new("http://127.0.0.1:3000".parse()?, listen);
 //! config.coalesce = Some(Coalescing::default());
 //! let proxy = Proxy::start(config)?;
-//! println!("listening on {}", proxy.address());
+//! println!("listening on {:?}", proxy.address());
 //! proxy.stop();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -33,24 +36,24 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use brunt_coalesce::Counters;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-pub use config::{AccessLog, Coalescing, Config, Identity, Trust, Upstream, UpstreamError};
+pub use config::{AccessLog, Coalescing, Config, Identity, Listen, Trust, Upstream, UpstreamError};
 pub use error::StartError;
 pub use tls::client as client_tls;
 
 use access_log::Log;
 use forward::Forward;
-use listen::{Front, serve_metrics};
+use listen::{Front, Listener, serve_metrics};
 use metrics::Metrics;
 use service::Frontend;
 
 /// A running proxy. It ends with [`Proxy::stop`] or when dropped.
 pub struct Proxy {
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     metrics_address: Option<SocketAddr>,
     frontend: Option<Arc<Frontend>>,
     stop: watch::Sender<bool>,
@@ -79,7 +82,7 @@ impl Proxy {
             None => (None, None),
         };
         let runtime = runtime(config.threads)?;
-        let (listener, address) = bind(&runtime, config.listen)?;
+        let (listener, address) = listener(&runtime, &config.listen)?;
         let forward = Forward::new(&config, Arc::clone(&metrics))?;
         let frontend = Arc::new(Frontend::new(&config, forward, metrics, log));
         let mut metrics_address = None;
@@ -102,8 +105,8 @@ impl Proxy {
         Ok(Self { address, metrics_address, frontend, stop, serving, runtime, log_writer })
     }
 
-    /// Where it listens, with the port that was taken.
-    pub fn address(&self) -> SocketAddr {
+    /// Where it listens, with the port that was taken; none on a Unix socket.
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
@@ -166,6 +169,23 @@ fn runtime(threads: Option<usize>) -> Result<Runtime, StartError> {
         builder.worker_threads(threads.max(1));
     }
     builder.enable_all().thread_name("brunt-proxy").build().map_err(StartError::Threads)
+}
+
+fn listener(runtime: &Runtime, listen: &Listen) -> Result<(Listener, Option<SocketAddr>), StartError> {
+    match listen {
+        Listen::Tcp(address) => {
+            let (listener, bound) = bind(runtime, *address)?;
+            Ok((Listener::Tcp(listener), Some(bound)))
+        }
+        Listen::Unix(socket) => {
+            let _entered = runtime.enter();
+            let taken = socket.try_clone().and_then(|socket| {
+                socket.set_nonblocking(true)?;
+                UnixListener::from_std(socket)
+            });
+            taken.map(|listener| (Listener::Unix(listener), None)).map_err(StartError::Socket)
+        }
+    }
 }
 
 fn bind(runtime: &Runtime, address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {

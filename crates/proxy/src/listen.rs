@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -30,9 +30,33 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Requests at a time on one HTTP/2 connection.
 const STREAMS: u32 = 250;
 
+/// Where connections come from.
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// A connection, and whose it is: nobody's that has an address, by a Unix socket.
+    async fn accept(&self) -> std::io::Result<(Box<dyn Io>, Option<SocketAddr>)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                // A socket that cannot be told so is slower, and no worse.
+                let _ = stream.set_nodelay(true);
+                Ok((Box::new(stream), Some(peer)))
+            }
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Box::new(stream), None))
+            }
+        }
+    }
+}
+
 /// A listener with what its connections need.
 pub(crate) struct Front {
-    pub(crate) listener: TcpListener,
+    pub(crate) listener: Listener,
     pub(crate) frontend: Arc<Frontend>,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) max_connections: usize,
@@ -56,13 +80,14 @@ impl Front {
             let (watcher, patience) = (graceful.watcher(), self.header_timeout);
             tokio::spawn(async move {
                 let _open = (permit, frontend.metrics.connection());
-                let origin = Origin { client: peer.ip(), tls: tls.is_some() };
+                let origin = Origin { client: peer.map(|peer| peer.ip()), tls: tls.is_some() };
                 let service = service_fn(move |request| {
                     let frontend = Arc::clone(&frontend);
-                    async move { Ok::<_, Infallible>(frontend.answer(origin, peer.to_string(), request).await) }
+                    let client = peer.map_or_else(|| "unix".to_owned(), |peer| peer.to_string());
+                    async move { Ok::<_, Infallible>(frontend.answer(origin, client, request).await) }
                 });
                 let io: TokioIo<Box<dyn Io>> = match tls {
-                    None => TokioIo::new(Box::new(stream)),
+                    None => TokioIo::new(stream),
                     // Who does not finish its handshake, or fails it, has been told so by TLS.
                     Some(tls) => match timeout(patience, tls.accept(stream)).await {
                         Ok(Ok(stream)) => TokioIo::new(Box::new(stream)),
@@ -88,14 +113,12 @@ impl Front {
     async fn accept(
         &self,
         room: &Arc<Semaphore>,
-    ) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
+    ) -> Option<(Box<dyn Io>, Option<SocketAddr>, tokio::sync::OwnedSemaphorePermit)> {
         let permit = Arc::clone(room).acquire_owned().await.ok()?;
         let Ok((stream, peer)) = self.listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
             return None;
         };
-        // A socket that cannot be told so is slower, and no worse.
-        let _ = stream.set_nodelay(true);
         Some((stream, peer, permit))
     }
 

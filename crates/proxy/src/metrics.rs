@@ -18,6 +18,8 @@ pub(crate) enum UpstreamFailure {
     Connect,
     Timeout,
     Protocol,
+    /// In the middle of a body.
+    Body,
 }
 
 /// Counters of a proxy.
@@ -32,7 +34,7 @@ pub(crate) struct Metrics {
     open: AtomicI64,
     in_flight: AtomicI64,
     tunnels: AtomicI64,
-    failures: [AtomicU64; 3],
+    failures: [AtomicU64; 4],
     lost_lines: AtomicU64,
 }
 
@@ -114,8 +116,8 @@ impl Metrics {
         page.one("connections_open", "gauge", "Connections of clients that are open.", gauge(&self.open));
         page.one("requests_in_flight", "gauge", "Requests that are being answered.", gauge(&self.in_flight));
         page.one("upgraded_open", "gauge", "Upgraded connections that are open.", gauge(&self.tunnels));
-        page.about("upstream_failures_total", "counter", "Requests that the upstream did not answer.");
-        for (how, count) in ["connect", "timeout", "protocol"].iter().zip(&self.failures) {
+        page.about("upstream_failures_total", "counter", "Requests that the upstream did not answer to the end.");
+        for (how, count) in ["connect", "timeout", "protocol", "body"].iter().zip(&self.failures) {
             page.line(&format!("upstream_failures_total{{how=\"{how}\"}}"), counter(count));
         }
         let lost = counter(&self.lost_lines);

@@ -14,20 +14,27 @@ use crate::error::StartError;
 
 /// How the proxy speaks TLS to clients: 1.2 and 1.3, HTTP/2 and HTTP/1.1.
 pub(crate) fn server(identity: &Identity) -> Result<Arc<ServerConfig>, StartError> {
-    let certificates = certificates(&identity.certificate)?;
-    let key = PrivateKeyDer::from_pem_slice(&read(&identity.key)?).map_err(|error| StartError::Pem {
-        path: identity.key.clone(),
+    let mut config = match identity {
+        Identity::Files { certificate, key } => of_files(certificate, key)?,
+        Identity::Made(config) => ServerConfig::clone(config),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn of_files(certificate: &Path, key: &Path) -> Result<ServerConfig, StartError> {
+    let certificates = certificates(certificate)?;
+    let key = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|error| StartError::Pem {
+        path: key.to_owned(),
         expected: "a private key (BEGIN PRIVATE KEY), not encrypted",
         got: error.to_string(),
     })?;
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(StartError::Identity)?
         .with_no_client_auth()
         .with_single_cert(certificates, key)
-        .map_err(StartError::Identity)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+        .map_err(StartError::Identity)
 }
 
 /// How to speak TLS as a client that trusts so: 1.2 and 1.3.

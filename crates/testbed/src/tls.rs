@@ -176,7 +176,10 @@ pub fn client_certificate(common_name: &str) -> Result<Made, TlsError> {
 }
 
 /// The configuration for rustls, and the server's certificate in PEM.
-pub(crate) fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, String), TlsError> {
+///
+/// # Errors
+/// Files that cannot be read or hold something else, and what rustls will not take.
+pub fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, String), TlsError> {
     let (certificate, key) = match &tls.identity {
         Identity::Given { certificate, key } => (certificate.clone(), key.clone()),
         Identity::Generated => {

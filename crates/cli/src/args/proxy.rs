@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use brunt_proxy::Upstream;
+use brunt_testbed::http::Listen;
 use clap::Args;
 
 use super::values;
@@ -23,9 +24,9 @@ pub struct Proxy {
     /// The server behind the proxy: http://HOST:PORT or https://HOST:PORT
     #[arg(value_name = "UPSTREAM")]
     pub upstream: Upstream,
-    /// Where to listen: ADDRESS:PORT (port 0 takes a free one)
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
     #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
+    pub listen: Listen,
     /// Serve identical requests in flight once
     #[arg(long)]
     pub coalesce: bool,

@@ -42,7 +42,7 @@ pub struct Http {
     #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
     pub workers: u32,
     /// Serve identical requests in flight once: brunt's own proxy stands before the target, in this process
-    #[arg(long, conflicts_with = "tls")]
+    #[arg(long)]
     pub coalesce: bool,
     /// Length of each answer's body
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "13")]

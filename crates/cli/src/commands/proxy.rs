@@ -1,11 +1,13 @@
 //! `brunt proxy`: a reverse proxy around the coalescing layer.
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_proxy::{AccessLog, Coalescing, Config, Identity, Proxy, Trust};
+use brunt_testbed::http::{Listen, StartError, listen_on_unix};
 
 use super::Exit;
 use crate::args::proxy::{self as flags, Proxy as Args};
@@ -15,10 +17,10 @@ use crate::signals::Waiter;
 pub fn run(args: Args) -> Result<Exit> {
     let waiter = Waiter::new()?;
     let duration = args.duration.map(Duration::from_nanos);
-    let scheme = if args.tls.tls_cert.is_some() { "https" } else { "http" };
-    let upstream = args.upstream.clone();
-    let proxy = Proxy::start(config(args)).context("cannot start the proxy")?;
-    let mut started = format!("listening on {scheme}://{}/\n", proxy.address());
+    let (tls, upstream) = (args.tls.tls_cert.is_some(), args.upstream.clone());
+    let (listen, place) = Place::bind(&args.listen).context("cannot start the proxy")?;
+    let proxy = Proxy::start(config(args, listen)).context("cannot start the proxy")?;
+    let mut started = format!("listening on {}\n", place.url(tls, proxy.address()));
     // Writing to a String cannot fail.
     let _ = writeln!(started, "passing on to {upstream}");
     if let Some(metrics) = proxy.metrics_address() {
@@ -36,12 +38,40 @@ pub fn run(args: Args) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn config(args: Args) -> Config {
+/// Where a proxy listens. The file of a Unix socket goes with it.
+pub(super) struct Place(Listen);
+
+impl Place {
+    /// What a proxy that is to listen there is told, and the place.
+    pub(super) fn bind(address: &Listen) -> Result<(brunt_proxy::Listen, Self), StartError> {
+        let listen = match address {
+            Listen::Tcp(address) => (*address).into(),
+            Listen::Unix(path) => brunt_proxy::Listen::Unix(listen_on_unix(path)?),
+        };
+        Ok((listen, Self(address.clone())))
+    }
+
+    /// How clients find it, given the address that it became.
+    pub(super) fn url(&self, tls: bool, bound: Option<SocketAddr>) -> String {
+        let scheme = if tls { "https" } else { "http" };
+        bound.map_or_else(|| self.0.to_string(), |address| format!("{scheme}://{address}/"))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Listen::Unix(path) = &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn config(args: Args, listen: brunt_proxy::Listen) -> Config {
     let limits = args.limits;
-    let mut config = Config::new(args.upstream, args.listen);
+    let mut config = Config::new(args.upstream, listen);
     config.threads = args.workers.map(|workers| workers as usize);
     config.identity = match (args.tls.tls_cert, args.tls.tls_key) {
-        (Some(certificate), Some(key)) => Some(Identity { certificate, key }),
+        (Some(certificate), Some(key)) => Some(Identity::Files { certificate, key }),
         _ => None,
     };
     config.trust = match args.tls.cacert {

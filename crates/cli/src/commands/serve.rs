@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use brunt_proxy::{Coalescing, Proxy};
-use brunt_testbed::http::{self, Config, Listen, Speaks};
-use brunt_testbed::tls::{Identity, Pem, Tls};
+use brunt_testbed::http::{self, Config, Speaks};
+use brunt_testbed::tls::{Identity, Pem, Tls, server_config};
 
 use super::Exit;
+use super::proxy::Place;
 use crate::args::{Http, Serve, ServeTls, Server, Thrift, Ws};
 use crate::signals::Waiter;
 use crate::{console, files};
@@ -50,20 +51,36 @@ fn serve(config: Config, duration: Option<u64>, write_cert: Option<PathBuf>, ans
     Ok(Exit::Done)
 }
 
+/// Longer than the target can be told to take for an answer.
+const LONGEST_ANSWER: Duration = Duration::from_secs(2 * 3600);
+
 /// Serves by way of a proxy that coalesces, until it is told to stop.
 fn serve_coalesced(args: Http) -> Result<Exit> {
-    let Listen::Tcp(listen) = args.address else {
-        bail!("--coalesce: expected an address such as 127.0.0.1:8080 to listen on, got {}", args.address)
-    };
     let (duration, workers) = (args.duration.map(Duration::from_nanos), args.workers as usize);
+    let write_cert = args.tls.write_cert.clone();
+    if let Some(path) = &write_cert {
+        files::check_writable(path)?;
+    }
     let waiter = Waiter::new()?;
-    let target = Config { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), ..http(args) };
+    let asked = http(args);
+    let (address, tls) = (asked.address.clone(), asked.tls.clone());
+    let target = Config { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None, ..asked };
     let target = http::Server::start(target).context("cannot serve")?;
     let upstream = target.url().parse().context("cannot pass on to the target")?;
+    let (listen, place) = Place::bind(&address).context("cannot serve")?;
     let mut config = brunt_proxy::Config::new(upstream, listen);
     (config.threads, config.coalesce) = (Some(workers), Some(Coalescing::default()));
+    // How slow answers are, and how many ask for them, is for the target to say.
+    (config.response_timeout, config.max_connections) = (LONGEST_ANSWER, usize::MAX);
+    if let Some(tls) = &tls {
+        let (made, certificate) = server_config(tls).context("cannot serve")?;
+        config.identity = Some(brunt_proxy::Identity::Made(made));
+        if let Some(path) = write_cert {
+            files::write(&path, certificate.as_bytes())?;
+        }
+    }
     let proxy = Proxy::start(config).context("cannot serve")?;
-    console::print(format!("listening on http://{}/\n", proxy.address()).as_bytes())?;
+    console::print(format!("listening on {}\n", place.url(tls.is_some(), proxy.address())).as_bytes())?;
     waiter.wait(duration);
     let (asked, answered) = (proxy.stop().requests, target.requests());
     target.stop();

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
+use brunt_testbed::faulty::{After, Fault, Server as Faulty};
 use rustix::process::Signal;
 
 use crate::nginx::{Nginx, free_port};
@@ -22,7 +23,7 @@ pub fn start(args: &[&str]) -> Server {
     let mut running = Running::start(args);
     let line = running.line();
     let url = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}"));
-    let address = url.split("://").nth(1).unwrap().trim_end_matches('/').to_owned();
+    let address = url.split_once("://").map_or(url, |(_, address)| address).trim_end_matches('/').to_owned();
     Server { running, address }
 }
 
@@ -99,6 +100,62 @@ fn the_built_in_target_coalesces_when_asked_to() {
 }
 
 #[test]
+fn the_built_in_target_coalesces_over_tls() {
+    let dir = Directory::new();
+    let (ca, got) = (dir.path("ca.pem"), dir.path("got"));
+    let mut target = start(&["serve", "http", "0", "--delay", "500ms", "--coalesce", "--tls", "--write-cert", &ca]);
+    for (version, seen) in [("--http2", "2"), ("--http1.1", "1.1")] {
+        let url = format!("https://{}/", target.address);
+        let more = [["--output", "/dev/null", &url]; 9].concat();
+        let at_once = ["--cacert", &ca, version, "--parallel", "--parallel-immediate", &url];
+        let all = curl(&[&at_once[..], &more].concat(), &got);
+        assert_eq!(all.matches(&format!("{seen} 200 13")).count(), 10, "{all}");
+    }
+    target.running.send(Signal::TERM);
+    let ended = target.running.line();
+    let answers = ended.strip_prefix("answered 20 requests, by ").and_then(|rest| rest.split(' ').next());
+    assert!(answers.and_then(|answers| answers.parse::<u64>().ok()).is_some_and(|answers| answers < 20), "{ended}");
+    target.running.wait().with_status(0);
+    // Who has to show a certificate, and has none.
+    let made = brunt_testbed::tls::client_certificate("somebody").unwrap();
+    let clients = dir.file("clients.pem", &made.authority_pem);
+    let target = start(&["serve", "http", "0", "--coalesce", "--tls", "--write-cert", &ca, "--client-ca", &clients]);
+    let url = format!("https://{}/", target.address);
+    let (certificate, key) = (dir.file("client.pem", &made.certificate_pem), dir.file("client-key.pem", &made.key_pem));
+    assert_eq!(curl(&["--cacert", &ca, "--cert", &certificate, "--key", &key, &url], &got), "2 200 13");
+    assert!(!Command::new("curl").args(["--silent", "--cacert", &ca, &url]).output().unwrap().status.success());
+}
+
+#[test]
+fn it_listens_on_a_unix_socket() {
+    let dir = Directory::new();
+    let (socket, log, got) = (dir.path("socket"), dir.path("access.json"), dir.path("got"));
+    let listen = format!("unix:{socket}");
+    let mut target = start(&["serve", "http", &listen, "--delay", "500ms", "--coalesce"]);
+    assert_eq!(target.address, listen);
+    let url = "http://any.invalid/";
+    let more = [["--output", "/dev/null", url]; 9].concat();
+    let at_once = ["--unix-socket", &socket, "--parallel", "--parallel-immediate", url];
+    assert_eq!(curl(&[&at_once[..], &more].concat(), &got).matches("1.1 200 13").count(), 10);
+    target.running.send(Signal::TERM);
+    let ended = target.running.line();
+    assert!(ended.starts_with("answered 10 requests, by ") && !ended.contains("by 10 "), "{ended}");
+    target.running.wait().with_status(0);
+    assert!(!std::path::Path::new(&socket).exists());
+    // What a server left behind that was killed is replaced, and who asks by a socket has no address.
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    let target = start(&["serve", "http", "0"]);
+    let proxy = start(&["proxy", &target.address, "--listen", &listen, "--access-log", &log]);
+    assert_eq!(curl(&["--unix-socket", &socket, "http://any.invalid/_/headers"], &got).split(' ').nth(1), Some("200"));
+    let seen = std::fs::read_to_string(&got).unwrap().to_lowercase();
+    assert!(seen.contains("host: any.invalid") && !seen.contains("x-forwarded-for"), "{seen}");
+    proxy.running.send(Signal::TERM);
+    proxy.running.wait().with_status(0);
+    assert!(std::fs::read_to_string(&log).unwrap().contains("\"client\":\"unix\""));
+    assert!(!std::path::Path::new(&socket).exists());
+}
+
+#[test]
 fn requests_arrive_as_they_were_sent_with_who_sent_them() {
     let (_target, proxy) = pair(&[], &[]);
     let seen = get(&proxy.address, "/_/headers?a=1", "x-own: 1\r\nKeep-Alive: 9\r\nX-Forwarded-For: 10.0.0.1\r\n");
@@ -134,6 +191,31 @@ fn what_goes_wrong_behind_it_is_said() {
     let chunked = "POST /_/echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n\
                    b\r\n12345678901\r\n0\r\n\r\n";
     assert!(exchange(&proxy.address, chunked).starts_with("HTTP/1.1 413 "));
+}
+
+#[test]
+fn how_the_upstream_fails_is_counted() {
+    let stalls = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf".to_vec();
+    for (fault, how) in [
+        (Fault::CloseMidHead, "protocol"),
+        (Fault::NeverAnswer, "timeout"),
+        (Fault::CloseMidBody, "body"),
+        (Fault::Raw { answer: stalls, after: After::KeepOpen }, "timeout"),
+    ] {
+        let upstream = Faulty::start(fault.clone()).unwrap();
+        let options = ["--listen", "127.0.0.1:0", "--coalesce", "--timeout", "300ms", "--metrics", "127.0.0.1:0"];
+        let mut proxy = start(&[&["proxy", &upstream.url()], &options[..]].concat());
+        assert!(proxy.running.line().starts_with("passing on"));
+        let metrics = metrics_of(&mut proxy);
+        let answer = get(&proxy.address, "/", "");
+        let is_refused = answer.starts_with("HTTP/1.1 502 ") || answer.starts_with("HTTP/1.1 504 ");
+        // What has begun cannot be refused, so it breaks off, as its length tells whoever reads it.
+        let has_begun = how == "body" || matches!(fault, Fault::Raw { .. });
+        assert_eq!(is_refused, !has_begun, "{fault:?}: {answer}");
+        let name = format!("upstream_failures_total{{how=\"{how}\"}}");
+        assert_eq!(metric(&metrics, &name), 1, "{fault:?}");
+        assert_eq!(metric(&metrics, "coalesce_held_bytes"), 0, "{fault:?}");
+    }
 }
 
 #[test]
@@ -178,6 +260,20 @@ fn websockets_pass_through() {
     drop(stream);
     proxy.running.send(Signal::TERM);
     proxy.running.wait().with_status(0);
+}
+
+/// Where a proxy that has just said what it passes on to has its metrics.
+fn metrics_of(proxy: &mut Server) -> String {
+    let line = proxy.running.line();
+    let url = line.trim_end().strip_prefix("metrics on http://").unwrap_or_else(|| panic!("{line}"));
+    url.trim_end_matches("/metrics").to_owned()
+}
+
+/// What a proxy counts by this name; 0 if it has not happened.
+fn metric(metrics: &str, name: &str) -> u64 {
+    let page = get(metrics, "/metrics", "");
+    let line = page.lines().find_map(|line| line.strip_prefix(&format!("brunt_proxy_{name} ")));
+    line.map_or(0, |value| value.parse().unwrap())
 }
 
 /// Runs curl, and returns what it printed; the body goes into a file.
@@ -233,6 +329,60 @@ fn http2_and_tls_on_either_side() {
     assert_eq!(lines.iter().filter(|line| line["version"] == "HTTP/2").count(), lines.len() / 2 + 1);
     let last = lines.last().unwrap();
     assert!(last["error"].as_str().is_some_and(|error| error.contains("onnect")), "{last}");
+}
+
+/// What h2load counted: requests that succeeded, and those that did not.
+fn h2load(arguments: &[&str]) -> (u64, u64) {
+    let output = Command::new("h2load").args(arguments).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let counts = text.lines().find_map(|line| line.strip_prefix("requests: ")).unwrap_or_else(|| panic!("{text}"));
+    let count = |what: &str| {
+        let named = counts.split(", ").find_map(|count| count.strip_suffix(what));
+        named.unwrap_or_else(|| panic!("{what} is missing in {counts}")).parse::<u64>().unwrap()
+    };
+    (count(" succeeded"), count(" failed"))
+}
+
+#[test]
+fn many_streams_of_http2_before_an_upstream_with_tls() {
+    let dir = Directory::new();
+    let made = brunt_testbed::tls::server_certificate().unwrap();
+    let (certificate, key) = (dir.file("cert.pem", &made.certificate_pem), dir.file("key.pem", &made.key_pem));
+    let log = dir.path("access.json");
+    let slow = start(&["serve", "http", "0", "--delay", "60s"]);
+    let body = format!("location / {{ }} location /slow {{ proxy_pass http://{}; }}", slow.address);
+    let nginx = Nginx::start_tls(&body);
+    let upstream_ca = dir.file("upstream.pem", &nginx.certificate.as_ref().unwrap().authority_pem);
+    std::fs::write(nginx.dir.path("www/file"), vec![b'x'; 100_000]).unwrap();
+    let upstream = format!("https://localhost:{}", nginx.port);
+    let tls = ["--tls-cert", &certificate, "--tls-key", &key, "--cacert", &upstream_ca];
+    let rest = ["--coalesce", "--metrics", "127.0.0.1:0", "--access-log", &log, "--timeout", "300ms"];
+    let mut proxy = start(&[&["proxy", &upstream, "--listen", "127.0.0.1:0"], &tls[..], &rest].concat());
+    assert!(proxy.running.line().starts_with("passing on"));
+    let metrics = metrics_of(&mut proxy);
+    let url = |path: &str| format!("https://{}{path}", proxy.address);
+    assert_eq!(h2load(&["-n", "1000", "-c", "5", "-m", "40", &url("/file")]), (1000, 0));
+    assert!(metric(&metrics, "coalesce_shared_total") > 0);
+    // Those that wait for one that is too slow are told so, each, and no connection is lost by it.
+    assert_eq!(h2load(&["-n", "60", "-c", "3", "-m", "20", &url("/slow")]), (0, 60));
+    assert_eq!(metric(&metrics, "requests_total{status=\"504\"}"), 60);
+    assert_eq!(h2load(&["-n", "10", "-c", "1", &url("/file")]), (10, 0));
+    // All that it answers once it is to end is answered whole; what it does not take is refused, and no more.
+    let load = {
+        let url = url("/file");
+        spawn(move || h2load(&["-n", "1000000", "-c", "5", "-m", "20", &url]))
+    };
+    while metric(&metrics, "requests_total{status=\"200\"}") < 1100 {
+        sleep(Duration::from_millis(10));
+    }
+    proxy.running.send(Signal::TERM);
+    let ended = proxy.running.line();
+    proxy.running.wait().with_status(0);
+    let succeeded = 1010 + load.join().unwrap().0;
+    assert!(ended.starts_with(&format!("answered {} requests", 60 + succeeded)), "{succeeded} of {ended}");
+    let lines = std::fs::read_to_string(log).unwrap();
+    assert_eq!(lines.lines().filter(|line| line.contains("\"whole\":true")).count() as u64, 60 + succeeded);
+    assert_eq!(lines.lines().count() as u64, 60 + succeeded);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::Path;
 
 use mio::event::Source;
@@ -34,8 +34,7 @@ pub(super) fn bind(address: &Listen, workers: usize) -> Result<(Vec<Listener>, L
             Ok((listeners, Listen::Tcp(bound)))
         }
         Listen::Unix(path) => {
-            make_way(path)?;
-            let listeners = bind_unix(path, workers).map_err(|error| StartError::bind(address, error))?;
+            let listeners = share(listen_on_unix(path)?, workers).map_err(|error| StartError::bind(address, error))?;
             Ok((listeners, address.clone()))
         }
     }
@@ -77,8 +76,17 @@ fn tcp_socket(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn bind_unix(path: &Path, workers: usize) -> io::Result<Vec<Listener>> {
-    let first = std::os::unix::net::UnixListener::bind(path)?;
+/// Listens on a Unix socket at this path, in place of one that a dead server left behind.
+///
+/// # Errors
+/// A file there that is no socket, a server that listens there, a path that cannot be used.
+pub fn listen_on_unix(path: &Path) -> Result<StdUnixListener, StartError> {
+    make_way(path)?;
+    StdUnixListener::bind(path).map_err(|error| StartError::bind(&Listen::Unix(path.to_owned()), error))
+}
+
+/// One listener for each worker.
+fn share(first: StdUnixListener, workers: usize) -> io::Result<Vec<Listener>> {
     first.set_nonblocking(true)?;
     let mut listeners = Vec::with_capacity(workers);
     for _ in 1..workers {

@@ -80,6 +80,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 pub use config::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall};
+pub use listen::listen_on_unix;
 pub use routes::{PATHS, Path};
 
 use crate::tls::{TlsError, server_config};
