@@ -26,7 +26,18 @@ pub fn note(text: &str) {
 
 /// Says what went wrong.
 pub fn complain(error: &anyhow::Error) {
-    note(&format!("error: {error:#}"));
+    note(&format!("error: {}", causes(error)));
+}
+
+/// An error with what caused it, each once: many name their cause themselves.
+fn causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// What clap has to say: help and version on standard output, errors on standard error.
@@ -69,4 +80,20 @@ pub fn stderr_size() -> (usize, usize) {
 
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_named_once() {
+        let error = |inner: &str| {
+            anyhow!(inner.to_owned()).context("cannot listen: no such file; choose another").context("cannot serve")
+        };
+        assert_eq!(causes(&error("no such file")), "cannot serve: cannot listen: no such file; choose another");
+        assert_eq!(causes(&error("other")), "cannot serve: cannot listen: no such file; choose another: other");
+    }
 }
