@@ -1,7 +1,7 @@
 //! Which answers may be given to others than the one who asked (RFC 9111, section 3 and 4.1; RFC 9110, section 15).
 
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, SET_COOKIE, TRANSFER_ENCODING, UPGRADE, VARY};
-use http::{HeaderMap, HeaderName, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 /// Whom an answer is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,20 +25,37 @@ pub(crate) struct Judge {
 
 impl Judge {
     /// Whom an answer with this head, and a body of at least this many bytes, is for.
+    #[inline]
     pub(crate) fn sharing<B>(&self, head: &Response<B>, least_bytes: u64) -> Sharing {
-        let headers = head.headers();
-        if least_bytes > self.longest
-            || !self.status_is_shared(head.status())
-            || headers.contains_key(SET_COOKIE)
-            || is_endless(headers)
-            || self.is_kept_private(headers)
-        {
+        if least_bytes > self.longest || !self.status_is_shared(head.status()) {
             return Sharing::No;
         }
-        varies_by(headers).map_or(Sharing::No, Sharing::With)
+        if head.headers().is_empty() {
+            return Sharing::With(Vec::new());
+        }
+        self.headers_are_shared(head.headers())
+    }
+
+    /// One pass over the few that there are takes less time than looking for each of those that count.
+    fn headers_are_shared(&self, headers: &HeaderMap) -> Sharing {
+        let mut vary = Vec::new();
+        for (name, value) in headers {
+            let is_shared = match *name {
+                SET_COOKIE => false,
+                CONTENT_TYPE => !is_endless(value),
+                CACHE_CONTROL => !self.is_kept_private(value),
+                VARY => nominate(value, &mut vary),
+                _ => true,
+            };
+            if !is_shared {
+                return Sharing::No;
+            }
+        }
+        Sharing::With(vary)
     }
 
     /// Statuses that are about the leader, its credentials, its connection or its address are for it alone.
+    #[inline]
     fn status_is_shared(&self, status: StatusCode) -> bool {
         match status {
             StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => self.ranges,
@@ -55,41 +72,37 @@ impl Judge {
     }
 
     /// Whether `Cache-Control` keeps an answer from others (RFC 9111, section 5.2.2). What cannot be read does.
-    fn is_kept_private(&self, headers: &HeaderMap) -> bool {
-        headers.get_all(CACHE_CONTROL).iter().any(|value| {
-            let Ok(value) = value.to_str() else { return true };
-            // A comma in a quoted string cuts it in two, which can only hide something from being shared.
-            value.split(',').any(|directive| {
-                let name = directive.split_once('=').map_or(directive, |(name, _)| name).trim();
-                name.eq_ignore_ascii_case("private")
-                    || name.eq_ignore_ascii_case("no-store")
-                    || (!self.no_cache && name.eq_ignore_ascii_case("no-cache"))
-            })
+    fn is_kept_private(&self, cache_control: &HeaderValue) -> bool {
+        let Ok(value) = cache_control.to_str() else { return true };
+        // A comma in a quoted string cuts it in two, which can only hide something from being shared.
+        value.split(',').any(|directive| {
+            let name = directive.split_once('=').map_or(directive, |(name, _)| name).trim();
+            name.eq_ignore_ascii_case("private")
+                || name.eq_ignore_ascii_case("no-store")
+                || (!self.no_cache && name.eq_ignore_ascii_case("no-cache"))
         })
     }
 }
 
 /// Bodies that go on for as long as somebody listens.
-fn is_endless(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|value| {
-        let kind = value.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
-        kind.eq_ignore_ascii_case(b"text/event-stream") || kind.eq_ignore_ascii_case(b"multipart/x-mixed-replace")
-    })
+fn is_endless(content_type: &HeaderValue) -> bool {
+    let kind = content_type.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+    kind.eq_ignore_ascii_case(b"text/event-stream") || kind.eq_ignore_ascii_case(b"multipart/x-mixed-replace")
 }
 
-/// The headers that `Vary` nominates; none if it is `*` or cannot be read.
-fn varies_by(headers: &HeaderMap) -> Option<Vec<HeaderName>> {
-    let mut names = Vec::new();
-    for value in headers.get_all(VARY) {
-        for name in value.as_bytes().split(|&byte| byte == b',') {
-            match name.trim_ascii() {
-                b"" => {}
-                b"*" => return None,
-                name => names.push(HeaderName::from_bytes(name).ok()?),
-            }
+/// Adds the headers that `Vary` nominates; false if it is `*` or cannot be read.
+fn nominate(vary: &HeaderValue, names: &mut Vec<HeaderName>) -> bool {
+    for name in vary.as_bytes().split(|&byte| byte == b',') {
+        match name.trim_ascii() {
+            b"" => {}
+            b"*" => return false,
+            name => match HeaderName::from_bytes(name) {
+                Ok(name) => names.push(name),
+                Err(_) => return false,
+            },
         }
     }
-    Some(names)
+    true
 }
 
 /// The headers that a follower is given: those of the answer without the ones that are about the leader's connection (RFC

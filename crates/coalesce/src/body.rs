@@ -110,9 +110,16 @@ pin_project! {
     enum Kind<B> {
         Own { #[pin] body: B },
         Whole { data: Option<Bytes> },
-        Held { pieces: smallvec::IntoIter<[Piece; 1]>, left: u64 },
+        // Boxed, as all others are small, and this is rare.
+        Held { held: Box<HeldPieces> },
         Shared { pieces: Box<dyn Pieces>, left: SizeHint, ended: bool },
     }
+}
+
+/// Pieces that are there, and how many bytes of body are in them.
+struct HeldPieces {
+    pieces: smallvec::IntoIter<[Piece; 1]>,
+    left: u64,
 }
 
 impl<B> CoalesceBody<B> {
@@ -129,7 +136,7 @@ impl<B> CoalesceBody<B> {
             (_, Some(last)) => {
                 pieces.push(last);
                 let left = pieces.iter().map(|piece| piece.data() as u64).sum();
-                Kind::Held { pieces: pieces.into_iter(), left }
+                Kind::Held { held: Box::new(HeldPieces { pieces: pieces.into_iter(), left }) }
             }
         };
         Self { kind }
@@ -166,9 +173,9 @@ impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
                 }))
             }
             KindProj::Whole { data } => Poll::Ready(data.take().map(|data| Ok(Frame::data(data)))),
-            KindProj::Held { pieces, left } => {
-                let piece = pieces.next();
-                *left -= piece.as_ref().map_or(0, Piece::data) as u64;
+            KindProj::Held { held } => {
+                let piece = held.pieces.next();
+                held.left -= piece.as_ref().map_or(0, Piece::data) as u64;
                 Poll::Ready(piece.map(|piece| Ok(piece.into_frame())))
             }
             KindProj::Shared { ended: true, .. } => Poll::Ready(None),
@@ -190,7 +197,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
         match &self.kind {
             Kind::Own { body } => body.is_end_stream(),
             Kind::Whole { data } => data.is_none(),
-            Kind::Held { pieces, .. } => pieces.len() == 0,
+            Kind::Held { held } => held.pieces.len() == 0,
             Kind::Shared { ended, .. } => *ended,
         }
     }
@@ -199,7 +206,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
         match &self.kind {
             Kind::Own { body } => body.size_hint(),
             Kind::Whole { data } => SizeHint::with_exact(data.as_ref().map_or(0, |data| data.len() as u64)),
-            Kind::Held { left, .. } => SizeHint::with_exact(*left),
+            Kind::Held { held } => SizeHint::with_exact(held.left),
             Kind::Shared { left, .. } => *left,
         }
     }

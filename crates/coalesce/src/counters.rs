@@ -1,7 +1,7 @@
 //! What happened: counters, and a hook for those who count themselves.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Something that happened to a request, a flight or a reader of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -125,10 +125,61 @@ counters! {
     cut_off: Event::CutOff,
 }
 
+/// What became of requests that met nobody, in one part of a table. They are most of all, so they are counted where each has a
+/// lock anyway: by who holds it, and for everyone to read, which costs no atomic addition.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct Lone {
+    started: AtomicU64,
+    ended: AtomicU64,
+    unshared: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Lone {
+    /// Counts one that comes, for who holds the lock; how many came before.
+    #[inline]
+    pub(crate) fn comes(&self) -> u64 {
+        Self::add(&self.started)
+    }
+
+    /// Counts how one ended, for who holds the lock.
+    #[inline]
+    pub(crate) fn count(&self, event: Event) {
+        let counter = match event {
+            Event::FlightEnded => &self.ended,
+            Event::FlightUnshared => &self.unshared,
+            _ => &self.failed,
+        };
+        Self::add(counter);
+    }
+
+    fn add(counter: &AtomicU64) -> u64 {
+        let before = counter.load(Ordering::Relaxed);
+        counter.store(before + 1, Ordering::Relaxed);
+        before
+    }
+
+    fn add_to(&self, sum: &mut Counters) {
+        sum.flights += self.started.load(Ordering::Relaxed);
+        sum.ended += self.ended.load(Ordering::Relaxed);
+        sum.unshared += self.unshared.load(Ordering::Relaxed);
+        sum.failed += self.failed.load(Ordering::Relaxed);
+    }
+}
+
+/// What all clones of a tally count together.
+#[derive(Debug, Default)]
+struct Counted {
+    live: Live,
+    /// Of tables that are, for each of their parts; and what those that are no more had.
+    lone: Mutex<(Counters, Vec<Arc<[Lone]>>)>,
+}
+
 /// Counts, and passes on to who else wants to know.
 #[derive(Default, Clone)]
 pub(crate) struct Tally {
-    live: Arc<Live>,
+    counted: Arc<Counted>,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -139,19 +190,47 @@ impl Tally {
 
     #[inline]
     pub(crate) fn count(&self, event: Event) {
-        self.live.count(event);
+        self.counted.live.count(event);
+        self.observe(event);
+    }
+
+    /// Passes on what [`Lone`] has counted.
+    #[inline]
+    pub(crate) fn observe(&self, event: Event) {
         if let Some(observer) = &self.observer {
             observer.observe(event);
         }
     }
 
+    /// Where a table of so many parts counts.
+    pub(crate) fn lone(&self, parts: usize) -> Arc<[Lone]> {
+        let lone: Arc<[Lone]> = (0..parts).map(|_| Lone::default()).collect();
+        self.counted.lone.lock().unwrap_or_else(PoisonError::into_inner).1.push(Arc::clone(&lone));
+        lone
+    }
+
+    /// Keeps what a table has counted that is no more.
+    pub(crate) fn retire(&self, lone: &Arc<[Lone]>) {
+        let mut guard = self.counted.lone.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, tables) = &mut *guard;
+        tables.retain(|table| !Arc::ptr_eq(table, lone));
+        lone.iter().for_each(|lone| lone.add_to(before));
+    }
+
     pub(crate) fn read(&self) -> Counters {
-        self.live.read()
+        let lone = self.counted.lone.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sum = self.counted.live.read();
+        sum.flights += lone.0.flights;
+        sum.ended += lone.0.ended;
+        sum.unshared += lone.0.unshared;
+        sum.failed += lone.0.failed;
+        lone.1.iter().flat_map(|table| table.iter()).for_each(|lone| lone.add_to(&mut sum));
+        sum
     }
 }
 
 impl std::fmt::Debug for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.live.fmt(f)
+        self.read().fmt(f)
     }
 }

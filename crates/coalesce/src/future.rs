@@ -141,16 +141,6 @@ where
     Calls(Call<S, B>),
 }
 
-/// What comes of polling one who had not been polled.
-enum Begun<S, B>
-where
-    S: Service<Request<B>>,
-    Oneshot<S, Request<B>>: Answering,
-{
-    Answered(Told<Oneshot<S, Request<B>>>),
-    Goes(State<S, B>),
-}
-
 impl<S, B, R> Future for ResponseFuture<S, B>
 where
     S: Service<Request<B>, Response = Response<R>>,
@@ -159,19 +149,29 @@ where
     type Output = Result<Response<CoalesceBody<R>>, S::Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let marked = self.marked;
+        // Most futures are polled once, and this is all that there is to them.
+        if let State::Boards(_) = self.state
+            && let State::Boards(request) = std::mem::replace(&mut self.state, State::Over)
+        {
+            match request.shared.table.first_poll(request.key, request.call, cx) {
+                First::Own(outcome) => return Poll::Ready(own(outcome, marked)),
+                First::Leads(member, Some(arrival)) => {
+                    return Poll::Ready(arrive_as_leader(Some(member), arrival, marked));
+                }
+                First::Leads(member, None) => self.state = State::Leads(Some(member)),
+                First::Full(call) => self.state = State::Calls(call),
+                First::Follows(member, call, key) => {
+                    let follower = Follower::new(&request.shared, member, call, key);
+                    self.state = State::Follows(Some(Box::new(follower)));
+                }
+            }
+        }
         loop {
-            let marked = self.marked;
             self.state = match &mut self.state {
                 State::Calls(call) => {
                     return call.as_mut().poll(cx).map(|answer| answer.map(|response| response.map(CoalesceBody::own)));
                 }
-                State::Boards(_) => match std::mem::replace(&mut self.state, State::Over) {
-                    State::Boards(request) => match request.begin(cx, marked) {
-                        Begun::Answered(answer) => return Poll::Ready(answer),
-                        Begun::Goes(next) => next,
-                    },
-                    other => other,
-                },
                 State::Leads(member) => return poll_leader(member, cx, marked),
                 State::Follows(follower) => match ready!(poll_follower(follower, cx, marked)) {
                     None => return Poll::Pending,
@@ -180,7 +180,7 @@ where
                     Some(Turn::Calls(call)) => State::Calls(call),
                 },
                 // Polled after its end, as a future should not be.
-                State::Over => return Poll::Pending,
+                State::Boards(_) | State::Over => return Poll::Pending,
             };
         }
     }
@@ -205,6 +205,7 @@ fn arrive_as_leader<F: Answering>(member: Option<Member<F>>, arrival: Arrival<F>
 }
 
 /// What came of its own call is for the one who made it as it would be without us.
+#[inline]
 fn own<F: Answering>(outcome: Outcome<F>, marked: bool) -> Told<F> {
     match outcome {
         Outcome::Answer(response) => Ok(mark(response.map(CoalesceBody::own), marked, LEADER)),
@@ -232,34 +233,23 @@ where
     Poll::Ready(place.take().map(|follower| follower.arrive(arrival, marked)))
 }
 
-impl<S, B> Boards<S, B>
-where
-    S: Service<Request<B>>,
-    Oneshot<S, Request<B>>: Answering,
-{
-    #[inline]
-    fn begin(self, cx: &mut Context<'_>, marked: bool) -> Begun<S, B> {
-        match self.shared.table.first_poll(self.key, self.call, cx) {
-            First::Own(outcome) => Begun::Answered(own(outcome, marked)),
-            First::Leads(member, None) => Begun::Goes(State::Leads(Some(member))),
-            First::Leads(member, Some(arrival)) => Begun::Answered(arrive_as_leader(Some(member), arrival, marked)),
-            First::Full(call) => Begun::Goes(State::Calls(call)),
-            First::Follows(member, call, key) => {
-                let limit = |request: &Request<B>| request.extensions().get::<WaitAtMost>().map(|wait| wait.0);
-                let max_wait = call.request().and_then(limit).or(self.shared.max_wait);
-                let fate = Fate { event: Event::Vanished, tally: self.shared.table.tally.clone() };
-                let follower = Follower { member, call, key, max_wait, patience: None, fate };
-                Begun::Goes(State::Follows(Some(Box::new(follower))))
-            }
-        }
-    }
-}
-
 impl<S, B> Follower<S, B>
 where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
+    fn new(
+        shared: &Shared<Oneshot<S, Request<B>>>,
+        member: Member<Oneshot<S, Request<B>>>,
+        call: Call<S, B>,
+        key: Key,
+    ) -> Self {
+        let limit = |request: &Request<B>| request.extensions().get::<WaitAtMost>().map(|wait| wait.0);
+        let max_wait = call.request().and_then(limit).or(shared.max_wait);
+        let fate = Fate { event: Event::Vanished, tally: shared.table.tally.clone() };
+        Self { member, call, key, max_wait, patience: None, fate }
+    }
+
     fn has_waited_enough(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(max_wait) = self.max_wait else { return false };
         let patience = self.patience.get_or_insert_with(|| Box::pin(sleep(max_wait)));

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 /// What requests must have in common to be answered by one, and what else of them an answer may vary by.
 ///
-/// All of it is written one after the other, each part with its length before it, so that two requests have the same parts
-/// if and only if they have the same bytes. Keys are the same when every byte is: the hash only says where to look.
+/// All of it is written one after the other: the target's parts after their lengths, then each header with its lengths before
+/// it, so that two requests have the same parts if and only if they have the same bytes. Keys are the same when every byte is: the hash only says where to look.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     /// First the key, then the headers that are not in it.
@@ -56,13 +56,21 @@ impl Key {
             target.path_and_query.map(str::as_bytes),
             target.own,
         ];
-        for part in parts {
-            write(&mut bytes, part)?;
+        // All lengths first, and at once: most parts are short, or not there.
+        if parts.iter().flatten().map(|part| part.len()).sum::<usize>() >= NONE as usize {
+            return None;
         }
+        let lengths = parts.map(|part| part.map_or(NONE, |part| part.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(lengths.as_flattened());
+        parts.into_iter().flatten().for_each(|part| bytes.extend_from_slice(part));
         let headers = bytes.len();
-        write_headers(&mut bytes, keyed)?;
+        for (name, value) in keyed {
+            write_header(&mut bytes, name, value)?;
+        }
         let end = bytes.len();
-        write_headers(&mut bytes, others)?;
+        for (name, value) in others {
+            write_header(&mut bytes, name, value)?;
+        }
         Some(Self { bytes, headers, end, hash: 0 })
     }
 
@@ -101,22 +109,16 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-fn write(bytes: &mut Vec<u8>, part: Option<&[u8]>) -> Option<()> {
-    let length = match part {
-        Some(part) => u32::try_from(part.len()).ok().filter(|&length| length != NONE)?,
-        None => NONE,
-    };
+fn write(bytes: &mut Vec<u8>, part: &[u8]) -> Option<()> {
+    let length = u32::try_from(part.len()).ok().filter(|&length| length != NONE)?;
     bytes.extend_from_slice(&length.to_le_bytes());
-    bytes.extend_from_slice(part.unwrap_or_default());
+    bytes.extend_from_slice(part);
     Some(())
 }
 
-fn write_headers(bytes: &mut Vec<u8>, headers: &Headers<'_>) -> Option<()> {
-    for (name, value) in headers {
-        write(bytes, Some(name.as_str().as_bytes()))?;
-        write(bytes, Some(value.as_bytes()))?;
-    }
-    Some(())
+fn write_header(bytes: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) -> Option<()> {
+    write(bytes, name.as_str().as_bytes())?;
+    write(bytes, value.as_bytes())
 }
 
 /// The values of a header among those that were written down.

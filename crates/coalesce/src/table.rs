@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use tokio::time::Instant;
 
 use crate::answer::Judge;
-use crate::counters::Tally;
+use crate::counters::{Event, Lone, Tally};
 use crate::flight::{Answering, Flight, Held, Join, Limits, Member};
 use crate::key::Key;
 use crate::sync::{Hasher, Mutex, SHARDS};
@@ -21,6 +21,8 @@ pub(crate) struct Table<F: Answering> {
     pub(crate) held: Arc<Held>,
     hasher: Hasher,
     shards: Vec<Mutex<Shard<F>>>,
+    /// Counts for each shard, under its lock.
+    lone: Arc<[Lone]>,
     /// Whole answers that are held for a while, with the time when that is over, in order.
     resting: Mutex<VecDeque<(Instant, Arc<Flight<F>>)>>,
 }
@@ -29,8 +31,6 @@ struct Shard<F: Answering> {
     flights: HashTable<Arc<Flight<F>>>,
     /// Calls that are being polled for the first time, and have nobody who waits for them: few, and gone in no time.
     claims: Vec<(Claim, Key)>,
-    /// Claims so far.
-    number: u64,
 }
 
 /// A call that is being polled for the first time. Should it be answered at once, it never becomes a flight.
@@ -42,7 +42,8 @@ pub(crate) struct Claim {
 
 /// What became of a request that looked for a flight.
 pub(crate) enum Boarding<F: Answering> {
-    /// There was none: it calls the service, and must [release](Table::release) this or [lead](Table::lead) when it has.
+    /// There was none: it calls the service, is counted, and must [release](Table::release) this or [lead](Table::lead) when
+    /// it has.
     Claims(Claim),
     /// It waits with others.
     Follows(Member<F>, Key),
@@ -52,14 +53,17 @@ pub(crate) enum Boarding<F: Answering> {
 
 impl<F: Answering> Table<F> {
     pub(crate) fn new(limits: Limits, judge: Judge, tally: Tally, held: Arc<Held>) -> Self {
-        let shard = || Shard { flights: HashTable::new(), claims: Vec::new(), number: 0 };
+        let shard = || Shard { flights: HashTable::new(), claims: Vec::new() };
         let shards = (0..SHARDS).map(|_| Mutex::new(shard())).collect();
-        Self { limits, judge, tally, held, hasher: Hasher::default(), shards, resting: Mutex::new(VecDeque::new()) }
+        let (hasher, lone, resting) = (Hasher::default(), tally.lone(SHARDS), Mutex::new(VecDeque::new()));
+        Self { limits, judge, tally, held, hasher, shards, lone, resting }
     }
 
-    fn shard(&self, hash: u64) -> Option<&Mutex<Shard<F>>> {
+    /// The shard for a hash, with its counts.
+    fn shard(&self, hash: u64) -> Option<(&Mutex<Shard<F>>, &Lone)> {
         // The low bits choose the place within a shard, and the highest seven the tag.
-        self.shards.get((hash >> 32) as usize % SHARDS)
+        let at = (hash >> 32) as usize % SHARDS;
+        self.shards.get(at).zip(self.lone.get(at))
     }
 
     /// Joins the flight with this key, or claims to be the one who calls.
@@ -71,12 +75,14 @@ impl<F: Answering> Table<F> {
         }
         let hash = self.hasher.hash_one(key.bytes());
         key.hash = hash;
-        let Some(shard) = self.shard(hash) else { return Boarding::Full };
+        let Some((shard, lone)) = self.shard(hash) else { return Boarding::Full };
         // Dropped after the lock is released, with what it holds.
         let _ended;
         let mut guard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = &mut *guard;
-        if let Ok(entry) = shard.flights.find_entry(hash, |flight| flight.key == key) {
+        if !shard.flights.is_empty()
+            && let Ok(entry) = shard.flights.find_entry(hash, |flight| flight.key == key)
+        {
             match entry.get().join(&self.limits) {
                 Join::Joined(place) => {
                     return Boarding::Follows(Member::new(Arc::clone(entry.get()), Arc::clone(self), place), key);
@@ -93,26 +99,27 @@ impl<F: Answering> Table<F> {
                 Join::Full | Join::Closed => Boarding::Full,
             };
         }
-        let claim = Claim { hash, number: shard.number };
-        shard.number += 1;
+        let claim = Claim { hash, number: lone.comes() };
         shard.claims.push((claim, key));
         Boarding::Claims(claim)
     }
 
-    /// Gives up a claim that nobody else waits for; whether that is so.
-    pub(crate) fn release(&self, claim: Claim) -> bool {
-        let Some(shard) = self.shard(claim.hash) else { return false };
+    /// Gives up a claim that nobody else waits for, and counts how it ended; whether that is so.
+    #[inline]
+    pub(crate) fn release(&self, claim: Claim, ended: Event) -> bool {
+        let Some((shard, lone)) = self.shard(claim.hash) else { return false };
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let released = shard.take(claim);
+        let Some(key) = shard.take(claim) else { return false };
+        lone.count(ended);
         drop(shard);
-        let is_alone = released.is_some();
-        released.into_iter().for_each(Key::recycle);
-        is_alone
+        self.tally.observe(ended);
+        key.recycle();
+        true
     }
 
     /// The flight that a claim has become, or becomes now. The call is yet to be put into it.
     pub(crate) fn lead(self: &Arc<Self>, claim: Claim) -> Option<Member<F>> {
-        let mut guard = self.shard(claim.hash)?.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.shard(claim.hash)?.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = &mut *guard;
         let flight = match shard.take(claim) {
             Some(key) => shard.depart(claim, key),
@@ -124,7 +131,7 @@ impl<F: Answering> Table<F> {
 
     /// Takes a flight out, if another with its key has not taken its place.
     pub(crate) fn remove(&self, flight: &Arc<Flight<F>>) {
-        let Some(shard) = self.shard(flight.key.hash) else { return };
+        let Some((shard, _)) = self.shard(flight.key.hash) else { return };
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let found = shard.flights.find_entry(flight.key.hash, |other| Arc::ptr_eq(other, flight));
         let removed = found.ok().map(|entry| entry.remove().0);
@@ -167,10 +174,21 @@ impl<F: Answering> Table<F> {
     }
 }
 
+impl<F: Answering> Drop for Table<F> {
+    fn drop(&mut self) {
+        self.tally.retire(&self.lone);
+    }
+}
+
 impl<F: Answering> Shard<F> {
     /// The key of a claim that nobody waits for.
+    #[inline]
     fn take(&mut self, claim: Claim) -> Option<Key> {
-        let at = self.claims.iter().rposition(|(other, _)| *other == claim)?;
+        // Most often it is the only one.
+        if let Some((_, key)) = self.claims.pop_if(|(last, _)| *last == claim) {
+            return Some(key);
+        }
+        let at = self.claims.iter().position(|(other, _)| *other == claim)?;
         Some(self.claims.swap_remove(at).1)
     }
 

@@ -41,7 +41,7 @@ impl<F: Answering> Table<F> {
                 return First::Full(call);
             }
         };
-        self.tally.count(Event::FlightStarted);
+        self.tally.observe(Event::FlightStarted);
         // If it panics, the leader sees that as it would without us, and those who wait by the end of the claim.
         match call.as_mut().poll(cx) {
             Poll::Pending => claim.goes_on(call),
@@ -63,9 +63,9 @@ struct Claimed<'a, F: Answering> {
 }
 
 impl<F: Answering> Claimed<'_, F> {
-    /// Whether nobody else waits; the claim is given up then.
-    fn is_alone(&mut self) -> bool {
-        let is_alone = self.claim.is_some_and(|claim| self.table.release(claim));
+    /// Whether nobody else waits; the claim is given up then, and this is how it ended.
+    fn is_alone(&mut self, ended: Event) -> bool {
+        let is_alone = self.claim.is_some_and(|claim| self.table.release(claim, ended));
         if is_alone {
             self.claim = None;
         }
@@ -85,14 +85,15 @@ impl<F: Answering> Claimed<'_, F> {
 
     #[inline]
     fn answered(mut self, response: Response<F::Body>) -> First<F> {
-        if is_at_hand(response.body()) && self.table.limits.hold.is_zero() && self.is_alone() {
+        if is_at_hand(response.body()) && self.table.limits.hold.is_zero() {
             let least = response.body().size_hint().lower();
-            let event = match self.table.judge.sharing(&response, least) {
+            let ended = match self.table.judge.sharing(&response, least) {
                 Sharing::No => Event::FlightUnshared,
                 Sharing::With(_) => Event::FlightEnded,
             };
-            self.table.tally.count(event);
-            return First::Own(Outcome::Answer(response));
+            if self.is_alone(ended) {
+                return First::Own(Outcome::Answer(response));
+            }
         }
         let Some(mut member) = self.lead() else { return First::Own(Outcome::Answer(response)) };
         let arrival = member.answered(response);
@@ -100,8 +101,7 @@ impl<F: Answering> Claimed<'_, F> {
     }
 
     fn failed(mut self, outcome: Outcome<F>) -> First<F> {
-        if self.is_alone() {
-            self.table.tally.count(Event::FlightFailed);
+        if self.is_alone(Event::FlightFailed) {
             return First::Own(outcome);
         }
         let Some(mut member) = self.lead() else { return First::Own(outcome) };
@@ -116,9 +116,10 @@ impl<F: Answering> Drop for Claimed<'_, F> {
         if self.claim.is_none() {
             return;
         }
-        if self.is_alone() {
-            self.table.tally.count(Event::FlightFailed);
-        } else if let Some(mut member) = self.lead() {
+        if self.is_alone(Event::FlightFailed) {
+            return;
+        }
+        if let Some(mut member) = self.lead() {
             drop(member.failed(Outcome::Panic(Box::new("the panic itself is its caller's"))));
         }
     }
