@@ -234,3 +234,28 @@ impl std::fmt::Debug for Tally {
         self.read().fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_table_has_counted_is_kept_when_it_is_no_more() {
+        let tally = Tally::default();
+        let (one, other) = (tally.lone(2), tally.lone(1));
+        for (lone, ended) in
+            one.iter().chain(&*other).zip([Event::FlightEnded, Event::FlightUnshared, Event::FlightFailed])
+        {
+            lone.comes();
+            lone.count(ended);
+        }
+        tally.count(Event::FlightStarted);
+        let all = Counters { flights: 4, ended: 1, unshared: 1, failed: 1, ..Counters::default() };
+        assert_eq!(tally.read(), all);
+        tally.retire(&one);
+        assert_eq!(tally.read(), all);
+        other.iter().for_each(|lone| assert_eq!(lone.comes(), 1));
+        tally.retire(&other);
+        assert_eq!(tally.read(), Counters { flights: 5, ..all });
+    }
+}
