@@ -10,12 +10,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The same once the run is to end.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A worker's user, and when it was last seen to move.
+/// The most time that counts between two looks. Who looks later than this has stood still too: a stopped process, or a
+/// machine that sleeps. Users cannot have moved in that time either.
+const LONGEST_STEP: Duration = Duration::from_millis(100);
+
+/// A worker's user, and for how long it has not been seen to move.
 #[derive(Debug)]
 struct Watched {
     heart: Heart,
     beat: u64,
-    since: Instant,
+    busy: Duration,
     given_up: bool,
 }
 
@@ -32,14 +36,14 @@ pub(crate) struct Stuck {
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
     watched: Vec<Watched>,
+    looked: Option<Instant>,
 }
 
 impl Watchdog {
     /// Watches these, the workers' in their order.
     pub(crate) fn new(hearts: impl IntoIterator<Item = Heart>) -> Self {
-        let since = Instant::now();
-        let watched = hearts.into_iter().map(|heart| Watched { heart, beat: 0, since, given_up: false });
-        Self { watched: watched.collect() }
+        let watched = hearts.into_iter().map(|heart| Watched { heart, beat: 0, busy: Duration::ZERO, given_up: false });
+        Self { watched: watched.collect(), looked: None }
     }
 
     /// Whether there is anything to watch.
@@ -47,15 +51,21 @@ impl Watchdog {
         self.watched.is_empty()
     }
 
-    /// The users that are given up at `now`, each once; `ending` says that the run is to end.
+    /// The users that are given up at `now`, each once; `ending` says that the run is to end. To be asked more often than
+    /// [`LONGEST_STEP`].
     pub(crate) fn look(&mut self, now: Instant, ending: bool) -> Vec<Stuck> {
         let patience = if ending { LAST_PATIENCE } else { PATIENCE };
+        let step = self.looked.map_or(Duration::ZERO, |looked| now.saturating_duration_since(looked)).min(LONGEST_STEP);
+        self.looked = Some(now);
         let mut stuck = Vec::new();
         for (worker, watched) in self.watched.iter_mut().enumerate() {
             let (beat, what) = watched.heart.beat();
             if beat != watched.beat || what == 0 {
-                (watched.beat, watched.since) = (beat, now);
-            } else if !watched.given_up && now.saturating_duration_since(watched.since) >= patience {
+                (watched.beat, watched.busy) = (beat, Duration::ZERO);
+                continue;
+            }
+            watched.busy += step;
+            if !watched.given_up && watched.busy >= patience {
                 watched.given_up = true;
                 stuck.push(Stuck { worker: worker as u32, what });
             }
@@ -73,29 +83,58 @@ impl Watchdog {
 mod tests {
     use super::*;
 
+    /// A watchdog that looks every 50 ms of made-up time.
+    struct Watching {
+        watchdog: Watchdog,
+        now: Instant,
+    }
+
+    impl Watching {
+        fn over(hearts: &[Heart]) -> Self {
+            Self { watchdog: Watchdog::new(hearts.iter().cloned()), now: Instant::now() }
+        }
+
+        /// Who is given up in so many milliseconds.
+        fn pass(&mut self, ms: u64, ending: bool) -> Vec<Stuck> {
+            let mut stuck = Vec::new();
+            for _ in 0..ms / 50 {
+                self.now += Duration::from_millis(50);
+                stuck.extend(self.watchdog.look(self.now, ending));
+            }
+            stuck
+        }
+    }
+
     #[test]
     fn who_moves_is_left_alone_and_who_does_not_is_given_up_once() {
         let hearts = [Heart::default(), Heart::default()];
-        let mut watchdog = Watchdog::new(hearts.clone());
-        let begin = Instant::now();
-        let after = |ms: u64| begin + Duration::from_millis(ms);
+        let mut watching = Watching::over(&hearts);
         hearts[0].enter(1);
         hearts[1].enter(2);
-        assert_eq!(watchdog.look(after(0), false), []);
+        assert_eq!(watching.pass(1500, false), []);
         hearts[0].leave();
         hearts[0].enter(1);
-        assert_eq!(watchdog.look(after(1500), false), []);
-        assert_eq!(watchdog.look(after(2100), false), [Stuck { worker: 1, what: 2 }]);
-        assert_eq!(watchdog.look(after(2400), false), []);
-        assert!(watchdog.has_given_up(1) && !watchdog.has_given_up(0));
-        assert_eq!(watchdog.look(after(2600), true), [Stuck { worker: 0, what: 1 }]);
+        assert_eq!(watching.pass(600, false), [Stuck { worker: 1, what: 2 }]);
+        assert_eq!(watching.pass(300, false), []);
+        assert!(watching.watchdog.has_given_up(1) && !watching.watchdog.has_given_up(0));
+        assert_eq!(watching.pass(200, true), [Stuck { worker: 0, what: 1 }]);
+    }
+
+    #[test]
+    fn when_all_stands_still_nobody_is_given_up_for_it() {
+        let heart = Heart::default();
+        let mut watching = Watching::over(std::slice::from_ref(&heart));
+        heart.enter(1);
+        assert_eq!(watching.pass(1000, false), []);
+        // The process was stopped, or the machine slept.
+        watching.now += Duration::from_secs(3600);
+        assert_eq!(watching.pass(500, false), []);
+        assert_eq!(watching.pass(500, false), [Stuck { worker: 0, what: 1 }]);
     }
 
     #[test]
     fn who_is_idle_is_not_stuck() {
-        let mut watchdog = Watchdog::new([Heart::default()]);
-        let begin = Instant::now();
-        assert_eq!(watchdog.look(begin, false), []);
-        assert_eq!(watchdog.look(begin + Duration::from_secs(60), true), []);
+        let mut watching = Watching::over(&[Heart::default()]);
+        assert_eq!(watching.pass(60_000, true), []);
     }
 }
