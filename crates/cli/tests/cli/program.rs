@@ -5,6 +5,8 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -42,6 +44,25 @@ pub fn done(command: &mut Command) -> Done {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// Waits until this holds. The limit is for what never comes: however slow or halting a machine is, none is as slow.
+#[track_caller]
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(120), "waited in vain until {what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// A URL on which nothing listens, and what keeps its port from being taken meanwhile.
+pub fn nobody() -> (rustix::fd::OwnedFd, String) {
+    use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &std::net::SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = std::net::SocketAddr::try_from(getsockname(&socket).unwrap()).unwrap();
+    (socket, format!("http://{address}/"))
 }
 
 /// The program while it runs. It ends with its test, however that ends.

@@ -3,14 +3,12 @@
 use brunt_testbed::http::{Config, Delay, Server};
 use rustix::process::Signal;
 
-use crate::program::Running;
+use crate::program::{Running, until};
 use crate::runs::target;
 
 /// Waits until the target has answered: from then on the run is on its way.
 fn until_answered(server: &Server) {
-    while server.requests() == 0 {
-        std::thread::yield_now();
-    }
+    until("the target has answered", || server.requests() > 0);
 }
 
 #[test]
@@ -40,9 +38,7 @@ fn the_second_signal_ends_the_program() {
     let (server, url) =
         target(Config { delay: Delay::Fixed(std::time::Duration::from_secs(1800)), ..Config::default() });
     let running = Running::start(["-d", "1h", "--timeout", "1h", "-c", "2", &url]);
-    while server.connections() == 0 {
-        std::thread::yield_now();
-    }
+    until("the run is on its way", || server.connections() > 0);
     running.send(Signal::INT);
     running.send(Signal::TERM);
     let done = running.wait();
