@@ -5,6 +5,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -14,10 +15,22 @@ struct Memcached {
     port: u16,
 }
 
+/// A port that was free a moment ago, below those that the system gives to others by itself.
+fn free_port() -> u16 {
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let offset = (std::process::id() % 97) as u16 * 100;
+    loop {
+        let port = 10_000 + (offset + TAKEN.fetch_add(1, Ordering::Relaxed)) % 20_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
 impl Memcached {
     fn start() -> Self {
-        for _ in 0..5 {
-            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        for _ in 0..20 {
+            let port = free_port();
             let mut child = Command::new("memcached")
                 .args(["-l", "127.0.0.1", "-p", &port.to_string(), "-U", "0", "-u", "nobody", "-t", "1"])
                 .stdin(Stdio::null())

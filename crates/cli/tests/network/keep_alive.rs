@@ -66,11 +66,12 @@ fn both(body: &str) -> [(Nginx, String); 2] {
 #[test]
 fn idle_connections_that_the_server_closes_fail_nothing() {
     for (nginx, url) in both("keepalive_timeout 50ms; location / { return 200 hello; }") {
-        // Due every 100 ms on either of two connections: each has been closed by then.
-        let report = report(0, ["-r", "10", "-n", "15", "-c", "2", "-t", "1", "-k", &url]);
-        report.assert_all(15, 200);
-        assert!(report.connections("made") >= 10, "{}", report.at("/connections"));
-        assert_eq!(nginx.log().len(), 15);
+        // Due every 100 ms on either of two connections: each has been closed by then. For long enough that a machine that
+        // stands still for seconds, after which all is sent at once that was due, does not stand still for all of it.
+        let report = report(0, ["-r", "20", "-n", "140", "-c", "2", "-t", "1", "-k", &url]);
+        report.assert_all(140, 200);
+        assert!(report.connections("made") >= 6, "{}", report.at("/connections"));
+        assert_eq!(nginx.log().len(), 140);
     }
 }
 

@@ -1,9 +1,11 @@
 //! nginx, with a configuration and a log of its own.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -11,10 +13,10 @@ use brunt_testbed::tls::{Made, server_certificate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::program::Directory;
+use crate::program::{Directory, until};
 
 /// How long nginx may take to begin or to end.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How it listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,17 +170,38 @@ impl Nginx {
     /// What it wrote down so far.
     pub fn lines(&self) -> Vec<Line> {
         let log = fs::read_to_string(self.dir.path("access.log")).unwrap();
-        log.lines().map(|line| Line(serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))).collect()
+        log.lines().map(line_of).collect()
     }
 
     /// Waits until it has answered this many requests.
     pub fn wait_for(&self, requests: usize) {
-        let until = Instant::now() + PATIENCE;
         let log = self.dir.path("access.log");
-        while fs::read_to_string(&log).unwrap().matches('\n').count() < requests {
-            assert!(Instant::now() < until, "nginx has not been asked {requests} times");
-            sleep(Duration::from_millis(5));
-        }
+        until(&format!("nginx has been asked {requests} times"), || {
+            fs::read_to_string(&log).unwrap().matches('\n').count() >= requests
+        });
+    }
+
+    /// Tells it to read its configuration anew, which is when it closes its connections: as soon as it has answered on all
+    /// of a client's, of which there are so many. Waits until it has answered on as many new ones.
+    pub fn reload(&self, connections: usize) {
+        let log = self.dir.path("access.log");
+        // Without the line that is just being written.
+        let read = || {
+            let mut lines = fs::read_to_string(&log).unwrap();
+            lines.truncate(lines.rfind('\n').map_or(0, |end| end + 1));
+            lines
+        };
+        let numbers = |lines: &str| -> BTreeSet<u64> {
+            lines.lines().map(|line| line_of(line).get("connection").parse().unwrap()).collect()
+        };
+        until("nginx has answered on all connections", || numbers(&read()).len() >= connections);
+        let before = read();
+        let newest = numbers(&before).last().copied().unwrap_or(0);
+        self.send(Signal::HUP);
+        until("nginx has answered on new connections", || {
+            let log = read();
+            numbers(&log[before.len()..]).range(newest + 1..).count() >= connections
+        });
     }
 
     fn errors(&self) -> String {
@@ -257,6 +280,10 @@ pub fn counts<'a>(log: &'a [Line], field: &str) -> std::collections::BTreeMap<&'
     counts
 }
 
+fn line_of(text: &str) -> Line {
+    Line(serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}")))
+}
+
 fn spawn(dir: &str) -> Child {
     for name in ["nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"] {
         let mut command = Command::new(name);
@@ -282,12 +309,17 @@ fn ends(child: &mut Child) -> bool {
     false
 }
 
-/// A port that was free on both families a moment ago.
+/// A port that was free on both families a moment ago. The system gives it to nobody by itself, as it does those from
+/// 32768 on: so it stays free for a server that begins a while later, or once more.
 pub fn free_port() -> u16 {
+    const FIRST: u16 = 10_000;
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    // Other programs that run these tests at the same time begin elsewhere.
+    let offset = (std::process::id() % 197) as u16 * 100;
     loop {
-        let v6 = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
-        let port = v6.local_addr().unwrap().port();
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        let port = FIRST + (offset + TAKEN.fetch_add(1, Ordering::Relaxed)) % 20_000;
+        let v6 = TcpListener::bind((Ipv6Addr::LOCALHOST, port));
+        if v6.is_ok() && TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
     }

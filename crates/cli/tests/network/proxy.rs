@@ -1,16 +1,16 @@
 //! `brunt proxy`: what goes through it, and what it does when something goes wrong.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
-use std::thread::{sleep, spawn};
-use std::time::{Duration, Instant};
+use std::thread::spawn;
+use std::time::Duration;
 
 use brunt_testbed::faulty::{After, Fault, Server as Faulty};
 use rustix::process::Signal;
 
-use crate::nginx::{Nginx, free_port};
-use crate::program::{Directory, Running};
+use crate::nginx::Nginx;
+use crate::program::{Directory, Running, nobody, until};
 
 /// A running server, and where it listens.
 pub struct Server {
@@ -181,11 +181,12 @@ fn requests_arrive_as_they_were_sent_with_who_sent_them() {
 
 #[test]
 fn what_goes_wrong_behind_it_is_said() {
-    let nobody = format!("127.0.0.1:{}", free_port());
-    let proxy = start(&["proxy", &nobody, "--listen", "127.0.0.1:0", "--coalesce"]);
+    let (_port, nobody) = nobody();
+    let proxy = start(&["proxy", nobody.trim_end_matches('/'), "--listen", "127.0.0.1:0", "--coalesce"]);
     assert!(get(&proxy.address, "/", "").starts_with("HTTP/1.1 502 "));
-    let (_target, proxy) = pair(&["--delay", "60s"], &["--timeout", "50ms", "--max-body", "10B", "--coalesce"]);
+    let (_target, proxy) = pair(&["--delay", "60s"], &["--timeout", "50ms", "--coalesce"]);
     assert!(get(&proxy.address, "/", "").starts_with("HTTP/1.1 504 "));
+    let (_target, proxy) = pair(&[], &["--max-body", "10B", "--coalesce"]);
     let long = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 11\r\n\r\n12345678901";
     assert!(exchange(&proxy.address, long).starts_with("HTTP/1.1 413 "));
     let chunked = "POST /_/echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n\
@@ -220,18 +221,21 @@ fn how_the_upstream_fails_is_counted() {
 
 #[test]
 fn it_ends_when_requests_in_flight_have() {
-    let (target, proxy) = pair(&["--delay", "700ms"], &[]);
+    // A target that answers when it is told to.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstream = listener.local_addr().unwrap().to_string();
+    let proxy = start(&["proxy", &upstream, "--listen", "127.0.0.1:0"]);
     let address = proxy.address.clone();
     let client = spawn(move || get(&address, "/", ""));
-    // Until the target has the request, as its count of connections says only at its end, so: until it must.
-    let until = Instant::now() + Duration::from_millis(300);
-    while Instant::now() < until {
-        sleep(Duration::from_millis(10));
-    }
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut head = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
+    assert!(head.any(|line| line.is_empty()), "the request has come");
     proxy.running.send(Signal::TERM);
-    proxy.running.wait().with_status(0);
+    // Until the proxy knows: it takes no more connections.
+    until("the proxy is about to end", || TcpStream::connect(&proxy.address).is_err());
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
     assert!(client.join().unwrap().starts_with("HTTP/1.1 200 OK"));
-    drop(target);
+    proxy.running.wait().with_status(0);
 }
 
 #[test]
@@ -239,7 +243,7 @@ fn websockets_pass_through() {
     let target = start(&["serve", "ws", "0"]);
     let proxy = start(&["proxy", &target.address, "--listen", "127.0.0.1:0", "--coalesce"]);
     let mut stream = TcpStream::connect(&proxy.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let upgrade = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     stream.write_all(upgrade.as_bytes()).unwrap();
@@ -389,14 +393,12 @@ fn many_streams_of_http2_before_an_upstream_with_tls() {
 fn it_ends_in_peace_under_load() {
     let (target, mut proxy) = pair(&["--delay", "5ms"], &["--coalesce", "--metrics", "127.0.0.1:0"]);
     let url = format!("http://{}/", proxy.address);
-    let load = ["-c", "20", "-n", "1000000", "-d", "60s", "--no-save", "--format", "json", "--quiet", &url];
+    let load = ["-c", "20", "-d", "1h", "--no-save", "--format", "json", "--quiet", &url];
     let load = Running::start(load);
     assert!(proxy.running.line().starts_with("passing on"));
     let metrics = proxy.running.line();
     let metrics = metrics.trim_end().strip_prefix("metrics on http://").unwrap().trim_end_matches("/metrics");
-    while !get(metrics, "/metrics", "").contains("brunt_proxy_requests_total{status=\"200\"}") {
-        sleep(Duration::from_millis(10));
-    }
+    until("the proxy has answered", || get(metrics, "/metrics", "").contains("requests_total{status=\"200\"}"));
     proxy.running.send(Signal::TERM);
     let done = proxy.running.wait().with_status(0);
     load.send(Signal::INT);

@@ -29,6 +29,15 @@ impl Report {
         report
     }
 
+    /// What a run wrote into a file.
+    #[track_caller]
+    pub fn read(path: &str) -> Self {
+        let json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let report = Self { json };
+        report.assert_adds_up();
+        report
+    }
+
     /// Nothing vanishes: every call that was due ended in exactly one way, and is in the distributions.
     #[track_caller]
     fn assert_adds_up(&self) {

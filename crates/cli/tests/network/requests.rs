@@ -91,7 +91,7 @@ fn large_bodies_stream_through() {
     for nginx in [Nginx::start(""), Nginx::start_tls("")] {
         nginx.file("huge", SIZE);
         let url = if nginx.certificate.is_some() { nginx.tls_url() } else { nginx.url("/") } + "huge";
-        let (peak, report) = peak_memory(&["-n", "6", "-c", "3", "-k", &url]);
+        let (peak, report) = peak_memory(&["-n", "6", "-c", "3", "-k", "--timeout", "60s", &url]);
         report.assert_all(6, 200);
         assert!(report.number("/bytes/clear_in_bytes") > 6 * SIZE, "{}", report.at("/bytes"));
         assert!((1..60_000).contains(&peak), "{peak} KiB");

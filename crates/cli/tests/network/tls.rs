@@ -197,7 +197,7 @@ fn an_answer_may_end_with_the_tls_session() {
     let _server = OpenSsl::start(&dir, port);
     let url = format!("https://127.0.0.1:{port}/page");
     // It serves one connection at a time.
-    report(0, ["-n", "5", "-c", "1", "-t", "1", "-k", "--timeout", "5s", &url]).assert_all(5, 200);
+    report(0, ["-n", "5", "-c", "1", "-t", "1", "-k", "--timeout", "60s", &url]).assert_all(5, 200);
 }
 
 #[test]
