@@ -19,13 +19,13 @@ local chat = brunt.scenario("chat", function(vu)
     match = function(message)
       return message:find('"price"', true) and message:json().sku == "a" .. vu.id
     end,
-    timeout = "2s",
+    timeout = "30s",
     name = "price",
   }
   brunt.check(price, { ["is mine"] = price.ok })
 
   -- What nobody asked for: the next message, within a second.
-  local news = socket:receive { timeout = "1s", name = "news" }
+  local news = socket:receive { timeout = "30s", name = "news" }
   brunt.check(news, { ["there are news"] = not news.error })
 
   -- Bytes that need not be text.
