@@ -14,17 +14,19 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brunt_testbed::http::{Config, Delay, Server};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use program::{Directory, Running, brunt, done, run};
+use program::{Directory, Running, brunt, done, nobody, run, until};
 use report::{Report, report};
 
 /// How often a run may be repeated whose result another process can spoil.
-const TRIES: usize = 15;
+const TRIES: usize = 40;
+/// A thread that comes before all others and wakes later than this was kept from a CPU.
+const DISTURBANCE: Duration = Duration::from_millis(2);
 
 /// Keeps the other tests of this file waiting.
 fn alone() -> MutexGuard<'static, ()> {
@@ -60,41 +62,75 @@ fn favoured(status: i32, args: &[&str]) -> Report {
     Report::of(&done.with_status(status))
 }
 
-/// Repeats a run until it is judged trustworthy: whatever else the machine does, some time must be quiet enough.
-#[track_caller]
-fn is_trusted_in_the_end(status: i32, args: &[&str]) -> Report {
-    let mut seen = Vec::new();
-    for _ in 0..TRIES {
-        let report = favoured(status, args);
-        if judgement(&report) == "trustworthy" {
-            return report;
+/// Does something while each core is watched; with what came of it, the longest that a favoured thread was kept from
+/// one of them.
+fn watched<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    const STEP: Duration = Duration::from_millis(2);
+    let allowed = sched_getaffinity(None).unwrap();
+    let over = AtomicBool::new(false);
+    let watch = |core: usize| {
+        stay_on(core);
+        let _ = rustix::process::nice(-20);
+        let mut longest = Duration::ZERO;
+        while !over.load(Ordering::Relaxed) {
+            let asleep = Instant::now();
+            sleep(STEP);
+            longest = longest.max(asleep.elapsed().saturating_sub(STEP));
         }
-        seen.push(report.at("/verdict/sentence").to_string());
+        longest
+    };
+    thread::scope(|scope| {
+        let cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        let watching: Vec<_> = cores.map(|core| scope.spawn(move || watch(core))).collect();
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        (done, watching.into_iter().map(|thread| thread.join().unwrap()).max().unwrap_or_default())
+    })
+}
+
+/// Repeats a run until it is judged trustworthy; its report. It may be spoiled as long as this machine is kept from
+/// working, by what else it does or by other guests on it: where that never ends, there is nothing to be judged, and none.
+#[track_caller]
+fn is_trusted_in_the_end(status: i32, args: &[&str]) -> Option<Report> {
+    let mut seen = Vec::new();
+    let mut quiet = 0;
+    for _ in 0..TRIES {
+        let (report, longest) = watched(|| favoured(status, args));
+        if judgement(&report) == "trustworthy" {
+            return Some(report);
+        }
+        quiet += usize::from(longest < DISTURBANCE);
+        seen.push((longest, report.at("/verdict/sentence").to_string()));
     }
-    panic!("{args:?} was never trusted: {seen:#?}");
+    assert!(quiet == 0, "{args:?} was never trusted: {seen:#?}");
+    None
+}
+
+const DISTURBED: &str = "not tested: something keeps all of this system's CPUs from us all the time";
+
+/// Lets this thread, and what it starts, run on one core only.
+fn stay_on(core: usize) {
+    let mut one = CpuSet::new();
+    one.set(core);
+    sched_setaffinity(None, &one).unwrap();
 }
 
 /// Does something on one core, which `busy` other threads want at the same time. What it starts stays there.
 fn on_a_busy_core<T: Send>(busy: usize, work: impl FnOnce() -> T + Send) -> T {
     let allowed = sched_getaffinity(None).unwrap();
     let core = (0..CpuSet::MAX_CPU).rfind(|core| allowed.is_set(*core)).unwrap();
-    let stay = || {
-        let mut one = CpuSet::new();
-        one.set(core);
-        sched_setaffinity(None, &one).unwrap();
-    };
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..busy {
             scope.spawn(|| {
-                stay();
+                stay_on(core);
                 while !over.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
             });
         }
         let worker = scope.spawn(move || {
-            stay();
+            stay_on(core);
             work()
         });
         let done = worker.join();
@@ -138,17 +174,21 @@ fn a_generator_that_was_stopped() {
     let _alone = alone();
     let server = target(Config { delay: Delay::Fixed(Duration::from_millis(20)), ..Config::default() });
     for load in [["-c", "8"].as_slice(), &["-c", "8", "-r", "200"]] {
-        let run = Running::start([load, &["-d", "3s", "--format", "json", &server.url()]].concat());
-        sleep(Duration::from_millis(1200));
+        let before = server.requests();
+        let run = Running::start([load, &["-d", "1h", "--format", "json", &server.url()]].concat());
+        let answered = || server.requests() - before;
+        until("the run is on its way", || answered() > 0);
         run.send(Signal::STOP);
         sleep(Duration::from_millis(1200));
+        let behind = answered();
         run.send(Signal::CONT);
+        until("the run goes on", || answered() > behind + 20);
+        run.send(Signal::INT);
         let report = Report::of(&run.wait().with_status(0));
         assert_eq!(judgement(&report), "latency_unreliable", "{load:?} {:#}", report.at("/verdict"));
         let findings = report.at("/verdict/findings").as_array().unwrap();
-        let second =
-            |f: &serde_json::Value| f["seconds"].as_array().unwrap().iter().any(|s| s["first"].as_u64() <= Some(1));
-        assert!(findings.iter().any(|f| f["cause"] == "cpu_starved" && second(f)), "{load:?} {findings:#?}");
+        let seconds = |f: &serde_json::Value| !f["seconds"].as_array().unwrap().is_empty();
+        assert!(findings.iter().any(|f| f["cause"] == "cpu_starved" && seconds(f)), "{load:?} {findings:#?}");
     }
 }
 
@@ -171,8 +211,11 @@ const NO_NETWORK: &str = "not tested: this system gives us no network of our own
 /// The report of brunt under this load at a target in the same network, where few local ports are left.
 fn with_few_ports(load: &str) -> Option<Report> {
     let brunt = env!("CARGO_BIN_EXE_brunt");
+    let dir = Directory::new();
+    // What the target says when it listens.
+    let said = dir.path("said");
     let script = format!(
-        "{{ {brunt} serve http 127.0.0.1:8080 --duration 20s >/dev/null & }} && sleep 0.5 &&
+        "{{ {brunt} serve http 127.0.0.1:8080 --duration 120s >{said} & }} && until grep -q listening {said}; do sleep 0.02; done &&
          {brunt} {load} --format json http://127.0.0.1:8080/; status=$?; kill $!; exit $status"
     );
     few_ports(&script).map(|mut command| Report::of(&done(&mut command).with_status(0)))
@@ -182,7 +225,7 @@ fn with_few_ports(load: &str) -> Option<Report> {
 #[test]
 fn more_connections_than_ports_take_other_local_addresses() {
     let _alone = alone();
-    let Some(report) = with_few_ports("-c 40 -t 1 -d 1s") else { return eprintln!("{NO_NETWORK}") };
+    let Some(report) = with_few_ports("-c 40 -t 1 -n 400") else { return eprintln!("{NO_NETWORK}") };
     assert_eq!(report.at("/connections/made"), 40, "{:#}", report.at("/verdict"));
     assert!(report.failures().is_empty() && report.outcome("answered") > 40, "{:?}", report.reasons());
 }
@@ -190,7 +233,8 @@ fn more_connections_than_ports_take_other_local_addresses() {
 #[test]
 fn ports_that_run_out() {
     let _alone = alone();
-    for load in ["-c 4 -t 1 --reconnect -d 1s", "-c 4 -t 1 --reconnect -d 1s -r 500"] {
+    // Longer than a busy machine stands still.
+    for load in ["-c 4 -t 1 --reconnect -d 6s", "-c 4 -t 1 --reconnect -d 6s -r 500"] {
         let Some(report) = with_few_ports(load) else { return eprintln!("{NO_NETWORK}") };
         assert_eq!(judgement(&report), "generator_bound", "{load} {:#}", report.at("/verdict"));
         assert_eq!(causes(&report)[0], "ports", "{load}");
@@ -228,9 +272,10 @@ fn a_slow_target_is_not_the_generators_fault() {
     let _alone = alone();
     let server = target(Config { delay: Delay::Fixed(Duration::from_millis(200)), ..Config::default() });
     let url = server.url();
-    is_trusted_in_the_end(0, &["-c", "16", "-d", "2s", &url]);
+    let Some(_) = is_trusted_in_the_end(0, &["-c", "16", "-d", "2s", &url]) else { return eprintln!("{DISTURBED}") };
     // Far more is due than four connections can carry: most calls wait for one.
-    let report = is_trusted_in_the_end(0, &["-c", "4", "-r", "100", "-d", "2s", &url]);
+    let args = ["-c", "4", "-r", "100", "-d", "2s", &url];
+    let Some(report) = is_trusted_in_the_end(0, &args) else { return eprintln!("{DISTURBED}") };
     assert!(report.outcome("waited_for_connection") > 20 && report.outcome("unsent") > 50, "{report:#?}");
 }
 
@@ -239,7 +284,8 @@ fn a_clean_run_is_trusted() {
     let _alone = alone();
     // Beside answers this long, what the scheduler of a busy machine adds is little.
     let server = target(Config { delay: Delay::Fixed(Duration::from_millis(20)), ..Config::default() });
-    let report = is_trusted_in_the_end(0, &["-c", "16", "-r", "200", "-d", "2s", &server.url()]);
+    let args = ["-c", "16", "-r", "200", "-d", "2s", &server.url()];
+    let Some(report) = is_trusted_in_the_end(0, &args) else { return eprintln!("{DISTURBED}") };
     assert_eq!(causes(&report), Vec::<&str>::new());
     assert_eq!(report.outcome("due"), 400);
     assert_eq!(report.failures().len(), 0, "{:?}", report.reasons());
@@ -248,8 +294,7 @@ fn a_clean_run_is_trusted() {
 #[test]
 fn a_target_that_is_not_there_is_not_the_generators_fault() {
     let _alone = alone();
-    let server = target(Config::default());
-    let url = server.url();
-    server.stop();
-    is_trusted_in_the_end(3, &["-c", "4", "-r", "100", "-d", "1s", &url]);
+    let (_port, url) = nobody();
+    let args = ["-c", "4", "-r", "100", "-d", "1s", &url];
+    let Some(_) = is_trusted_in_the_end(3, &args) else { return eprintln!("{DISTURBED}") };
 }
