@@ -6,15 +6,25 @@ import { chromium } from "playwright-core";
 /** Where Debian's packages put it. */
 const PLACES = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 
+/** How long anything may take, in milliseconds: longer than a busy machine stands still. */
+const PATIENCE = 120_000;
+
 export async function launch() {
   const executablePath = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place));
   if (!executablePath) throw new Error("no Chromium: `make test-packages` installs it, or name one in CHROMIUM");
-  return chromium.launch({ executablePath, args: process.getuid() === 0 ? ["--no-sandbox"] : [] });
+  return chromium.launch({ executablePath, timeout: PATIENCE, args: process.getuid() === 0 ? ["--no-sandbox"] : [] });
+}
+
+/** An empty page. */
+export async function blank(browser, options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, locale: "en-GB", ...options });
+  page.setDefaultTimeout(PATIENCE);
+  return page;
 }
 
 /** Opens the file. `complaints` is what its console, its errors and its requests had to say: nothing, in a good page. */
 export async function open(browser, file, options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, locale: "en-GB", ...options });
+  const page = await blank(browser, options);
   const url = pathToFileURL(file).href;
   const complaints = [];
   page.on("console", (message) => complaints.push(`console: ${message.text()}`));

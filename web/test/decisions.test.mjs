@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { launch, open, rows } from "./browser.mjs";
+import { blank, launch, open, rows } from "./browser.mjs";
 import { brunt, directory, goingOn, target } from "./program.mjs";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -41,7 +41,7 @@ async function shown(html) {
 
 test("a sweep: what its JSON says is in its tables and charts, and again from where it was kept", async () => {
   const [html, json, store, again] = ["sweep.html", "sweep.json", "sweep.db", "again.html"].map(files.path);
-  await brunt("sweep", "-c", "1,2,4", "-t", "1", "-d", "300ms", "-w", "0s", "--store", store, "--html", html, "-o", json, server.url);
+  await brunt("sweep", "-c", "1,2,4", "-t", "1", "-n", "300", "-w", "0s", "--store", store, "--html", html, "-o", json, server.url);
   const result = JSON.parse(await readFile(json, "utf8"));
   const page = await shown(html);
   assert.deepEqual((await rows(page, "steps")).map(([value]) => value), ["1", "2", "4"]);
@@ -64,7 +64,7 @@ test("a sweep: what its JSON says is in its tables and charts, and again from wh
 test("a comparison: its ratios have error bars, and hostile flags stay text", async () => {
   const [html, json] = ["compare.html", "compare.json"].map(files.path);
   const header = "<script>window.hacked = 1</script>";
-  await brunt("compare", "--rounds", "10", "-t", "1", "-d", "100ms", "-w", "0s", "--html", html, "-o", json, server.url, "--a", "-c 1", "--b", `-c 2 -H 'X: ${header}'`);
+  await brunt("compare", "--rounds", "10", "-t", "1", "-n", "100", "-w", "0s", "--html", html, "-o", json, server.url, "--a", "-c 1", "--b", `-c 2 -H 'X: ${header}'`);
   const { comparison } = JSON.parse(await readFile(json, "utf8"));
   const page = await shown(html);
   assert.deepEqual((await rows(page, "differences")).map(([metric]) => metric), comparison.differences.map(({ metric }) => metric));
@@ -80,11 +80,11 @@ test("a comparison: its ratios have error bars, and hostile flags stay text", as
 test("a search: live while it goes on, and its answer at the end", async () => {
   const html = files.path("find.html");
   const run = await goingOn("find", "--from", "50", "--highest", "100", "--repeats", "1", "-c", "4", "-t", "1", "-d", "4s", "-w", "0s", "--threshold", "p99<10s", "--html", html, server.url);
-  const live = await browser.newPage({ locale: "en-GB" });
+  const live = await blank(browser);
   await live.goto(run.url);
   await live.waitForSelector("#live");
   assert.match(await live.textContent("#live"), /● live trial \d+: \d+\/s/);
-  await live.waitForSelector("#live", { state: "detached", timeout: 60_000 });
+  await live.waitForSelector("#live", { state: "detached", timeout: 600_000 });
   const done = await run.end();
   const page = await shown(html);
   const found = (page) => page.$$eval("#found p", (all) => all.map((one) => one.textContent));

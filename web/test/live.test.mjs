@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
-import { launch, rows } from "./browser.mjs";
+import { blank, launch, rows } from "./browser.mjs";
 import { directory, goingOn, target } from "./program.mjs";
 
 let browser;
@@ -24,7 +24,7 @@ after(async () => {
 
 /** The page of a run that goes on, once it shows something. */
 async function watch(run) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, locale: "en-GB" });
+  const page = await blank(browser);
   const complaints = [];
   page.on("console", (message) => complaints.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
@@ -38,9 +38,9 @@ const length = (page) => page.getAttribute("#throughput .chart", "data-points").
 
 test("the page moves while the run does, and ends as the finished report", async () => {
   const html = files.path("finished.html");
-  const run = await goingOn("-r", "200", "-d", "60s", "-t", "1", "-c", "4", "--threshold", "p99<10s", "--html", html, server.url);
+  const run = await goingOn("-r", "200", "-d", "1h", "-t", "1", "-c", "4", "--threshold", "p99<10s", "--html", html, server.url);
   const { page, complaints } = await watch(run);
-  assert.match(await page.textContent("#live"), /● live (measuring|draining), \d+s of 60s/);
+  assert.match(await page.textContent("#live"), /● live measuring, \S+ of \S+/);
   assert.match(await page.textContent("#thresholds caption"), /so far/);
   const before = await length(page);
   // What its reader does stays done: the focus, and how near a chart is.
@@ -50,11 +50,11 @@ test("the page moves while the run does, and ends as the finished report", async
   assert.equal(await page.evaluate(() => document.activeElement.closest("figure")?.id), "throughput");
   // However slow this machine is, the page is seen before the end.
   run.interrupt();
-  await page.waitForSelector("#live", { state: "detached", timeout: 60_000 });
+  await page.waitForSelector("#live", { state: "detached" });
   const done = await run.end();
   assert.equal(done.status, 0, done.stderr);
   // The same as the report that was written, word for word.
-  const finished = await browser.newPage({ viewport: { width: 1280, height: 900 }, locale: "en-GB" });
+  const finished = await blank(browser);
   await finished.goto(`file://${html}`);
   await finished.waitForSelector("#throughput .uplot");
   // But for what is under the pointer.
@@ -73,7 +73,7 @@ test("the page moves while the run does, and ends as the finished report", async
 });
 
 test("a page that is opened again, or loses brunt, shows all there is, and says so", async () => {
-  const run = await goingOn("-r", "200", "-d", "60s", "-t", "1", "-c", "4", server.url);
+  const run = await goingOn("-r", "200", "-d", "1h", "-t", "1", "-c", "4", server.url);
   const { page } = await watch(run);
   await page.reload();
   await page.waitForSelector("#throughput .uplot");
@@ -89,7 +89,7 @@ test("a page that is opened again, or loses brunt, shows all there is, and says 
 });
 
 test("browsers that never read, or are gone, hold nothing up", async () => {
-  const run = await goingOn("-r", "500", "-d", "4s", "-t", "1", "-c", "4", "--format", "json", server.url);
+  const run = await goingOn("-r", "500", "-n", "2000", "-t", "1", "-c", "4", "--format", "json", server.url);
   const { port } = new URL(run.url);
   const asked = (after) =>
     new Promise((resolve) => {
@@ -117,7 +117,7 @@ test("browsers that never read, or are gone, hold nothing up", async () => {
 });
 
 test("only what is meant for it is answered", async () => {
-  const run = await goingOn("-r", "50", "-d", "60s", "-t", "1", "-c", "1", server.url);
+  const run = await goingOn("-r", "50", "-d", "1h", "-t", "1", "-c", "1", server.url);
   const { port } = new URL(run.url);
   const ask = (path, options = {}) =>
     new Promise((resolve, reject) => {

@@ -74,7 +74,7 @@ test("a real run: the page says what the terminal says", async () => {
   const server = await target();
   try {
     const [html, json] = [files.path("real.html"), files.path("real.json")];
-    const args = ["-c", "4", "-t", "1", "-r", "400", "-d", "3s", "--threshold", "p99<10s", "--html", html, "-o", json];
+    const args = ["-c", "4", "-t", "1", "-r", "400", "-n", "1200", "--threshold", "p99<10s", "--html", html, "-o", json];
     const report = await brunt(...args, `${server.url}a?<b>`.replaceAll("<", "%3C").replaceAll(">", "%3E"));
     const { page, complaints } = await open(browser, html);
     assert.deepEqual(complaints, []);
