@@ -32,7 +32,7 @@ for target in "$@"; do
     mkdir -p "$found" "artifacts/$target"
     log="$out/fuzz/$target.log"
     if ! "$out/fuzz/$host/release/$target" "$found" "corpus/$target" -artifact_prefix="artifacts/$target/" \
-        -max_total_time="$seconds" -timeout=5 -max_len=4096 -rss_limit_mb=1024 -dict="dictionaries/$target.dict" \
+        -max_total_time="$seconds" -timeout=60 -max_len=4096 -rss_limit_mb=1024 -dict="dictionaries/$target.dict" \
         -print_final_stats=1 >"$log" 2>&1; then
         tail -n 40 "$log"
         echo "$target: found something; its input lies in $PWD/artifacts/$target/" >&2
