@@ -1,17 +1,18 @@
 //! Our layer, deliberately broken: what should tell requests apart is hidden from it, and shown to the origin again.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use brunt_coalesce::{CoalesceBody, CoalesceLayer};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
-use http_body_util::{Empty, Full};
+use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
@@ -39,9 +40,52 @@ struct Hidden {
 
 type Asked = Request<Empty<Bytes>>;
 
-/// The origin: takes its time, counts, and repeats who asked.
-#[derive(Debug, Clone, Default)]
-struct Origin(Arc<AtomicU64>);
+/// How many requests a server has that it did not answer yet.
+pub type InFlight = Arc<dyn Fn() -> usize + Send + Sync>;
+
+/// The origin: counts, repeats who asked, and answers none of what `brunt coalesce-check` asks at once before the server
+/// in front of it has all of that. So whatever can be coalesced is, on the slowest of machines.
+#[derive(Clone)]
+struct Origin {
+    hits: Arc<AtomicU64>,
+    together: Arc<Together>,
+    /// Of the server in front of it.
+    in_flight: InFlight,
+}
+
+impl Origin {
+    fn behind(in_flight: InFlight) -> Self {
+        Self { hits: Arc::default(), together: Arc::default(), in_flight }
+    }
+}
+
+/// What was asked at once, of which all had come: the URLs, without what sets one of a pair apart.
+#[derive(Default)]
+struct Together(Mutex<HashSet<String>>);
+
+impl Together {
+    /// Waits until the server has all that is asked at the same time as this.
+    async fn wait(&self, target: &str, in_flight: InFlight) {
+        let shared = target.split("&who=").next().unwrap_or(target);
+        while !self.0.lock().unwrap().contains(shared) {
+            let in_flight = Arc::clone(&in_flight);
+            if tokio::task::spawn_blocking(move || in_flight()).await.unwrap() >= at_once(target) {
+                self.0.lock().unwrap().insert(shared.to_owned());
+            } else {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    }
+}
+
+/// How many requests `brunt coalesce-check -c 8` makes at once of which this is one.
+fn at_once(target: &str) -> usize {
+    match target.split_once("brunt-check=") {
+        Some((_, name)) if name.contains("-identical-") => 8,
+        Some(_) => 2,
+        None => 1,
+    }
+}
 
 impl Service<Asked> for Origin {
     type Response = Response<Full<Bytes>>;
@@ -53,11 +97,14 @@ impl Service<Asked> for Origin {
     }
 
     fn call(&mut self, request: Asked) -> Self::Future {
-        let hits = Arc::clone(&self.0);
+        let Self { hits, together, in_flight } = self.clone();
         Box::pin(async move {
-            let hit = hits.fetch_add(1, Ordering::SeqCst);
-            tokio::time::sleep(Duration::from_millis(100)).await;
             let seen = request.extensions().get::<Hidden>().unwrap();
+            if seen.uri.path() == "/count" {
+                return Ok(Response::new(Full::new(hits.load(Ordering::SeqCst).to_string().into())));
+            }
+            let hit = hits.fetch_add(1, Ordering::SeqCst);
+            together.wait(&seen.uri.to_string(), in_flight).await;
             let text = format!("{} {}\n{:?}\n", seen.method, seen.uri, seen.headers);
             let body = if seen.method == Method::HEAD { Bytes::new() } else { text.into() };
             let mut response = Response::new(Full::new(body));
@@ -79,27 +126,58 @@ impl Server {
     }
 }
 
-pub fn serve(broken: Broken) -> Server {
+/// Serves connections with what `answer` makes of each request.
+fn listen<F>(answer: impl Fn(Request<hyper::body::Incoming>) -> F + Clone + Send + 'static) -> Server
+where
+    F: Future<Output = Response<BoxBody>> + Send + 'static,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
-    let service = CoalesceLayer::new().layer(Origin::default());
     runtime.spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            let service = service.clone();
-            let answer = service_fn(move |request: Request<hyper::body::Incoming>| {
-                let mut service = service.clone();
-                async move {
-                    let request = hide(request.map(|_| Empty::new()), broken);
-                    let answer: Result<Response<CoalesceBody<_>>, Infallible> = service.call(request).await;
-                    answer
-                }
+            let answer = answer.clone();
+            let answer = service_fn(move |request| {
+                let answer = answer(request);
+                async move { Ok::<_, Infallible>(answer.await) }
             });
             tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
         }
     });
     Server { address, _runtime: runtime }
+}
+
+type BoxBody = http_body_util::combinators::UnsyncBoxBody<Bytes, brunt_coalesce::BoxError>;
+
+/// The layer, broken like this, before the origin.
+pub fn serve(broken: Broken) -> Server {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let in_flight = Arc::clone(&asked);
+    let origin = Origin::behind(Arc::new(move || in_flight.load(Ordering::SeqCst)));
+    let service = CoalesceLayer::new().layer(origin);
+    listen(move |request| {
+        let (mut service, asked) = (service.clone(), Arc::clone(&asked));
+        async move {
+            asked.fetch_add(1, Ordering::SeqCst);
+            let request = hide(request.map(|_| Empty::new()), broken);
+            let answer: Result<Response<CoalesceBody<_>>, Infallible> = service.call(request).await;
+            asked.fetch_sub(1, Ordering::SeqCst);
+            answer.unwrap().map(|body| body.map_err(Into::into).boxed_unsync())
+        }
+    })
+}
+
+/// The origin alone, for a server before it that has so many requests in flight. Its path `/count` says how many it got.
+pub fn origin(in_flight: InFlight) -> Server {
+    let origin = Origin::behind(in_flight);
+    listen(move |request| {
+        let mut origin = origin.clone();
+        async move {
+            let answer = origin.call(hide(request.map(|_| Empty::new()), Broken::Nothing)).await;
+            answer.unwrap().map(|body| body.map_err(|never| match never {}).boxed_unsync())
+        }
+    })
 }
 
 fn hide(mut request: Asked, broken: Broken) -> Asked {

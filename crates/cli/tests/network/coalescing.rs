@@ -1,9 +1,11 @@
 //! `brunt coalesce-check`: against servers that coalesce safely, not at all, and as they should not.
 
-use crate::broken::{Broken, serve};
+use std::sync::{Arc, OnceLock};
+
+use crate::broken::{Broken, InFlight, origin, serve};
 use crate::nginx::Nginx;
 use crate::program::{Done, run};
-use crate::proxy::{Server, start};
+use crate::proxy::{Server, get, start};
 
 /// Few requests, so that it does not take long.
 const FEW: [&str; 5] = ["coalesce-check", "-c", "8", "--rounds", "2"];
@@ -14,6 +16,18 @@ fn check(args: &[&str]) -> Done {
 
 fn target() -> Server {
     start(&["serve", "http", "0", "--delay", "100ms"])
+}
+
+/// How many requests a server has in flight, by the number that follows `name` on a page of it: once that is known, an
+/// address and a path.
+fn in_flight(page: &Arc<OnceLock<(String, &'static str)>>, name: &'static str) -> InFlight {
+    let page = Arc::clone(page);
+    Arc::new(move || {
+        let Some((address, path)) = page.get() else { return 0 };
+        let text = get(address, path, "");
+        let (_, number) = text.split_once(name).unwrap_or_else(|| panic!("no {name} in {text}"));
+        number.split_whitespace().next().unwrap().parse().unwrap()
+    })
 }
 
 #[test]
@@ -28,9 +42,15 @@ fn a_server_that_does_not_coalesce_is_safe_and_said_not_to() {
 
 #[test]
 fn our_proxy_coalesces_and_is_safe() {
-    let target = target();
-    let proxy = start(&["proxy", "--coalesce", &target.address, "--listen", "127.0.0.1:0"]);
-    let (url, count) = (format!("http://{}/x?y=z", proxy.address), format!("http://{}/_/count", target.address));
+    let page = Arc::default();
+    let origin = origin(in_flight(&page, "\nbrunt_proxy_requests_in_flight "));
+    let upstream = origin.address().to_string();
+    let mut proxy = start(&["proxy", "--coalesce", &upstream, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+    assert!(proxy.running.line().starts_with("passing on to "));
+    let metrics = proxy.running.line();
+    let metrics = metrics.trim_end().strip_prefix("metrics on http://").unwrap().trim_end_matches("/metrics");
+    page.set((metrics.to_owned(), "/metrics")).unwrap();
+    let (url, count) = (format!("http://{}/x?y=z", proxy.address), format!("http://{upstream}/count"));
     let done = check(&[&url, "--origin-count", &count, "--with-post"]).with_status(0);
     assert!(done.stdout.contains("✓ coalesced: 16 requests, 2 origin hits: 8.0 requests a hit"), "{}", done.stdout);
     assert!(done.stdout.contains("by x-coalesced: 2 led, 14 followed"), "{}", done.stdout);
@@ -49,13 +69,21 @@ fn it_says_what_it_cannot_tell() {
 
 #[test]
 fn nginx_with_proxy_cache_lock_coalesces_and_gives_one_user_anothers_answer() {
-    let target = target();
+    let page = Arc::default();
+    // Of those that nginx writes to, one asks for this page.
+    let writing = in_flight(&page, "Writing: ");
+    let origin = origin(Arc::new(move || writing().saturating_sub(1)));
+    let upstream = origin.address().to_string();
     let body = format!(
-        "location / {{ proxy_pass http://{}; proxy_cache checked; proxy_cache_lock on; proxy_cache_valid any 1m; }}",
-        target.address
+        "location = /status {{ stub_status; }}
+         location / {{
+             proxy_pass http://{upstream}; proxy_cache checked; proxy_cache_valid any 1m;
+             proxy_cache_lock on; proxy_cache_lock_timeout 60s; proxy_cache_lock_age 60s;
+         }}"
     );
     let nginx = Nginx::start_caching("checked", &body);
-    let count = format!("http://{}/_/count", target.address);
+    page.set((format!("127.0.0.1:{}", nginx.port), "/status")).unwrap();
+    let count = format!("http://{upstream}/count");
     let done = check(&[&nginx.url("/x"), "--origin-count", &count]).with_status(1);
     assert!(done.stdout.contains("✓ coalesced: 16 requests, 2 origin hits"), "{}", done.stdout);
     assert!(done.stdout.contains("✓ query"), "{}", done.stdout);
