@@ -197,14 +197,15 @@ fn what_goes_wrong_behind_it_is_said() {
 #[test]
 fn how_the_upstream_fails_is_counted() {
     let stalls = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf".to_vec();
-    for (fault, how) in [
-        (Fault::CloseMidHead, "protocol"),
-        (Fault::NeverAnswer, "timeout"),
-        (Fault::CloseMidBody, "body"),
-        (Fault::Raw { answer: stalls, after: After::KeepOpen }, "timeout"),
+    // What comes at all comes in less than the longer of these, also where a machine stands still for a while.
+    for (fault, how, timeout) in [
+        (Fault::CloseMidHead, "protocol", "8s"),
+        (Fault::NeverAnswer, "timeout", "300ms"),
+        (Fault::CloseMidBody, "body", "8s"),
+        (Fault::Raw { answer: stalls, after: After::KeepOpen }, "timeout", "8s"),
     ] {
         let upstream = Faulty::start(fault.clone()).unwrap();
-        let options = ["--listen", "127.0.0.1:0", "--coalesce", "--timeout", "300ms", "--metrics", "127.0.0.1:0"];
+        let options = ["--listen", "127.0.0.1:0", "--coalesce", "--timeout", timeout, "--metrics", "127.0.0.1:0"];
         let mut proxy = start(&[&["proxy", &upstream.url()], &options[..]].concat());
         assert!(proxy.running.line().starts_with("passing on"));
         let metrics = metrics_of(&mut proxy);
@@ -360,7 +361,7 @@ fn many_streams_of_http2_before_an_upstream_with_tls() {
     std::fs::write(nginx.dir.path("www/file"), vec![b'x'; 100_000]).unwrap();
     let upstream = format!("https://localhost:{}", nginx.port);
     let tls = ["--tls-cert", &certificate, "--tls-key", &key, "--cacert", &upstream_ca];
-    let rest = ["--coalesce", "--metrics", "127.0.0.1:0", "--access-log", &log, "--timeout", "300ms"];
+    let rest = ["--coalesce", "--metrics", "127.0.0.1:0", "--access-log", &log, "--timeout", "8s"];
     let mut proxy = start(&[&["proxy", &upstream, "--listen", "127.0.0.1:0"], &tls[..], &rest].concat());
     assert!(proxy.running.line().starts_with("passing on"));
     let metrics = metrics_of(&mut proxy);
@@ -376,9 +377,7 @@ fn many_streams_of_http2_before_an_upstream_with_tls() {
         let url = url("/file");
         spawn(move || h2load(&["-n", "1000000", "-c", "5", "-m", "20", &url]))
     };
-    while metric(&metrics, "requests_total{status=\"200\"}") < 1100 {
-        sleep(Duration::from_millis(10));
-    }
+    until("the load goes on", || metric(&metrics, "requests_total{status=\"200\"}") >= 1100);
     proxy.running.send(Signal::TERM);
     let ended = proxy.running.line();
     proxy.running.wait().with_status(0);
