@@ -1,17 +1,23 @@
-//! What `brunt run --once` prints: every request, answer and check, with what is secret left out.
+//! What `--once` prints: every request, answer and check of scenarios, what a flood's call sends and receives; with what is
+//! secret left out.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::Result;
-use brunt_engine::trace::{Trace, Traced};
+use brunt_engine::trace::{Part, Trace, Traced, Way};
+use brunt_model::outcome::OkStatus;
 use brunt_model::plan::Plan;
-use brunt_model::secret::{REDACTED, is_secret_header};
+use brunt_model::secret::{REDACTED, Template, is_secret_header, shown_url};
+use serde_json::Value;
 
 use crate::console;
 
 /// The most that is printed of a body, in characters.
 const MOST_BODY: usize = 2000;
+
+/// The most that is printed of a head, in characters.
+const MOST_HEAD: usize = 8000;
 
 /// The most lines of bytes that are no text.
 const MOST_LINES: usize = 32;
@@ -22,8 +28,10 @@ pub struct Printer {
     shows_secrets: bool,
     /// Whether standard output is for people; else it is for a program, and people read standard error.
     is_for_people: bool,
-    /// Values of `--env` that are not to be seen, wherever they stand.
+    /// Values of `--env` and of options that are not to be seen, wherever they stand.
     secrets: Vec<String>,
+    /// Which statuses are a success.
+    ok_status: OkStatus,
 }
 
 impl Printer {
@@ -36,9 +44,12 @@ impl Printer {
                 secrets.push(revealed);
             }
         }
+        if !shows_secrets {
+            collect_secrets(plan.protocol.reveal(), plan.protocol.shown(), &mut secrets);
+        }
         // Where one is within another, the longer goes first.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Ok(Self { shows_secrets, is_for_people, secrets })
+        Ok(Self { shows_secrets, is_for_people, secrets, ok_status: plan.ok_status.clone() })
     }
 
     fn text(&self, traced: &Traced<'_>) -> String {
@@ -59,6 +70,42 @@ impl Printer {
                 self.message(&mut text, request);
                 let _ = writeln!(text, "✗ {}: {reason}", failure.name());
             }
+            Traced::Moved { way, part, bytes, count, meaning, after_ns } => {
+                let part = match (part, way) {
+                    (Part::Handshake, _) => "handshake",
+                    (Part::Call, Way::Sent) => "call",
+                    (Part::Call, Way::Received) => "answer",
+                    (Part::Aside, _) => "aside",
+                    (Part::Goodbye, _) => "goodbye",
+                };
+                let arrow = if *way == Way::Sent { "→" } else { "←" };
+                let _ = write!(text, "\n{arrow} {part}, {count} bytes");
+                if let Some(after_ns) = after_ns {
+                    let _ = write!(text, ", {} later", milliseconds(*after_ns));
+                }
+                text.push('\n');
+                if let Some(meaning) = meaning {
+                    Self::body(&mut text, meaning.as_bytes());
+                    text.push('\n');
+                }
+                self.message(&mut text, &self.without_secrets(bytes));
+                if *count > bytes.len() as u64 {
+                    let _ = writeln!(text, "  … {} bytes more", count - bytes.len() as u64);
+                }
+            }
+            Traced::CallAnswered { status, status_name, service_ns } => {
+                let mark = if self.ok_status.holds(*status) { "✓" } else { "✗" };
+                let status = match (status, status_name) {
+                    (0, None) => String::new(),
+                    (status, None) => format!(" with {status}"),
+                    (status, Some(name)) => format!(" with {status} ({name})"),
+                };
+                let _ = writeln!(text, "\n{mark} answered{status} in {}", milliseconds(*service_ns));
+            }
+            Traced::CallFailed { failure, reason, service_ns } => {
+                let after = service_ns.map_or_else(String::new, |ns| format!(" after {}", milliseconds(ns)));
+                let _ = writeln!(text, "\n✗ {}{after}: {reason}", failure.name());
+            }
             Traced::Checked { name, held } => {
                 let _ = writeln!(text, "{} {name}", if *held { "✓" } else { "✗" });
             }
@@ -78,21 +125,60 @@ impl Printer {
         text.replace("\r\n", "\n").chars().map(shown).collect()
     }
 
-    /// A head, and a body after an empty line.
+    /// Bytes in which secrets are left out that would not be found by their text once they are shown by numbers.
+    fn without_secrets(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        for secret in &self.secrets {
+            let mut left = Vec::with_capacity(bytes.len());
+            let mut rest = bytes.as_slice();
+            while let Some(at) = rest.windows(secret.len()).position(|window| window == secret.as_bytes()) {
+                let (before, behind) = rest.split_at(at);
+                left.extend_from_slice(before);
+                left.extend_from_slice(REDACTED.as_bytes());
+                rest = behind.get(secret.len()..).unwrap_or_default();
+            }
+            left.extend_from_slice(rest);
+            bytes = left;
+        }
+        bytes
+    }
+
+    /// A head, and a body after an empty line. What is no text is all body.
     fn message(&self, text: &mut String, bytes: &[u8]) {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
         let (head, body) = bytes.split_at(end);
+        if !is_text(head) {
+            return hexadecimal(text, bytes);
+        }
         self.head(text, head);
         Self::body(text, body);
     }
 
     fn head(&self, text: &mut String, head: &[u8]) {
-        for line in String::from_utf8_lossy(head).lines().filter(|line| !line.is_empty()) {
-            let shown = match line.split_once(':') {
-                Some((name, _)) if self.is_secret(name) => format!("{name}: {REDACTED}"),
-                _ => line.to_owned(),
-            };
-            let _ = writeln!(text, "  {shown}");
+        let mut shown = String::new();
+        for (number, line) in String::from_utf8_lossy(head).lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+            match line.split_once(':') {
+                Some((name, _)) if self.is_secret(name) => {
+                    let _ = writeln!(shown, "{name}: {REDACTED}");
+                }
+                Some((name, value)) if !self.shows_secrets && is_url_header(name) => {
+                    let _ = writeln!(shown, "{name}: {}", shown_url(value.trim()));
+                }
+                _ if number == 0 && !self.shows_secrets => {
+                    let words: Vec<_> = line.split(' ').map(shown_url).collect();
+                    let _ = writeln!(shown, "{}", words.join(" "));
+                }
+                _ => {
+                    let _ = writeln!(shown, "{line}");
+                }
+            }
+        }
+        let (most, whole) = (shown.chars().take(MOST_HEAD), shown.chars().count());
+        for line in most.collect::<String>().lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+        if whole > MOST_HEAD {
+            let _ = writeln!(text, "  …");
         }
     }
 
@@ -112,6 +198,39 @@ impl Printer {
         let shown: String = whole.chars().take(MOST_BODY).collect();
         let more = if shown.len() < whole.len() { "…" } else { "" };
         let _ = writeln!(text, "\n  {}{more}", shown.trim_end().replace('\n', "\n  "));
+    }
+}
+
+/// Whether a header of this name holds a URL.
+fn is_url_header(name: &str) -> bool {
+    ["location", "content-location", "referer"].iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// A duration in milliseconds, with two digits more.
+fn milliseconds(ns: u64) -> String {
+    format!("{:.2} ms", ns as f64 / 1e6)
+}
+
+/// The texts of options that are not shown, or come from the environment, as they are sent.
+fn collect_secrets(whole: &Value, shown: &Value, secrets: &mut Vec<String>) {
+    match whole {
+        Value::String(text) => {
+            let Ok(revealed) = Template::secret(text).reveal(|name| std::env::var(name).ok()) else { return };
+            if !revealed.is_empty() && (revealed != *text || shown.as_str() != Some(text)) {
+                secrets.push(revealed);
+            }
+        }
+        Value::Array(all) => {
+            for (place, one) in all.iter().enumerate() {
+                collect_secrets(one, shown.get(place).unwrap_or(&Value::Null), secrets);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, one) in fields {
+                collect_secrets(one, shown.get(name).unwrap_or(&Value::Null), secrets);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -150,6 +269,42 @@ impl Trace for Printer {
 mod tests {
     use super::*;
 
+    fn printer_of(shows_secrets: bool, secrets: &[&str]) -> Printer {
+        let secrets = secrets.iter().map(|&secret| secret.to_owned()).collect();
+        Printer { shows_secrets, is_for_people: true, secrets, ok_status: OkStatus::default() }
+    }
+
+    #[test]
+    fn secrets_are_what_options_do_not_show() {
+        let whole = serde_json::json!({"headers": [["A", "open"], ["Authorization", "Bearer t0p"]], "basic": null});
+        let shown = serde_json::json!({"headers": [["A", "open"], ["Authorization", "[redacted]"]], "basic": null});
+        let mut secrets = Vec::new();
+        collect_secrets(&whole, &shown, &mut secrets);
+        assert_eq!(secrets, ["Bearer t0p"]);
+    }
+
+    #[test]
+    fn what_a_flood_sends_is_shown_by_parts() {
+        let printer = printer_of(false, &["t0p"]);
+        let moved = |way, bytes, meaning, after_ns| {
+            printer.text(&Traced::Moved { way, part: Part::Call, bytes, count: 9, meaning, after_ns })
+        };
+        assert_eq!(
+            moved(Way::Sent, b"\x81t0p", Some("text frame: t0p"), None),
+            "\n→ call, 9 bytes\n\n  text frame: [redacted]\n\n  00000000  81 5b 72 65 64 61 63 74 65 64 5d                 |\
+             .[redacted]|\n  … 5 bytes more\n"
+        );
+        assert_eq!(
+            moved(Way::Received, b"GET /?key=x HTTP/1.1\r\n\r\n", None, Some(2_000_000)),
+            "\n← answer, 9 bytes, 2.00 ms later\n  GET /?key=[redacted] HTTP/1.1\n"
+        );
+        let answered =
+            |status, status_name| printer.text(&Traced::CallAnswered { status, status_name, service_ns: 1_000_000 });
+        assert_eq!(answered(0, None), "\n✓ answered in 1.00 ms\n");
+        assert_eq!(answered(404, None), "\n✗ answered with 404 in 1.00 ms\n");
+        assert_eq!(answered(1, Some("Gone")), "\n✓ answered with 1 (Gone) in 1.00 ms\n");
+    }
+
     #[test]
     fn what_is_no_text_is_shown_by_its_numbers() {
         let mut text = String::new();
@@ -174,11 +329,11 @@ mod tests {
             body: b"\x1b[2Jhi\nyou",
             service_ns: 1_500_000,
         };
-        let printer = Printer { shows_secrets: false, is_for_people: true, secrets: vec!["t0p".to_owned()] };
+        let printer = printer_of(false, &["t0p"]);
         let expected = "\n→ login\n  POST /login?key=[redacted] HTTP/1.1\n  Host: a\n  Authorization: [redacted]\n\n  \
                         pin=[redacted]\n← 200 in 1.50 ms\n  HTTP/1.1 200 OK\n  Set-Cookie: [redacted]\n\n  \u{fffd}[2Jhi\n  you\n";
         assert_eq!(printer.text(&answered), expected);
-        let open = Printer { shows_secrets: true, is_for_people: true, secrets: Vec::new() };
+        let open = printer_of(true, &[]);
         assert!(open.text(&answered).contains("Bearer x") && open.text(&answered).contains("id=7"));
     }
 }

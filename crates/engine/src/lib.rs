@@ -32,7 +32,7 @@ use crate::coordinator::Coordinator;
 use crate::protocol::{OptionsError, Prepared, Registry, Scheme};
 use crate::scenarios::{Cast, NoProtocol, Surroundings};
 use crate::script::{Beginning, Begun, ScriptError, Scripted, Session};
-use crate::trace::Trace;
+use crate::trace::{FloodTrace, Trace};
 use crate::transport::Address;
 use crate::transport::epoll::Epoll;
 use crate::transport::route::{Route, addresses, sources};
@@ -171,10 +171,41 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
+    run_with(plan, registry, observer, stop, None)
+}
+
+/// Carries out a plan as [`run`] does, and shows `trace` everything that its users do, or what its connections send and
+/// receive. For a few users, and one call: it is slow.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_traced(
+    plan: &Plan,
+    registry: &Registry,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
+    trace: Arc<dyn Trace>,
+) -> Result<Finished, EngineError> {
+    run_with(plan, registry, observer, stop, Some(trace))
+}
+
+fn run_with(
+    plan: &Plan,
+    registry: &Registry,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
+    trace: Option<Arc<dyn Trace>>,
+) -> Result<Finished, EngineError> {
     if let Some(scenarios) = &plan.scenarios {
-        return run_scenarios(plan, scenarios, registry, observer, stop, None);
+        return run_scenarios(plan, scenarios, registry, observer, stop, trace);
     }
-    let Checked { scheme, prepared, tls } = examine(plan, registry)?;
+    let Checked { scheme, mut prepared, tls } = examine(plan, registry)?;
+    let epoch = Instant::now();
+    let clock = move || u64::try_from(epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let seen = trace.map(|trace| Arc::new(FloodTrace::new(Arc::clone(&prepared), trace, clock)));
+    if let Some(seen) = &seen {
+        prepared = Arc::clone(seen) as Arc<dyn Prepared>;
+    }
     limits::raise_descriptors(plan.connections, plan.workers)?;
     let addresses = addresses(plan, scheme.default_port)?;
     let route = Route { sources: sources(plan, &addresses)?, addresses, tls };
@@ -187,28 +218,13 @@ pub fn run(
     let parts = flood_parts(&shared, &route, scripted);
     let mut run = carry_out(&shared, parts, &mut watchdog, observer)?;
     run.status_names = shared.prepared.status_names();
+    if let Some(seen) = seen {
+        seen.finish(&run);
+    }
     if let Some(session) = &mut session {
         (0..plan.workers).filter(|worker| watchdog.has_given_up(*worker)).for_each(|worker| session.give_up(worker));
     }
     Ok(Finished { run, script: session })
-}
-
-/// Carries out a plan of scenarios as [`run`] does, and shows `trace` everything that its users do. For a few users: it
-/// is slow.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_traced(
-    plan: &Plan,
-    registry: &Registry,
-    observer: &mut dyn Observer,
-    stop: &StopHandle,
-    trace: Arc<dyn Trace>,
-) -> Result<Finished, EngineError> {
-    match &plan.scenarios {
-        Some(scenarios) => run_scenarios(plan, scenarios, registry, observer, stop, Some(trace)),
-        None => run(plan, registry, observer, stop),
-    }
 }
 
 /// The parts of a flood's workers.

@@ -117,6 +117,20 @@ fn scenarios_have_it_by_its_flags() {
 }
 
 #[test]
+fn a_single_call_is_shown() {
+    let server = Memcached::start();
+    let output = server.brunt(&["--once", "--item", "a", "--set", "hello"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    for expected in
+        ["→ call, ", "\n  set a 0 0 5\n  hello\n", "← answer, 8 bytes, ", "\n  STORED\n", "\n✓ answered with 201 in "]
+    {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert_eq!(server.count("cmd_set"), 1);
+}
+
+#[test]
 fn its_flags_are_brunts() {
     let server = Memcached::start();
     let said = |args: &[&str]| {

@@ -28,6 +28,8 @@ pub struct Bench {
     #[command(flatten)]
     pub load: Load,
     #[command(flatten)]
+    pub trial: Trial,
+    #[command(flatten)]
     pub request: Request,
     #[command(flatten)]
     pub connecting: Connecting,
@@ -88,6 +90,18 @@ pub struct Load {
     /// Requests in flight on one connection [default: 1]
     #[arg(long, value_name = "N", value_parser = values::pipeline)]
     pub pipeline: Option<u32>,
+}
+
+/// A single call, to see what it is.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Load")]
+pub struct Trial {
+    /// Make one call, whatever the load, and print what is sent and received
+    #[arg(long)]
+    pub once: bool,
+    /// With --once: print secrets (authorization, cookies) as they are
+    #[arg(long, requires = "once")]
+    pub show_secrets: bool,
 }
 
 /// How due times are spread.

@@ -16,7 +16,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use super::{Bench, Saving, command, flags, of};
 
 /// Flags that say something about a single run, which these commands do not make.
-const SINGLE: [&str; 4] = ["verbose", "latency", "plan", "write_plan"];
+const SINGLE: [&str; 6] = ["verbose", "latency", "plan", "write_plan", "once", "show_secrets"];
 /// Flags that say where the result goes: what they stand for is in [`Shown`].
 const SHOWN: [&str; 11] =
     ["format", "outputs", "html", "live", "quiet", "no_color", "dry_run", "store", "no_save", "name", "tag"];

@@ -15,13 +15,13 @@ use super::Exit;
 use crate::args::{Bench, Output};
 use crate::kept::Keep;
 use crate::results::Results;
+use crate::trace::Printer;
 use crate::watch::Watch;
 use crate::{console, files, plan, signals};
 
 pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
     let plan = plan::of(args, registry)?;
     let results = Results::of(&args.output)?;
-    let keep = Keep::of(&args.saving, args.output.quiet);
     if args.kept.dry_run || args.kept.write_plan.is_some() {
         brunt_engine::check(&plan, registry)?;
     }
@@ -31,7 +31,14 @@ pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
     if args.kept.dry_run {
         return Ok(Exit::Done);
     }
-    carry_out(&plan, registry, &results, &args.output, &keep)
+    let mut keep = Keep::of(&args.saving, args.output.quiet);
+    let mut trace: Option<Arc<dyn Trace>> = None;
+    if args.trial.once {
+        // To make one call is to try it.
+        keep = Keep::Nothing;
+        trace = Some(Arc::new(Printer::of(&plan, args.trial.show_secrets, results.is_for_people())?));
+    }
+    carry_out_traced(&plan, registry, &results, &args.output, &keep, trace)
 }
 
 /// Carries the plan out, shows it as it goes, and writes what came of it.
@@ -51,11 +58,16 @@ pub fn carry_out_traced(
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
     let mut watch = Watch::of(plan, results, args, &stop)?;
+    let traced = trace.is_some();
     let run = match trace {
         None => brunt_engine::run(plan, registry, &mut watch, &stop),
         Some(trace) => brunt_engine::run_traced(plan, registry, &mut watch, &stop, trace),
     };
     watch.clear();
+    if traced && results.is_for_people() {
+        // The result stands apart from what it is of.
+        drop(console::print(b"\n"));
+    }
     let Finished { run, script } = match run {
         Ok(finished) => finished,
         Err(error @ (EngineError::Resolve { .. } | EngineError::Unreachable { .. })) => {

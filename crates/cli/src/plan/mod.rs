@@ -36,8 +36,28 @@ pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
         None => made(bench, registry)?,
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
+    if bench.trial.once {
+        make_single(&mut plan);
+    }
     plan.validate()?;
     Ok(plan)
+}
+
+/// One call instead of the load; of scenarios, one user who goes through each of them once.
+fn make_single(plan: &mut Plan) {
+    (plan.connections, plan.workers, plan.pipeline, plan.warmup_ns) = (1, 1, 1, 0);
+    plan.load = Load::Closed {};
+    plan.stop = Stop { duration_ns: None, requests: Some(1) };
+    if let Some(scenarios) = &mut plan.scenarios {
+        let mut names: Vec<String> = Vec::new();
+        for weighted in scenarios.populations.iter().flat_map(|population| &population.scenarios) {
+            if !names.contains(&weighted.scenario) {
+                names.push(weighted.scenario.clone());
+            }
+        }
+        scenario::make_single(scenarios, &names);
+        plan.stop = Stop::default();
+    }
 }
 
 fn kept(path: &Path) -> Result<Plan> {

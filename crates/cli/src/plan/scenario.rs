@@ -67,8 +67,7 @@ fn value_of(name: &str, value: &str) -> Template {
 /// Changes the load as the flags say; what ends the run besides its users.
 fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop {
     if change.once {
-        scenarios.populations = names.iter().enumerate().map(|(place, name)| once(place, name)).collect();
-        scenarios.throttle = None;
+        make_single(scenarios, names);
     }
     if let Some(factor) = change.scale {
         scenarios.scale(factor);
@@ -82,6 +81,12 @@ fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop 
         }
     }
     stop
+}
+
+/// One user who goes through each of these scenarios once.
+pub(super) fn make_single(scenarios: &mut Scenarios, names: &[String]) {
+    scenarios.populations = names.iter().enumerate().map(|(place, name)| once(place, name)).collect();
+    scenarios.throttle = None;
 }
 
 /// One user who goes through a scenario once, after the one before.

@@ -11,6 +11,7 @@ mod conversations;
 mod faults;
 mod keep_alive;
 mod nginx;
+mod once;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::program::Running;
+use crate::program::{Running, run};
 use crate::report::report;
 
 const IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/thrift/echo.thrift");
@@ -80,4 +80,29 @@ fn it_speaks_tls() {
     assert!(url.starts_with("thrifts://"), "{url}");
     let echo = ["-n", "20", "--idl", IDL, "--call", "echo", "--args", r#"{"value": 1}"#, "--result", "1"];
     report(0, [&echo[..], &["--cacert", &cert, &url]].concat()).assert_all(20, 0);
+}
+
+#[test]
+fn a_single_call_is_shown_by_its_names_and_bytes() {
+    let (_server, url) = serve(&[]);
+    let call = ["--once", "--idl", IDL, "--call", "item", "--args", r#"{"item": {"sku": "a1", "colour": "BLUE"}}"#];
+    for how in [["--transport", "framed"], ["--transport", "unframed"], ["--protocol", "compact"]] {
+        let done = run([&call[..], &how, &[&url]].concat()).with_status(0);
+        for expected in [
+            "→ call, ",
+            r#"  item({"item": {"sku": "a1", "#,
+            r#""colour": "BLUE""#,
+            "\n  00000000  ",
+            "← answer, ",
+            r#"  returned {"sku": "a1", "#,
+            "\n✓ answered in ",
+        ] {
+            assert!(done.stdout.contains(expected), "{how:?} {expected}: {}", done.stdout);
+        }
+    }
+    let refused = run(["--once", "--idl", IDL, "--call", "refuse", &url]).with_status(0);
+    assert!(refused.stdout.contains("  threw Refused {"), "{}", refused.stdout);
+    assert!(refused.stdout.contains("\n✗ answered with 1 (Refused) in "), "{}", refused.stdout);
+    let failed = run(["--once", "--idl", IDL, "--call", "fail", &url]).with_status(3);
+    assert!(failed.stdout.contains("asked to fail") && failed.stdout.contains("\n✗ exception after "), "{failed:?}");
 }

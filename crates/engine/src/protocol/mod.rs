@@ -28,6 +28,7 @@ use self::flags::{Flag, Given};
 use self::scenario::Dialect;
 use crate::EngineError;
 use crate::script::Start;
+use crate::trace::Way;
 use crate::user::{Message, User};
 
 /// What a scheme means to the transport.
@@ -101,6 +102,12 @@ pub trait Prepared: Send + Sync {
     /// What its statuses are called, where that says more than their numbers.
     fn status_names(&self) -> BTreeMap<u16, String> {
         BTreeMap::new()
+    }
+
+    /// What bytes of a call or of its answer say, for `--once`, where they are not what people read: frames, arguments by
+    /// their names. They may be cut short.
+    fn meaning(&self, _way: Way, _bytes: &[u8]) -> Option<String> {
+        None
     }
 }
 

@@ -100,6 +100,12 @@ pub trait Caller: Send + Sync {
     /// Says what is wrong with it, or that there is no such part; it is raised in the script.
     fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError>;
 
+    /// What the status of an answer to `call` is called, where that says more than its number. Asked once, not for each
+    /// answer.
+    fn status_name(&self, _call: &Encoded, _status: u16) -> Option<String> {
+        None
+    }
+
     /// A call as `--once` shows it, where its bytes are not what people read.
     fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
         Cow::Borrowed(&call.bytes)

@@ -11,6 +11,7 @@ mod client;
 pub mod conforming;
 pub mod fitting;
 pub mod idl;
+mod meaning;
 pub mod method;
 pub mod options;
 pub mod reply;
@@ -38,6 +39,7 @@ use self::wire::{Binary, Compact};
 use super::flags::{Flag, Given};
 use super::scenario::Dialect;
 use super::{Client, OptionsError, Prepared, Protocol, Scheme};
+use crate::trace::Way;
 use crate::user::{Message, Refusal, User};
 
 /// Thrift over TCP, TLS and Unix sockets.
@@ -124,6 +126,10 @@ impl Prepared for PreparedThrift {
     fn status_names(&self) -> BTreeMap<u16, String> {
         let throws = self.calls.functions.iter().flat_map(|function| &function.throws);
         throws.map(|field| (field.id.unsigned_abs(), self.calls.schema.type_name(&field.field_type))).collect()
+    }
+
+    fn meaning(&self, way: Way, bytes: &[u8]) -> Option<String> {
+        meaning::of_message(&self.calls, self.wire, way, bytes)
     }
 
     fn user(&self) -> Box<dyn User> {

@@ -10,10 +10,9 @@ use super::fitting::Fitting;
 use super::options::{DEFAULT_MOST_ANSWER_BYTES, TransportName, WireName};
 use super::reply::Framing;
 use super::schema::{Function, Schema, Service};
-use super::untyped::{Untyped, named};
-use super::value::{Value, WireType};
-use super::wire::{Binary, Compact, read_value};
-use super::{idl, method_of, named_service};
+use super::untyped::Untyped;
+use super::wire::{Binary, Compact};
+use super::{idl, meaning, method_of, named_service};
 
 /// Whole numbers are exact in a number of Lua as far as this.
 const EXACT: i128 = 1 << 53;
@@ -150,45 +149,18 @@ impl ThriftCaller {
         })
     }
 
-    /// The fields of the struct that an answer holds.
-    fn fields(&self, answer: &Answered<'_>) -> Result<Vec<(i16, Value)>, OptionsError> {
-        let read = match self.wire {
-            WireName::Binary => read_value::<Binary>(answer.parts.body, WireType::Struct),
-            WireName::Compact => read_value::<Compact>(answer.parts.body, WireType::Struct),
-        };
-        match read.map_err(|malformed| OptionsError(malformed.0.into_owned()))? {
-            (Value::Struct(fields), _) => Ok(fields),
-            _ => Ok(Vec::new()),
+    /// What a call returned, or the exception that it threw: its name and what it holds.
+    fn outcome(&self, answer: &Answered<'_>) -> Result<(Option<String>, Untyped), OptionsError> {
+        match self.function_of(answer) {
+            Some(function) => meaning::outcome(&self.schema, function, answer.parts.body, self.wire),
+            None => Ok((None, Untyped::Null)),
         }
     }
 
     fn function_of(&self, answer: &Answered<'_>) -> Option<&Function> {
-        let name = answered_name(answer.parts.head, self.wire)?;
-        let name = name.rsplit_once(':').map_or(name.as_str(), |(_, name)| name);
-        self.service.functions.iter().find(|function| function.name == name)
+        let (head, _) = meaning::head(answer.parts.head, self.wire)?;
+        meaning::function(&self.service.functions, &head)
     }
-
-    /// What a call returned, or the exception that it threw: its name and what it holds.
-    fn outcome(&self, answer: &Answered<'_>) -> Result<(Option<String>, Untyped), OptionsError> {
-        let Some(function) = self.function_of(answer) else { return Ok((None, Untyped::Null)) };
-        let fields = self.fields(answer)?;
-        let Some((id, value)) = fields.first() else { return Ok((None, Untyped::Null)) };
-        let thrown = function.throws.iter().find(|field| field.id == *id);
-        let expected = if *id == 0 { function.result.as_ref() } else { thrown.map(|field| &field.field_type) };
-        let Some(expected) = expected else { return Ok((None, Untyped::Null)) };
-        let value = named(&self.schema, expected, value).map_err(|misfit| OptionsError(misfit.to_string()))?;
-        Ok((thrown.map(|_| self.schema.type_name(expected)), value))
-    }
-}
-
-/// The name of the method that an answer is of, from its head.
-fn answered_name(head: &[u8], wire: WireName) -> Option<String> {
-    use super::wire::Wire as _;
-    let message = match wire {
-        WireName::Binary => Binary::message(head),
-        WireName::Compact => Compact::message(head),
-    };
-    message.ok().flatten().map(|(head, _)| String::from_utf8_lossy(head.name).into_owned())
 }
 
 impl Caller for ThriftCaller {
@@ -236,30 +208,29 @@ impl Caller for ThriftCaller {
         }
     }
 
+    /// Exceptions by the names of their types.
+    fn status_name(&self, call: &Encoded, status: u16) -> Option<String> {
+        let function = self.service.functions.get((call.hint >> 16) as usize)?;
+        let thrown = function.throws.iter().find(|field| field.id.unsigned_abs() == status)?;
+        Some(self.schema.type_name(&thrown.field_type))
+    }
+
     fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
         let place = (call.hint >> 16) as usize;
         let (Some(function), Some(method)) = (self.service.functions.get(place), self.calls.methods.get(place)) else {
             return Cow::Borrowed(&call.bytes);
         };
-        let body = method.arguments_of(&call.bytes, (call.hint & 0xffff) as usize, self.wire);
-        let read = match self.wire {
-            WireName::Binary => read_value::<Binary>(body, WireType::Struct),
-            WireName::Compact => read_value::<Compact>(body, WireType::Struct),
-        };
-        let shown = read.ok().and_then(|(value, _)| {
-            let Value::Struct(fields) = value else { return None };
-            super::untyped::named_fields(&self.schema, &function.arguments, &fields).ok()
-        });
-        let arguments = shown.map_or_else(String::new, |arguments| arguments.to_string());
-        Cow::Owned([format!("{}({arguments})\r\n\r\n", method.name).as_bytes(), &call.bytes].concat())
+        let arguments = method.arguments_of(&call.bytes, (call.hint & 0xffff) as usize, self.wire);
+        let said = meaning::of_call(&self.schema, function, arguments, self.wire);
+        Cow::Owned([format!("{said}\r\n\r\n").as_bytes(), &call.bytes].concat())
     }
 
     fn shown_head<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
-        Cow::Owned(match self.outcome(answer) {
-            Ok((Some(name), value)) => format!("threw {name} {value}").into_bytes(),
-            Ok((None, value)) => format!("returned {value}").into_bytes(),
-            Err(problem) => problem.0.into_bytes(),
-        })
+        let said = self.function_of(answer).map_or_else(
+            || "returned null".to_owned(),
+            |function| meaning::of_answer(&self.schema, function, answer.parts.body, self.wire),
+        );
+        Cow::Owned(said.into_bytes())
     }
 
     fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
@@ -272,6 +243,7 @@ mod tests {
     use brunt_model::target::Url;
 
     use super::super::schema::{Base, Type};
+    use super::super::value::Value;
     use super::*;
 
     const IDL: &str = "enum Colour { RED = 1 }

@@ -144,7 +144,7 @@ pub(super) fn write(opcode: Opcode, is_compressed: bool, payload: &[u8], key: u3
 
 /// Masks a payload, or takes its mask off: byte `i` is combined with byte `i % 4` of the key (section 5.3).
 #[inline]
-fn mask(payload: &mut [u8], key: u32) {
+pub(super) fn mask(payload: &mut [u8], key: u32) {
     let key = key.to_ne_bytes();
     let [a, b, c, d] = key;
     let twice = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);

@@ -7,6 +7,7 @@ mod flags;
 mod flood;
 mod frame;
 mod handshake;
+mod meaning;
 mod message;
 pub mod options;
 mod scenario;
@@ -24,6 +25,7 @@ use self::options::Options;
 use super::flags::{Flag, Given};
 use super::scenario::Dialect;
 use super::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
+use crate::trace::Way;
 use crate::user::{Repeated, User};
 
 pub use self::handshake::accept;
@@ -99,5 +101,9 @@ impl Prepared for Shared {
 
     fn alpn(&self) -> Vec<Vec<u8>> {
         vec![b"http/1.1".to_vec()]
+    }
+
+    fn meaning(&self, _way: Way, bytes: &[u8]) -> Option<String> {
+        meaning::of_frames(bytes)
     }
 }

@@ -1,0 +1,291 @@
+//! What the connections of a flood send and receive, seen between the worker and the protocol, so that it is the same for
+//! every protocol, and costs nothing where nobody looks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use brunt_model::outcome::Failure;
+use brunt_model::summary::Run;
+
+use super::{Part, Trace, Traced, Way};
+use crate::protocol::{Answer, Client, Kept, Malformed, Opening, Parts, Prepared, Progress, Started};
+use crate::script::Start;
+use crate::user::{Message, User};
+
+/// How much of what is received at once is kept to be shown, in bytes.
+const MOST_KEPT_BYTES: usize = 64 * 1024;
+
+/// A protocol whose connections show `trace` what they do.
+pub(crate) struct FloodTrace {
+    shared: Arc<Shared>,
+}
+
+/// What its connections have in common.
+struct Shared {
+    prepared: Arc<dyn Prepared>,
+    trace: Arc<dyn Trace>,
+    /// The time, in nanoseconds.
+    clock: Box<dyn Fn() -> u64 + Send + Sync>,
+    status_names: BTreeMap<u16, String>,
+    /// Whether the end of the call has been shown.
+    ended: AtomicBool,
+}
+
+impl FloodTrace {
+    /// `prepared`, shown to `trace` with times by `clock` (nanoseconds).
+    pub(crate) fn new(
+        prepared: Arc<dyn Prepared>,
+        trace: Arc<dyn Trace>,
+        clock: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Shared {
+            status_names: prepared.status_names(),
+            prepared,
+            trace,
+            clock: Box::new(clock),
+            ended: AtomicBool::new(false),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The run is over: shows how its call ended, if no protocol could know: the connection failed, or time was up.
+    pub(crate) fn finish(&self, run: &Run) {
+        if self.shared.ended.load(Ordering::Relaxed) {
+            return;
+        }
+        for failures in [&run.measured.failures, &run.drained.failures] {
+            for (failure, _) in failures.counted() {
+                let reasons = failures.reasons(failure);
+                let reason = reasons.first().map_or("", |(reason, _)| reason);
+                self.shared.failed(failure, reason, None);
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn failed(&self, failure: Failure, reason: &str, service_ns: Option<u64>) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.trace.see(&Traced::CallFailed { failure, reason, service_ns });
+    }
+
+    fn answered(&self, status: u16, service_ns: u64) {
+        self.ended.store(true, Ordering::Relaxed);
+        let status_name = self.status_names.get(&status).map(String::as_str);
+        self.trace.see(&Traced::CallAnswered { status, status_name, service_ns });
+    }
+}
+
+impl Prepared for FloodTrace {
+    fn client(&self, keep: bool) -> Box<dyn Client> {
+        Box::new(SeenClient {
+            inner: self.shared.prepared.client(keep),
+            shared: Arc::clone(&self.shared),
+            is_open: false,
+            sent_at: 0,
+            called_at: None,
+            received: Vec::new(),
+            count: 0,
+        })
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        self.shared.prepared.user()
+    }
+
+    fn script_start(&self) -> Option<&Start> {
+        self.shared.prepared.script_start()
+    }
+
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        self.shared.prepared.alpn()
+    }
+
+    fn status_names(&self) -> BTreeMap<u16, String> {
+        self.shared.status_names.clone()
+    }
+
+    fn meaning(&self, way: Way, bytes: &[u8]) -> Option<String> {
+        self.shared.prepared.meaning(way, bytes)
+    }
+}
+
+impl fmt::Debug for FloodTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FloodTrace").finish_non_exhaustive()
+    }
+}
+
+/// A connection that is looked at.
+struct SeenClient {
+    inner: Box<dyn Client>,
+    shared: Arc<Shared>,
+    is_open: bool,
+    /// When it sent something last.
+    sent_at: u64,
+    /// When its call was sent.
+    called_at: Option<u64>,
+    /// The first of what came and was not shown yet.
+    received: Vec<u8>,
+    /// How much came that was not shown yet, in bytes.
+    count: u64,
+}
+
+impl SeenClient {
+    /// Shows what was appended to `out` from `from` on, and `more` behind it.
+    fn sent(&mut self, part: Part, out: &[u8], from: usize, more: &[u8]) {
+        let bytes = [out.get(from..).unwrap_or_default(), more].concat();
+        if bytes.is_empty() {
+            return;
+        }
+        self.sent_at = (self.shared.clock)();
+        self.moved(Way::Sent, part, &bytes, bytes.len() as u64, None);
+    }
+
+    /// Shows what came.
+    fn show_received(&mut self, part: Part) {
+        let (bytes, count) = (std::mem::take(&mut self.received), std::mem::take(&mut self.count));
+        if count > 0 {
+            let after_ns = (self.shared.clock)().saturating_sub(self.sent_at);
+            self.moved(Way::Received, part, &bytes, count, Some(after_ns));
+        }
+    }
+
+    fn moved(&self, way: Way, part: Part, bytes: &[u8], count: u64, after_ns: Option<u64>) {
+        let meaning = if part == Part::Handshake { None } else { self.shared.prepared.meaning(way, bytes) };
+        let meaning = meaning.as_deref();
+        self.shared.trace.see(&Traced::Moved { way, part, bytes, count, meaning, after_ns });
+    }
+
+    fn service_ns(&self) -> Option<u64> {
+        self.called_at.map(|called_at| (self.shared.clock)().saturating_sub(called_at))
+    }
+
+    /// What bytes belong to of which nothing is known yet.
+    fn part(&self) -> Part {
+        match (self.is_open, self.called_at) {
+            (false, _) => Part::Handshake,
+            (true, Some(_)) => Part::Call,
+            (true, None) => Part::Aside,
+        }
+    }
+
+    fn progressed(&mut self, progress: &Progress) {
+        match progress {
+            Progress::More => {}
+            Progress::Opened => {
+                self.show_received(Part::Handshake);
+                self.is_open = true;
+            }
+            Progress::Aside | Progress::Unasked => self.show_received(Part::Aside),
+            Progress::Answered(answer) => {
+                self.show_received(Part::Call);
+                self.shared.answered(answer.status, self.service_ns().unwrap_or(0));
+                self.called_at = None;
+            }
+            Progress::Failed(failed) => {
+                self.show_received(Part::Call);
+                self.shared.failed(failed.failure, &failed.reason, self.service_ns());
+                self.called_at = None;
+            }
+            Progress::Closing(reason) => {
+                self.show_received(if self.is_open { Part::Goodbye } else { Part::Handshake });
+                let failure = if self.is_open { Failure::Closed } else { Failure::Handshake };
+                if let Some(service_ns) = self.service_ns() {
+                    self.shared.failed(failure, reason, Some(service_ns));
+                }
+            }
+        }
+    }
+}
+
+impl Client for SeenClient {
+    fn open(&mut self, out: &mut Vec<u8>) -> Opening {
+        let from = out.len();
+        let opening = self.inner.open(out);
+        self.is_open = opening == Opening::Ready;
+        self.sent(Part::Handshake, out, from, &[]);
+        opening
+    }
+
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+        let from = out.len();
+        let started = self.inner.start(message, out);
+        self.sent(Part::Call, out, from, message.tail.as_ref().map_or(&[], |tail| tail.bytes()));
+        self.called_at = Some(self.sent_at);
+        if let Started::Sent(status) = started {
+            self.shared.answered(status, 0);
+            self.called_at = None;
+        }
+        started
+    }
+
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        let from = out.len();
+        let received = self.inner.receive(bytes, out);
+        let taken = received.as_ref().map_or(bytes.len(), |(taken, _)| *taken);
+        let bytes = bytes.get(..taken).unwrap_or(bytes);
+        self.count += bytes.len() as u64;
+        let room = MOST_KEPT_BYTES.saturating_sub(self.received.len());
+        self.received.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        match &received {
+            Ok((_, progress)) => {
+                let reply = match progress {
+                    _ if !self.is_open => Part::Handshake,
+                    Progress::Closing(_) => Part::Goodbye,
+                    _ => Part::Aside,
+                };
+                self.progressed(progress);
+                if out.len() > from {
+                    self.show_received(self.part());
+                }
+                self.sent(reply, out, from, &[]);
+            }
+            Err(malformed) => {
+                self.show_received(self.part());
+                if let Some(service_ns) = self.service_ns() {
+                    self.shared.failed(Failure::Protocol, &malformed.0, Some(service_ns));
+                }
+            }
+        }
+        received
+    }
+
+    fn closed(&mut self) -> Option<Answer> {
+        let answer = self.inner.closed();
+        self.show_received(self.part());
+        if let Some(answer) = &answer {
+            self.shared.answered(answer.status, self.service_ns().unwrap_or(0));
+            self.called_at = None;
+        }
+        answer
+    }
+
+    fn give_up(&mut self) -> bool {
+        self.inner.give_up()
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        self.show_received(self.part());
+        let from = out.len();
+        self.inner.close(out);
+        self.sent(Part::Goodbye, out, from, &[]);
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        self.inner.parts()
+    }
+
+    fn hand_over(&mut self, kept: &mut Kept) {
+        self.inner.hand_over(kept);
+    }
+}
+
+impl Drop for SeenClient {
+    /// What came of an answer that was never complete is worth seeing most.
+    fn drop(&mut self) {
+        self.show_received(self.part());
+    }
+}

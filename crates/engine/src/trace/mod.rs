@@ -1,0 +1,116 @@
+//! Everything that one user does, or one call of a flood, for who wants to see it: `--once`.
+
+mod flood;
+
+use brunt_model::outcome::Failure;
+
+pub(crate) use self::flood::FloodTrace;
+
+/// Which way bytes went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// To the target.
+    Sent,
+    /// From the target.
+    Received,
+}
+
+/// What bytes of a connection belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// What the protocol opens its connection with.
+    Handshake,
+    /// The call.
+    Call,
+    /// No call: a ping and its answer, or what nobody asked for.
+    Aside,
+    /// The end of the connection.
+    Goodbye,
+}
+
+/// Something that a user or a flood did, or that came of it.
+#[derive(Debug, Clone, Copy)]
+pub enum Traced<'a> {
+    /// A user begins an iteration.
+    Begun {
+        /// Its scenario.
+        scenario: &'a str,
+    },
+    /// A call was answered.
+    Answered {
+        /// What it is called by.
+        name: &'a str,
+        /// The call, as its protocol encoded it.
+        request: &'a [u8],
+        /// The protocol's own status.
+        status: u16,
+        /// What came before the body.
+        head: &'a [u8],
+        /// The body.
+        body: &'a [u8],
+        /// From when it was sent to its end, in nanoseconds.
+        service_ns: u64,
+    },
+    /// A call has failed.
+    Failed {
+        /// What it is called by.
+        name: &'a str,
+        /// The call, as its protocol encoded it.
+        request: &'a [u8],
+        /// How.
+        failure: Failure,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A connection of a flood sent or received bytes, before encryption.
+    Moved {
+        /// Which way.
+        way: Way,
+        /// What they belong to.
+        part: Part,
+        /// The bytes, or the first of them.
+        bytes: &'a [u8],
+        /// How many there were.
+        count: u64,
+        /// What they say, where they are not what people read.
+        meaning: Option<&'a str>,
+        /// Since what was sent last, in nanoseconds; none for what was sent.
+        after_ns: Option<u64>,
+    },
+    /// A call of a flood was answered.
+    CallAnswered {
+        /// The protocol's own status.
+        status: u16,
+        /// What the protocol calls that, if it has a name for it.
+        status_name: Option<&'a str>,
+        /// From when it was sent to its end, in nanoseconds.
+        service_ns: u64,
+    },
+    /// A call of a flood has failed.
+    CallFailed {
+        /// How.
+        failure: Failure,
+        /// Why.
+        reason: &'a str,
+        /// From when it was sent to its end, in nanoseconds; none if it was not sent.
+        service_ns: Option<u64>,
+    },
+    /// A check held or did not.
+    Checked {
+        /// Its name, after that of the call that it is about.
+        name: &'a str,
+        /// Whether it held.
+        held: bool,
+    },
+    /// An error ended the iteration.
+    Error {
+        /// Its message and where it came from.
+        traceback: &'a str,
+    },
+}
+
+/// Sees what is done, on the worker's thread.
+pub trait Trace: Send + Sync {
+    /// It has just happened.
+    fn see(&self, traced: &Traced<'_>);
+}
