@@ -34,7 +34,7 @@ export interface Outcomes {
   error_ratio: number;
   waited_for_connection: number;
   unasked: number;
-  statuses: { status: number; count: number; ok: boolean }[];
+  statuses: (Status & { ok: boolean })[];
   failures: { failure: string; count: number; reasons: { reason: string; count: number }[] }[];
 }
 
@@ -77,6 +77,13 @@ export interface Spectrum {
   points: [number, Bound][];
 }
 
+/** Answers with one status, and what that is called where the protocol has a name for it. */
+export interface Status {
+  status: number;
+  name?: string;
+  count: number;
+}
+
 export interface Calls {
   name: string;
   due: number;
@@ -89,7 +96,7 @@ export interface Calls {
   error_ratio: number;
   clear_in_bytes: number;
   clear_out_bytes: number;
-  statuses: { status: number; count: number }[];
+  statuses: Status[];
   failures: { failure: string; count: number }[];
   response: Distribution | null;
 }

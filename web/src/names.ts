@@ -21,7 +21,7 @@ function calls(title: string, id: string, all: Calls[], quantiles: string[]): HT
   if (all.length === 0) return null;
   const ended = (calls: Calls): string =>
     [
-      ...calls.statuses.filter(({ status }) => status !== 0).map(({ status, count: n }) => `${status} × ${count(n)}`),
+      ...calls.statuses.filter(({ status }) => status !== 0).map(({ status, name, count: n }) => `${name === undefined ? status : `${status} ${name}`} × ${count(n)}`),
       ...calls.failures.map(({ failure, count: n }) => `${failure} × ${count(n)}`),
       ...(calls.unfinished > 0 ? [`unfinished × ${count(calls.unfinished)}`] : []),
       ...(calls.unsent > 0 ? [`unsent × ${count(calls.unsent)}`] : []),

@@ -71,8 +71,8 @@ export function outcomes(data: Data): HTMLElement | null {
         caption: "answers by status",
         head: ["status", "answers", "of all calls", "counts as"],
         words: [3],
-        rows: statuses.map(({ status, count: n, ok }) => [
-          { text: String(status), sort: status },
+        rows: statuses.map(({ status, name, count: n, ok }) => [
+          { text: name === undefined ? String(status) : `${status} ${name}`, sort: status },
           { text: count(n), sort: n },
           share(n),
           { text: ok ? "a success" : "not ok", class: ok ? "good" : "bad" },

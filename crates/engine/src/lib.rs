@@ -266,7 +266,10 @@ fn run_scenarios(
         let source = Source::Users(Box::new(users));
         Part { source, origins, connections: 0 }
     });
-    let run = carry_out(&shared, parts.collect(), &mut watchdog, observer)?;
+    let mut run = carry_out(&shared, parts.collect(), &mut watchdog, observer)?;
+    let mut figures = run.measured.figures.clone();
+    figures.merge(&run.drained.figures);
+    run.status_names = figures.status_names();
     surroundings.teardown(stop)?;
     Ok(Finished { run, script: None })
 }

@@ -7,7 +7,10 @@
 //! trustworthy; `verdict` says why. `users` is how many virtual users were alive at the row's end, in `total` the most;
 //! `open_connections` how many connections were open then, in `total` the most of these.
 //!
-//! Below `total` has a run with scenarios a row for each name, whose first column is `request NAME`, `tag KEY=VALUE`,
+//! Below `total` has a run whose protocol has statuses a row for each, `status 200`, or `status 1 NAME` where the protocol has
+//! a name for it (answered: how many; `not_ok`: those that are no success).
+//!
+//! Below these has a run with scenarios a row for each name, whose first column is `request NAME`, `tag KEY=VALUE`,
 //! `group NAME` (response: without pauses, service: with them; `not_ok`: ended by an error), `check NAME` (due: how often it
 //! was made, answered: held, `not_ok`: did not) or `scenario NAME` (response: how long iterations took; due: iterations
 //! that began, answered: came to their end, `not_ok`: were ended by an error; users: those that were started).
@@ -65,7 +68,7 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         second(point, !summary.breakdown.scenarios.is_empty()).write(out)?;
     }
     total(summary).write(out)?;
-    names(summary).into_iter().try_for_each(|row| row.write(out))
+    statuses(summary).into_iter().chain(names(summary)).try_for_each(|row| row.write(out))
 }
 
 /// A row that grows by a value at a time.
@@ -178,6 +181,26 @@ fn total(summary: &Summary) -> Row {
     row.put(or_empty(summary.run.series.points().iter().filter_map(|point| point.open_connections).max()));
     row.put_verdict(!summary.verdict.is_trustworthy(), &summary.verdict.sentence());
     row
+}
+
+/// A row for each status, unless there are none but 0, which says that there is none.
+fn statuses(summary: &Summary) -> Vec<Row> {
+    let (statuses, names) = (summary.total.statuses.sorted(), &summary.run.status_names);
+    let seconds = summary.run.measured_ns as f64 / 1e9;
+    let rows = statuses.into_iter().filter(|(status, _)| *status != 0).map(|(status, count)| {
+        let name = names.get(&status).map_or_else(String::new, |name| format!(" {name}"));
+        let not_ok = if summary.ok_status().holds(status) { 0 } else { count };
+        NameRow {
+            name: format!("status {status}{name}"),
+            counts: [count, count, not_ok],
+            rate_per_s: None,
+            times: [None, None],
+            bytes: None,
+            users: None,
+        }
+        .into_row(seconds)
+    });
+    rows.collect()
 }
 
 /// A row for each name.

@@ -27,6 +27,11 @@ fn the_example_is_right() {
     assert_checks_hold(&report, 6, 20);
     assert_eq!(report.failures(), [("exception", 20)].into());
     assert_eq!(report.outcome("not_ok"), 40, "neither an exception nor a failure is a success");
+    let refused = serde_json::json!({"1": "Refused"});
+    assert_eq!(report.at("/outcomes/status_names"), &refused);
+    let requests = report.at("/names/requests").as_array().unwrap();
+    let named: Vec<_> = requests.iter().filter(|request| request["status_names"] == refused).collect();
+    assert!(named.len() == 1 && named[0]["name"] == "refuse", "{requests:#?}");
 }
 
 const SCRIPT: &str = r#"

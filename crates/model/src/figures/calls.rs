@@ -1,5 +1,7 @@
 //! Figures of the calls that have something in common: a name or a tag.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Figure;
@@ -33,6 +35,9 @@ pub struct CallFigures {
     pub bytes_in: u64,
     /// Bytes of calls, before encryption.
     pub bytes_out: u64,
+    /// What statuses are called, where their protocol has names for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_names: BTreeMap<u16, String>,
 }
 
 impl CallFigures {
@@ -90,6 +95,11 @@ impl CallFigures {
         self.bytes_out += bytes_out;
     }
 
+    /// A status is called that; where calls of one name come from several services, it may be called several things.
+    pub fn name_status(&mut self, status: u16, name: &str) {
+        join_name(&mut self.status_names, status, name);
+    }
+
     /// Calls that ended, in whichever way.
     pub fn ended(&self) -> u64 {
         self.statuses.total() + self.failures.total() + self.unfinished + self.unsent
@@ -99,6 +109,22 @@ impl CallFigures {
     /// failed a check.
     pub fn not_ok(&self, ok: &OkStatus) -> u64 {
         self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
+    }
+}
+
+/// What stands between several names of one status.
+pub(super) const OR: &str = " or ";
+/// The longest of names for one status, in bytes.
+const LONGEST_STATUS_NAME: usize = 200;
+
+/// Adds what a status is called to what it is called already.
+pub(super) fn join_name(names: &mut BTreeMap<u16, String>, status: u16, name: &str) {
+    let known = names.entry(status).or_default();
+    if known.is_empty() {
+        name.clone_into(known);
+    } else if !known.split(OR).any(|known| known == name) && known.len() + name.len() < LONGEST_STATUS_NAME {
+        known.push_str(OR);
+        known.push_str(name);
     }
 }
 
@@ -120,12 +146,28 @@ impl Figure for CallFigures {
         self.failed.merge(&other.failed);
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
+        for (&status, name) in &other.status_names {
+            name.split(OR).for_each(|name| self.name_status(status, name));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_may_have_several_names() {
+        let (mut some, mut others) = (CallFigures::default(), CallFigures::default());
+        some.name_status(1, "Gone");
+        for name in ["Busy", "Gone", "Busy"] {
+            others.name_status(1, name);
+        }
+        some.merge(&others);
+        assert_eq!(some.status_names, BTreeMap::from([(1, "Gone or Busy".to_owned())]));
+        (0..1000).for_each(|n| some.name_status(1, &n.to_string()));
+        assert!(some.status_names[&1].len() < 250);
+    }
 
     #[test]
     fn a_call_that_failed_a_check_is_not_ok_once() {

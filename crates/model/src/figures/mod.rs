@@ -7,6 +7,8 @@ mod calls;
 mod flow;
 mod named;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use calls::CallFigures;
@@ -45,6 +47,17 @@ impl Figures {
         for &tag in tags {
             record(self.tags.at(tag));
         }
+    }
+
+    /// What statuses are called, over all calls.
+    pub fn status_names(&self) -> BTreeMap<u16, String> {
+        let mut names = BTreeMap::new();
+        for (_, calls) in self.requests.iter() {
+            for (&status, name) in &calls.status_names {
+                name.split(calls::OR).for_each(|name| calls::join_name(&mut names, status, name));
+            }
+        }
+        names
     }
 
     /// Whether nothing was counted.

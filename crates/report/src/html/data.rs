@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::distribution::{Distribution, HeatMap, Spectrum};
 use super::live::State;
-use super::names::Names;
+use super::names::{NamedStatus, Names};
 use super::series::Series;
 use crate::json::{self, Document};
 use crate::text;
@@ -55,14 +55,14 @@ struct Outcomes<'a> {
     error_ratio: f64,
     waited_for_connection: u64,
     unasked: u64,
-    statuses: Vec<Status>,
+    statuses: Vec<Status<'a>>,
     failures: &'a [json::FailureCount],
 }
 
 #[derive(Debug, Serialize)]
-struct Status {
+struct Status<'a> {
     #[serde(flatten)]
-    answers: json::Status,
+    answers: NamedStatus<'a>,
     ok: bool,
 }
 
@@ -106,7 +106,8 @@ impl<'a> Outcomes<'a> {
     fn of(document: &'a Document) -> Self {
         let ok = &document.plan.ok_status;
         let outcomes = &document.outcomes;
-        let statuses = outcomes.statuses.iter().map(|&answers| Status { answers, ok: ok.holds(answers.status) });
+        let named = NamedStatus::all(&outcomes.statuses, &outcomes.status_names).into_iter();
+        let statuses = named.map(|answers| Status { ok: ok.holds(answers.status()), answers });
         Self {
             due: outcomes.due,
             answered: outcomes.answered,

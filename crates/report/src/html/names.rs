@@ -1,5 +1,7 @@
 //! Figures by name as the page shows them: without their histograms.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::distribution::Distribution;
@@ -30,9 +32,29 @@ struct Calls<'a> {
     error_ratio: f64,
     clear_in_bytes: u64,
     clear_out_bytes: u64,
-    statuses: &'a [json::Status],
+    statuses: Vec<NamedStatus<'a>>,
     failures: &'a [json::Failures],
     response: Option<Distribution>,
+}
+
+/// Answers with one status, and what that is called.
+#[derive(Debug, Serialize)]
+pub(super) struct NamedStatus<'a> {
+    #[serde(flatten)]
+    answers: json::Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+}
+
+impl<'a> NamedStatus<'a> {
+    pub(super) fn all(statuses: &[json::Status], names: &'a BTreeMap<u16, String>) -> Vec<Self> {
+        let named = |&answers: &json::Status| Self { answers, name: names.get(&answers.status).map(String::as_str) };
+        statuses.iter().map(named).collect()
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        self.answers.status
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -87,7 +109,7 @@ impl<'a> Calls<'a> {
             error_ratio: calls.error_ratio,
             clear_in_bytes: calls.clear_in_bytes,
             clear_out_bytes: calls.clear_out_bytes,
-            statuses: &calls.statuses,
+            statuses: NamedStatus::all(&calls.statuses, &calls.status_names),
             failures: &calls.failures,
             response: calls.response.as_ref().map(Distribution::of),
         }

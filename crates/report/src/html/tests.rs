@@ -43,6 +43,10 @@ fn the_page_gets_the_documents_figures() {
     assert_eq!(data["series"]["p99_ns"][1].as_u64(), p99);
     let names = document.names.as_ref().unwrap();
     assert_eq!(data["names"]["requests"].as_array().unwrap().len(), names.requests.len());
+    let busy = json!({"status": 503, "name": "Busy", "count": 1, "ok": false});
+    assert_eq!(data["outcomes"]["statuses"][1], busy);
+    let statuses = &data["names"]["requests"][0]["statuses"];
+    assert_eq!((&statuses[0]["name"], &statuses[1]["name"]), (&json!(null), &json!("Busy")));
 }
 
 #[test]

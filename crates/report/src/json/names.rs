@@ -1,5 +1,7 @@
 //! The document's figures by name.
 
+use std::collections::BTreeMap;
+
 use brunt_model::breakdown;
 use brunt_model::figures::{CallFigures, Named};
 use brunt_model::histogram::{Censored, Histogram};
@@ -71,6 +73,9 @@ pub struct Calls {
     pub clear_out_bytes: u64,
     /// Answers by status.
     pub statuses: Vec<Status>,
+    /// What statuses are called, where the protocol has names for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_names: BTreeMap<u16, String>,
     /// Failures by name.
     pub failures: Vec<Failures>,
     /// From due to end.
@@ -211,6 +216,7 @@ impl Calls {
                 clear_in_bytes: calls.bytes_in,
                 clear_out_bytes: calls.bytes_out,
                 statuses: Status::all(&figures.statuses),
+                status_names: figures.status_names.clone(),
                 failures: failures.map(|(failure, count)| Failures { failure: failure.name().into(), count }).collect(),
                 response: calls.response.as_ref().map(Distribution::of),
                 service: calls.service.as_ref().map(Distribution::of),

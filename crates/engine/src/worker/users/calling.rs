@@ -431,6 +431,9 @@ impl<D: Driver> Worker<D> {
                 calls.answered(status, response, service);
                 calls.bytes(bytes_in, bytes_out);
             });
+            if users.names.is_new(label, status) {
+                users.name_status(&mut self.recorder, slot, status);
+            }
         }
         if let Some(user) = users.user(user) {
             user.fruitless = 0;
@@ -495,6 +498,16 @@ impl<D: Driver> Worker<D> {
 }
 
 impl VirtualUsers {
+    /// Writes down what the status of a call's answer is called, if its protocol has a name for it.
+    #[cold]
+    fn name_status(&self, recorder: &mut Recorder, slot: u32, status: u16) {
+        let Some(of) = self.calls.get(slot as usize) else { return };
+        let Some(client) = self.clients.get(of.client) else { return };
+        if let Some(name) = client.caller.status_name(self.message(of), status) {
+            self.names.record(recorder, of.label, |calls| calls.name_status(status, &name));
+        }
+    }
+
     /// The next of a user's calls that wait for a connection to `origin`.
     fn next_waiting(&mut self, user: u32, origin: usize) -> Option<u32> {
         let calls = &self.calls;

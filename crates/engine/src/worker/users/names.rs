@@ -10,6 +10,8 @@ pub(super) struct Label {
     pub(super) name: String,
     pub(super) id: Option<NameId>,
     pub(super) tags: Vec<NameId>,
+    /// The status whose name was asked for last.
+    named: u16,
 }
 
 #[derive(Debug)]
@@ -44,20 +46,32 @@ impl Names {
             if self.others == 0 {
                 let others = brunt_model::figures::OTHERS;
                 let id = figures.requests.id(others);
-                self.labels.push(Label { name: others.to_owned(), id: Some(id), tags: Vec::new() });
+                self.labels.push(Label { name: others.to_owned(), id: Some(id), ..Label::default() });
                 self.others = self.labels.len() as u32;
             }
             return self.others;
         }
         let tags = tags.iter().map(|tag| figures.tags.id(tag)).collect();
         let id = Some(figures.requests.id(name));
-        self.labels.push(Label { name: name.to_owned(), id, tags });
+        self.labels.push(Label { name: name.to_owned(), id, tags, named: 0 });
         self.labels.len() as u32
     }
 
     /// What the label with this number stands for.
     pub(super) fn get(&self, label: u32) -> Option<&Label> {
         self.labels.get(place(label))
+    }
+
+    /// Whether it may be that nobody has asked yet what this status is called under this label.
+    #[inline]
+    pub(super) fn is_new(&mut self, label: u32, status: u16) -> bool {
+        match self.labels.get_mut(place(label)) {
+            Some(label) if label.named != status => {
+                label.named = status;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Records a call under its name and tags.
