@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::echo::serve;
 use crate::peers::{IDL, Implementation, Peer};
-use crate::program::run;
+use crate::program::{Directory, run};
 use crate::report::{Report, report};
 
 /// An example against the target at `base`.
@@ -126,5 +126,49 @@ fn once_shows_what_was_called_and_what_came() {
         "\n✗ exception: internal error: asked to fail\n",
     ] {
         assert!(done.stdout.contains(expected), "{expected}: {}", done.stdout);
+    }
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_found_before_anything_is_sent() {
+    let dir = Directory::new();
+    dir.file(
+        "shop.thrift",
+        "struct Item { 1: i32 count } exception Gone { 1: string why }
+        service Shop { i64 price(1: string sku = 'a', 2: Item item = {'count': 1}) throws (1: Gone gone) }",
+    );
+    for (call, expected) in [
+        ("shop:price { sku = 5 }", "s.lua:4: Shop.price.sku: expected string, got 5"),
+        ("shop:price { sku = 'a', item = { count = 'many' } }", "s.lua:4: Shop.price.item.count: expected i32, got"),
+        ("shop:prise { sku = 'a' }", "s.lua:4: Shop has no method 'prise'; it has price"),
+        ("local r = shop:price {} if r.ok then shop:price { sku = true } end", "Shop.price.sku: expected string"),
+        ("local r = shop:price {} brunt.check(r, { x = r.value == 3 }) shop:price { sku = 5 }", "got 5"),
+    ] {
+        let text = format!(
+            "local brunt = require 'brunt'
+             local shop = brunt.thrift {{ idl = 'shop.thrift', address = '127.0.0.1:9' }}
+             brunt.scenario('s', function(vu, given)
+               {call}
+             end):inject {{ brunt.users(1, '1s') }}"
+        );
+        let script = dir.file("s.lua", text);
+        let said = run(["run", "--dry-run", &script]).with_status(2).stderr;
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(expected), "{call}: {said}");
+    }
+    // What an answer, or setup, has made is for the load to tell.
+    for call in [
+        "local r = shop:price {} shop:price { sku = r.value }",
+        "local r = shop:price {} shop:price { sku = 'a', item = { count = tonumber(tostring(r.value)) } }",
+        "shop:price { sku = given.sku, item = given.item }",
+        "local r = shop:price {} if r.exception then shop:price { sku = r.exception.value.why } end",
+    ] {
+        let text = format!(
+            "local brunt = require 'brunt'
+             local shop = brunt.thrift {{ idl = 'shop.thrift', address = '127.0.0.1:9' }}
+             brunt.scenario('s', function(vu, given) {call} end):inject {{ brunt.users(1, '1s') }}"
+        );
+        let script = dir.file("s.lua", text);
+        run(["run", "--dry-run", &script]).with_status(0);
     }
 }

@@ -88,6 +88,15 @@ pub trait Caller: Send + Sync {
     /// Says what is wrong with the values; it is raised in the script, where the call stands.
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError>;
 
+    /// Looks at the values of a call before there is any load, as far as no answer made them, and gives the status that a
+    /// good answer to it has.
+    ///
+    /// # Errors
+    /// Says what is wrong with the values whatever comes: it ends the run before it begins.
+    fn examine(&self, _values: &[Value<'_>]) -> Result<u16, OptionsError> {
+        Ok(200)
+    }
+
     /// What the library wants to know of every answer without asking, as bits of its own; 0 where there is nothing.
     /// `answer.flags` in the library.
     fn flags(&self, _answer: &Answered<'_>) -> u32 {

@@ -195,6 +195,10 @@ impl Caller for ThriftCaller {
         Ok(())
     }
 
+    fn examine(&self, values: &[LuaValue<'_>]) -> Result<u16, OptionsError> {
+        self.encode(values, &mut Encoded::default()).map(|()| 0)
+    }
+
     fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<LuaValue<'a>, OptionsError> {
         let (exception, value) = self.outcome(answer)?;
         match (what, exception) {

@@ -14,7 +14,7 @@ use brunt_model::target::{Target, Url};
 use brunt_model::threshold::Threshold;
 use brunt_model::units;
 use bstr::BStr;
-use mlua::{Lua, LuaString, Table, Value as LuaValue};
+use mlua::{Lua, LuaString, Table, Value as LuaValue, Variadic};
 
 use super::data::{Feeder, Kind, Order, Rows, SharedFeeder};
 use super::{pack, value};
@@ -193,6 +193,15 @@ impl Host {
         })?;
         table.raw_set("base", base)?;
         let host = self.clone();
+        let examine = lua.create_function(move |_, (client, values): (usize, Variadic<LuaValue>)| {
+            let caller = host.declared().clients.get(client.wrapping_sub(1)).map(|client| Arc::clone(&client.caller));
+            let Some(caller) = caller else { return Ok(told(Ok(200))) };
+            let values: Result<Vec<_>, _> = values.iter().map(value::of_lua).collect();
+            // What cannot be given to a protocol is found when it is.
+            Ok(told(values.map_or(Ok(200), |values| caller.examine(&values).map_err(|e| e.0))))
+        })?;
+        table.raw_set("examine", examine)?;
+        let host = self.clone();
         let module = lua.create_function(move |lua, name: String| {
             let inside = Path::new(&name).components().all(|part| matches!(part, Component::Normal(_)));
             let read = inside.then(|| host.common.files.read(&name).ok()).flatten();
@@ -351,7 +360,7 @@ fn without_place(error: &serde_json::Error) -> String {
 
 /// Functions that are about bytes: a problem, or nil and what there is.
 fn add_bytes(lua: &Lua, table: &Table) -> mlua::Result<()> {
-    let pack = lua.create_function(|lua, (format, values): (LuaString, mlua::Variadic<LuaValue>)| {
+    let pack = lua.create_function(|lua, (format, values): (LuaString, Variadic<LuaValue>)| {
         let packed = values
             .iter()
             .map(value::of_lua)

@@ -1,5 +1,6 @@
 -- Going through a scenario once before there is any load, with answers that are made up, to find what is misspelt: options,
--- units, columns. Nothing is sent, nothing waits, and what goes wrong otherwise says nothing, since the answers were none.
+-- units, columns, arguments that do not fit an IDL. Nothing is sent, nothing waits, and what goes wrong otherwise says nothing,
+-- since the answers were none.
 
 local host, brunt, core, shared = ...
 
@@ -7,6 +8,8 @@ local operations = host.operations
 
 -- What stands for everything that a server, or setup, would have given.
 local anything = {}
+-- Whether something was made of that which does not show it.
+local hidden = false
 local function same()
   return anything
 end
@@ -14,15 +17,35 @@ setmetatable(anything, {
   __index = same,
   __call = same,
   __tostring = function()
+    hidden = true
     return "anything"
   end,
   __concat = function(one, other)
     return tostring(one) .. tostring(other)
   end,
   __len = function()
+    hidden = true
     return 1
   end,
 })
+
+-- The deepest tables that are looked through for what is made up.
+local MOST_DEPTH = 20
+
+-- Whether some of a value is made up, or too deep to be looked at.
+local function is_made_up(value, depth)
+  if type(value) ~= "table" then
+    return false
+  elseif value == anything or depth > MOST_DEPTH then
+    return true
+  end
+  for key, one in next, value do
+    if is_made_up(key, depth + 1) or is_made_up(one, depth + 1) then
+      return true
+    end
+  end
+  return false
+end
 
 -- How much of a function is gone through: instructions, in thousands, and waits.
 local MOST_THOUSANDS, MOST_WAITS = 1000, 1000
@@ -32,12 +55,23 @@ local started = 0
 local function answered()
   return 0, 200, true, 0
 end
+-- A call whose values are the script's own must be one that its protocol takes.
+local function called(client, _, _, ...)
+  if hidden or is_made_up({ ... }, 0) then
+    return answered()
+  end
+  local problem, status = host.examine(client, ...)
+  if problem then
+    return nil, problem, true
+  end
+  return 0, status, true, 0
+end
 local function nothing() end
 local function one()
   return 1
 end
 local results = {
-  [operations.CALL] = answered,
+  [operations.CALL] = called,
   [operations.CALL_PREPARED] = answered,
   [operations.CONVERSE] = answered,
   [operations.START] = function()
@@ -52,6 +86,10 @@ local results = {
     return all
   end,
   [operations.READ] = function(_, what)
+    if what == "value" or what == "exception" then
+      return true, anything
+    end
+    hidden = true
     return true, (what == "headers" or what == "timings" or what == "cookies") and {} or ""
   end,
   [operations.PAUSE] = nothing,
