@@ -285,6 +285,11 @@ fn scripts_that_are_wrong() {
         ("brunt.tcp {}", "s.lua:2: brunt.tcp needs an address"),
         ("brunt.tcp { address = '127.0.0.1:1/x' }", "there are no paths over TCP: leave '/x' out"),
         ("brunt.pack('q')", "s.lua:2: brunt.pack: 'q' is no format"),
+        ("brunt.pack('I99999999999999999999', 1)", "a number has from 1 to 8 bytes"),
+        ("brunt.pack(nil)", "s.lua:2: brunt.pack: the format must be a string, not nil"),
+        ("brunt.unpack('I4')", "s.lua:2: brunt.unpack: what is unpacked must be a string, not nil"),
+        ("brunt.unpack('I1', 'ab', -3)", "s.lua:2: brunt.unpack: there is no byte before the first"),
+        ("error('byte ' .. brunt.unpack('I1', 'ab', -1))", "s.lua:2: byte 98"),
         ("brunt.unpack('I4', 'a')", "s.lua:2: brunt.unpack: 4 bytes are expected from byte 1 on, and 1 are there"),
     ] {
         let directory = Directory::new();

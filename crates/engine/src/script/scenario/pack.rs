@@ -45,7 +45,8 @@ impl<'a> Items<'a> {
         let rest = self.format.get(self.at..)?;
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         self.at += digits;
-        rest.get(..digits)?.parse().ok()
+        // What is beyond all limits is no less wrong than what is beyond one of them.
+        rest.get(..digits).filter(|digits| !digits.is_empty()).map(|digits| digits.parse().unwrap_or(usize::MAX))
     }
 
     fn size(&mut self, letter: char, default: usize) -> Result<usize, String> {

@@ -141,7 +141,14 @@ end
 
 -- Bytes -----------------------------------------------------------------------------------------------------------------
 
+local function check_text(whose, what, value)
+  if type(value) ~= "string" then
+    core.raise(whose .. ": " .. what .. " must be a string, not " .. core.shown(value))
+  end
+end
+
 function brunt.pack(format, ...)
+  check_text("brunt.pack", "the format", format)
   local problem, bytes = host.pack(format, ...)
   if problem then
     core.raise("brunt.pack: " .. problem)
@@ -156,6 +163,19 @@ local function unpacked(problem, ...)
   return ...
 end
 
+-- From a byte that is counted from the end if it is negative, as Lua's own does.
 function brunt.unpack(format, bytes, from)
+  check_text("brunt.unpack", "the format", format)
+  check_text("brunt.unpack", "what is unpacked", bytes)
+  if from == nil then
+    from = 1
+  elseif type(from) ~= "number" or from % 1 ~= 0 then
+    core.raise("brunt.unpack: the byte to begin with must be a whole number, not " .. core.shown(from))
+  elseif from < 0 then
+    from = #bytes + from + 1
+  end
+  if from < 1 then
+    core.raise("brunt.unpack: there is no byte before the first")
+  end
   return unpacked(host.unpack(format, bytes, from))
 end
