@@ -10,6 +10,7 @@ use crate::protocol::Client;
 
 /// A call under way.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about it")]
 pub(super) struct Call {
     /// When it was due.
     pub(super) due: u64,
@@ -25,6 +26,8 @@ pub(super) struct Call {
     pub(super) idempotent: bool,
     /// Whether it was sent again already.
     pub(super) again: bool,
+    /// Whether it counts for nothing if no answer comes in time; it is due, for the figures, when it ends otherwise.
+    pub(super) optional: bool,
     /// When it has taken too long; [`NEVER`] while it was not sent.
     pub(super) expires: u64,
     /// The status with which it ends once its bytes are sent, if it waits for no answer.
@@ -46,6 +49,7 @@ impl Call {
             measured,
             idempotent: false,
             again: false,
+            optional: false,
             expires: NEVER,
             ends_sent: None,
             last_byte: 0,

@@ -51,8 +51,10 @@ impl<D: Driver> Worker<D> {
         if connection.calls.len() != 1 || !connection.is_sent() || !connection.client.give_up() {
             return false;
         }
-        if let Some(call) = connection.calls.pop_front() {
-            self.fail(&call, Failure::Timeout, LATE, now);
+        match connection.calls.pop_front() {
+            Some(call) if call.optional => self.user_waited(&call, "nothing came within the timeout", now),
+            Some(call) => self.fail(&call, Failure::Timeout, LATE, now),
+            None => {}
         }
         self.free.push((token, now));
         true
@@ -95,7 +97,9 @@ impl<D: Driver> Worker<D> {
                 if let Source::Users(users) = &mut self.source {
                     users.cut_short(&call, now, &mut self.recorder);
                 }
-                if call.sent != NEVER {
+                if call.optional {
+                    // It counts for nothing, as no answer has come.
+                } else if call.sent != NEVER {
                     self.recorder.unfinished(&call, now);
                 } else if call.measured {
                     self.recorder.unsent(call.due, now);

@@ -8,10 +8,11 @@ local create, resume, status, yield = coroutine.create, coroutine.resume, corout
 local Answer = core.answer_type()
 
 local call_options = { name = true, tags = true, timeout = true }
+local receive_options = { name = true, tags = true, timeout = true, optional = true }
 
-local function checked(whose, options)
+local function checked(whose, options, known)
   if options ~= nil then
-    check_options(whose, options, call_options)
+    check_options(whose, options, known or call_options)
   end
   return options
 end
@@ -124,9 +125,10 @@ function Socket:request(bytes, what, options)
   end)
 end
 
--- Reads an answer that nobody has asked for, as one call.
+-- Reads an answer that nobody has asked for, as one call. One that is optional counts for nothing if it does not come in
+-- time.
 function Socket:receive(what, options)
-  checked("receive", options)
+  checked("receive", options, receive_options)
   return exchange(nil, what, function(judge, ...)
     return core.on(self.handle, self.client, "receive", options, judge, ...)
   end)
@@ -135,7 +137,7 @@ end
 for _, name in ipairs({ "receive_exactly", "receive_until", "receive_framed" }) do
   local how = name:match("_(.*)")
   Socket[name] = function(self, by, options)
-    return receive(self, checked(name, options), how, by)
+    return receive(self, checked(name, options, receive_options), how, by)
   end
 end
 
@@ -144,7 +146,7 @@ function Socket:receive_line(options)
 end
 
 function Socket:receive_rest(options)
-  return receive(self, checked("receive_rest", options), "rest")
+  return receive(self, checked("receive_rest", options, receive_options), "rest")
 end
 
 function Socket:close()

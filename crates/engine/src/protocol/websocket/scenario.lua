@@ -17,7 +17,7 @@ Client.__index = Client
 local call_options = { name = true, tags = true, timeout = true }
 local connect_options = { name = true, tags = true, timeout = true, headers = true }
 local send_options = { name = true, tags = true, timeout = true, binary = true }
-local receive_options = { name = true, tags = true, timeout = true, match = true }
+local receive_options = { name = true, tags = true, timeout = true, match = true, optional = true }
 local request_options = { name = true, tags = true, timeout = true, binary = true, match = true }
 local close_options = { name = true, tags = true, timeout = true, code = true, reason = true }
 
@@ -86,7 +86,8 @@ local function receive(...)
   return message
 end
 
--- Waits for a message: the next, or the next that matches. Those before it that do not are dropped.
+-- Waits for a message: the next, or the next that matches. Those before it that do not are dropped. One that is optional
+-- counts for nothing if it does not come in time.
 function Socket:receive(options)
   checked("receive", options, receive_options)
   return receive(self, "receive", options, judge_of("receive", options and options.match, "receive"), "receive")

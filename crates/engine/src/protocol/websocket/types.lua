@@ -21,7 +21,10 @@
 ---@class brunt.WsReceiveOptions: brunt.WsCallOptions
 ---@field match? string|fun(message: brunt.WsMessage): boolean? A text that the message contains, or a function of it.
 
----@class brunt.WsRequestOptions: brunt.WsReceiveOptions
+---@field optional? boolean Whether it is no failure, and counts for nothing, if no message comes in time.
+
+---@class brunt.WsRequestOptions: brunt.WsCallOptions
+---@field match? string|fun(message: brunt.WsMessage): boolean? A text that the message contains, or a function of it.
 ---@field binary? boolean
 
 ---@class brunt.WsCloseOptions: brunt.WsCallOptions

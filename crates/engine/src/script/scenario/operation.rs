@@ -68,6 +68,8 @@ pub(crate) struct Wanted {
     pub(crate) way: Way,
     /// Whether the library is shown each answer, and says whether it is the last.
     pub(crate) judged: bool,
+    /// Whether it counts for nothing if no answer comes in time.
+    pub(crate) optional: bool,
     /// The protocol's values.
     pub(crate) values: Vec<Value<'static>>,
 }
@@ -290,10 +292,11 @@ impl Operation {
             },
             CALL | START | CONVERSE | PREPARE => {
                 let mut rest = rest.iter();
-                let (mut way, mut judged) = (Way::Any, false);
+                let (mut way, mut judged, mut optional) = (Way::Any, false, false);
                 if operation == CONVERSE {
                     way = Way::of(rest.next().map_or(0.0, number));
                     judged = rest.next() == Some(&LuaValue::Boolean(true));
+                    optional = rest.next() == Some(&LuaValue::Boolean(true));
                 }
                 let mut values = Vec::with_capacity(rest.len());
                 for value in rest {
@@ -308,6 +311,7 @@ impl Operation {
                     timeout_ns: some_number(c).map(nanoseconds),
                     way,
                     judged,
+                    optional,
                     values,
                 };
                 match operation {

@@ -1,5 +1,6 @@
 //! Virtual users on a made-up network, in made-up time: scripts of scenarios as they are written, whole workers under them.
 
+mod conversing;
 mod iterating;
 
 use std::collections::BTreeMap;
@@ -116,6 +117,10 @@ fn play_with(plan: &Plan, answer: Answer) -> Played {
 }
 
 fn play_against(plan: &Plan, peer: impl Peer, stop: &StopHandle) -> Summary {
+    play_on(plan, VirtualNet::new(peer), stop)
+}
+
+fn play_on(plan: &Plan, net: VirtualNet<impl Peer>, stop: &StopHandle) -> Summary {
     plan.validate().unwrap();
     let registry = Registry::built_in();
     let scenarios = plan.scenarios.as_ref().unwrap();
@@ -128,13 +133,13 @@ fn play_against(plan: &Plan, peer: impl Peer, stop: &StopHandle) -> Summary {
     let mut origins = Origins::of_users(find, 0, 1);
     let base = Url::parse("http://127.0.0.1/").unwrap().target;
     for (place, client) in users.clients().iter().enumerate() {
-        origins.add_known(place, &base, client, route.clone());
+        origins.add_known(place, client.base.as_ref().unwrap_or(&base), client, route.clone());
     }
     let prepared = Arc::new(crate::scenarios::NoProtocol);
     let shared = Arc::new(crate::scenarios::shared(plan.clone(), prepared, stop));
     let (sender, reports) = channel();
     let source = Source::Users(Box::new(users));
-    Worker::new(shared, VirtualNet::new(peer), origins, 0, 0, source, sender).run().map(drop).unwrap();
+    Worker::new(shared, net, origins, 0, 0, source, sender).run().map(drop).unwrap();
     let mut seconds = Seconds::default();
     let run = Coordinator::new(plan, &mut seconds, &mut Watchdog::default(), stop).gather(&reports, 0);
     let summary = Summary::of(run);

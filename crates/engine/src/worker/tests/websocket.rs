@@ -25,7 +25,7 @@ const WEBSOCKET: Speech = Speech {
 };
 
 /// The answer to a whole handshake at the beginning of `bytes`, and the length of that.
-fn handshake(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
+pub(super) fn handshake(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     let end = bytes.starts_with(b"GET ").then(|| bytes.windows(4).position(|four| four == b"\r\n\r\n"))?? + 4;
     let request = std::str::from_utf8(&bytes[..end]).unwrap();
     let key = request.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();

@@ -21,6 +21,7 @@ struct Asked {
     timeout_ns: Option<u64>,
     way: Way,
     judged: bool,
+    optional: bool,
 }
 
 impl Throttle {
@@ -54,7 +55,9 @@ impl VirtualUsers {
     pub(in super::super) fn cut_short(&mut self, call: &Call, now: u64, recorder: &mut Recorder) {
         let Some(slot) = self.calls.get(call.index as usize) else { return };
         let response = now.saturating_sub(call.due);
-        if call.sent == u64::MAX {
+        if call.optional {
+            // Nobody knows whether an answer would have come.
+        } else if call.sent == u64::MAX {
             self.names.record(recorder, slot.label, |calls| calls.unsent(response));
         } else {
             let service = now.saturating_sub(call.sent);
@@ -79,8 +82,8 @@ impl<D: Driver> Worker<D> {
         let Source::Users(users) = &mut self.source else { return Err(String::new()) };
         match asked {
             Ok(origin) => {
-                let Wanted { client, label, timeout_ns, way, judged, .. } = *wanted;
-                let asked = Asked { client, label, timeout_ns, way, judged };
+                let Wanted { client, label, timeout_ns, way, judged, optional, .. } = *wanted;
+                let asked = Asked { client, label, timeout_ns, way, judged, optional };
                 self.begin_call(slot, user, &asked, origin, awaited, now);
                 Ok(slot)
             }
@@ -173,7 +176,7 @@ impl<D: Driver> Worker<D> {
         if let Some(of) = users.calls.get_mut(slot as usize) {
             of.prepared = Some(prepared);
         }
-        let asked = Asked { client, label, timeout_ns, way: Way::Any, judged: false };
+        let asked = Asked { client, label, timeout_ns, way: Way::Any, judged: false, optional: false };
         self.begin_call(slot, user, &asked, origin, true, now);
         Ok(())
     }
@@ -197,7 +200,7 @@ impl<D: Driver> Worker<D> {
         of.timeout_ns = timeout_ns;
         of.way = asked.way;
         of.judged = asked.judged;
-        of.call = Call::new(due, u64::from(slot), measured);
+        of.call = Call { optional: asked.optional, ..Call::new(due, u64::from(slot), measured) };
         if release > now {
             users.set_timer(release, user, TimedWake::Release(slot));
         } else {
@@ -205,16 +208,41 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// A call is due: it counts from now on.
+    /// A call is due: it counts from now on, unless that depends on what comes of it.
     pub(super) fn due(&mut self, slot: u32, now: u64) {
         let Source::Users(users) = &mut self.source else { return };
         let Some(of) = users.calls.get(slot as usize) else { return };
-        self.recorder.due(&of.call);
         self.under_way += u64::from(of.call.measured);
-        if self.recorder.counts(&of.call) {
-            users.names.record(&mut self.recorder, of.label, brunt_model::figures::CallFigures::due);
+        if !of.call.optional {
+            let call = of.call;
+            self.count_due(&call);
         }
         self.place(slot, now);
+    }
+
+    /// Counts a call of a user as one that was due.
+    fn count_due(&mut self, call: &Call) {
+        let Source::Users(users) = &mut self.source else { return };
+        let Some(of) = users.calls.get(call.index as usize) else { return };
+        self.recorder.due(call);
+        if self.recorder.counts(call) {
+            users.names.record(&mut self.recorder, of.label, brunt_model::figures::CallFigures::due);
+        }
+    }
+
+    /// A call that need not be answered was not, in time: it counts for nothing.
+    pub(in super::super) fn user_waited(&mut self, call: &Call, reason: &str, now: u64) {
+        self.under_way -= u64::from(call.measured);
+        let Source::Users(users) = &mut self.source else { return };
+        let slot = call.index as u32;
+        let Some(of) = users.calls.get_mut(slot as usize) else { return };
+        of.state = State::Failed(Failure::Timeout);
+        of.call = *call;
+        of.ended = now;
+        of.reason.clear();
+        of.reason.push_str(reason);
+        let (user, awaited) = (of.user, of.awaited);
+        users.call_ended(slot, awaited, user);
     }
 
     /// Takes a call to a connection: one that is free, a new one, or it waits for one.
@@ -417,6 +445,9 @@ impl<D: Driver> Worker<D> {
     /// A call has been answered, and its answer lies in its slot.
     #[inline]
     pub(super) fn end_answered(&mut self, call: &Call, status: u16, bytes_in: u64, now: u64) {
+        if call.optional {
+            self.count_due(call);
+        }
         let Source::Users(users) = &mut self.source else { return };
         let slot = call.index as u32;
         let Some(of) = users.calls.get_mut(slot as usize) else { return };
@@ -443,6 +474,9 @@ impl<D: Driver> Worker<D> {
 
     /// A call has failed.
     pub(in super::super) fn user_failed(&mut self, call: &Call, failure: Failure, reason: &str, now: u64) {
+        if call.optional {
+            self.count_due(call);
+        }
         let Source::Users(users) = &mut self.source else { return };
         let slot = call.index as u32;
         let Some(of) = users.calls.get_mut(slot as usize) else { return };
@@ -484,7 +518,7 @@ impl<D: Driver> Worker<D> {
         for slot in 0..users.calls.len() {
             let Some(of) = users.calls.get(slot) else { break };
             // What the throttle holds back has not become due.
-            if of.state == State::Waiting && of.call.due <= end {
+            if of.state == State::Waiting && of.call.due <= end && !of.call.optional {
                 let (due, label, measured) = (of.call.due, of.label, of.call.measured);
                 self.recorder.unsent(due, end);
                 users.names.record(&mut self.recorder, label, |calls| calls.unsent(end.saturating_sub(due)));

@@ -35,10 +35,12 @@ local function converse(way, client, name, options, judge, ...)
     label = core.label(name)
   end
   user.judge = judge
-  return settle(user, label, yield(CONVERSE, client, label, timeout, way, judge ~= nil, ...))
+  local optional = options ~= nil and options.optional == true
+  return settle(user, label, yield(CONVERSE, client, label, timeout, way, judge ~= nil, optional, ...))
 end
 
--- One call of a client, as `core.call`. `judge` is shown the body of each answer, its flags and its status, and says what
+-- One call of a client, as `core.call`. With the option `optional`, it counts only if it is answered or fails otherwise than
+-- by taking too long. `judge` is shown the body of each answer, its flags and its status, and says what
 -- becomes of the call; it cannot call or pause.
 function core.converse(client, name, options, judge, ...)
   return converse(0, client, name, options, judge, ...)
