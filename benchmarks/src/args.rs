@@ -34,7 +34,7 @@ pub struct Args {
 
 /// What `--help` prints.
 pub fn help() -> String {
-    let benches: Vec<_> = BENCHES.iter().map(|bench| format!("  {:<12} {}\n", bench.name, bench.about)).collect();
+    let benches: Vec<_> = BENCHES.iter().map(|bench| format!("  {:<21} {}\n", bench.name, bench.about)).collect();
     format!(
         "Measures brunt against its bars and other clients\n\n\
          Usage: benchmarks [OPTIONS] [BENCHMARK]…\n\n\

@@ -10,6 +10,7 @@ mod rate;
 mod scenario;
 mod script;
 mod stall;
+mod websocket_connections;
 
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ pub const BENCHES: &[Bench] = &[
     coalesce::BENCH,
     find::BENCH,
     protocols::WEBSOCKET,
+    websocket_connections::BENCH,
     protocols::THRIFT,
 ];
 
