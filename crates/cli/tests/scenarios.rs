@@ -358,3 +358,70 @@ fn what_only_servers_can_answer_is_not_held_against_a_script() {
     assert_eq!(nginx.log().len(), 2 + 5);
     assert_eq!(done.stdout.matches("printed").count() + done.stderr.matches("printed").count(), 2, "{}", done.stdout);
 }
+
+/// Before the load each function is gone through once, which is to change nothing: neither files nor what programs do.
+#[test]
+fn what_functions_do_outside_happens_as_often_as_users_do_it() {
+    let server = Server::start(Config::default()).unwrap();
+    let directory = Directory::new();
+    let marks = directory.file("marks", "");
+    let text = format!(
+        "local brunt = require 'brunt'
+         local http = brunt.http {{ base = '{}' }}
+         local execute, kept = os.execute, assert(io.open('{marks}', 'a'))
+         assert(io.popen('echo top'):read('*l') == 'top')
+         brunt.scenario('s', function(vu)
+           kept:write('kept\\n')
+           kept:flush()
+           assert(execute('echo executed >> {marks}') == 0)
+           local log = assert(io.open('{marks}', 'a'))
+           log:write('opened\\n')
+           log:close()
+           for line in io.popen('echo program >> {marks}; echo a'):lines() do assert(line == 'a') end
+           os.remove('{marks}.gone')
+           if vu.iteration == 3 then os.exit(7) end
+           http:get('/')
+         end):inject {{ brunt.iterations_each(1, 2) }}",
+        server.url().trim_end_matches('/')
+    );
+    let path = directory.file("s.lua", text);
+    play(&path, &["-t", "1"], 0);
+    let written = std::fs::read_to_string(&marks).unwrap();
+    let count = |mark: &str| written.lines().filter(|line| *line == mark).count();
+    assert_eq!(["kept", "executed", "opened", "program"].map(count), [2; 4], "{written}");
+    // In a rehearsal that comes back, files can still be read.
+    let text = "local brunt = require 'brunt'
+         local http = brunt.http { base = 'http://127.0.0.1:9' }
+         brunt.scenario('s', function()
+           local file = assert(io.open(debug.getinfo(1, 'S').source:sub(2), 'r'))
+           if file:read('*l'):find('brunt') then http:get('/', { nmae = 'x' }) end
+         end):inject { brunt.iterations_each(1, 2) }";
+    let done = done(&mut brunt(["run", &directory.file("reads.lua", text)])).with_status(2);
+    assert!(done.stderr.contains("did you mean 'name'?"), "{}", done.stderr);
+}
+
+/// Where C calls back, and in coroutines of the script's own, nobody can wait: it is found before anything is sent, with the
+/// line that is to be changed.
+#[test]
+fn waiting_where_nobody_can_names_the_line() {
+    for (text, wrong) in [
+        (
+            "table.sort({ 2, 1 }, function(a, b)\n http:get('/')\n return a < b end)",
+            "s.lua:4: a call cannot wait inside",
+        ),
+        ("pcall(string.gsub, 'a', 'a', function()\n brunt.pause(1) end) brunt.pause('x')", "s.lua:4: a pause must be"),
+        (
+            "for page in coroutine.wrap(function()\n local r = http:get('/') end) do end",
+            "s.lua:4: a call cannot wait in a",
+        ),
+        (
+            "string.gsub('a', 'a', function()\n brunt.check(nil, { new = false }) end)",
+            "s.lua:4: brunt.check cannot wait",
+        ),
+    ] {
+        let text = format!("brunt.scenario('s', function()\n{text}\nend):inject {{ brunt.iterations_each(1, 1) }}");
+        let (_directory, path) = script("http://127.0.0.1:9", &text);
+        let done = done(&mut brunt(["run", &path])).with_status(2);
+        assert!(done.stderr.contains(wrong), "{wrong}: {}", done.stderr);
+    }
+}

@@ -55,7 +55,7 @@ impl<'a> Surroundings<'a> {
     /// With file and line of what is wrong.
     pub(crate) fn of(plan: &'a Plan, scenarios: &'a Scenarios, registry: &Registry) -> Result<Self, EngineError> {
         let script = Script::of(plan, scenarios, registry)?;
-        let library = script.begin(0)?;
+        let library = script.begin_rehearsal()?;
         for population in &scenarios.populations {
             for one in &population.scenarios {
                 // What is misspelt is found before anything is sent, as far as made-up answers lead.

@@ -139,6 +139,18 @@ impl Script {
     pub(crate) fn begin(&self, worker: u32) -> Result<Library, ScriptError> {
         Library::begin(&self.file, &self.common, worker)
     }
+
+    /// A state in which the script has been run, for [`Library::rehearse`] alone.
+    ///
+    /// # Errors
+    /// As [`Script::begin`].
+    pub(crate) fn begin_rehearsal(&self) -> Result<Library, ScriptError> {
+        let library = Library::empty(&self.file.name, &self.common, 0)?;
+        let withheld = library.table.get::<Function>("withhold").and_then(|withhold| withhold.call::<()>(()));
+        withheld.map_err(|error| library.failed(&error))?;
+        library.run(&self.file)?;
+        Ok(library)
+    }
 }
 
 /// A state in which a script of scenarios has been run.
@@ -159,14 +171,23 @@ pub(crate) struct Library {
 
 impl Library {
     fn begin(file: &File, common: &Arc<Common>, worker: u32) -> Result<Self, ScriptError> {
-        let wrong = |error: mlua::Error| ScriptError::from_lua("preparing the script", &file.name, &error);
+        let library = Self::empty(&file.name, common, worker)?;
+        library.run(file)?;
+        Ok(library)
+    }
+
+    /// A state with the module `brunt`, in which the script called `file` can be run.
+    fn empty(file: &str, common: &Arc<Common>, worker: u32) -> Result<Self, ScriptError> {
+        let wrong = |error: mlua::Error| ScriptError::from_lua("preparing the script", file, &error);
         let lua = state::everything();
         let host = Host { common: Arc::clone(common), declared: Arc::new(Mutex::new(Declared::default())) };
-        let library = Self::prepare(lua, &file.name, host, worker).map_err(wrong)?;
-        let chunk = state::load(&library.lua, &file.name, &file.content.0)?;
-        let ran = chunk.call::<()>(());
-        ran.map_err(|error| ScriptError::from_lua("the script", &file.name, &error))?;
-        Ok(library)
+        Self::prepare(lua, file, host, worker).map_err(wrong)
+    }
+
+    /// Runs the script.
+    fn run(&self, file: &File) -> Result<(), ScriptError> {
+        let chunk = state::load(&self.lua, &file.name, &file.content.0)?;
+        chunk.call::<()>(()).map_err(|error| ScriptError::from_lua("the script", &file.name, &error))
     }
 
     fn prepare(lua: Lua, file: &str, host: Host, worker: u32) -> mlua::Result<Self> {
@@ -228,7 +249,8 @@ impl Library {
         place.ok_or_else(|| ScriptError::new(&self.file, format!("there is no scenario '{name}'")))
     }
 
-    /// Goes through a scenario once with answers that are made up; afterwards this state is good for nothing else.
+    /// Goes through a scenario once with answers that are made up, and nothing done outside of the script; in a state of
+    /// [`Script::begin_rehearsal`], which is good for nothing else.
     ///
     /// # Errors
     /// With file and line of what is misspelt in it.

@@ -3,7 +3,7 @@
 local host, brunt, core, shared = ...
 
 local yield = coroutine.yield
-local wrong, raise, shown, seconds, me = core.wrong, core.raise, core.shown, core.seconds, core.user
+local wrong, raise, shown, seconds, waiting = core.wrong, core.raise, core.shown, core.seconds, core.waiting_user
 local operations = host.operations
 local CALL, START, WAIT, READ, LABEL = operations.CALL, operations.START, operations.WAIT, operations.READ, operations.LABEL
 local PREPARE, CALL_PREPARED = operations.PREPARE, operations.CALL_PREPARED
@@ -66,7 +66,7 @@ shared.answer_of = answer_of
 
 -- One call of a client. `options` may have `name`, `tags` and `timeout`; what stands behind it is the protocol's.
 function core.call(client, name, options, ...)
-  me("a call")
+  waiting("a call")
   local label, timeout
   if options then
     label = label_of(options.name or name, options.tags)
@@ -84,7 +84,7 @@ local MOST_PREPARED = 2000
 -- Encodes a call that may be made often, from what `core.call` takes behind its options; gives a number for
 -- `core.call_prepared`, or nil when there are too many.
 function core.prepare(client, ...)
-  me("a call")
+  waiting("a call")
   if prepared >= MOST_PREPARED then
     return nil
   end
@@ -98,7 +98,7 @@ end
 
 -- As `core.call`, of what was prepared.
 function core.call_prepared(number, name, options)
-  me("a call")
+  waiting("a call")
   local label, timeout
   if options then
     label = label_of(options.name or name, options.tags)
@@ -111,11 +111,13 @@ end
 
 -- Begins a call; its answer is among those of the next `core.wait`.
 function core.start(client, name, options, ...)
-  local user = me("a call")
+  local user = waiting("a call")
   local label = label_of(options and options.name or name, options and options.tags)
   local timeout = options and options.timeout and seconds("timeout", options.timeout)
   local problem = yield(START, client, label, timeout, ...)
   if problem then
+    -- What was begun before it must not be taken for answers of calls that are begun later.
+    core.wait()
     raise(problem)
   end
   local started = user.started
@@ -128,7 +130,7 @@ end
 
 -- Waits until all calls that were started have ended; gives their answers in that order.
 function core.wait()
-  local user = me("waiting for calls")
+  local user = waiting("waiting for calls")
   local started = user.started or {}
   user.started = nil
   local answers = {}
@@ -144,7 +146,7 @@ end
 
 -- Reads a part of an answer.
 function core.read(answer, what)
-  me("reading an answer")
+  waiting("reading an answer")
   local found, value = yield(READ, answer[1], what)
   if not found then
     raise(value)

@@ -3,7 +3,7 @@
 local host, brunt, core, shared = ...
 
 local yield = coroutine.yield
-local seconds, me = core.seconds, core.user
+local seconds, waiting = core.seconds, core.waiting_user
 local CONVERSE, RELEASE = host.operations.CONVERSE, host.operations.RELEASE
 
 -- What a judge says of an answer: it is the last of its call, the call goes on (with the protocol's values for what it
@@ -26,7 +26,7 @@ local function settle(user, label, ...)
 end
 
 local function converse(way, client, name, options, judge, ...)
-  local user = me("a call")
+  local user = waiting("a call")
   local label, timeout
   if options then
     label = core.label(options.name or name, options.tags)
@@ -61,7 +61,7 @@ end
 
 -- Closes a connection that the user has for itself, and forgets what came on it.
 function core.release(handle)
-  me("closing a connection")
+  waiting("closing a connection")
   yield(RELEASE, handle)
 end
 

@@ -3,7 +3,7 @@
 local host, brunt, core, shared = ...
 
 local yield = coroutine.yield
-local wrong, shown, me = core.wrong, core.shown, core.user
+local wrong, shown, waiting = core.wrong, core.shown, core.waiting_user
 local check_options, at_the_top = core.check_options, shared.at_the_top
 local EXHAUSTED = host.operations.EXHAUSTED
 
@@ -28,7 +28,7 @@ end
 function Feeder:next()
   local place = host.next(self.feeder)
   while not place do
-    me("a queue")
+    waiting("a queue")
     yield(EXHAUSTED)
   end
   local data = self.data

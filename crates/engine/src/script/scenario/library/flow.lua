@@ -5,7 +5,7 @@ local host, brunt, core, shared = ...
 local yield = coroutine.yield
 local log, random = math.log, math.random
 local wrong, raise, shown, seconds, me = core.wrong, core.raise, core.shown, core.seconds, core.user
-local check_options = core.check_options
+local check_options, waiting = core.check_options, core.waiting_user
 local operations = host.operations
 local PAUSE, END, STOP = operations.PAUSE, operations.END, operations.STOP
 local GROUP, GROUP_ENDED = operations.GROUP, operations.GROUP_ENDED
@@ -20,7 +20,7 @@ local function wait(user, length)
 end
 
 function brunt.pause(least, most)
-  local user = me("brunt.pause")
+  local user = waiting("brunt.pause")
   if type(least) == "table" then
     check_options("brunt.pause", least, { exponential = true })
     return wait(user, -log(1 - random()) * seconds("the mean of a pause", least.exponential))
@@ -54,7 +54,7 @@ local function leave_group(user, depth, outer, ...)
 end
 
 function brunt.group(name, run, ...)
-  local user = me("brunt.group")
+  local user = waiting("brunt.group")
   if type(name) ~= "string" or type(run) ~= "function" then
     wrong("brunt.group takes a name and a function, not " .. shown(name) .. " and " .. shown(run))
   end
@@ -83,6 +83,7 @@ local function check_id(label, name)
     of_label = {}
     checks[label] = of_label
   end
+  waiting("brunt.check")
   local id = yield(CHECK, label, tostring(name))
   of_label[name] = id
   return id
@@ -104,6 +105,7 @@ function brunt.check(subject, held_by_name)
     if held then
       passes[id] = (passes[id] or 0) + 1
       if traced then
+        waiting("brunt.check")
         yield(CHECK_PASSED, id)
       end
     else
@@ -112,6 +114,7 @@ function brunt.check(subject, held_by_name)
       if first then
         rawset(subject, "failed", true)
       end
+      waiting("brunt.check")
       yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first)
     end
   end
@@ -134,12 +137,12 @@ function brunt.fail(message)
 end
 
 function brunt.stop_user()
-  me("brunt.stop_user")
+  waiting("brunt.stop_user")
   yield(END)
 end
 
 function brunt.stop_run(reason)
-  me("brunt.stop_run")
+  waiting("brunt.stop_run")
   yield(STOP, reason ~= nil and tostring(reason) or "no reason given")
 end
 

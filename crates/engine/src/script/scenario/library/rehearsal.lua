@@ -1,6 +1,6 @@
 -- Going through a scenario once before there is any load, with answers that are made up, to find what is misspelt: options,
--- units, columns, arguments that do not fit an IDL. Nothing is sent, nothing waits, and what goes wrong otherwise says nothing,
--- since the answers were none.
+-- units, columns, arguments that do not fit an IDL. Nothing is sent, nothing waits, nothing outside is changed, and what goes
+-- wrong otherwise says nothing, since the answers were none.
 
 local host, brunt, core, shared = ...
 
@@ -103,13 +103,64 @@ local results = {
   [operations.RELEASE] = nothing,
 }
 
-local function silent() end
+-- Whether a function is gone through now.
+local rehearses = false
+
+-- Lets `of[name]` do nothing in a rehearsal, and give `instead`, unless `is_harmless` says of its arguments that it may do it.
+local function withhold(of, name, instead, is_harmless)
+  local real = of[name]
+  of[name] = function(...)
+    if rehearses and not (is_harmless and is_harmless(...)) then
+      return instead
+    end
+    return real(...)
+  end
+end
+
+local function is_named(name)
+  return name ~= nil
+end
+
+local function is_read(_, mode)
+  return mode == nil or tostring(mode):find("^r[^+]*$") ~= nil
+end
+
+local function is_no_terminal(file)
+  return file ~= io.stdin
+end
+
+-- Files, other programs and the terminal are for users to change and to read from: what a script's functions do to them, even
+-- by names of their own for what does it, is not done in a rehearsal. To be called before the script is run; what stands at
+-- its top is done.
+function shared.withhold()
+  withhold(_G, "print")
+  withhold(os, "execute", 0)
+  withhold(os, "remove", true)
+  withhold(os, "rename", true)
+  withhold(os, "tmpname", "anything")
+  for _, name in ipairs({ "popen", "tmpfile", "output", "write", "read" }) do
+    withhold(io, name, anything)
+  end
+  withhold(io, "open", anything, is_read)
+  withhold(io, "lines", same, is_named)
+  local file = getmetatable(io.stdout)
+  withhold(file, "write", anything)
+  withhold(file, "read", anything, is_no_terminal)
+  withhold(file, "lines", same, is_no_terminal)
+  local exit = os.exit
+  function os.exit(...)
+    if rehearses then
+      error("this is enough", 0)
+    end
+    exit(...)
+  end
+end
 
 -- What is misspelt in the function of the scenario at `place`, or nil. The state is good for nothing else afterwards.
 function shared.rehearse(place)
-  -- Compiled code would not see the hook; what the function prints is for the load to print.
+  -- Compiled code would not see the hook.
   jit.off()
-  print, io.write = silent, silent
+  rehearses = true
   brunt.decode_json = same
   shared.give(anything)
   local thousands = 0
@@ -143,6 +194,7 @@ function shared.rehearse(place)
     result, values = go(shared.resume_rehearsal(thread, unpack(values, 1, 4)))
   end
   debug.sethook()
+  rehearses = false
   shared.end_rehearsal()
   return not result and values or nil
 end

@@ -5,6 +5,7 @@
 local host, brunt, core, shared = ...
 
 local yield, resume, create = coroutine.yield, coroutine.resume, coroutine.create
+local running, is_yieldable = coroutine.running, coroutine.isyieldable
 local traceback = debug.traceback
 local wrong = core.wrong
 -- What is yielded, as `operation.rs` has it.
@@ -30,6 +31,24 @@ local function me(what)
 end
 
 core.user = me
+
+local WAITS_FOR_C = " cannot wait inside table.sort, string.gsub, or any other function of C that calls back: do it before "
+  .. "or after"
+local WAITS_ASIDE = " cannot wait in a coroutine that the script has made: what is yielded there goes to who resumes it, and "
+  .. "not to brunt; use a plain function"
+
+-- The user that runs now, where it can wait for what it calls.
+local function waiting(what)
+  local user = me(what)
+  if not is_yieldable() then
+    wrong(what .. WAITS_FOR_C, true)
+  elseif running() ~= user.thread then
+    wrong(what .. WAITS_ASIDE, true)
+  end
+  return user
+end
+
+core.waiting_user = waiting
 
 -- That something is for the top of the script.
 function shared.at_the_top(what)
@@ -57,10 +76,6 @@ local function live(user)
   end
 end
 
-local ACROSS = "attempt to yield across"
-local ACROSS_HINT = " (a call, a pause or an answer's body cannot be waited for inside table.sort, string.gsub, or any "
-  .. "other function of C that calls back: do it before or after)"
-
 -- What a step came to. A coroutine that is dead has failed: the error stands where the operation would.
 local function settle(user, alive, operation, ...)
   current = nil
@@ -78,11 +93,7 @@ local function settle(user, alive, operation, ...)
   if problem then
     return FAILED + again, problem, true
   end
-  local text = tostring(operation)
-  if text:find(ACROSS, 1, true) then
-    text = text .. ACROSS_HINT
-  end
-  return FAILED + again, traceback(thread, text), false, user.pacing
+  return FAILED + again, traceback(thread, tostring(operation)), false, user.pacing
 end
 
 -- Goes on with a user, with what came of its operation.
@@ -165,10 +176,11 @@ end
 function shared.begin_rehearsal(place)
   local scenario = scenarios[place]
   local vu = { id = 1, iteration = 1, scenario = scenario.name, store = {} }
-  current = { vu = vu, run = scenario.run, paused = 0, now = 0, goes_on = false, again = false }
-  return create(function()
+  local thread = create(function()
     scenario.run(vu, given)
   end)
+  current = { thread = thread, vu = vu, run = scenario.run, paused = 0, now = 0, goes_on = false, again = false }
+  return thread
 end
 
 function shared.resume_rehearsal(thread, ...)
