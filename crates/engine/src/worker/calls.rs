@@ -37,7 +37,7 @@ impl<D: Driver> Worker<D> {
         match self.pace {
             Pace::Closed(_) => self.refill(token, now),
             Pace::Open(_) => self.offer(token, now),
-            Pace::Users => self.serve_waiting(token, now),
+            Pace::Users => self.serve_waiting(token),
         }
     }
 
@@ -253,7 +253,7 @@ impl<D: Driver> Worker<D> {
         for (token, since) in free.drain(..) {
             if self.connections[token].state == State::Open {
                 // A call of the closed model is due when it is made; a connection of the open one has been free since.
-                let closed = !matches!(self.pace, Pace::Open(_));
+                let closed = matches!(self.pace, Pace::Closed(_));
                 let now = if closed { self.driver.now() } else { since };
                 self.next_calls(token, now);
             }

@@ -273,7 +273,7 @@ impl<D: Driver> Worker<D> {
                 let connection = &mut self.connections[token];
                 connection.listed = false;
                 if connection.owner == Owner::Pool && connection.origin == origin && free(connection) {
-                    return self.send_on(token, slot, now);
+                    return self.send_soon(token, slot, now);
                 }
             }
             if pool.count < pool.most {
@@ -292,7 +292,7 @@ impl<D: Driver> Worker<D> {
             if connection.origin == origin {
                 there += 1;
                 if free(connection) {
-                    return self.send_on(token, slot, now);
+                    return self.send_soon(token, slot, now);
                 }
             }
         }
@@ -312,6 +312,42 @@ impl<D: Driver> Worker<D> {
         let call = of.call;
         if self.compose(token, call, now) {
             self.flush(token);
+        }
+    }
+
+    /// Sends a call on a connection that is free for it, at once or, where calls are gathered, with the others.
+    fn send_soon(&mut self, token: usize, slot: u32, now: u64) {
+        let Source::Users(users) = &mut self.source else { return };
+        let Some(of) = users.calls.get_mut(slot as usize) else { return };
+        // What was due before has waited long enough.
+        if !users.gathers || of.call.due < now {
+            return self.send_on(token, slot, now);
+        }
+        of.state = State::OnConnection;
+        let connection = &mut self.connections[token];
+        of.bytes_before = connection.bytes_in;
+        connection.queue.push_back(of.call);
+        users.gathered.push(token);
+    }
+
+    /// Sends the calls that were gathered. Each is due when it is made, as are those of the flood.
+    pub(super) fn send_gathered(&mut self) {
+        let Source::Users(users) = &mut self.source else { return };
+        let mut gathered = std::mem::take(&mut users.gathered);
+        for token in gathered.drain(..) {
+            let connection = &mut self.connections[token];
+            if connection.state == ConnectionState::Open
+                && let Some(mut call) = connection.queue.pop_front()
+            {
+                let now = self.driver.now();
+                call.due = now;
+                if self.compose(token, call, now) {
+                    self.flush(token);
+                }
+            }
+        }
+        if let Source::Users(users) = &mut self.source {
+            users.gathered = gathered;
         }
     }
 
@@ -343,7 +379,7 @@ impl<D: Driver> Worker<D> {
     }
 
     /// A connection can carry a call: one that waits for it gets it.
-    pub(in super::super) fn serve_waiting(&mut self, token: usize, now: u64) {
+    pub(in super::super) fn serve_waiting(&mut self, token: usize) {
         let Source::Users(users) = &mut self.source else { return };
         let connection = &mut self.connections[token];
         if connection.state != ConnectionState::Open || !connection.calls.is_empty() {
@@ -367,6 +403,7 @@ impl<D: Driver> Worker<D> {
             Owner::Flood | Owner::Held(_) | Owner::Nobody => None,
         };
         if let Some(slot) = next {
+            let now = self.driver.now();
             self.send_on(token, slot, now);
         }
     }

@@ -212,6 +212,10 @@ pub(crate) struct VirtualUsers {
     prepared: Vec<PreparedCall>,
     calls: Vec<UserCall>,
     vacant_calls: Vec<u32>,
+    /// Connections with a call that is sent once the users who are gone on with now have been.
+    gathered: Vec<usize>,
+    /// Whether calls are gathered.
+    gathers: bool,
     ready: VecDeque<(u32, u32, Wake)>,
     timers: BinaryHeap<Reverse<Timer>>,
     timers_set: u64,
@@ -278,6 +282,8 @@ impl VirtualUsers {
             prepared: Vec::new(),
             calls: Vec::new(),
             vacant_calls: Vec::new(),
+            gathered: Vec::new(),
+            gathers: false,
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
             timers_set: 0,
