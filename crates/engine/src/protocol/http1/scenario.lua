@@ -136,7 +136,10 @@ end
 -- A reference resolved against a whole URL (RFC 3986 §5.2, for what has an authority).
 local function resolve(base, reference)
   reference = gsub(reference, "#.*$", "")
-  reference = gsub(reference, " ", "%%20")
+  -- What has no place in a URL, but is written by servers.
+  reference = gsub(reference, "[^!-~]", function(letter)
+    return string.format("%%%02X", byte(letter))
+  end)
   if match(reference, "^%w[%w+.-]*://") then
     return reference
   end
@@ -189,8 +192,14 @@ local function path_matches(path, within)
     or (sub(path, 1, #within) == within and (sub(within, -1) == "/" or sub(path, #within + 1, #within + 1) == "/"))
 end
 
+-- What browsers keep: so long a cookie, and so many of them (RFC 6265 §6.1 asks for 4096 bytes, and 50 a host).
+local LONGEST_COOKIE, MOST_COOKIES = 4096, 200
+
 -- Puts what a Set-Cookie field says into a jar.
 local function set_cookie(jar, text, scheme, host, path)
+  if #text > LONGEST_COOKIE then
+    return
+  end
   local name, value = match(text, "^%s*([^=;%s]+)%s*=%s*([^;]*)")
   if not name then
     return
@@ -227,6 +236,9 @@ local function set_cookie(jar, text, scheme, host, path)
   end
   if not gone then
     jar[#jar + 1] = cookie
+    if #jar > MOST_COOKIES then
+      table.remove(jar, 1)
+    end
   end
 end
 
@@ -271,18 +283,20 @@ local function multipart_of(fields)
   local boundary = string.format("brunt-%d-%08x", boundaries, math.random(0, 2 ^ 31 - 1))
   local names, texts = {}, {}
   for name in pairs(fields) do
-    names[#names + 1] = tostring(name)
+    names[#names + 1] = name
   end
-  table.sort(names)
+  table.sort(names, function(one, other)
+    return tostring(one) < tostring(other)
+  end)
   for _, name in ipairs(names) do
     local value = fields[name]
-    local quoted = gsub(gsub(name, '"', "%%22"), "[\r\n]", "")
+    local quoted = gsub(gsub(tostring(name), '"', "%%22"), "[\r\n]", "")
     local head = '--' .. boundary .. '\r\nContent-Disposition: form-data; name="' .. quoted .. '"'
     if type(value) == "table" then
       check_options("a part of multipart", value, { filename = true, content = true, type = true })
       local filename = gsub(gsub(tostring(value.filename or "file"), '"', "%%22"), "[\r\n]", "")
       head = head .. '; filename="' .. filename .. '"\r\nContent-Type: '
-        .. gsub(value.type or "application/octet-stream", "[\r\n]", "")
+        .. gsub(tostring(value.type or "application/octet-stream"), "[\r\n]", "")
       value = value.content or ""
     end
     texts[#texts + 1] = head .. "\r\n\r\n" .. tostring(value) .. "\r\n"
@@ -564,8 +578,12 @@ function Client:batch(requests)
     local known = known_request(self, method, url)
     local full, headers, cookies, body, content_type = prepare(self, method, url, options, jar)
     local name = options.name or known.name
+    made[place] = { method, full, name, options, headers, body, content_type, cookies }
+  end
+  -- None is begun before all are known to be right.
+  for _, one in ipairs(made) do
+    local method, full, name, options, headers, body, content_type, cookies = unpack(one, 1, 8)
     core.start(self.client, name, options, method, full, headers, cookies, body, content_type, options.discard)
-    made[place] = { method, full, name, options, headers, body, content_type }
   end
   local answers = core.wait()
   for place, answer in ipairs(answers) do

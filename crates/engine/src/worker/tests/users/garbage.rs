@@ -1,0 +1,101 @@
+//! Servers that say anything: users who follow where they are led and keep the cookies that they are given.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What a user does with what it is answered: everything that the library in Lua makes of a server's words.
+const SCRIPT: &str = "brunt.scenario('s', function()
+    local a = http:get('/a/b?c=d')
+    local location, text = a.headers.location, a.body .. tostring(a.url)
+    brunt.check(a, { found = a:find('x', true), matched = a:match('(%w+)') })
+    http:post('/form', { form = { [text] = text, list = { location or 1, 2 } }, query = { q = text } })
+    http:batch {
+      '/x',
+      { 'POST', '/y', { multipart = { [text] = { filename = text, content = text, type = text }, [1] = location } } },
+      { 'PUT', '/z', { json = { text } } },
+    }
+    pcall(a.json, a)
+  end):inject { brunt.iterations_each(2, 3) }";
+
+/// A server that gives these answers, in turn.
+struct Babbler {
+    answers: Vec<Vec<u8>>,
+    given: usize,
+    heads: Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl Peer for Babbler {
+    fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+        // A request is one write here, and is answered whether it is understood or not.
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
+        self.heads.lock().unwrap().push(String::from_utf8_lossy(&bytes[..end]).into_owned());
+        let answer = self.answers[self.given % self.answers.len()].clone();
+        self.given += 1;
+        vec![(MS, Act::Send(answer))]
+    }
+}
+
+/// Words of URLs, cookies and dates, and what is none of these.
+fn words() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        4 => prop::sample::select(vec![
+            "a", "=", ";", ",", "; ", " ", "/", "//", "..", ".", "?", "#", "%", "%2", ":", "@", "http://", "https://", "HTTP://",
+            "ftp://", "127.0.0.1", "127.0.0.1:80", "localhost", "[::1]", ":99999", "Path=", "path", "Domain=", "Domain=.", "Secure",
+            "Max-Age=", "Expires=", "HttpOnly", "-1", "0", "1e9", "nan", "Thu, 01 Jan 1970 00:00:00 GMT", "31 Feb 99", "\"", "\t",
+            "session", "%s*", "[", "(",
+        ])
+        .prop_map(str::to_owned),
+        1 => "[^\\x00-\\x1f\\x7f]{0,6}",
+        1 => (prop::sample::select(vec![" ", "a", "=", "; ", "../", "x=y; "]), 1..3000usize)
+            .prop_map(|(word, times)| word.repeat(times)),
+    ];
+    prop::collection::vec(word, 0..8).prop_map(|words| words.concat())
+}
+
+fn answer() -> impl Strategy<Value = Vec<u8>> {
+    let status = prop::sample::select(vec![200, 204, 301, 302, 303, 304, 307, 308, 404, 500]);
+    let body = prop::collection::vec(any::<u8>(), 0..40);
+    (status, prop::option::of(words()), prop::collection::vec(words(), 0..3), body).prop_map(
+        |(status, location, cookies, body)| {
+            let mut head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len());
+            let location = location.iter().map(|location| ("Location", location));
+            for (name, value) in location.chain(cookies.iter().map(|cookie| ("Set-Cookie", cookie))) {
+                head.extend([name, ": ", value, "\r\n"]);
+            }
+            let body = if matches!(status, 204 | 304) { Vec::new() } else { body };
+            [head.into_bytes(), b"\r\n".to_vec(), body].concat()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever a server says: nothing vanishes, what is sent is a request a call, and an error that it leads to names the
+    /// script's line and not the library's.
+    #[test]
+    fn users_stand_what_servers_say(answers in prop::collection::vec(answer(), 1..5)) {
+        let heads = Arc::default();
+        let server = Babbler { answers, given: 0, heads: Arc::clone(&heads) };
+        let plan = plan_of(SCRIPT, &[]).unwrap();
+        let summary = play_against(&plan, server, &StopHandle::default());
+        prop_assert!(matches!(summary.run.ending, Ending::Completed), "{:?}", summary.run.ending);
+        for head in heads.lock().unwrap().iter() {
+            let mut lines = head.split("\r\n");
+            let line = lines.next().unwrap_or("");
+            prop_assert_eq!(line.split(' ').count(), 3, "{}", line);
+            prop_assert!(line.split(' ').nth(1).is_some_and(|path| path.starts_with('/')), "{}", line);
+            for field in lines {
+                prop_assert!(field.contains(": ") && !field.contains(['\n', '\r', '\0']), "{:?}", field);
+            }
+        }
+        let total = &summary.total;
+        // A call may end before it is sent: there is no way to other hosts here.
+        let received = heads.lock().unwrap().len() as u64;
+        prop_assert!((total.statuses.total()..=total.due).contains(&received), "{received}: {total:?}");
+        for (error, _) in &total.figures.scenarios.get("s").unwrap().tracebacks {
+            prop_assert!(error.starts_with("s.lua:"), "{error}");
+        }
+    }
+}
