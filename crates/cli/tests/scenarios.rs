@@ -425,3 +425,13 @@ fn waiting_where_nobody_can_names_the_line() {
         assert!(done.stderr.contains(wrong), "{wrong}: {}", done.stderr);
     }
 }
+
+/// Going through a script once is that, whatever else is said of how many there are to be.
+#[test]
+fn once_is_once() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function() http:get('/') end):inject { brunt.users(5, '1s') }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let done = done(&mut brunt(["run", &path, "--once", "--scale", "3x", "-t", "2"])).with_status(0);
+    assert_eq!(done.stdout.matches("→ GET /").count() + done.stderr.matches("→ GET /").count(), 1, "{}", done.stdout);
+}

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::SECOND_NS;
 use crate::outcome::Failure;
+use crate::plan::Plan;
+use crate::scenario::Step;
 use crate::series::Point;
 use crate::snapshot::Snapshot;
 use crate::summary::Run;
@@ -144,7 +146,12 @@ impl Verdict {
             seconds_of(is_late),
             Some(shows(lag, total.response.quantile(0.99).map_or(0, |p99| p99.value))),
             format!("calls were sent late by the generator itself: lag p99 {}", Duration(lag)),
-            "use fewer calls a second for each worker (-t), or keep other work off brunt's cores",
+            if has_bursts(&run.plan) {
+                "users who come in one moment (brunt.at_once) make their first calls one after the other: let them come over \
+                 some time (brunt.ramp), give brunt more cores (-t), or keep other work off them"
+            } else {
+                "use fewer calls a second for each worker (-t), or keep other work off brunt's cores"
+            },
         );
         Self { judgement: judgement(&findings), findings }
     }
@@ -164,6 +171,12 @@ impl Verdict {
     pub fn is_trustworthy(&self) -> bool {
         self.judgement == Judgement::Trustworthy
     }
+}
+
+/// Whether many users come in one moment, which no generator has time for.
+fn has_bursts(plan: &Plan) -> bool {
+    let populations = plan.scenarios.iter().flat_map(|scenarios| &scenarios.populations);
+    populations.flat_map(|population| &population.steps).any(|step| matches!(step, Step::AtOnce { .. }))
 }
 
 /// Whether a worker had no CPU time left in this second.

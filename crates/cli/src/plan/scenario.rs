@@ -68,8 +68,7 @@ fn value_of(name: &str, value: &str) -> Template {
 fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop {
     if change.once {
         make_single(scenarios, names);
-    }
-    if let Some(factor) = change.scale {
+    } else if let Some(factor) = change.scale {
         scenarios.scale(factor);
     }
     let mut stop = Stop::default();

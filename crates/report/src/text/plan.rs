@@ -128,7 +128,11 @@ fn population_text(population: &Population, all: &[Population]) -> String {
 
 /// One step of an injection, for people.
 fn step(step: &Step) -> String {
-    let length = |seconds: f64| ExactDuration((seconds * 1e9).round() as u64);
+    let length = |seconds: f64| {
+        let ns = (seconds * 1e9).round() as u64;
+        // A length that was stretched is seldom a round one.
+        if ns.is_multiple_of(1_000_000) { ExactDuration(ns).to_string() } else { Duration(ns).to_string() }
+    };
     let users = |n: f64| counted(n.round() as u64, "user");
     match *step {
         Step::NothingFor { seconds } => format!("nobody for {}", length(seconds)),
