@@ -15,9 +15,12 @@ use crate::user::Refusal;
 
 /// The most users that are gone on with before the network has its turn.
 const MOST_AT_ONCE: usize = 512;
-/// The most users that are gone on with before the calls that they want are sent, one after the other: a call is held back by
-/// some twenty microseconds at most, and the target is woken once for all of them instead of for each.
+/// The most users that are gone on with before the calls that they want are sent, one after the other: the target is woken once
+/// for all of them instead of for each.
 const MOST_GATHERED: usize = 16;
+/// After how long they are sent though they are fewer, in nanoseconds: where a script takes its time, a call waits no longer
+/// than this and one more user's function.
+const LONGEST_GATHERED_NS: u64 = 30_000;
 /// How long a user waits before its next iteration after calls that came to no connection, in nanoseconds: once, and at most.
 const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 
@@ -215,8 +218,13 @@ impl<D: Driver> Worker<D> {
     }
 
     fn run_some_users(&mut self) {
+        let mut until = None;
         for _ in 0..MOST_GATHERED {
             if !self.is_loading() {
+                return;
+            }
+            let now = self.driver.now();
+            if now > *until.get_or_insert(now.saturating_add(LONGEST_GATHERED_NS)) {
                 return;
             }
             let Source::Users(users) = &mut self.source else { return };
@@ -224,7 +232,6 @@ impl<D: Driver> Worker<D> {
             if users.user(user).is_none_or(|user| user.generation != generation) {
                 continue;
             }
-            let now = self.driver.now();
             self.run_user(user, wake, now);
         }
     }
