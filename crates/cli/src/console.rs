@@ -94,6 +94,6 @@ mod tests {
             anyhow!(inner.to_owned()).context("cannot listen: no such file; choose another").context("cannot serve")
         };
         assert_eq!(causes(&error("no such file")), "cannot serve: cannot listen: no such file; choose another");
-        assert_eq!(causes(&error("other")), "cannot serve: cannot listen: no such file; choose another: other");
+        assert_eq!(causes(&error("refused")), "cannot serve: cannot listen: no such file; choose another: refused");
     }
 }
