@@ -109,8 +109,8 @@ pub trait Caller: Send + Sync {
     /// Says what is wrong with it, or that there is no such part; it is raised in the script.
     fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError>;
 
-    /// What the status of an answer to `call` is called, where that says more than its number. Asked once, not for each
-    /// answer.
+    /// What the status of an answer to `call` is called, where that says more than its number. Asked where an
+    /// answer has another status than the one before it of the same name, not for each answer.
     fn status_name(&self, _call: &Encoded, _status: u16) -> Option<String> {
         None
     }

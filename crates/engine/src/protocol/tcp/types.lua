@@ -11,6 +11,9 @@
 ---@field tags? table<string, string> What else it is counted under, each as `key=value`.
 ---@field timeout? brunt.Duration How long it may take.
 
+---@class brunt.TcpReceiveOptions: brunt.TcpCallOptions
+---@field optional? boolean Whether it is no failure, and counts for nothing, if nothing comes in time.
+
 -- What came of a call.
 ---@class brunt.TcpAnswer
 ---@field ok boolean
@@ -73,31 +76,31 @@ function TcpSocket:request(bytes, reads, options) end
 
 -- Reads what nobody has asked for, as one call.
 ---@param reads brunt.TcpReads
----@param options? brunt.TcpCallOptions
+---@param options? brunt.TcpReceiveOptions
 ---@return brunt.TcpAnswer
 function TcpSocket:receive(reads, options) end
 
 ---@param count integer
----@param options? brunt.TcpCallOptions
+---@param options? brunt.TcpReceiveOptions
 ---@return brunt.TcpAnswer
 function TcpSocket:receive_exactly(count, options) end
 
 ---@param text string
----@param options? brunt.TcpCallOptions
+---@param options? brunt.TcpReceiveOptions
 ---@return brunt.TcpAnswer
 function TcpSocket:receive_until(text, options) end
 
 ---@param prefix 1|2|4|"2le"|"4le"
----@param options? brunt.TcpCallOptions
+---@param options? brunt.TcpReceiveOptions
 ---@return brunt.TcpAnswer
 function TcpSocket:receive_framed(prefix, options) end
 
 -- The line is in `value`.
----@param options? brunt.TcpCallOptions
+---@param options? brunt.TcpReceiveOptions
 ---@return brunt.TcpAnswer
 function TcpSocket:receive_line(options) end
 
----@param options? brunt.TcpCallOptions
+---@param options? brunt.TcpReceiveOptions
 ---@return brunt.TcpAnswer
 function TcpSocket:receive_rest(options) end
 

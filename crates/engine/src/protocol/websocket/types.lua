@@ -20,7 +20,6 @@
 
 ---@class brunt.WsReceiveOptions: brunt.WsCallOptions
 ---@field match? string|fun(message: brunt.WsMessage): boolean? A text that the message contains, or a function of it.
-
 ---@field optional? boolean Whether it is no failure, and counts for nothing, if no message comes in time.
 
 ---@class brunt.WsRequestOptions: brunt.WsCallOptions
