@@ -8,6 +8,7 @@ use std::time::Instant;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 
 use super::timer::{TIMER, Timer};
@@ -33,7 +34,8 @@ impl AsFd for Socket {
 
 /// The driver for real sockets.
 pub(crate) struct Epoll {
-    epoch: Instant,
+    /// What the system's monotonic clock said when the run's time began, in nanoseconds.
+    epoch_ns: u64,
     poll: Poll,
     events: Events,
     timer: Timer,
@@ -47,12 +49,20 @@ impl Epoll {
         let timer = Timer::new(poll.registry())?;
         let mut sockets = Vec::new();
         sockets.resize_with(connections, || None);
-        Ok(Self { epoch, poll, events: Events::with_capacity(EVENTS), timer, sockets })
+        let epoch_ns = monotonic_ns().saturating_sub(epoch.elapsed().as_nanos() as u64);
+        Ok(Self { epoch_ns, poll, events: Events::with_capacity(EVENTS), timer, sockets })
     }
 
     fn socket(&mut self, token: usize) -> io::Result<&mut Socket> {
         self.sockets.get_mut(token).and_then(Option::as_mut).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
+}
+
+/// The system's monotonic clock, which is the one behind [`Instant`]. A call reads it twice, so what `Instant` adds shows.
+#[inline]
+fn monotonic_ns() -> u64 {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);
+    tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
 fn connect_tcp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
@@ -82,8 +92,7 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStr
 impl Driver for Epoll {
     #[inline]
     fn now(&mut self) -> u64 {
-        let elapsed = self.epoch.elapsed();
-        elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos())
+        monotonic_ns().saturating_sub(self.epoch_ns)
     }
 
     fn connect(&mut self, token: usize, address: &Address, source: Option<IpAddr>) -> io::Result<()> {
