@@ -17,9 +17,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tower::{Layer as _, service_fn};
+use tower::Layer as _;
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
@@ -74,7 +73,7 @@ macro_rules! serve {
         loop {
             let (stream, _) = $listener.accept().await?;
             stream.set_nodelay(true)?;
-            let service = TowerToHyperService::new(service.clone());
+            let service = service.clone();
             tokio::spawn(http1::Builder::new().pipeline_flush(true).serve_connection(TokioIo::new(stream), service));
         }
     }};
@@ -86,8 +85,8 @@ async fn main() -> std::io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("listening on http://{}/", listener.local_addr()?);
     if std::env::args().any(|argument| argument == "--coalesce") {
-        serve!(listener, CoalesceLayer::new().layer(service_fn(handler)))
+        serve!(listener, CoalesceLayer::new().layer(tower::service_fn(handler)))
     } else {
-        serve!(listener, service_fn(handler))
+        serve!(listener, hyper::service::service_fn(handler))
     }
 }

@@ -10,7 +10,6 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use hyper_util::service::TowerToHyperService;
 use tower::{Layer as _, service_fn};
 
 /// Something that takes its time.
@@ -27,7 +26,7 @@ async fn main() -> std::io::Result<()> {
     println!("listening on http://{}", listener.local_addr()?);
     loop {
         let (stream, _) = listener.accept().await?;
-        let service = TowerToHyperService::new(service.clone());
+        let service = service.clone();
         tokio::spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
             if let Err(error) = connection.await {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, COOKIE, EXPECT, HOST,
-    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, PRAGMA, PROXY_AUTHORIZATION,
-    RANGE, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, DNT,
+    EXPECT, FORWARDED, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, PRAGMA,
+    PROXY_AUTHORIZATION, RANGE, REFERER, TE, TRANSFER_ENCODING, UPGRADE, UPGRADE_INSECURE_REQUESTS, USER_AGENT, VIA,
 };
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery};
@@ -113,6 +113,8 @@ impl Eligible {
             RANGE | IF_RANGE | UPGRADE | EXPECT | TRANSFER_ENCODING => Role::Bars,
             CONTENT_LENGTH if value.as_bytes() != b"0" => Role::Bars,
             CACHE_CONTROL | PRAGMA if wants_its_own(value) => Role::Bars,
+            // Usual ones, so that no more is asked about them.
+            USER_AGENT | REFERER | CONNECTION | TE | UPGRADE_INSECURE_REQUESTS | DNT | VIA | FORWARDED => Role::Other,
             _ if *name == MARK => Role::Mark,
             _ if CREDENTIALS.contains(&name.as_str()) => self.unless_key_function(Role::Bars),
             _ => Role::Other,

@@ -33,6 +33,9 @@ pub(crate) struct Shared<F: Answering> {
 ///
 /// It is always ready: a follower needs no room in the service within. Each call that does reach it is made by a clone,
 /// which first waits to be ready.
+///
+/// With the feature `hyper` (on by default) it is a service of hyper's own as well as of tower's, which
+/// `serve_connection` takes as it is: an adapter would clone it for each request.
 pub struct Coalesce<S, B>
 where
     S: Service<Request<B>>,
@@ -94,10 +97,39 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        self.answer(request)
+    }
+}
+
+#[cfg(feature = "hyper")]
+impl<S, B, R> hyper::service::Service<Request<B>> for Coalesce<S, B>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+    Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
+    B: Body,
+{
+    type Response = Response<CoalesceBody<R>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S, B>;
+
+    fn call(&self, request: Request<B>) -> Self::Future {
+        self.answer(request)
+    }
+}
+
+impl<S, B, R> Coalesce<S, B>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+    Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
+    B: Body,
+{
+    #[inline]
+    fn answer(&self, request: Request<B>) -> ResponseFuture<S, B> {
         let has_body = !request.body().is_end_stream();
         let mut request = request;
         let found = self.shared.eligible.look_at(&mut request, has_body);
-        let call = Box::pin(Oneshot::new(self.inner.clone(), request));
+        // Written where it stays: a request is large enough for one copy more to show.
+        let call = Box::into_pin(Box::write(Box::new_uninit(), Oneshot::new(self.inner.clone(), request)));
         let Some(found) = found else {
             self.shared.table.tally.count(Event::Passed);
             return ResponseFuture::alone(call);

@@ -28,7 +28,6 @@ const COALESCED: HeaderName = HeaderName::from_static("x-coalesced");
 pub(crate) type Sent = Watched<Either<CoalesceBody<ResponseBody>, ResponseBody>>;
 
 /// What answers requests.
-#[derive(Clone)]
 enum Handler {
     Plain(Forward),
     Coalesced(Coalesce<Forward, RequestBody>),
@@ -92,9 +91,13 @@ impl Frontend {
         }
         let most = usize::try_from(self.max_body).unwrap_or(usize::MAX);
         let request = request.map(|body| Limited::new(body, most));
-        let answered = match self.handler.clone() {
-            Handler::Plain(mut forward) => forward.call(request).await.map(|response| response.map(Either::Right)),
-            Handler::Coalesced(mut coalesce) => coalesce.call(request).await.map(|response| response.map(Either::Left)),
+        let answered = match &self.handler {
+            Handler::Plain(forward) => forward.clone().call(request).await.map(|response| response.map(Either::Right)),
+            Handler::Coalesced(coalesce) => {
+                // By hyper's trait, which takes it as it is; by tower's it would have to be cloned.
+                let answer = hyper::service::Service::call(coalesce, request);
+                answer.await.map(|response| response.map(Either::Left))
+            }
         };
         match answered {
             Ok(response) => response,
