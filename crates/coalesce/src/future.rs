@@ -34,6 +34,14 @@ where
     marked: bool,
 }
 
+// What it polls has a box of its own.
+impl<S, B> Unpin for ResponseFuture<S, B>
+where
+    S: Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+}
+
 enum State<S, B>
 where
     S: Service<Request<B>>,
@@ -44,11 +52,13 @@ where
     Follows(Option<Box<Follower<S, B>>>),
     /// It has nothing to do with others.
     Calls(Call<S, B>),
+    /// It has been told.
+    Told(Told<Oneshot<S, Request<B>>>),
     Over,
 }
 
 /// A call of the service that may become a flight's.
-type Call<S, B> = Pin<Box<Oneshot<S, Request<B>>>>;
+pub(crate) type Call<S, B> = Pin<Box<Oneshot<S, Request<B>>>>;
 
 /// One who has not been polled yet: only then it looks whom it may wait for, so that nobody waits for one who is not.
 struct Boards<S, B>
@@ -105,6 +115,39 @@ where
     ) -> Self {
         Self { state: State::Boards(Boards { shared, key, call }), marked }
     }
+
+    /// One that boards now, and is polled soon: what it waits for wakes it then.
+    #[cfg(feature = "hyper")]
+    #[inline]
+    pub(crate) fn boarding(shared: &Shared<Oneshot<S, Request<B>>>, key: Key, call: Call<S, B>, marked: bool) -> Self {
+        let mut nobody = Context::from_waker(std::task::Waker::noop());
+        Self { state: State::board(shared, key, call, marked, &mut nobody), marked }
+    }
+}
+
+impl<S, B> State<S, B>
+where
+    S: Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+    #[inline]
+    fn board(
+        shared: &Shared<Oneshot<S, Request<B>>>,
+        key: Key,
+        call: Call<S, B>,
+        marked: bool,
+        cx: &mut Context<'_>,
+    ) -> Self {
+        match shared.table.first_poll(key, call, cx) {
+            First::Own(outcome) => Self::Told(own(outcome, marked)),
+            First::Leads(member, Some(arrival)) => Self::Told(arrive_as_leader(Some(member), arrival, marked)),
+            First::Leads(member, None) => Self::Leads(Some(member)),
+            First::Full(call) => Self::Calls(call),
+            First::Follows(member, call, key) => {
+                Self::Follows(Some(Box::new(Follower::new(shared, member, call, key))))
+            }
+        }
+    }
 }
 
 impl<S, B> std::fmt::Debug for ResponseFuture<S, B>
@@ -118,6 +161,7 @@ where
             State::Leads(_) => "leads",
             State::Follows(_) => "follows",
             State::Calls(_) => "calls",
+            State::Told(_) => "told",
             State::Over => "over",
         };
         f.debug_tuple("ResponseFuture").field(&state).finish()
@@ -151,20 +195,14 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let marked = self.marked;
         // Most futures are polled once, and this is all that there is to them.
-        if let State::Boards(_) = self.state
-            && let State::Boards(request) = std::mem::replace(&mut self.state, State::Over)
-        {
-            match request.shared.table.first_poll(request.key, request.call, cx) {
-                First::Own(outcome) => return Poll::Ready(own(outcome, marked)),
-                First::Leads(member, Some(arrival)) => {
-                    return Poll::Ready(arrive_as_leader(Some(member), arrival, marked));
-                }
-                First::Leads(member, None) => self.state = State::Leads(Some(member)),
-                First::Full(call) => self.state = State::Calls(call),
-                First::Follows(member, call, key) => {
-                    let follower = Follower::new(&request.shared, member, call, key);
-                    self.state = State::Follows(Some(Box::new(follower)));
-                }
+        if let State::Boards(_) | State::Told(_) = self.state {
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::Told(told) => return Poll::Ready(told),
+                State::Boards(Boards { shared, key, call }) => match State::board(&shared, key, call, marked, cx) {
+                    State::Told(told) => return Poll::Ready(told),
+                    state => self.state = state,
+                },
+                state => self.state = state,
             }
         }
         loop {
@@ -180,7 +218,7 @@ where
                     Some(Turn::Calls(call)) => State::Calls(call),
                 },
                 // Polled after its end, as a future should not be.
-                State::Boards(_) | State::Over => return Poll::Pending,
+                State::Boards(_) | State::Told(_) | State::Over => return Poll::Pending,
             };
         }
     }

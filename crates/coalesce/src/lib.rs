@@ -51,7 +51,8 @@
 //!
 //! # What it costs
 //!
-//! A request looks for others when its future is polled for the first time. One that meets nobody, and that the service
+//! A request looks for others when its future is polled for the first time; under hyper itself one of HTTP/1 does so right
+//! before that, as the service is called. One that meets nobody, and that the service
 //! answers at once with a body of known length (of 64 KiB at most), costs one allocation and one lock taken twice. Any
 //! other becomes a flight, which is some more of either; but no task is spawned, no timer is set, and no body is copied.
 //! tokio is used for timers alone.

@@ -11,7 +11,8 @@ use tower_service::Service;
 use crate::body::CoalesceBody;
 use crate::counters::Event;
 use crate::flight::Answering;
-use crate::future::ResponseFuture;
+use crate::future::{Call, ResponseFuture};
+use crate::key::Key;
 use crate::layer::Mark;
 use crate::oneshot::Oneshot;
 use crate::request::Eligible;
@@ -97,7 +98,10 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        self.answer(request)
+        match self.look_at(request) {
+            (call, Some((key, marked))) => ResponseFuture::boards(Arc::clone(&self.shared), key, call, marked),
+            (call, None) => ResponseFuture::alone(call),
+        }
     }
 }
 
@@ -112,8 +116,15 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S, B>;
 
+    /// A request of HTTP/1 is looked after at once: hyper polls what this gives before it does anything else, so that nobody
+    /// waits for one who is not polled. Those of HTTP/2 are polled by tasks of their own, which may be other threads'.
     fn call(&self, request: Request<B>) -> Self::Future {
-        self.answer(request)
+        let is_polled_next = request.version() < http::Version::HTTP_2;
+        match self.look_at(request) {
+            (call, Some((key, marked))) if is_polled_next => ResponseFuture::boarding(&self.shared, key, call, marked),
+            (call, Some((key, marked))) => ResponseFuture::boards(Arc::clone(&self.shared), key, call, marked),
+            (call, None) => ResponseFuture::alone(call),
+        }
     }
 }
 
@@ -123,8 +134,10 @@ where
     Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
     B: Body,
 {
+    /// The call of the service for a request, which is not made yet; if it may be coalesced, with its key, and whether its
+    /// answer is marked.
     #[inline]
-    fn answer(&self, request: Request<B>) -> ResponseFuture<S, B> {
+    fn look_at(&self, request: Request<B>) -> (Call<S, B>, Option<(Key, bool)>) {
         let has_body = !request.body().is_end_stream();
         let mut request = request;
         let found = self.shared.eligible.look_at(&mut request, has_body);
@@ -132,13 +145,13 @@ where
         let call = Box::into_pin(Box::write(Box::new_uninit(), Oneshot::new(self.inner.clone(), request)));
         let Some(found) = found else {
             self.shared.table.tally.count(Event::Passed);
-            return ResponseFuture::alone(call);
+            return (call, None);
         };
         let marked = match self.shared.mark {
             Mark::WhenAsked => found.asks,
             Mark::Always => true,
             Mark::Never => false,
         };
-        ResponseFuture::boards(Arc::clone(&self.shared), found.key, call, marked)
+        (call, Some((found.key, marked)))
     }
 }

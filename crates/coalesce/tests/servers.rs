@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use brunt_coalesce::{CoalesceLayer, Event};
 use bytes::Bytes;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::{Request, Response};
+use hyper::{Request, Response, Uri, Version};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -122,6 +122,48 @@ async fn hyper_streams_a_body_of_unknown_length_and_ends_it_visibly_when_it_fail
     }
     assert_eq!(layer.counters().flights, 1);
     server.abort();
+}
+
+/// A request of HTTP/1 is polled by hyper right after its call, so it may begin with that; one of HTTP/2 goes to a task of
+/// its own first.
+#[tokio::test]
+async fn by_hypers_trait_only_a_request_of_http_1_is_looked_after_before_it_is_polled() {
+    use hyper::service::Service as _;
+    let layer = CoalesceLayer::new();
+    let go = Arc::new(Semaphore::new(0));
+    let gate = Arc::clone(&go);
+    let service = layer.layer(service_fn(move |request: Request<Empty<Bytes>>| {
+        let gate = Arc::clone(&gate);
+        async move {
+            if request.uri().path() == "/waits" {
+                gate.acquire().await.unwrap().forget();
+            }
+            Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("made")))
+        }
+    }));
+    let ask = |path, version| {
+        let mut request = Request::new(Empty::new());
+        (*request.uri_mut(), *request.version_mut()) = (Uri::from_static(path), version);
+        service.call(request)
+    };
+    let flights = || (layer.counters().flights, layer.counters().followers);
+    let early = ask("/", Version::HTTP_11);
+    assert_eq!(flights(), (1, 0));
+    let late = ask("/", Version::HTTP_2);
+    assert_eq!(flights(), (1, 0));
+    assert!(early.await.is_ok() && late.await.is_ok());
+    assert_eq!(flights(), (2, 0));
+    // Two that wait are both woken, though neither was polled as the handler was; a third that vanishes unpolled hurts nobody.
+    let waiting = [(); 3].map(|()| ask("/waits", Version::HTTP_11));
+    assert_eq!(flights(), (3, 2));
+    let [vanishes, one, other] = waiting;
+    drop(vanishes);
+    let both = tokio::spawn(async move { tokio::join!(one, other) });
+    tokio::task::yield_now().await;
+    go.add_permits(1);
+    let (one, other) = both.await.unwrap();
+    assert!(one.is_ok() && other.is_ok());
+    assert_eq!((layer.counters().ended, layer.counters().shared, layer.counters().vanished), (3, 2, 0));
 }
 
 /// A small generator of chance (`SplitMix64`).
