@@ -31,7 +31,7 @@ pub struct Sample {
     pub cpu: Duration,
     /// The most memory it had resident, in bytes.
     pub peak_bytes: u64,
-    /// The share of time in which the server's core was not idle, from 0 to 1.
+    /// The share of its load's length in which the server's core was not idle, from 0 to 1.
     pub server_busy: f64,
     /// The share of the busier core that neither server nor client used, from 0 to 1.
     pub others: f64,
@@ -203,6 +203,28 @@ fn together(slices: &[Sample]) -> Option<Sample> {
     })
 }
 
+/// CPU time for each request, in µs, of clients that run at once and share the clients' core, in their order, for each
+/// round. Whatever the machine does meanwhile it does to all of them, which tells them apart to half a percent; in turns it
+/// takes many times as long for five.
+pub fn at_once(setup: &Setup, load: &Load, clients: &[&Installed]) -> anyhow::Result<Vec<Vec<f64>>> {
+    let round = |_| {
+        setup.wait_for_quiet();
+        let start = |installed: &&Installed| {
+            let mut command = pinned(setup.client_core, &installed.program);
+            command.args((installed.client.arguments)(load));
+            Process::client(command, installed.client.name)
+        };
+        let running = clients.iter().map(start).collect::<anyhow::Result<Vec<_>>>()?;
+        let end = |(process, installed): (Process, &&Installed)| {
+            let finished = process.finish(load.length * clients.len() as u32 + SLACK, |_| {})?;
+            let report = (installed.client.read)(&finished.stdout).context(installed.client.name)?;
+            Ok(ticks(finished.cpu_ticks).as_secs_f64() * 1e6 / report.answered.max(1) as f64)
+        };
+        running.into_iter().zip(clients).map(end).collect()
+    };
+    (0..setup.rounds).map(round).collect()
+}
+
 fn sample(setup: &Setup, server: &Server, load: &Load, installed: &Installed) -> anyhow::Result<Sample> {
     let Installed { client, program, .. } = installed;
     setup.wait_for_quiet();
@@ -211,13 +233,15 @@ fn sample(setup: &Setup, server: &Server, load: &Load, installed: &Installed) ->
     let (ran, finished) =
         Watched::run(setup, server, || Process::client(command, client.name)?.finish(load.length + SLACK, |_| {}))?;
     let report = (client.read)(&finished.stdout).with_context(|| client.name)?;
+    // While a client starts and ends, some 40 ms, no server is busy.
+    let loaded = load.length.as_secs_f64() / finished.wall.as_secs_f64();
     Ok(Sample {
         client: client.name,
         report,
         served: ran.served,
         cpu: ticks(finished.cpu_ticks),
         peak_bytes: finished.peak_bytes,
-        server_busy: ran.server_busy,
+        server_busy: (ran.server_busy / loaded.min(1.0)).min(1.0),
         others: ran.others(finished.cpu_ticks),
     })
 }

@@ -1,5 +1,7 @@
 //! The gain of coalescing: the same hyper server with the layer and without, in turns.
 
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -24,21 +26,28 @@ struct Case {
     options: &'static str,
     /// Whether each request asks for something else.
     distinct: bool,
-    /// Whether its rates are close, so that a machine that changes its speed must change it for both.
-    close: bool,
+    /// Whether its rates are close, so that a machine that changes its speed must change it for both: they run at once then,
+    /// and share the servers' core as their clients share theirs.
+    at_once: bool,
 }
 
 const CASES: [Case; 4] = [
-    Case { about: "20 ms of CPU, 100 connections", path: "cpu", options: "-c 100", distinct: false, close: false },
+    Case { about: "20 ms of CPU, 100 connections", path: "cpu", options: "-c 100", distinct: false, at_once: false },
     Case {
         about: "100 ms of waiting, 1,000 connections",
         path: "sleep",
         options: "-c 1000",
         distinct: false,
-        close: false,
+        at_once: false,
     },
-    Case { about: "Hello World, 64 connections", path: "", options: "-c 64", distinct: false, close: true },
-    Case { about: "Hello World, every URL different", path: "", options: "-c 64", distinct: true, close: true },
+    Case {
+        about: "Hello World, 64 connections each, at once",
+        path: "",
+        options: "-c 64",
+        distinct: false,
+        at_once: true,
+    },
+    Case { about: "the same, every URL different", path: "", options: "-c 64", distinct: true, at_once: true },
 ];
 
 /// How much more memory the server may have in the last round than in the second.
@@ -103,39 +112,47 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     Ok(bars)
 }
 
-/// A round: both servers in turn, in slices of a second (A B B A …) where the two are close.
+/// A round: both servers in turn, each second round in the other order; or at once.
 fn measure(setup: &Setup, servers: &[Server; 2], case: &Case, round: usize, urls: &str) -> anyhow::Result<[Seen; 2]> {
-    let length = setup.length.as_secs().max(1);
-    let (slices, slice) = if case.close { (length, 1) } else { (1, length) };
-    let mut seen = [Seen::default(), Seen::default()];
-    for number in 0..slices as usize {
-        for turn in 0..2 {
-            let which = (turn + number + round) % 2;
-            add(setup, &servers[which], case, slice, urls, &mut seen[which])?;
-        }
+    let see = |server: &Server| see(setup, server, case, urls);
+    let alone = |server| {
+        setup.wait_for_quiet();
+        see(server)
+    };
+    if case.at_once {
+        setup.wait_for_quiet();
+        let seen = thread::scope(|scope| {
+            let running = servers.each_ref().map(|server| scope.spawn(move || see(server)));
+            running.map(|running| running.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        });
+        let [without, with] = seen;
+        // Each is what the other sees of others.
+        return Ok([without?, with?].map(|seen| Seen { others: 0.0, ..seen }));
     }
-    for (seen, server) in seen.iter_mut().zip(servers) {
-        seen.p99_ms /= slices as f64;
-        seen.resident_bytes = server.resident_bytes()?;
+    if round.is_multiple_of(2) {
+        return Ok([alone(&servers[0])?, alone(&servers[1])?]);
     }
-    Ok(seen)
+    let with = alone(&servers[1])?;
+    Ok([alone(&servers[0])?, with])
 }
 
-fn add(setup: &Setup, server: &Server, case: &Case, seconds: u64, urls: &str, seen: &mut Seen) -> anyhow::Result<()> {
-    setup.wait_for_quiet();
+fn see(setup: &Setup, server: &Server, case: &Case, urls: &str) -> anyhow::Result<Seen> {
+    let seconds = setup.length.as_secs().max(1);
     let mut options = format!("{} -d {seconds}s", case.options);
     if case.distinct {
         options = format!("{options} --url-lines {urls}");
     }
     let before = server.requests()?;
     let run: Run = brunt(setup, server, &options, Duration::from_secs(seconds), |_| {})?;
-    seen.calls += server.requests()? - before;
     let per_s = run.result["rates"]["answered_per_s"].as_f64().context("brunt's result has no answered_per_s")?;
-    seen.answered += per_s * seconds as f64;
-    seen.seconds += seconds as f64;
-    seen.p99_ms += run.quantile("response", "p99")? as f64 / 1e6;
-    seen.others = seen.others.max(run.others());
-    Ok(())
+    Ok(Seen {
+        answered: per_s * seconds as f64,
+        p99_ms: run.quantile("response", "p99")? as f64 / 1e6,
+        calls: server.requests()? - before,
+        seconds: seconds as f64,
+        others: run.others(),
+        resident_bytes: server.resident_bytes()?,
+    })
 }
 
 /// The median over the rounds of a figure with the layer, held against the same round without.

@@ -1,6 +1,6 @@
 //! Plain HTTP/1.1 against the built-in target.
 
-use super::{Bench, CONNECTIONS, counted_bar, cpu_bar, rate_bar};
+use super::{Bench, CONNECTIONS, counted_bar, cpu_bar_at_once, rate_bar};
 use crate::bar::Bar;
 use crate::clients::Load;
 use crate::race::Race;
@@ -15,5 +15,5 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let load = Load { url: server.url.clone(), connections: CONNECTIONS, length: setup.length, script: None };
     let race = Race::run(setup, &server, &load, &setup.clients.iter().collect::<Vec<_>>())?;
     println!("{}", race.table());
-    Ok(vec![rate_bar(&race, 1.30)?, cpu_bar(&race, 0.78)?, counted_bar(&race)])
+    Ok(vec![rate_bar(&race, 1.30)?, cpu_bar_at_once(setup, &load, 0.78)?, counted_bar(&race)])
 }

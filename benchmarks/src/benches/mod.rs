@@ -18,9 +18,9 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::bar::Bar;
-use crate::clients::figures;
+use crate::clients::{Load, figures};
 use crate::process::{Finished, Process, pinned};
-use crate::race::{Race, Watched};
+use crate::race::{Race, Watched, at_once, median};
 use crate::servers::Server;
 use crate::setup::Setup;
 
@@ -72,6 +72,18 @@ fn cpu_bar(race: &Race, most: f64) -> anyhow::Result<Bar> {
     let bar = Bar::new("CPU per request", format!("≤ {most:.2} × wrk"), format!("{ratio:.3} × wrk"), ratio <= most);
     // Others cost cache and interrupt the server, which then has fewer answers ready at a time.
     Ok(bar.excused(race.disturbed()))
+}
+
+/// The same, of brunt and wrk at once on the clients' core.
+fn cpu_bar_at_once(setup: &Setup, load: &Load, most: f64) -> anyhow::Result<Bar> {
+    let find = |name| setup.clients.iter().find(|installed| installed.client.name == name);
+    let clients = [find("brunt").context("brunt is not there")?, find("wrk").context(WITHOUT_WRK)?];
+    let rounds = at_once(setup, load, &clients)?;
+    let ratios: Vec<_> = rounds.iter().filter_map(|round| Some(round.first()? / round.get(1)?)).collect();
+    let ratio = median(ratios.clone()).context("no rounds")?;
+    let (least, greatest) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), r| (low.min(*r), high.max(*r)));
+    let got = format!("{ratio:.3} × wrk ({least:.3} to {greatest:.3})");
+    Ok(Bar::new("CPU per request, both at once", format!("≤ {most:.2} × wrk"), got, ratio <= most))
 }
 
 const WITHOUT_WRK: &str = "this is measured in comparison to wrk: install it";
