@@ -36,15 +36,6 @@ impl Judge {
         self.headers_are_shared(head.headers())
     }
 
-    /// Whether it is for anyone but the leader.
-    #[inline]
-    pub(crate) fn is_shared<B>(&self, head: &Response<B>, least_bytes: u64) -> bool {
-        if head.status() == StatusCode::OK && head.headers().is_empty() {
-            return least_bytes <= self.longest;
-        }
-        self.sharing(head, least_bytes) != Sharing::No
-    }
-
     /// One pass over the few that there are takes less time than looking for each of those that count.
     fn headers_are_shared(&self, headers: &HeaderMap) -> Sharing {
         let mut vary = Vec::new();

@@ -20,7 +20,8 @@
 //! ```
 //!
 //! It goes around any [`tower_service::Service`] of HTTP requests: an axum `Router` (`.layer(CoalesceLayer::new())`), or
-//! by itself with hyper's own server, which takes what the layer makes as it is; the crate's examples show both. Put it
+//! by itself with hyper's own server, which takes what the layer makes as it is (feature `hyper`, on by default); the
+//! crate's examples show both. Put it
 //! *inside* of whatever decides by something that is not in the request's head, such as the client's address, and of
 //! layers with deadlines; and *outside* of what is expensive. A layer and its clones share their flights: see
 //! [`CoalesceLayer`] for what that means where routers are nested.

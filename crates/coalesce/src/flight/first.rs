@@ -9,6 +9,7 @@ use http_body::Body as _;
 
 use super::reading::AT_ONCE;
 use super::{Answering, Arrival, Member, Outcome};
+use crate::answer::Sharing;
 use crate::counters::Event;
 use crate::key::Key;
 use crate::table::{Boarding, Claim, Table};
@@ -86,8 +87,11 @@ impl<F: Answering> Claimed<'_, F> {
     fn answered(mut self, response: Response<F::Body>) -> First<F> {
         if is_at_hand(response.body()) && self.table.limits.hold.is_zero() {
             let least = response.body().size_hint().lower();
-            let is_shared = self.table.judge.is_shared(&response, least);
-            if self.is_alone(if is_shared { Event::FlightEnded } else { Event::FlightUnshared }) {
+            let ended = match self.table.judge.sharing(&response, least) {
+                Sharing::No => Event::FlightUnshared,
+                Sharing::With(_) => Event::FlightEnded,
+            };
+            if self.is_alone(ended) {
                 return First::Own(Outcome::Answer(response));
             }
         }

@@ -10,7 +10,7 @@ use super::chunked::Chunked;
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;
 /// The most bytes of a body that is kept.
 const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
-/// A head of up to this size is parsed anew with each piece that arrives.
+/// A head of up to this size is parsed anew with each piece that arrives, and remembered once it is whole.
 const SHORT_HEAD_BYTES: usize = 512;
 /// The most header fields an answer may have.
 pub const MOST_HEADERS: usize = 128;
@@ -271,7 +271,6 @@ fn has_head_end(bytes: &[u8]) -> bool {
 }
 
 /// The short head read last on this thread.
-#[derive(Debug)]
 struct LastHead {
     bytes: Vec<u8>,
     head: Option<Head>,
