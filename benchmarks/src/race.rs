@@ -204,8 +204,7 @@ fn together(slices: &[Sample]) -> Option<Sample> {
 }
 
 /// CPU time for each request, in µs, of clients that run at once and share the clients' core, in their order, for each
-/// round. Whatever the machine does meanwhile it does to all of them, which tells them apart to half a percent; in turns it
-/// takes many times as long for five.
+/// round. Whatever the machine does meanwhile it does to all of them.
 pub fn at_once(setup: &Setup, load: &Load, clients: &[&Installed]) -> anyhow::Result<Vec<Vec<f64>>> {
     let round = |_| {
         setup.wait_for_quiet();

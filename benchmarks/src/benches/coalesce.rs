@@ -1,4 +1,4 @@
-//! The gain of coalescing: the same hyper server with the layer and without, in turns.
+//! The gain of coalescing: the same hyper server with the layer and without, in turns or at once.
 
 use std::panic::resume_unwind;
 use std::thread;
