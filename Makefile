@@ -9,11 +9,21 @@ BROWSER_PACKAGES := chromium-headless-shell
 # A first word for commands that need root, where we are not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo page page-packages test test-packages bench bench-packages mutations fuzz fmt lint docs
+.PHONY: demo install package page page-packages test test-packages bench bench-packages mutations fuzz fmt lint docs
 
 # The main job on the built-in target.
 demo:
 	cargo run --release --locked -- demo
+
+# brunt with its report page, into ~/.cargo/bin.
+install: page
+	cargo install --locked --path crates/cli
+
+# The crates as a registry takes them, into target/package: with the page and the guide, so that they need no Node.js.
+package: page
+	rm -rf crates/cli/docs && mkdir crates/cli/docs && cp docs/*.md crates/cli/docs
+	cargo package --workspace --locked --no-verify --allow-dirty $(addprefix --exclude ,brunt-memcached)
+	rm -rf crates/cli/docs
 
 # The report page, which the next build embeds; without it brunt has everything but --html.
 page: crates/report/page/page.html
@@ -25,9 +35,9 @@ crates/report/page/page.html: $(wildcard web/src/* web/src/charts/*) web/build.m
 page-packages:
 	@sh .ci/packages $(SUDO) $(PAGE_PACKAGES)
 
-# Everything that can fail, against real servers.
+# Everything that can fail, against real servers. `cargo test` alone leaves out what needs other programs, and names it.
 test: test-packages page
-	cargo test --workspace --locked --no-fail-fast
+	cargo test --workspace --locked --no-fail-fast -- --include-ignored
 	cd web && npm test --silent
 	fuzz/smoke.sh
 

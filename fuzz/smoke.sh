@@ -12,7 +12,7 @@ cd "$(dirname "$0")"
 seconds=${1:-20}
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- http1_response model_text websocket_messages websocket_handshake tcp_answers thrift_idl thrift_reply \
-    scenario_answer
+    scenario_answer proxy
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 out=${CARGO_TARGET_DIR:-target}

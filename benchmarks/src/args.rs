@@ -16,8 +16,8 @@ pub struct Args {
     pub benches: Vec<&'static Bench>,
     /// The brunt to measure; built from this repository where none is given.
     pub brunt: Option<PathBuf>,
-    /// How often each client runs.
-    pub rounds: usize,
+    /// How often each client runs; each benchmark has its own number where none is given.
+    pub rounds: Option<usize>,
     /// How long each run of a client is.
     pub length: Duration,
     /// How long `connections` watches its memory.
@@ -41,7 +41,7 @@ pub fn help() -> String {
          Benchmarks (all where none is named):\n{}\n\
          Options:\n  \
          --brunt FILE       measure this brunt [default: build it from this repository]\n  \
-         --rounds N         how often each client runs [default: 5]\n  \
+         --rounds N         how often each client runs [default: 5; 100 where runs are counted]\n  \
          --seconds N        how long each run of a client is [default: 5]\n  \
          --watch SECONDS    how long connections watches its memory [default: 180]\n  \
          --patience SECONDS how long to wait for idle cores before each run [default: 5]\n  \
@@ -64,7 +64,7 @@ impl Args {
         let mut args = Self {
             benches: Vec::new(),
             brunt: None,
-            rounds: 5,
+            rounds: None,
             length: Duration::from_secs(5),
             watch: Duration::from_secs(180),
             patience: Duration::from_secs(5),
@@ -78,7 +78,7 @@ impl Args {
             match word.as_str() {
                 "-h" | "--help" => return Ok(None),
                 "--brunt" => args.brunt = Some(value()?.into()),
-                "--rounds" => args.rounds = number::<usize>(&word, &value()?)?.max(1),
+                "--rounds" => args.rounds = Some(number::<usize>(&word, &value()?)?.max(1)),
                 "--seconds" => args.length = Duration::from_secs(number::<u64>(&word, &value()?)?.max(1)),
                 "--watch" => args.watch = Duration::from_secs(number::<u64>(&word, &value()?)?.max(10)),
                 "--patience" => args.patience = Duration::from_secs(number(&word, &value()?)?),
@@ -133,7 +133,7 @@ mod tests {
     fn names_and_options_are_read() {
         let args = read("rate --rounds 3 http --cores 2,3 --clients wrk,ab").unwrap().unwrap();
         assert_eq!(args.benches.iter().map(|bench| bench.name).collect::<Vec<_>>(), ["rate", "http"]);
-        assert_eq!((args.rounds, args.server_core, args.client_core), (3, 2, 3));
+        assert_eq!((args.rounds, args.server_core, args.client_core), (Some(3), 2, 3));
         assert_eq!(args.clients, ["wrk", "ab"]);
         assert_eq!(read("").unwrap().unwrap().benches.len(), BENCHES.len());
         assert!(read("http --help").unwrap().is_none());

@@ -33,7 +33,7 @@ impl Bar {
         Self { figure, wanted: wanted.into(), got: got.into(), outcome }
     }
 
-    /// The same, of which nothing can be said for this reason.
+    /// The same, not judged for this reason.
     pub fn unjudged(self, why: &str) -> Self {
         Self { outcome: Outcome::Unjudged(why.to_owned()), ..self }
     }

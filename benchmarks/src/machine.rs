@@ -26,6 +26,18 @@ fn core_time_in(stat: &str, core: usize) -> Option<CoreTime> {
     Some(CoreTime { busy: total - idle, total })
 }
 
+/// What all cores together have spent so far, and how many they are; none where the system does not say.
+pub fn all_cores_time() -> Option<(CoreTime, usize)> {
+    all_cores_time_in(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+fn all_cores_time_in(stat: &str) -> Option<(CoreTime, usize)> {
+    let cores: Vec<_> = (0..).map_while(|core| core_time_in(stat, core)).collect();
+    let sum = |of: fn(&CoreTime) -> u64| cores.iter().map(of).sum();
+    let all = CoreTime { busy: sum(|core| core.busy), total: sum(|core| core.total) };
+    (!cores.is_empty()).then_some((all, cores.len()))
+}
+
 /// The share of a core, from 0 to 1, that others used from `before` on while ours used `ours_ticks`.
 pub fn used_by_others(before: CoreTime, after: CoreTime, ours_ticks: u64) -> f64 {
     let total = after.total.saturating_sub(before.total).max(1);
@@ -58,6 +70,7 @@ mod tests {
     fn busy_is_what_is_neither_idle_nor_waiting_for_a_disk() {
         assert_eq!(core_time_in(STAT, 1), Some(CoreTime { busy: 41, total: 100 }));
         assert_eq!(core_time_in(STAT, 2), None);
+        assert_eq!(all_cores_time_in(STAT), Some((CoreTime { busy: 43, total: 104 }, 2)));
     }
 
     #[test]

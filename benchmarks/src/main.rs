@@ -7,6 +7,7 @@ mod args;
 mod bar;
 mod benches;
 mod clients;
+mod clocked;
 mod machine;
 mod process;
 mod race;
@@ -33,7 +34,16 @@ fn main() -> ExitCode {
 
 /// Runs what was asked for; says whether no bar was missed.
 fn run() -> anyhow::Result<bool> {
-    let Some(args) = Args::read(std::env::args().skip(1))? else {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.split_first() {
+        Some((first, words)) if first == clocked::AS_TARGET => return clocked::serve(words).map(|()| true),
+        Some((first, _)) if first == clocked::AS_BUSY_LOOP => {
+            clocked::busy_loop();
+            return Ok(true);
+        }
+        _ => {}
+    }
+    let Some(args) = Args::read(words)? else {
         print!("{}", args::help());
         return Ok(true);
     };

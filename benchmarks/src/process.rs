@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 /// How often a running client is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -19,7 +19,16 @@ pub fn pinned(core: usize, program: &Path) -> Command {
     command.arg("-c").arg(core.to_string()).arg(program);
     // What runtimes with threads of their own go by: one thread, as for everybody else.
     command.env("GOMAXPROCS", "1").env("TOKIO_WORKER_THREADS", "1");
-    // Others keep nothing either.
+    keeping_nothing(command)
+}
+
+/// A program to be run wherever the system puts it.
+pub fn anywhere(program: &Path) -> Command {
+    keeping_nothing(Command::new(program))
+}
+
+/// Others keep no runs either.
+pub fn keeping_nothing(mut command: Command) -> Command {
     command.env("BRUNT_NO_SAVE", "1");
     command
 }
@@ -98,6 +107,12 @@ impl Process {
     pub fn resident_bytes(&self) -> Option<(u64, u64)> {
         let status = self.proc("status")?;
         Some((bytes_in(&status, "VmRSS:")?, bytes_in(&status, "VmHWM:")?))
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).context("a process without a number")?;
+        kill_process(pid, signal).with_context(|| format!("{} cannot be signalled", self.name))
     }
 
     fn has_ended(&self) -> anyhow::Result<bool> {

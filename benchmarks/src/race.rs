@@ -206,22 +206,35 @@ fn together(slices: &[Sample]) -> Option<Sample> {
 /// CPU time for each request, in µs, of clients that run at once and share the clients' core, in their order, for each
 /// round. Whatever the machine does meanwhile it does to all of them.
 pub fn at_once(setup: &Setup, load: &Load, clients: &[&Installed]) -> anyhow::Result<Vec<Vec<f64>>> {
-    let round = |_| {
-        setup.wait_for_quiet();
-        let start = |installed: &&Installed| {
-            let mut command = pinned(setup.client_core, &installed.program);
-            command.args((installed.client.arguments)(load));
-            Process::client(command, installed.client.name)
-        };
-        let running = clients.iter().map(start).collect::<anyhow::Result<Vec<_>>>()?;
-        let end = |(process, installed): (Process, &&Installed)| {
-            let finished = process.finish(load.length * clients.len() as u32 + SLACK, |_| {})?;
-            let report = (installed.client.read)(&finished.stdout).context(installed.client.name)?;
-            Ok(ticks(finished.cpu_ticks).as_secs_f64() * 1e6 / report.answered.max(1) as f64)
-        };
-        running.into_iter().zip(clients).map(end).collect()
+    let cpu_us = |round: Vec<Shared>| round.iter().map(|client| client.cpu_us).collect();
+    (0..setup.rounds).map(|_| once(setup, load, clients).map(cpu_us)).collect()
+}
+
+/// What a client did that shared its core with others.
+#[derive(Debug, Clone, Copy)]
+pub struct Shared {
+    /// CPU time for each request, in µs.
+    pub cpu_us: f64,
+    /// Requests answered a second.
+    pub per_s: f64,
+}
+
+/// One round of clients at once, in their order.
+pub fn once(setup: &Setup, load: &Load, clients: &[&Installed]) -> anyhow::Result<Vec<Shared>> {
+    setup.wait_for_quiet();
+    let start = |installed: &&Installed| {
+        let mut command = pinned(setup.client_core, &installed.program);
+        command.args((installed.client.arguments)(load));
+        Process::client(command, installed.client.name)
     };
-    (0..setup.rounds).map(round).collect()
+    let running = clients.iter().map(start).collect::<anyhow::Result<Vec<_>>>()?;
+    let end = |(process, installed): (Process, &&Installed)| {
+        let finished = process.finish(load.length * clients.len() as u32 + SLACK, |_| {})?;
+        let report = (installed.client.read)(&finished.stdout).context(installed.client.name)?;
+        let cpu_us = ticks(finished.cpu_ticks).as_secs_f64() * 1e6 / report.answered.max(1) as f64;
+        Ok(Shared { cpu_us, per_s: report.per_s })
+    };
+    running.into_iter().zip(clients).map(end).collect()
 }
 
 fn sample(setup: &Setup, server: &Server, load: &Load, installed: &Installed) -> anyhow::Result<Sample> {
@@ -285,7 +298,7 @@ impl Watched {
     }
 }
 
-/// The median; none of nothing.
+/// The median; none of an empty list.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -9,8 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use rustix::process::Signal;
 
-use crate::process::{Process, pinned};
+use crate::clocked::{self, Answered, Latency};
+use crate::process::{Process, anywhere, pinned};
 use crate::setup::{self, Setup};
 
 /// How long a server may take to start.
@@ -66,6 +68,26 @@ impl Server {
         Ok(Self { process, url, about: format!("brunt serve {protocol} --workers 1"), count, _folder: None })
     }
 
+    /// Our own target, on this core or wherever the system puts it: it says when it had each request and when its answer
+    /// went out.
+    pub fn own(core: Option<usize>, latency: Latency) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("where this program is cannot be said")?;
+        let mut command = core.map_or_else(|| anywhere(&program), |core| pinned(core, &program));
+        command.arg(clocked::AS_TARGET).args(latency.words());
+        let mut process = Process::server(command, "our own target")?;
+        let mut line = String::new();
+        BufReader::new(process.stdout()?).read_line(&mut line)?;
+        let url = line.trim().strip_prefix("listening on ").context("our own target does not start")?.to_owned();
+        let port = url.trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse().ok());
+        let count = Count { port: port.context("our own target names no port")?, read: |body| body.parse().ok() };
+        Ok(Self { process, url, about: "our own target".to_owned(), count, _folder: None })
+    }
+
+    /// The calls that our own target answered since this was last asked for.
+    pub fn answered(&self) -> anyhow::Result<Vec<Answered>> {
+        Answered::all(&get(self.count.port, clocked::CALLS)?)
+    }
+
     /// The example of the coalescing layer, with it or without; clients ask for this path of it.
     pub fn gain(setup: &Setup, example: &Path, coalesce: bool, path: &str) -> anyhow::Result<Self> {
         let mut command = pinned(setup.server_core, example);
@@ -84,13 +106,24 @@ impl Server {
 
     /// nginx over TLS 1.3 with an ECDSA P-256 certificate, answering 12 bytes.
     pub fn nginx(setup: &Setup) -> anyhow::Result<Self> {
+        Self::start_nginx(|program| pinned(setup.server_core, program), true)
+    }
+
+    /// nginx without TLS, wherever the system puts it, answering 12 bytes.
+    pub fn plain_nginx() -> anyhow::Result<Self> {
+        Self::start_nginx(anywhere, false)
+    }
+
+    fn start_nginx(on: impl FnOnce(&Path) -> Command, tls: bool) -> anyhow::Result<Self> {
         let program = setup::find("nginx").context("nginx is needed: install it")?;
         let folder = Folder::new("nginx")?;
-        certificate(&folder.0)?;
+        if tls {
+            certificate(&folder.0)?;
+        }
         let (port, count_port) = (free_port()?, free_port()?);
         let file = folder.0.join("nginx.conf");
-        fs::write(&file, nginx_configuration(&folder.0, port, count_port))?;
-        let mut command = pinned(setup.server_core, &program);
+        fs::write(&file, nginx_configuration(&folder.0, port, count_port, tls))?;
+        let mut command = on(&program);
         command.arg("-p").arg(&folder.0).arg("-c").arg(&file).args(["-e", "stderr"]);
         let process = Process::server(command, "nginx")?;
         let read = |body: &str| {
@@ -98,8 +131,9 @@ impl Server {
             numbers.parse::<u64>().ok()?.checked_sub(1)
         };
         let version = crate::process::output(&program, &["-v"])?;
-        let about = format!("{}, TLS 1.3, ECDSA P-256, 12 bytes", version.trim().trim_start_matches("nginx version: "));
-        let url = format!("https://127.0.0.1:{port}/");
+        let (scheme, how) = if tls { ("https", "TLS 1.3, ECDSA P-256, 12 bytes") } else { ("http", "12 bytes") };
+        let about = format!("{}, {how}", version.trim().trim_start_matches("nginx version: "));
+        let url = format!("{scheme}://127.0.0.1:{port}/");
         let server = Self { process, url, about, count: Count { port: count_port, read }, _folder: Some(folder) };
         server.wait_until_up()?;
         Ok(server)
@@ -128,6 +162,11 @@ impl Server {
     /// The memory that it has resident, in bytes.
     pub fn resident_bytes(&self) -> anyhow::Result<u64> {
         self.process.resident_bytes().map(|(now, _)| now).context("the server has ended")
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        self.process.signal(signal)
     }
 
     /// CPU time so far, in clock ticks.
@@ -167,8 +206,14 @@ fn certificate(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn nginx_configuration(folder: &Path, port: u16, count_port: u16) -> String {
+fn nginx_configuration(folder: &Path, port: u16, count_port: u16, tls: bool) -> String {
     let folder = folder.display();
+    let (ssl, tls) = if tls {
+        let files = format!("ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;");
+        (" ssl", format!("ssl_protocols TLSv1.3; {files}"))
+    } else {
+        ("", String::new())
+    };
     format!(
         "daemon off;
 master_process off;
@@ -185,10 +230,8 @@ http {{
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     server {{
-        listen 127.0.0.1:{port} ssl backlog=16384;
-        ssl_protocols TLSv1.3;
-        ssl_certificate {folder}/cert.pem;
-        ssl_certificate_key {folder}/key.pem;
+        listen 127.0.0.1:{port}{ssl} backlog=16384;
+        {tls}
         location / {{ return 200 \"hello world\\n\"; }}
     }}
     server {{

@@ -15,6 +15,9 @@ use crate::machine::used_by_others;
 use crate::race::DISTURBED;
 use crate::{machine, process};
 
+/// How often each client runs where nothing else was asked for.
+const ROUNDS: usize = 5;
+
 /// A client and where it is.
 #[derive(Debug, Clone)]
 pub struct Installed {
@@ -37,6 +40,8 @@ pub struct Setup {
     pub missing: Vec<&'static str>,
     /// How often each client runs.
     pub rounds: usize,
+    /// The same, only where it was asked for.
+    asked_rounds: Option<usize>,
     /// How long each run of a client is.
     pub length: Duration,
     /// How long `connections` watches its memory.
@@ -80,13 +85,19 @@ impl Setup {
             brunt,
             clients,
             missing,
-            rounds: args.rounds,
+            rounds: args.rounds.unwrap_or(ROUNDS),
+            asked_rounds: args.rounds,
             length: args.length,
             watch: args.watch,
             patience: args.patience,
             server_core: args.server_core,
             client_core: args.client_core,
         })
+    }
+
+    /// How often something is run that is counted and not compared: `usual` where nothing else was asked for.
+    pub fn rounds_or(&self, usual: usize) -> usize {
+        self.asked_rounds.unwrap_or(usual)
     }
 
     /// How everything is measured, as Markdown.

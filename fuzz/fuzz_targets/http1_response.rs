@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use brunt_engine::protocol::http1::{Parser, Step};
+use brunt_http1::{Parser, Step};
 use libfuzzer_sys::fuzz_target;
 
 /// What a parser says about a connection.

@@ -8,9 +8,11 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use brunt_engine::protocol::scenario::{Answered, Caller, Encoded, Setting, Value};
-use brunt_engine::protocol::{Parts, Registry};
-use brunt_engine::script::scenario::{Surroundings, load};
+use brunt_http1::Http1;
+use brunt_lua::scenario::{LoadOptions, load};
+use brunt_model::plan::Sandbox;
+use brunt_protocol::scenario::{Answered, Caller, Encoded, Setting, Value};
+use brunt_protocol::{Parts, Registry};
 use libfuzzer_sys::fuzz_target;
 
 /// Reads the body as JSON, as `answer:json()` does, and writes it again: what was understood is understood again.
@@ -49,12 +51,14 @@ fn http(registry: &Registry) -> Box<dyn Caller> {
 fuzz_target!(|input: &[u8]| {
     let end = input.windows(4).position(|four| four == b"\r\n\r\n").map_or(input.len(), |at| at + 4);
     let (head, body) = input.split_at(end);
-    let registry = Registry::built_in();
+    let mut registry = Registry::default();
+    registry.register(Http1);
     let caller = http(&registry);
     let answer = Answered { status: 302, parts: Parts { head, body } };
     let cookies = caller.read("cookies", &answer).unwrap();
     let sets_cookies = caller.flags(&answer) != 0;
-    assert_eq!(sets_cookies, !cookies.entries().is_empty());
+    // A field need not say a cookie.
+    assert!(sets_cookies || cookies.entries().is_empty());
     let headers = caller.read("headers", &answer).unwrap();
     assert_eq!(sets_cookies, !headers.get("set-cookie").is_nil());
     assert_eq!(caller.read("body", &answer).unwrap().as_bytes(), Some(body));
@@ -78,7 +82,8 @@ fuzz_target!(|input: &[u8]| {
     // Each state of Lua has its price: what cannot be JSON at all is not shown to one.
     if body.first().is_some_and(|first| b" \t\r\n[{\"-tfn0123456789".contains(first)) {
         std::fs::write(folder().join("body"), body).unwrap();
-        let loaded = load(&folder().join("s.lua"), &Surroundings::default(), &registry);
+        let loaded =
+            load(&folder().join("s.lua"), &LoadOptions { sandbox: Sandbox::Open, ..LoadOptions::default() }, &registry);
         if let Err(error) = loaded {
             panic!("{error}");
         }

@@ -6,12 +6,12 @@
 
 #![no_main]
 
-use brunt_engine::protocol::scenario::{Caller, Encoded, Setting, Value};
-use brunt_engine::protocol::tcp::options::{Framing, LengthPrefix};
-use brunt_engine::protocol::tcp::{MOST_ANSWER_BYTES, Reader, Tcp};
-use brunt_engine::protocol::{Progress, Protocol, Started};
-use brunt_engine::user::Message;
 use brunt_model::content::Content;
+use brunt_protocol::scenario::{Caller, Encoded, Setting, Value};
+use brunt_protocol::user::Message;
+use brunt_protocol::{Progress, Protocol, Started};
+use brunt_tcp::options::{Framing, LengthPrefix};
+use brunt_tcp::{MOST_ANSWER_BYTES, Reader, Tcp};
 use libfuzzer_sys::fuzz_target;
 
 fn framing(choice: u8) -> (Framing, Value<'static>, Value<'static>) {

@@ -5,9 +5,9 @@
 
 #![no_main]
 
-use brunt_engine::protocol::thrift::fitting::Fitting;
-use brunt_engine::protocol::thrift::idl;
-use brunt_engine::protocol::thrift::untyped::{Untyped, named};
+use brunt_thrift::fitting::Fitting;
+use brunt_thrift::idl;
+use brunt_thrift::untyped::{Untyped, named};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

@@ -6,9 +6,9 @@
 
 #![no_main]
 
-use brunt_engine::protocol::thrift::reply::{Fault, Framing, Reply, ReplyReader};
-use brunt_engine::protocol::thrift::value::{Value, WireType};
-use brunt_engine::protocol::thrift::wire::{Binary, Compact, Wire, read_message, read_value, write_value};
+use brunt_thrift::reply::{Fault, Framing, Reply, ReplyReader};
+use brunt_thrift::value::{WireType, WireValue};
+use brunt_thrift::wire::{Binary, Compact, Wire, read_message, read_value, write_value};
 use libfuzzer_sys::fuzz_target;
 
 /// The most bytes of an answer, so that the limit is met.
@@ -69,7 +69,7 @@ fn check<W: Wire>(framing: Framing, bytes: &[u8], seed: u64) {
     for (reply, message) in &whole.0 {
         let (head, value) = read_message::<W>(message).expect("a well-formed answer is a message");
         assert_eq!((head.kind, head.sequence), (reply.kind, reply.sequence));
-        let Value::Struct(fields) = &value else { panic!("a message that holds {value:?}") };
+        let WireValue::Struct(fields) = &value else { panic!("a message that holds {value:?}") };
         assert_eq!(
             (fields.len(), fields.first().map(|(id, value)| (*id, value.wire_type()))),
             (reply.fields as usize, reply.field)

@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use brunt_engine::protocol::scenario::{Encoded, Setting, Value};
-use brunt_engine::protocol::websocket::{WebSocket, accept};
-use brunt_engine::protocol::{Client, Prepared, Progress, Protocol};
-use brunt_engine::user::Message;
 use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_model::target::Url;
+use brunt_protocol::scenario::{Encoded, Setting, Value};
+use brunt_protocol::user::Message;
+use brunt_protocol::{Client, Prepared, Progress, Protocol};
+use brunt_websocket::{WebSocket, accept};
 use libfuzzer_sys::fuzz_target;
 
 /// Where the right value is put in, the first time.
@@ -35,7 +35,7 @@ fn begun(first: u8) -> (Box<dyn Client>, Vec<u8>) {
     }
     let prepared: Arc<dyn Prepared> = WebSocket.prepare(&plan(first == b'D')).expect("a plan");
     let mut client = prepared.client(false);
-    client.open(&mut out);
+    client.open(None, &mut out).expect("an opening");
     (client, out)
 }
 

@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use brunt_engine::protocol::websocket::{MOST_MESSAGE_BYTES, Reader, Step};
+use brunt_websocket::{MOST_MESSAGE_BYTES, Reader, Step};
 use libfuzzer_sys::fuzz_target;
 
 /// What a server said, and what was wrong with the rest.

@@ -18,6 +18,8 @@ export interface Distribution {
 
 export interface Finding {
   cause: string;
+  /** Missing in older results. */
+  spoils?: "throughput" | "latency" | "arrivals";
   message: string;
   advice: string;
   decisive: boolean;

@@ -14,10 +14,10 @@ function fixed(value: number, decimals: number): string {
 
 const scaled = (value: number, unit: string): string => fixed(value, value >= 100 ? 1 : 2) + unit;
 
-/** `812ns`, `36.20us`, `4.71ms`, `2.04s`, `3.50m`. */
+/** `812ns`, `36.20µs`, `4.71ms`, `2.04s`, `3.50m`. */
 export function duration(ns: number): string {
   if (ns < 1_000) return `${ns}ns`;
-  if (ns < 999_950) return scaled(ns / 1e3, "us");
+  if (ns < 999_950) return scaled(ns / 1e3, "µs");
   if (ns < 999_950_000) return scaled(ns / 1e6, "ms");
   if (ns < 90e9) return scaled(ns / 1e9, "s");
   if (ns < 5_400e9) return scaled(ns / 60e9, "m");
@@ -38,11 +38,11 @@ export function number(n: number): string {
   return scaled(n / 1e9, "G");
 }
 
-/** `412B`, `1.50KB`, `29.96MB`, in powers of 1024. */
+/** `412B`, `1.54kB`, `31.42MB`, in powers of 1000 (SI). */
 export function size(bytes: number): string {
-  const K = 1024;
+  const K = 1000;
   if (bytes < K) return `${fixed(bytes, 0)}B`;
-  if (bytes < K * K) return scaled(bytes / K, "KB");
+  if (bytes < K * K) return scaled(bytes / K, "kB");
   if (bytes < K * K * K) return scaled(bytes / (K * K), "MB");
   return scaled(bytes / (K * K * K), "GB");
 }

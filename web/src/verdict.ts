@@ -6,7 +6,8 @@ import { bound, count, counted, duration, number, percent } from "./format";
 /** Findings that make throughput a lower bound; the others spoil latency. */
 const THROUGHPUT = ["cpu_saturated", "slow_script", "ports", "descriptors"];
 
-const isThroughput = (finding: Finding): boolean => THROUGHPUT.includes(finding.cause);
+const isThroughput = (finding: Finding): boolean =>
+  finding.spoils === undefined ? THROUGHPUT.includes(finding.cause) : finding.spoils === "throughput";
 
 export const isSpoiled = (data: Data, what: "throughput" | "latency"): boolean =>
   data.verdict.findings.some((finding) => finding.decisive && isThroughput(finding) === (what === "throughput"));
@@ -25,11 +26,11 @@ function seconds(finding: Finding): string {
 function judgement({ verdict }: Data): [string, string] {
   switch (verdict.judgement) {
     case "trustworthy":
-      return ["good", verdict.findings.length > 0 ? "✓ trustworthy, but for the seconds named below" : "✓ trustworthy"];
+      return ["good", verdict.findings.length > 0 ? "✓ trustworthy, but for what is named below" : "✓ trustworthy"];
     case "generator_bound":
       return ["bad", "✗ generator-bound: throughput is a lower bound"];
     default:
-      return ["bad", "✗ latency is not to be believed"];
+      return ["bad", `✗ ${verdict.sentence}`];
   }
 }
 

@@ -2,6 +2,8 @@
 
 mod coalesce;
 mod connections;
+mod coverage;
+mod faults;
 mod find;
 mod http;
 mod https;
@@ -9,7 +11,11 @@ mod protocols;
 mod rate;
 mod scenario;
 mod script;
+mod shown;
 mod stall;
+mod timestamps;
+mod trust;
+mod truth;
 mod websocket_connections;
 
 use std::time::Duration;
@@ -54,6 +60,11 @@ pub const BENCHES: &[Bench] = &[
     protocols::WEBSOCKET,
     websocket_connections::BENCH,
     protocols::THRIFT,
+    truth::BENCH,
+    trust::BENCH,
+    faults::BENCH,
+    coverage::BENCH,
+    timestamps::BENCH,
 ];
 
 /// Connections of the comparisons.

@@ -4,9 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use serde_json::Value;
 
-use super::{Bench, Run, brunt};
+use super::shown::Times;
+use super::{Bench, brunt};
 use crate::bar::Bar;
 use crate::race::disturbed;
 use crate::servers::Server;
@@ -56,7 +56,8 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let open = measure(&format!("-r {RATE} -d {seconds}s"))?;
     let closed = measure(&format!("-d {seconds}s"))?;
     println!("brunt serve http --stall {STALL}; brunt -r {RATE} -d {seconds}s, and the closed model without -r\n");
-    let (open_times, closed_times) = (Times::of(&open)?, Times::of(&closed)?);
+    let (open_times, closed_times) =
+        (Times::of(&open.result["histograms"]["response"])?, Times::of(&closed.result["histograms"]["response"])?);
     let rate = closed.result["rates"]["answered_per_s"].as_f64().context("brunt's result has no answered_per_s")?;
     let capacity = rate / SERVING;
     println!("while it serves, the target answers {capacity:.0} calls a second\n");
@@ -97,30 +98,6 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     ])
 }
 
-/// Response times in full: pairs of a time in nanoseconds and how many calls took it, from the shortest. Those that never ended are
-/// not among them; there are none when every call was answered.
-struct Times(Vec<(u64, u64)>);
-
-impl Times {
-    fn of(run: &Run) -> anyhow::Result<Self> {
-        let histograms = &run.result["histograms"];
-        let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_u64()?));
-        let counts = histograms["response"]["counts"].as_array().context("brunt's result has no histograms")?;
-        Ok(Self(counts.iter().map(pair).collect::<Option<_>>().context("a histogram is unreadable")?))
-    }
-
-    fn quantile(&self, q: f64) -> u64 {
-        let total: u64 = self.0.iter().map(|(_, n)| n).sum();
-        let rank = (q * total as f64).round().max(1.0) as u64;
-        let mut seen = 0;
-        let reached = self.0.iter().find(|(_, n)| {
-            seen += n;
-            seen >= rank
-        });
-        reached.or(self.0.last()).map_or(0, |(time, _)| *time)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,11 +109,5 @@ mod tests {
         }
         // The last of the stall's 1,000 calls waits for the other 999 to be answered.
         assert!((by_hand(0.8, 100_000.0) / 1e6 - 10.0).abs() < 1e-6);
-    }
-
-    #[test]
-    fn quantiles_of_counted_times() {
-        let times = Times(vec![(10, 80), (20, 10), (30, 10)]);
-        assert_eq!([0.5, 0.8, 0.81, 0.9, 0.91, 1.0].map(|q| times.quantile(q)), [10, 10, 20, 20, 30, 30]);
     }
 }

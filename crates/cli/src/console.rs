@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use crate::commands::Exit;
+use crate::wording::{self, Settings};
 
 /// Writes to standard output. A reader that has seen enough is no error.
 ///
@@ -24,20 +25,9 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Says what went wrong.
-pub fn complain(error: &anyhow::Error) {
-    note(&format!("error: {}", causes(error)));
-}
-
-/// An error with what caused it, each once: many name their cause themselves.
-fn causes(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
+/// Says what went wrong, where the settings of the run are written in `settings`.
+pub fn complain(error: &anyhow::Error, settings: Settings) {
+    note(&format!("error: {}", wording::told(error, settings)));
 }
 
 /// What clap has to say: help and version on standard output, errors on standard error.
@@ -78,22 +68,14 @@ pub fn stderr_size() -> (usize, usize) {
     }
 }
 
-fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+/// Columns of the terminal on standard output, or as many as a classic one has.
+pub fn stdout_width() -> usize {
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
+        _ => 80,
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use anyhow::anyhow;
-
-    use super::*;
-
-    #[test]
-    fn a_cause_is_named_once() {
-        let error = |inner: &str| {
-            anyhow!(inner.to_owned()).context("cannot listen: no such file; choose another").context("cannot serve")
-        };
-        assert_eq!(causes(&error("no such file")), "cannot serve: cannot listen: no such file; choose another");
-        assert_eq!(causes(&error("refused")), "cannot serve: cannot listen: no such file; choose another: refused");
-    }
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }

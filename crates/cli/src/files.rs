@@ -21,6 +21,17 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Everything that comes on standard input.
+pub fn read_stdin() -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    read.context("cannot read standard input")?;
+    if bytes.len() as u64 > MOST_BYTES {
+        bail!("cannot read standard input: it is longer than 1 GiB, the most that a plan carries");
+    }
+    Ok(bytes)
+}
+
 /// Everything that is in the file, if there is one of this name; what is wrong with it if it cannot be read.
 pub fn read_if_there(path: &str) -> std::result::Result<Option<Vec<u8>>, String> {
     match fs::metadata(path) {

@@ -6,19 +6,22 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
+use brunt_model::decision::{Decided, Decision};
+use brunt_model::kept::Label;
 use brunt_model::summary::Summary;
-use brunt_report::decision::{Decided, Decision};
-use brunt_report::store::{Label, Store, StoreError};
+use brunt_report::decision::conclusion;
+use brunt_store::{Store, StoreError};
 
 use crate::args::Saving;
 use crate::console;
+use crate::wording::{self, Settings};
 
 /// What becomes of a run when its result is written.
 #[derive(Debug)]
 pub enum Keep {
     /// It is gone.
     Nothing,
-    /// It is kept under this label; in a file, or why there is none.
+    /// The label that it is kept under, or why it was not kept.
     Run {
         /// The file.
         path: Result<PathBuf>,
@@ -51,7 +54,7 @@ impl Keep {
         match with_store(path, |store| store.save(summary, label)) {
             Ok(number) if *tells => console::note(&format!("\nkept as run {number}: brunt show {number}")),
             Ok(_) => {}
-            Err(problem) => console::note(&format!("warning: the run was not kept: {problem:#}")),
+            Err(problem) => warn("the run was not kept", &problem),
         }
     }
 
@@ -72,12 +75,17 @@ impl Keep {
     /// Keeps what was decided over the runs that are kept under these numbers, or warns that it could not.
     pub fn keep_decision(&self, decision: Decision<'_>, runs: &[i64]) {
         let Self::Run { path, label, tells } = self else { return };
-        match with_store(path, |store| store.save_decision(&Decided::of(decision), runs, label)) {
+        match with_store(path, |store| store.save_decision(&Decided::of(decision), conclusion(decision), runs, label)) {
             Ok(number) if *tells => console::note(&format!("\nkept as {number}: brunt show {number}")),
             Ok(_) => {}
-            Err(problem) => console::note(&format!("warning: what was decided was not kept: {problem:#}")),
+            Err(problem) => warn("what was decided was not kept", &problem),
         }
     }
+}
+
+/// The settings of a store are flags, wherever those of the run are written.
+fn warn(what: &str, problem: &anyhow::Error) {
+    console::note(&format!("warning: {what}: {}", wording::told(problem, Settings::Flags)));
 }
 
 fn with_store(

@@ -6,48 +6,50 @@ mod commands;
 mod console;
 mod decided;
 mod files;
+mod guide;
 mod kept;
 mod live;
 mod plan;
 mod progress;
+mod protocols;
 mod results;
 mod runs;
 mod signals;
 mod trace;
 mod watch;
+mod wording;
 
 use std::process::ExitCode;
 
-/// What a protocol is made with.
-pub use brunt_engine as engine;
-/// The plan, and what came of it.
-pub use brunt_model as model;
+use brunt_protocol::Registry;
 
-use brunt_engine::protocol::Registry;
+pub use protocols::built_in;
 
 use args::Command;
 use commands::{
-    Exit, bench, coalesce_check, compare, completions, demo, find, man, new, proxy, report, run, serve, show, sweep,
-    types, wrk,
+    Exit, bench, coalesce_check, compare, completions, demo, find, help, man, new, proxy, report, run, serve, show,
+    sweep, types, wrk,
 };
+use wording::Settings;
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
 /// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
-/// answered. Called as `wrk`, it takes wrk's arguments.
+/// answered, 130 and 143 ended by Ctrl-C and SIGTERM. Called as `wrk`, it takes wrk's arguments.
 #[expect(clippy::needless_pass_by_value, reason = "made for the one call")]
 pub fn main_with(registry: Registry) -> ExitCode {
     if args::wrk::is_called(std::env::args_os().next().as_deref()) {
         let args = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
-        return ended(wrk::run(&args::wrk::read(args), &registry));
+        return ended(wrk::run(&args::wrk::read(args), &registry), Settings::Flags);
     }
     let command = match args::command(&registry) {
         Ok(command) => command,
-        Err(error) => return ended(Err(error)),
+        Err(error) => return ended(Err(error), Settings::Flags),
     };
     let args = match args::read(command, &registry) {
         Ok(args) => args,
-        Err(error) => return console::usage(&error),
+        Err(error) => return args::short::shown(&error).unwrap_or_else(|| console::usage(&error)),
     };
+    let settings = Settings::of(&args);
     let done = match args.command {
         None => bench::run(&args.bench, &registry),
         Some(Command::Bench(bench)) => bench::run(&bench, &registry),
@@ -60,21 +62,26 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Serve(serve)) => serve::run(serve),
         Some(Command::Proxy(proxy)) => proxy::run(*proxy),
         Some(Command::CoalesceCheck(check)) => coalesce_check::run(&check),
-        Some(Command::Demo(demo)) => demo::run(demo, &registry),
+        Some(Command::Demo(demo)) => demo::run(&demo, &registry),
+        Some(Command::Help(asked)) => help::run(&asked, &registry),
         Some(Command::Runs(runs)) => commands::runs::run(&runs),
         Some(Command::Show(show)) => show::run(&show),
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Completions(completions)) => completions::run(&completions, &registry),
         Some(Command::Man(man)) => man::run(&man, &registry),
     };
-    ended(done)
+    ended(done, settings)
 }
 
 /// The exit status, after saying what went wrong.
-fn ended(done: anyhow::Result<Exit>) -> ExitCode {
-    done.unwrap_or_else(|error| {
-        console::complain(&error);
-        Exit::Wrong
-    })
-    .into()
+fn ended(done: anyhow::Result<Exit>, settings: Settings) -> ExitCode {
+    let exit = done.unwrap_or_else(|error| {
+        console::complain(&error, settings);
+        Exit::of(&error)
+    });
+    // Who calls brunt must not take half a run for a whole one.
+    match (exit, signals::first()) {
+        (Exit::Done, Some(signal)) => Exit::Interrupted(signal).into(),
+        (exit, _) => exit.into(),
+    }
 }

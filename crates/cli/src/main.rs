@@ -2,13 +2,11 @@
 
 use std::process::ExitCode;
 
-use brunt_engine::protocol::Registry;
-
 // Scripts make small objects all the time, and LuaJIT's collector frees them by the dozen, which is what the C library's
 // allocator is slow at. The flood allocates nothing.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    brunt::main_with(Registry::built_in())
+    brunt::main_with(brunt::built_in())
 }

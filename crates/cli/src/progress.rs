@@ -7,7 +7,7 @@ use brunt_engine::{Observer, StopHandle};
 use brunt_model::live::Live;
 use brunt_model::plan::Plan;
 use brunt_model::snapshot::Phase;
-use brunt_report::live;
+use brunt_report::{columns, live};
 
 use crate::args::words::Shown;
 use crate::console;
@@ -105,7 +105,7 @@ impl Progress {
         if self.stop.is_stopped() {
             lines.push("ending early, with what there is; Ctrl-C exits at once".to_owned());
         }
-        let lines: Vec<String> = lines.iter().map(|line| line.chars().take(width).collect()).collect();
+        let lines: Vec<String> = lines.iter().map(|line| columns::cut(line, width).to_owned()).collect();
         let shown = lines.len().min(height.saturating_sub(1));
         frame.show(lines.get(..shown).unwrap_or(&[]));
     }

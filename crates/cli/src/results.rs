@@ -41,7 +41,8 @@ impl Results {
             files::check_writable(path)?;
         }
         let stdout = if args.quiet { args.format } else { Some(args.format.unwrap_or(Format::Text)) };
-        let style = Style { colour: console::stdout_colour(args.no_color), wrk_latency: args.latency };
+        let style =
+            Style { colour: console::stdout_colour(args.no_color), verbose: args.verbose, wrk_latency: args.latency };
         Ok(Self { stdout, files: all, style })
     }
 
@@ -57,7 +58,7 @@ impl Results {
     pub fn write(&self, summary: &Summary) -> Result<()> {
         let printed =
             self.stdout.map_or(Ok(()), |format| console::print(&brunt_report::render(format, summary, self.style)?));
-        let plain = Style { colour: false, ..self.style };
+        let plain = Style { colour: false, verbose: true, ..self.style };
         let written =
             self.files.iter().map(|(path, format)| files::write(path, &brunt_report::render(*format, summary, plain)?));
         let written: Vec<_> = written.collect();

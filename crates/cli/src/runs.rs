@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use brunt_engine::protocol::Registry;
 use brunt_engine::{EngineError, StopHandle};
 use brunt_model::plan::Plan;
 use brunt_model::summary::{Ending, Summary};
+use brunt_protocol::Registry;
 use brunt_report::decision::{Decision, page_data};
 use brunt_report::{Format, Style};
 
@@ -16,6 +16,7 @@ use crate::decided::Decided;
 use crate::kept::Keep;
 use crate::live::LivePage;
 use crate::progress::Progress;
+use crate::wording::{self, Settings};
 use crate::{console, files, signals};
 
 /// What came of a run.
@@ -54,9 +55,9 @@ impl<'a> Runs<'a> {
         }
         let stop = StopHandle::default();
         signals::stop_at_first(stop.clone())?;
-        let page = shown.live.map(LivePage::of_decision).transpose()?;
+        let page = shown.live.map(|address| LivePage::of_decision(address, &shown.live_tls)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !shown.quiet) {
-            console::note(&format!("live: {}", page.url()));
+            console::note(&page.place());
         }
         let progress = Progress::new(name, shown, stop.clone());
         let keep = Keep::of(&shown.saving, shown.quiet);
@@ -99,10 +100,18 @@ impl<'a> Runs<'a> {
         self.progress.begin(what, plan, after_ns);
         let run = match brunt_engine::run(plan, self.registry, &mut self.progress, &self.stop) {
             Ok(finished) => finished.run,
-            Err(error @ (EngineError::Resolve { .. } | EngineError::Descriptors { .. })) => {
-                return Ok(Ran::Impossible(error.to_string()));
+            Err(error) => {
+                let is_impossible = match &error {
+                    EngineError::Route(route) => route.is_no_address(),
+                    error => matches!(error, EngineError::Descriptors { .. }),
+                };
+                let error = error.into();
+                return if is_impossible {
+                    Ok(Ran::Impossible(wording::told(&error, Settings::Flags)))
+                } else {
+                    Err(error)
+                };
             }
-            Err(error) => return Err(error.into()),
         };
         match &run.ending {
             Ending::Failed(reason) => bail!("{what}: {reason}"),
@@ -113,7 +122,8 @@ impl<'a> Runs<'a> {
         match self.keep.keep_part(&summary) {
             Ok(number) => self.kept.extend(number),
             Err(problem) => {
-                self.progress.note(&format!("warning: the runs are not kept: {problem:#}"));
+                let problem = wording::told(&problem, Settings::Flags);
+                self.progress.note(&format!("warning: the runs are not kept: {problem}"));
                 self.keep = Keep::Nothing;
             }
         }

@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM.
 
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -9,8 +10,16 @@ use brunt_engine::StopHandle;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// The exit status after a second Ctrl-C: 128 and the number of SIGINT.
+/// The exit status after a second signal: 128 and the number of SIGINT.
 const KILLED: i32 = 130;
+
+/// The number of the signal that ended what went on; 0 if none did.
+static FIRST: AtomicI32 = AtomicI32::new(0);
+
+/// The number of the signal that ended what went on early, if one did.
+pub fn first() -> Option<u8> {
+    u8::try_from(FIRST.load(Ordering::Relaxed)).ok().filter(|signal| *signal > 0)
+}
 
 fn signals() -> Result<Signals> {
     Signals::new([SIGINT, SIGTERM]).context("cannot watch for Ctrl-C and SIGTERM")
@@ -21,7 +30,7 @@ pub fn stop_at_first(stop: StopHandle) -> Result<()> {
     let mut signals = signals()?;
     thread::spawn(move || {
         let mut coming = signals.forever();
-        coming.next();
+        FIRST.store(coming.next().unwrap_or(0), Ordering::Relaxed);
         stop.stop();
         coming.next();
         signal_hook::low_level::exit(KILLED);

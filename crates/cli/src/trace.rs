@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::Result;
-use brunt_engine::trace::{Part, Trace, Traced, Way};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brunt_engine::trace::{Part, Trace, Traced};
 use brunt_model::outcome::OkStatus;
 use brunt_model::plan::Plan;
-use brunt_model::secret::{REDACTED, Template, is_secret_header, shown_url};
+use brunt_model::secret::{REDACTED, Template, is_secret_field, is_secret_header, shown_argument, shown_url};
+use brunt_protocol::Direction;
 use serde_json::Value;
 
 use crate::console;
@@ -38,14 +41,21 @@ impl Printer {
     /// A printer for a run of `plan`.
     pub fn of(plan: &Plan, shows_secrets: bool, is_for_people: bool) -> Result<Self> {
         let mut secrets = Vec::new();
-        for value in plan.scenarios.iter().flat_map(|scenarios| scenarios.env.values()) {
-            let revealed = value.reveal(|name| std::env::var(name).ok())?;
-            if !shows_secrets && value.shown() != revealed && !revealed.is_empty() {
-                secrets.push(revealed);
-            }
+        let arguments = plan.script.iter().flat_map(|script| script.args.iter().skip(1));
+        let arguments = arguments.filter(|argument| {
+            shown_argument(argument) != argument.as_written() || argument.as_written().contains('@')
+        });
+        for value in plan.scenarios.iter().flat_map(|scenarios| scenarios.env.values()).chain(arguments) {
+            secrets.extend(value.hidden(|name| std::env::var(name).ok())?);
         }
-        if !shows_secrets {
-            collect_secrets(plan.protocol.reveal(), plan.protocol.shown(), &mut secrets);
+        collect_secrets(plan.protocol.reveal(), plan.protocol.shown(), &mut secrets);
+        secrets.extend(hidden_fields(&plan.target.path));
+        // As Basic has them (RFC 7617).
+        let encoded: Vec<_> =
+            secrets.iter().filter(|text| text.contains(':')).map(|text| STANDARD.encode(text)).collect();
+        secrets.extend(encoded);
+        if shows_secrets {
+            secrets.clear();
         }
         // Where one is within another, the longer goes first.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
@@ -70,15 +80,15 @@ impl Printer {
                 self.message(&mut text, request);
                 let _ = writeln!(text, "✗ {}: {reason}", failure.name());
             }
-            Traced::Moved { way, part, bytes, count, meaning, after_ns } => {
-                let part = match (part, way) {
+            Traced::Moved { direction, part, bytes, count, meaning, after_ns } => {
+                let part = match (part, direction) {
                     (Part::Handshake, _) => "handshake",
-                    (Part::Call, Way::Sent) => "call",
-                    (Part::Call, Way::Received) => "answer",
+                    (Part::Call, Direction::Sent) => "call",
+                    (Part::Call, Direction::Received) => "answer",
                     (Part::Aside, _) => "aside",
                     (Part::Goodbye, _) => "goodbye",
                 };
-                let arrow = if *way == Way::Sent { "→" } else { "←" };
+                let arrow = if *direction == Direction::Sent { "→" } else { "←" };
                 let _ = write!(text, "\n{arrow} {part}, {count} bytes");
                 if let Some(after_ns) = after_ns {
                     let _ = write!(text, ", {} later", milliseconds(*after_ns));
@@ -215,10 +225,9 @@ fn milliseconds(ns: u64) -> String {
 fn collect_secrets(whole: &Value, shown: &Value, secrets: &mut Vec<String>) {
     match whole {
         Value::String(text) => {
-            let Ok(revealed) = Template::secret(text).reveal(|name| std::env::var(name).ok()) else { return };
-            if !revealed.is_empty() && (revealed != *text || shown.as_str() != Some(text)) {
-                secrets.push(revealed);
-            }
+            let is_shown = shown.as_str() == Some(text);
+            let template = if is_shown { Template::open(text.as_str()) } else { Template::secret(text.as_str()) };
+            secrets.extend(template.hidden(|name| std::env::var(name).ok()).unwrap_or_default());
         }
         Value::Array(all) => {
             for (place, one) in all.iter().enumerate() {
@@ -232,6 +241,13 @@ fn collect_secrets(whole: &Value, shown: &Value, secrets: &mut Vec<String>) {
         }
         _ => {}
     }
+}
+
+/// The values of a query's fields that are not shown.
+fn hidden_fields(path: &str) -> impl Iterator<Item = String> + '_ {
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    let fields = query.split(['&', ';']).filter_map(|field| field.split_once('='));
+    fields.filter(|(name, value)| is_secret_field(name) && !value.is_empty()).map(|(_, value)| value.to_owned())
 }
 
 /// Whether bytes are for people: UTF-8 without control characters but for those of texts.
@@ -281,21 +297,23 @@ mod tests {
         let mut secrets = Vec::new();
         collect_secrets(&whole, &shown, &mut secrets);
         assert_eq!(secrets, ["Bearer t0p"]);
+        let secrets: Vec<_> = hidden_fields("/?token=t0p&a=b&key=").collect();
+        assert_eq!(secrets, ["t0p"]);
     }
 
     #[test]
     fn what_a_flood_sends_is_shown_by_parts() {
         let printer = printer_of(false, &["t0p"]);
-        let moved = |way, bytes, meaning, after_ns| {
-            printer.text(&Traced::Moved { way, part: Part::Call, bytes, count: 9, meaning, after_ns })
+        let moved = |direction, bytes, meaning, after_ns| {
+            printer.text(&Traced::Moved { direction, part: Part::Call, bytes, count: 9, meaning, after_ns })
         };
         assert_eq!(
-            moved(Way::Sent, b"\x81t0p", Some("text frame: t0p"), None),
+            moved(Direction::Sent, b"\x81t0p", Some("text frame: t0p"), None),
             "\n→ call, 9 bytes\n\n  text frame: [redacted]\n\n  00000000  81 5b 72 65 64 61 63 74 65 64 5d                 |\
              .[redacted]|\n  … 5 bytes more\n"
         );
         assert_eq!(
-            moved(Way::Received, b"GET /?key=x HTTP/1.1\r\n\r\n", None, Some(2_000_000)),
+            moved(Direction::Received, b"GET /?key=x HTTP/1.1\r\n\r\n", None, Some(2_000_000)),
             "\n← answer, 9 bytes, 2.00 ms later\n  GET /?key=[redacted] HTTP/1.1\n"
         );
         let answered =

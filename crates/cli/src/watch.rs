@@ -8,8 +8,8 @@ use brunt_engine::{Observer, StopHandle};
 use brunt_model::live::Live;
 use brunt_model::plan::Plan;
 use brunt_model::summary::Summary;
-use brunt_report::Style;
 use brunt_report::live::{Lines, Screen};
+use brunt_report::{Style, columns};
 
 use crate::args::Output;
 use crate::console;
@@ -40,9 +40,9 @@ impl Watch {
     /// # Errors
     /// When the live page cannot be served.
     pub fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Result<Self> {
-        let page = args.live.map(|address| LivePage::of_run(address, plan)).transpose()?;
+        let page = args.live.map(|address| LivePage::of_run(address, &args.live_tls, plan)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !args.quiet) {
-            console::note(&format!("live: {}", page.url()));
+            console::note(&page.place());
         }
         Ok(Self { terminal: Terminal::of(plan, results, args, stop), page })
     }
@@ -113,16 +113,15 @@ impl Drawing {
         let (width, height) = console::stderr_size();
         let mut lines = self.screen.lines(width, self.style);
         if self.stop.is_stopped() {
-            lines.push(
-                "ending early, when calls in flight have ended; Ctrl-C exits at once".chars().take(width).collect(),
-            );
+            let note = "ending early, when calls in flight have ended; Ctrl-C exits at once";
+            lines.push(columns::cut(note, width).to_owned());
         }
         lines.truncate(height.saturating_sub(1));
         self.frame.show(&lines);
     }
 }
 
-/// Lines at the bottom of the terminal, of which the next ones take the place.
+/// Lines at the bottom of the terminal, redrawn in place.
 #[derive(Debug, Default)]
 pub struct Frame {
     drawn: usize,

@@ -9,7 +9,7 @@ mod program;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use brunt_testbed::http::{Config, Server};
+use brunt_testbed::server::{Config, Server};
 use program::{Done, run};
 use serde_json::Value;
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use brunt_testbed::http::{Config, Server};
+use brunt_testbed::server::{Config, Server};
 use program::{Directory, Done, brunt, done};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -79,6 +79,13 @@ fn shape(line: &str) -> String {
         shape.push(' ');
     }
     shape
+}
+
+/// Where wrk is installed, tests here hold brunt against it.
+#[test]
+#[ignore = "needs wrk: make test installs it"]
+fn wrk_is_there_to_be_held_against() {
+    assert!(wrk_is_installed());
 }
 
 #[test]
@@ -368,6 +375,24 @@ fn a_hook_that_never_returns_holds_nobody() {
         let done = done(&mut brunt(["-s", &script, "-d", "1h", "-c", "2", "-t", "2", &url])).with_status(2);
         assert!(done.stdout.contains(&format!("{hook} has not come back")), "{done:#?}");
     }
+}
+
+#[test]
+fn a_worker_that_is_left_behind_keeps_its_figures() {
+    let (_server, url) = target();
+    let dir = Directory::new();
+    // Each of two threads makes 50 calls a second, and hangs in its first.
+    let script =
+        dir.file("hangs.lua", "local n = 0 function request() n = n + 1 while n > 35 do end return wrk.format() end");
+    let args = ["-s", &script, "-d", "1h", "-r", "100", "-c", "2", "-t", "2", "--format", "json", &url];
+    let done = done(&mut brunt(args)).with_status(2);
+    let result: Value = serde_json::from_str(&done.stdout).unwrap();
+    let outcomes = &result["outcomes"];
+    let count = |name: &str| outcomes[name].as_u64().unwrap();
+    let answered = count("answered");
+    assert!(answered >= 40, "what it did in its first second counts: {outcomes}");
+    let ended = answered + count("failed") + count("unfinished") + count("unsent");
+    assert_eq!(count("due"), ended, "{outcomes}");
 }
 
 #[test]

@@ -8,8 +8,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 pub(crate) enum Sharing {
     /// Everyone who waits for it and whose values of these headers are the leader's.
     With(Vec<HeaderName>),
-    /// The leader alone.
+    /// The leader alone: it says so of itself, or is too long to be shared.
     No,
+    /// The leader alone, as its status may be about its request. Another may well be answered with one for all.
+    NotThis,
 }
 
 /// What of an answer is decided by configuration.
@@ -27,7 +29,10 @@ impl Judge {
     /// Whom an answer with this head, and a body of at least this many bytes, is for.
     #[inline]
     pub(crate) fn sharing<B>(&self, head: &Response<B>, least_bytes: u64) -> Sharing {
-        if least_bytes > self.longest || !self.status_is_shared(head.status()) {
+        if !self.status_is_shared(head.status()) {
+            return Sharing::NotThis;
+        }
+        if least_bytes > self.longest {
             return Sharing::No;
         }
         if head.headers().is_empty() {
@@ -36,7 +41,7 @@ impl Judge {
         self.headers_are_shared(head.headers())
     }
 
-    /// One pass over the few that there are takes less time than looking for each of those that count.
+    /// One pass over the few fields takes less time than a lookup of each that counts.
     fn headers_are_shared(&self, headers: &HeaderMap) -> Sharing {
         let mut vary = Vec::new();
         for (name, value) in headers {
@@ -54,20 +59,23 @@ impl Judge {
         Sharing::With(vary)
     }
 
-    /// Statuses that are about the leader, its credentials, its connection or its address are for it alone.
+    /// Statuses that are cacheable by default (RFC 9110, section 15.1), without those that one client can bring about by what
+    /// is in no key: 405 by asking for another method in a header, 414 and 501 by what else it says. 304 answers a condition,
+    /// which is in the key.
     #[inline]
     fn status_is_shared(&self, status: StatusCode) -> bool {
         match status {
-            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => self.ranges,
-            StatusCode::UNAUTHORIZED
-            | StatusCode::FORBIDDEN
-            | StatusCode::PROXY_AUTHENTICATION_REQUIRED
-            | StatusCode::REQUEST_TIMEOUT
-            | StatusCode::PAYLOAD_TOO_LARGE
-            | StatusCode::MISDIRECTED_REQUEST
-            | StatusCode::TOO_MANY_REQUESTS
-            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => false,
-            _ => !status.is_informational(),
+            StatusCode::PARTIAL_CONTENT => self.ranges,
+            StatusCode::OK
+            | StatusCode::NON_AUTHORITATIVE_INFORMATION
+            | StatusCode::NO_CONTENT
+            | StatusCode::MULTIPLE_CHOICES
+            | StatusCode::MOVED_PERMANENTLY
+            | StatusCode::NOT_MODIFIED
+            | StatusCode::PERMANENT_REDIRECT
+            | StatusCode::NOT_FOUND
+            | StatusCode::GONE => true,
+            _ => false,
         }
     }
 
@@ -174,13 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn answers_about_the_leader_are_its_own() {
-        for status in [101, 206, 401, 403, 407, 408, 413, 416, 421, 429, 431] {
-            assert_eq!(JUDGE.sharing(&head(status, &[]), 0), Sharing::No, "{status}");
-        }
-        for status in [200, 204, 301, 304, 404, 500, 502, 503] {
-            assert_ne!(JUDGE.sharing(&head(status, &[]), 0), Sharing::No, "{status}");
-        }
+    fn only_statuses_that_are_cacheable_by_default_are_shared() {
+        let shared: Vec<_> =
+            (100..600).filter(|status| JUDGE.sharing(&head(*status, &[]), 0) != Sharing::NotThis).collect();
+        assert_eq!(shared, [200, 203, 204, 300, 301, 304, 308, 404, 410]);
+        let ranges = Judge { ranges: true, ..JUDGE };
+        assert_ne!(ranges.sharing(&head(206, &[]), 0), Sharing::NotThis);
     }
 
     #[test]

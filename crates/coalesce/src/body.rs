@@ -12,6 +12,8 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use smallvec::SmallVec;
 
+use crate::writes::Write;
+
 /// Any error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -50,7 +52,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// None for what is neither data nor trailers, of which HTTP has nothing.
+    /// None for a frame that is neither data nor trailers; HTTP has no other.
     pub(crate) fn of<D: bytes::Buf>(frame: Frame<D>) -> Option<Self> {
         match frame.into_data() {
             Ok(mut data) => Some(Self::Data(data.copy_to_bytes(data.remaining()))),
@@ -108,7 +110,7 @@ pin_project! {
 pin_project! {
     #[project = KindProj]
     enum Kind<B> {
-        Own { #[pin] body: B },
+        Own { #[pin] body: B, write: Option<Write> },
         Whole { data: Option<Bytes> },
         // Boxed, as all others are small, and this is rare.
         Held { held: Box<HeldPieces> },
@@ -125,7 +127,12 @@ struct HeldPieces {
 impl<B> CoalesceBody<B> {
     /// What the service makes, for one alone.
     pub(crate) fn own(body: B) -> Self {
-        Self { kind: Kind::Own { body } }
+        Self { kind: Kind::Own { body, write: None } }
+    }
+
+    /// The same, of a request that writes until its end.
+    pub(crate) fn of_write(body: B, write: Option<Write>) -> Self {
+        Self { kind: Kind::Own { body, write } }
     }
 
     /// What is there already.
@@ -165,8 +172,11 @@ impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match self.project().kind.project() {
-            KindProj::Own { body } => {
-                let frame = ready!(body.poll_frame(cx));
+            KindProj::Own { mut body, write } => {
+                let frame = ready!(body.as_mut().poll_frame(cx));
+                if write.is_some() && (frame.is_none() || body.is_end_stream()) {
+                    *write = None;
+                }
                 Poll::Ready(frame.map(|frame| match frame {
                     Ok(frame) => Ok(frame.map_data(|mut data| data.copy_to_bytes(data.remaining()))),
                     Err(error) => Err(BodyError::inner(error)),
@@ -195,7 +205,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
-            Kind::Own { body } => body.is_end_stream(),
+            Kind::Own { body, .. } => body.is_end_stream(),
             Kind::Whole { data } => data.is_none(),
             Kind::Held { held } => held.pieces.len() == 0,
             Kind::Shared { ended, .. } => *ended,
@@ -204,7 +214,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Own { body } => body.size_hint(),
+            Kind::Own { body, .. } => body.size_hint(),
             Kind::Whole { data } => SizeHint::with_exact(data.as_ref().map_or(0, |data| data.len() as u64)),
             Kind::Held { held } => SizeHint::with_exact(held.left),
             Kind::Shared { left, .. } => *left,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum Event {
     /// A request went straight to the service: it may not be coalesced.
     Passed,
-    /// A request went straight to the service: its flight had as many waiters as may be.
+    /// A request went straight to the service: its flight had as many waiters as may be, or too much is held.
     Refused,
     /// A request found nobody to wait for: it leads a flight.
     FlightStarted,
@@ -97,7 +97,7 @@ macro_rules! counters {
 counters! {
     /// Requests that may not be coalesced, and went straight to the service.
     passed: Event::Passed,
-    /// Requests that went straight to the service, as their flight had as many waiters as may be.
+    /// Requests that went straight to the service, as their flight had as many waiters as may be, or too much was held.
     refused: Event::Refused,
     /// Flights: requests that became leader of one as they came.
     flights: Event::FlightStarted,
@@ -137,13 +137,13 @@ pub(crate) struct Lone {
 }
 
 impl Lone {
-    /// Counts one that comes, for who holds the lock; how many came before.
+    /// Counts one that comes; how many came before. The caller holds the lock.
     #[inline]
     pub(crate) fn comes(&self) -> u64 {
         Self::add(&self.started)
     }
 
-    /// Counts how one ended, for who holds the lock.
+    /// Counts how one ended. The caller holds the lock.
     #[inline]
     pub(crate) fn count(&self, event: Event) {
         let counter = match event {

@@ -20,6 +20,7 @@ use crate::key::Key;
 use crate::oneshot::Oneshot;
 use crate::request::MARK;
 use crate::service::{Shared, WaitAtMost};
+use crate::writes::Write;
 
 /// What followers are told when leader after leader failed.
 const FAILED: &str = "the request that this one waited for failed\n";
@@ -52,6 +53,8 @@ where
     Follows(Option<Box<Follower<S, B>>>),
     /// It has nothing to do with others.
     Calls(Call<S, B>),
+    /// Nor has it, but for what it writes to.
+    Writes(Call<S, B>, Option<Write>),
     /// It has been told.
     Told(Told<Oneshot<S, Request<B>>>),
     Over,
@@ -103,8 +106,9 @@ where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
-    pub(crate) fn alone(call: Call<S, B>) -> Self {
-        Self { state: State::Calls(call), marked: false }
+    pub(crate) fn alone(call: Call<S, B>, write: Option<Write>) -> Self {
+        let state = if write.is_some() { State::Writes(call, write) } else { State::Calls(call) };
+        Self { state, marked: false }
     }
 
     pub(crate) fn boards(
@@ -161,6 +165,7 @@ where
             State::Leads(_) => "leads",
             State::Follows(_) => "follows",
             State::Calls(_) => "calls",
+            State::Writes(..) => "writes",
             State::Told(_) => "told",
             State::Over => "over",
         };
@@ -209,6 +214,15 @@ where
             self.state = match &mut self.state {
                 State::Calls(call) => {
                     return call.as_mut().poll(cx).map(|answer| answer.map(|response| response.map(CoalesceBody::own)));
+                }
+                State::Writes(call, write) => {
+                    let answer = ready!(call.as_mut().poll(cx));
+                    let write = write.take();
+                    // Before anybody hears of it.
+                    write.iter().for_each(Write::closes_flights);
+                    return Poll::Ready(
+                        answer.map(|response| response.map(|body| CoalesceBody::of_write(body, write))),
+                    );
                 }
                 State::Leads(member) => return poll_leader(member, cx, marked),
                 State::Follows(follower) => match ready!(poll_follower(follower, cx, marked)) {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 /// What requests must have in common to be answered by one, and what else of them an answer may vary by.
 ///
-/// All of it is written one after the other: the target's parts after their lengths, then each header with its lengths before
+/// All of it is written one after the other: the URI's epoch, the target's parts after their lengths, then each header with its lengths before
 /// it, so that two requests have the same parts if and only if they have the same bytes. Keys are the same when every byte is: the hash only says where to look.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
@@ -22,6 +22,7 @@ pub(crate) struct Key {
 }
 
 /// What a key is made of, headers aside.
+#[derive(Default)]
 pub(crate) struct Target<'a> {
     pub(crate) method: &'a str,
     pub(crate) scheme: Option<&'a str>,
@@ -29,8 +30,12 @@ pub(crate) struct Target<'a> {
     pub(crate) authority: Option<&'a str>,
     pub(crate) host: Option<&'a HeaderValue>,
     pub(crate) path_and_query: Option<&'a str>,
+    /// What `Forwarded` says of the host and scheme that were asked for.
+    pub(crate) forwarded: Option<&'a [u8]>,
     /// What the key function said.
     pub(crate) own: Option<&'a [u8]>,
+    /// How often its URI has been written to: what was asked for before a write is no answer to what came after it.
+    pub(crate) epoch: u64,
 }
 
 /// Headers of a request, in the order in which they came.
@@ -54,6 +59,7 @@ impl Key {
             target.authority.map(str::as_bytes),
             target.host.map(HeaderValue::as_bytes),
             target.path_and_query.map(str::as_bytes),
+            target.forwarded,
             target.own,
         ];
         // All lengths first, and at once: most parts are short, or not there.
@@ -61,6 +67,7 @@ impl Key {
             return None;
         }
         let lengths = parts.map(|part| part.map_or(NONE, |part| part.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&target.epoch.to_le_bytes());
         bytes.extend_from_slice(lengths.as_flattened());
         parts.into_iter().flatten().for_each(|part| bytes.extend_from_slice(part));
         let headers = bytes.len();
@@ -80,6 +87,12 @@ impl Key {
         if self.bytes.capacity() <= MOST {
             SPARE.set(self.bytes);
         }
+    }
+
+    /// About how much memory a request with this key takes while it waits, in bytes: the key, and the head that it was made of.
+    pub(crate) fn weight(&self) -> usize {
+        const ITSELF: usize = 256;
+        ITSELF + 2 * self.bytes.len()
     }
 
     /// What must be the same.

@@ -64,6 +64,7 @@ impl<B> CoalesceLayer<B> {
             replay_bytes: 256 * 1024,
             late: Duration::from_secs(1),
             promotions: 2,
+            share_failures: true,
             hold: Duration::ZERO,
         };
         Self {
@@ -148,7 +149,9 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// The same for all flights together. Default: 256 MiB.
+    /// The most that all flights hold together, keys and heads with it. Once half of it is held, requests that come go to the
+    /// service themselves, and of those that are under way only the readers of a flight that holds more than its share of that
+    /// half are cut off: nobody's reader is for what other flights hold. Default: 256 MiB.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.realm = Realm::default();
@@ -168,7 +171,8 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// How often a follower becomes leader in the place of one that failed, before all that wait are answered with 500.
+    /// How often a follower becomes leader in the place of one that failed, or whose status is for it alone, before all that
+    /// wait are answered with 500 or call the service themselves.
     /// Default: 2.
     #[must_use]
     pub fn max_promotions(mut self, promotions: u32) -> Self {
@@ -177,8 +181,17 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// Gives a whole answer to requests that come up to this long after its end, too: to smooth the herd that comes after
-    /// an error, for some milliseconds. Default: zero, which is no cache at all.
+    /// Whether those who wait are answered with 500 once the last who may lead has failed; if not, each calls the service
+    /// itself. The latter is for services whose failure one client can bring about, three times over. Default: true.
+    #[must_use]
+    pub fn share_failures(mut self, yes: bool) -> Self {
+        self.realm = Realm::default();
+        self.limits.share_failures = yes;
+        self
+    }
+
+    /// Gives a whole answer to requests that come up to this long after its end, too: to smooth a herd, for some
+    /// milliseconds. Default: zero, which is no cache at all.
     ///
     /// What is held is bounded by [`max_bytes`](Self::max_bytes), and let go of as requests come.
     #[must_use]
@@ -215,7 +228,7 @@ impl<B> CoalesceLayer<B> {
         self.tally.read()
     }
 
-    /// About how many bytes of bodies are held now.
+    /// About how many bytes of bodies, keys and heads are held now.
     pub fn held_bytes(&self) -> usize {
         self.held.bytes()
     }

@@ -30,24 +30,28 @@
 //!
 //! 1. **Nobody gets another's answer.** Only GET and HEAD are coalesced, and only without `Authorization`, `Cookie`,
 //!    `Range` (and the like) and a body. They are told apart by method, scheme, host, path and query, by the headers by
-//!    which answers are chosen (`Accept`, `Accept-Encoding`, `Accept-Language`, `Origin`) and by conditions
+//!    which answers are chosen (`Accept`, `Accept-Encoding`, `Accept-Language`, `Origin`), by those that stand in for host,
+//!    scheme or path (`X-Forwarded-Host`, `X-Original-URL`, host and proto of `Forwarded`, …) and by conditions
 //!    (`If-None-Match`, …), compared whole. An answer with `Set-Cookie`, or with `Cache-Control: private`, `no-store` or
-//!    `no-cache`, goes to the leader alone, as do statuses that are about the client (401, 403, 407, 408, 413, 416, 421,
-//!    429, 431) and partial content; one with `Vary` goes to those whose nominated headers are the leader's (RFC 9111,
+//!    `no-cache`, goes to the leader alone; one with `Vary` goes to those whose nominated headers are the leader's (RFC 9111,
 //!    section 4.1). All others then call the service themselves, at the same time. A handler that goes by something else
 //!    without saying so in `Vary` needs [`CoalesceLayer::key_header`] or [`CoalesceLayer::key_by`].
-//! 2. **Unsafe methods are never coalesced**, and there is no way to ask for it.
-//! 3. **The leader may go away.** The call goes on for those who wait, and is dropped when nobody does. If it fails or
+//! 2. **Nobody's bad request is answered for others.** Only statuses that are cacheable by default are shared (200, 203, 204,
+//!    300, 301, 304, 308, 404, 410); any other is its leader's, and the next who waits leads. Requests that override their
+//!    method by a header, or nominate a field in `Connection`, are not coalesced.
+//! 3. **Unsafe methods are never coalesced**, and there is no way to ask for it. One closes the flights of its URI to
+//!    newcomers as it starts and as it ends, so that who asks after a write sees it (RFC 9111, section 4.4).
+//! 4. **The leader may go away.** The call goes on for those who wait, and is dropped when nobody does. If it fails or
 //!    panics before its headers, the leader sees that as it would without the layer, and one follower becomes leader, a few
-//!    times; then all are answered with 500.
-//! 4. **Bodies stream.** Pieces reach everyone as they come, trailers included. The fastest reader sets the pace; who falls
+//!    times; then all are answered with 500 (or each calls, by [`CoalesceLayer::share_failures`]).
+//! 5. **Bodies stream.** Pieces reach everyone as they come, trailers included. The fastest reader sets the pace; who falls
 //!    too far behind is cut off, and sees its body end with an error. Event streams, and bodies that are known to be longer
 //!    than what may be held, are not shared.
-//! 5. **Waiting is bounded**: in number, and in time for each ([`WaitAtMost`]). Whoever may not wait, or no longer,
-//!    calls the service itself.
-//! 6. **It is no cache.** A request that comes after the end of an answer starts anew ([`CoalesceLayer::hold`] aside).
-//! 7. Headers of the connection stay with the leader, and so do extensions of the response.
-//! 8. [`Counters`] and [`Observer`] tell what happens; `x-coalesced: leader` or `follower` tells a client that asks for
+//! 6. **Waiting is bounded**: in number, in time for each ([`WaitAtMost`]), and in the bytes of bodies, keys and heads.
+//!    Whoever may not wait, or no longer, calls the service itself.
+//! 7. **It is no cache.** A request that comes after the end of an answer starts anew ([`CoalesceLayer::hold`] aside).
+//! 8. Headers of the connection stay with the leader, and so do extensions of the response.
+//! 9. [`Counters`] and [`Observer`] tell what happens; `x-coalesced: leader` or `follower` tells a client that asks for
 //!    it by a request header of that name.
 //!
 //! # What it costs
@@ -72,6 +76,7 @@ mod request;
 mod service;
 mod sync;
 mod table;
+mod writes;
 
 pub use body::{BodyError, BoxError, CoalesceBody};
 pub use counters::{Counters, Event, Observer};

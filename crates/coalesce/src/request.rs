@@ -29,6 +29,16 @@ pub(crate) struct Eligible {
     pub(crate) all_safe_methods: bool,
 }
 
+/// What is known of a request by its head.
+pub(crate) enum Looked {
+    /// It may be coalesced.
+    May(Found),
+    /// It goes to the service by itself.
+    Passes,
+    /// It changes what is at its URI, for all that the layer knows, and goes to the service by itself.
+    Writes,
+}
+
 /// A request that may be coalesced.
 pub(crate) struct Found {
     pub(crate) key: Key,
@@ -45,14 +55,23 @@ enum Role {
     Key,
     Host,
     Mark,
+    /// What it says of the host and scheme that were asked for tells it apart.
+    Forwarded,
     /// Nothing, unless the answer varies by it.
     Other,
 }
 
 impl Eligible {
-    /// What a request is told apart by; none if it must go to the service by itself.
+    /// Whether a request may be coalesced, and what tells it apart; `epoch` is that of its URI.
     #[inline]
-    pub(crate) fn look_at<B>(&self, request: &mut Request<B>, has_body: bool) -> Option<Found> {
+    pub(crate) fn look_at<B>(&self, request: &mut Request<B>, has_body: bool, epoch: u64) -> Looked {
+        if !is_safe(request.method()) {
+            return Looked::Writes;
+        }
+        self.find_safe(request, has_body, epoch).map_or_else(|| without_key(request.headers()), Looked::May)
+    }
+
+    fn find_safe<B>(&self, request: &mut Request<B>, has_body: bool, epoch: u64) -> Option<Found> {
         if has_body || !self.method_is_coalesced(request.method()) {
             return None;
         }
@@ -60,11 +79,12 @@ impl Eligible {
             None => None,
             Some(function) => Some(own_key(function, request)?),
         };
-        self.find(request.method(), request.uri(), request.headers(), own.as_deref())
+        self.find(request.method(), request.uri(), request.headers(), own.as_deref(), epoch)
     }
 
-    fn find(&self, method: &Method, uri: &Uri, headers: &HeaderMap, own: Option<&[u8]>) -> Option<Found> {
+    fn find(&self, method: &Method, uri: &Uri, headers: &HeaderMap, own: Option<&[u8]>, epoch: u64) -> Option<Found> {
         let (mut keyed, mut others, mut host, mut asks) = (Headers::new(), Headers::new(), None, false);
+        let mut forwarded = None;
         for (name, value) in headers {
             match self.role(name, value) {
                 Role::Bars => return None,
@@ -73,6 +93,10 @@ impl Eligible {
                 Role::Host if host.is_some() => return None,
                 Role::Host => host = Some(value),
                 Role::Mark => asks = true,
+                Role::Forwarded => {
+                    what_was_asked_for(value, forwarded.get_or_insert_default());
+                    others.push((name, value));
+                }
                 Role::Other => others.push((name, value)),
             }
         }
@@ -82,7 +106,9 @@ impl Eligible {
             authority: uri.authority().map(Authority::as_str),
             host,
             path_and_query: uri.path_and_query().map(PathAndQuery::as_str),
+            forwarded: forwarded.as_deref().filter(|asked_for: &&[u8]| !asked_for.is_empty()),
             own,
+            epoch,
         };
         let key = Key::new(&target, &keyed, &others)?;
         Some(Found { key, asks })
@@ -113,10 +139,37 @@ impl Eligible {
             RANGE | IF_RANGE | UPGRADE | EXPECT | TRANSFER_ENCODING => Role::Bars,
             CONTENT_LENGTH if value.as_bytes() != b"0" => Role::Bars,
             CACHE_CONTROL | PRAGMA if wants_its_own(value) => Role::Bars,
+            // Who nominates a field may have it taken away on the way to the handler, after it was looked at here.
+            CONNECTION if nominates_a_field(value) => Role::Bars,
+            FORWARDED => Role::Forwarded,
             // Usual ones, so that no more is asked about them.
-            USER_AGENT | REFERER | CONNECTION | TE | UPGRADE_INSECURE_REQUESTS | DNT | VIA | FORWARDED => Role::Other,
+            USER_AGENT | REFERER | CONNECTION | TE | UPGRADE_INSECURE_REQUESTS | DNT | VIA => Role::Other,
             _ if *name == MARK => Role::Mark,
-            _ if CREDENTIALS.contains(&name.as_str()) => self.unless_key_function(Role::Bars),
+            _ => self.role_of_unregistered(name, value),
+        }
+    }
+
+    /// The role of a header without a standard.
+    fn role_of_unregistered(&self, name: &HeaderName, value: &HeaderValue) -> Role {
+        match name.as_str() {
+            // Who is asking.
+            "x-api-key" | "api-key" | "x-auth-token" | "x-access-token" | "x-csrf-token" => {
+                self.unless_key_function(Role::Bars)
+            }
+            // By these a request asks for another method than its own.
+            name if METHOD_OVERRIDES.contains(&name) => Role::Bars,
+            // What is asked for, in the place of host, scheme and path, to many frameworks.
+            "x-forwarded-host" | "x-forwarded-proto" | "x-forwarded-scheme" | "x-forwarded-port"
+            | "x-forwarded-prefix" | "x-forwarded-path" | "x-forwarded-server" | "x-forwarded-ssl" | "x-host"
+            | "x-original-host" | "x-original-url" | "x-original-uri" | "x-rewrite-url" | "x-url-scheme"
+            | "front-end-https" => Role::Key,
+            // Who makes variables of headers, as CGI does, has the same one for both.
+            name if name.contains('_') => HeaderName::try_from(name.replace('_', "-")).map_or(Role::Other, |dashed| {
+                match self.role(&dashed, value) {
+                    Role::Host | Role::Forwarded => Role::Key,
+                    role => role,
+                }
+            }),
             _ => Role::Other,
         }
     }
@@ -142,8 +195,56 @@ fn own_key<B>(function: &KeyFunction, request: &mut Request<B>) -> Option<Bytes>
     own
 }
 
-/// Headers without a standard that commonly say who is asking.
-const CREDENTIALS: [&str; 5] = ["x-api-key", "api-key", "x-auth-token", "x-access-token", "x-csrf-token"];
+/// Whether a method is safe (RFC 9110, section 9.2.1). Of one that is not known here, nobody can say so.
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
+}
+
+/// By which frameworks take a request for one with another method.
+const METHOD_OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+
+/// What a request with a safe method is that may not be coalesced.
+fn without_key(headers: &HeaderMap) -> Looked {
+    let overrides = |name: &HeaderName| METHOD_OVERRIDES.contains(&name.as_str().replace('_', "-").as_str());
+    if headers.keys().any(overrides) { Looked::Writes } else { Looked::Passes }
+}
+
+/// Whether `Connection` names more than how the connection goes on (RFC 9110, section 7.6.1).
+fn nominates_a_field(connection: &HeaderValue) -> bool {
+    connection.as_bytes().split(|&byte| byte == b',').any(|option| {
+        let option = option.trim_ascii();
+        let usual = [&b""[..], b"close", b"keep-alive", b"te", b"upgrade"];
+        !usual.iter().any(|usual| option.eq_ignore_ascii_case(usual))
+    })
+}
+
+/// Adds what `Forwarded` says of host and scheme (RFC 7239, section 4): all of it, where its quotes do not end.
+fn what_was_asked_for(forwarded: &HeaderValue, asked_for: &mut Vec<u8>) {
+    let value = forwarded.as_bytes();
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let mut pairs = value.split(|&byte| {
+        let ends = !is_quoted && matches!(byte, b',' | b';');
+        if !is_escaped && byte == b'"' {
+            is_quoted = !is_quoted;
+        }
+        is_escaped = is_quoted && !is_escaped && byte == b'\\';
+        ends
+    });
+    let mut found = Vec::new();
+    for pair in pairs.by_ref() {
+        let pair = pair.trim_ascii();
+        let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
+        if name.eq_ignore_ascii_case(b"host") || name.eq_ignore_ascii_case(b"proto") {
+            found.extend_from_slice(pair);
+            found.push(b';');
+        }
+    }
+    drop(pairs);
+    if is_quoted {
+        found = [value, b";"].concat();
+    }
+    asked_for.append(&mut found);
+}
 
 /// Whether a client wants an answer that was begun for it (RFC 9111, section 5.2.1).
 fn wants_its_own(value: &HeaderValue) -> bool {
@@ -162,7 +263,10 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        eligible.look_at(&mut request.body(()).unwrap(), false).map(|found| found.key)
+        match eligible.look_at(&mut request.body(()).unwrap(), false, 0) {
+            Looked::May(found) => Some(found.key),
+            Looked::Passes | Looked::Writes => None,
+        }
     }
 
     fn get(headers: &[(&str, &str)]) -> Option<Key> {

@@ -15,8 +15,9 @@ use crate::future::{Call, ResponseFuture};
 use crate::key::Key;
 use crate::layer::Mark;
 use crate::oneshot::Oneshot;
-use crate::request::Eligible;
+use crate::request::{Eligible, Looked};
 use crate::table::Table;
+use crate::writes::{Epochs, Write};
 
 /// An extension of a request: how long it waits for another's headers at most, instead of what the layer says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,7 @@ pub struct WaitAtMost(pub Duration);
 /// What every call needs to know.
 pub(crate) struct Shared<F: Answering> {
     pub(crate) table: Arc<Table<F>>,
+    epochs: Arc<Epochs>,
     eligible: Eligible,
     mark: Mark,
     pub(crate) max_wait: Option<Duration>,
@@ -58,7 +60,8 @@ where
         mark: Mark,
         max_wait: Option<Duration>,
     ) -> Self {
-        Self { inner, shared: Arc::new(Shared { table, eligible, mark, max_wait }) }
+        let epochs = Arc::clone(&table.epochs);
+        Self { inner, shared: Arc::new(Shared { table, epochs, eligible, mark, max_wait }) }
     }
 }
 
@@ -99,8 +102,8 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         match self.look_at(request) {
-            (call, Some((key, marked))) => ResponseFuture::boards(Arc::clone(&self.shared), key, call, marked),
-            (call, None) => ResponseFuture::alone(call),
+            (call, Role::Boards(key, marked)) => ResponseFuture::boards(Arc::clone(&self.shared), key, call, marked),
+            (call, Role::Alone(write)) => ResponseFuture::alone(call, write),
         }
     }
 }
@@ -121,9 +124,11 @@ where
     fn call(&self, request: Request<B>) -> Self::Future {
         let is_polled_next = request.version() < http::Version::HTTP_2;
         match self.look_at(request) {
-            (call, Some((key, marked))) if is_polled_next => ResponseFuture::boarding(&self.shared, key, call, marked),
-            (call, Some((key, marked))) => ResponseFuture::boards(Arc::clone(&self.shared), key, call, marked),
-            (call, None) => ResponseFuture::alone(call),
+            (call, Role::Boards(key, marked)) if is_polled_next => {
+                ResponseFuture::boarding(&self.shared, key, call, marked)
+            }
+            (call, Role::Boards(key, marked)) => ResponseFuture::boards(Arc::clone(&self.shared), key, call, marked),
+            (call, Role::Alone(write)) => ResponseFuture::alone(call, write),
         }
     }
 }
@@ -134,24 +139,40 @@ where
     Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
     B: Body,
 {
-    /// The call of the service for a request, which is not made yet; if it may be coalesced, with its key, and whether its
-    /// answer is marked.
+    /// The call of the service for a request, which is not made yet, and whether it may be shared.
     #[inline]
-    fn look_at(&self, request: Request<B>) -> (Call<S, B>, Option<(Key, bool)>) {
+    fn look_at(&self, request: Request<B>) -> (Call<S, B>, Role) {
         let has_body = !request.body().is_end_stream();
         let mut request = request;
-        let found = self.shared.eligible.look_at(&mut request, has_body);
+        let epoch = self.shared.epochs.now(request.uri());
+        let role = match self.shared.eligible.look_at(&mut request, has_body, epoch) {
+            Looked::May(found) => Role::Boards(found.key, self.shared.mark.marks(found.asks)),
+            Looked::Passes => Role::Alone(None),
+            Looked::Writes => Role::Alone(Some(Write::starts(&self.shared.epochs, request.uri()))),
+        };
+        if matches!(role, Role::Alone(_)) {
+            self.shared.table.tally.count(Event::Passed);
+        }
         // Written where it stays: a request is large enough for one copy more to show.
         let call = Box::into_pin(Box::write(Box::new_uninit(), Oneshot::new(self.inner.clone(), request)));
-        let Some(found) = found else {
-            self.shared.table.tally.count(Event::Passed);
-            return (call, None);
-        };
-        let marked = match self.shared.mark {
-            Mark::WhenAsked => found.asks,
-            Mark::Always => true,
-            Mark::Never => false,
-        };
-        (call, Some((found.key, marked)))
+        (call, role)
+    }
+}
+
+/// Whether a call may be shared.
+enum Role {
+    /// By those with this key; whether its answer is marked.
+    Boards(Key, bool),
+    /// By nobody; what it writes to.
+    Alone(Option<Write>),
+}
+
+impl Mark {
+    fn marks(self, is_asked: bool) -> bool {
+        match self {
+            Self::WhenAsked => is_asked,
+            Self::Always => true,
+            Self::Never => false,
+        }
     }
 }

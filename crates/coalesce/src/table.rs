@@ -12,6 +12,7 @@ use crate::counters::{Event, Lone, Tally};
 use crate::flight::{Answering, Flight, Held, Join, Limits, Member};
 use crate::key::Key;
 use crate::sync::{Hasher, Mutex, SHARDS};
+use crate::writes::Epochs;
 
 /// The flights that may be joined, by key, and what they are all held to.
 pub(crate) struct Table<F: Answering> {
@@ -19,6 +20,7 @@ pub(crate) struct Table<F: Answering> {
     pub(crate) judge: Judge,
     pub(crate) tally: Tally,
     pub(crate) held: Arc<Held>,
+    pub(crate) epochs: Arc<Epochs>,
     hasher: Hasher,
     shards: Vec<Mutex<Shard<F>>>,
     /// Counts for each shard, under its lock.
@@ -47,7 +49,7 @@ pub(crate) enum Boarding<F: Answering> {
     Claims(Claim),
     /// It waits with others.
     Follows(Member<F>, Key),
-    /// As many wait as may.
+    /// As many wait as may, or too much is held for others.
     Full,
 }
 
@@ -56,7 +58,8 @@ impl<F: Answering> Table<F> {
         let shard = || Shard { flights: HashTable::new(), claims: Vec::new() };
         let shards = (0..SHARDS).map(|_| Mutex::new(shard())).collect();
         let (hasher, lone, resting) = (Hasher::default(), tally.lone(SHARDS), Mutex::new(VecDeque::new()));
-        Self { limits, judge, tally, held, hasher, shards, lone, resting }
+        let epochs = Arc::new(Epochs::new());
+        Self { limits, judge, tally, held, epochs, hasher, shards, lone, resting }
     }
 
     /// The shard for a hash, with its counts.
@@ -73,6 +76,9 @@ impl<F: Answering> Table<F> {
         if !self.limits.hold.is_zero() {
             self.let_go();
         }
+        if self.held.bytes() > self.limits.fair_bytes() {
+            return Boarding::Full;
+        }
         let hash = self.hasher.hash_one(key.bytes());
         key.hash = hash;
         let Some((shard, lone)) = self.shard(hash) else { return Boarding::Full };
@@ -85,7 +91,9 @@ impl<F: Answering> Table<F> {
         {
             match entry.get().join(&self.limits) {
                 Join::Joined(place) => {
-                    return Boarding::Follows(Member::new(Arc::clone(entry.get()), Arc::clone(self), place), key);
+                    let charge = Held::charge(&self.held, key.weight());
+                    let member = Member::new(Arc::clone(entry.get()), Arc::clone(self), place, charge);
+                    return Boarding::Follows(member, key);
                 }
                 Join::Full => return Boarding::Full,
                 // It is about to be taken out by whoever ended it.
@@ -93,9 +101,12 @@ impl<F: Answering> Table<F> {
             }
         } else if let Some(at) = shard.claims.iter().position(|(_, claimed)| claimed.hash == hash && *claimed == key) {
             let (claim, claimed) = shard.claims.swap_remove(at);
-            let flight = shard.depart(claim, claimed);
+            let flight = shard.depart(claim, claimed, &self.held);
             return match flight.join(&self.limits) {
-                Join::Joined(place) => Boarding::Follows(Member::new(flight, Arc::clone(self), place), key),
+                Join::Joined(place) => {
+                    let charge = Held::charge(&self.held, key.weight());
+                    Boarding::Follows(Member::new(flight, Arc::clone(self), place, charge), key)
+                }
                 Join::Full | Join::Closed => Boarding::Full,
             };
         }
@@ -122,7 +133,7 @@ impl<F: Answering> Table<F> {
         let mut guard = self.shard(claim.hash)?.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = &mut *guard;
         let flight = match shard.take(claim) {
-            Some(key) => shard.depart(claim, key),
+            Some(key) => shard.depart(claim, key, &self.held),
             None => Arc::clone(shard.flights.find(claim.hash, |flight| flight.number == claim.number)?),
         };
         drop(guard);
@@ -151,7 +162,7 @@ impl<F: Answering> Table<F> {
         let now = Instant::now();
         loop {
             let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
-            let too_much = self.held.bytes() > self.limits.total_bytes / 2;
+            let too_much = self.held.bytes() > self.limits.fair_bytes();
             let Some((until, flight)) = resting.pop_front() else { return };
             if until > now && !too_much {
                 resting.push_front((until, flight));
@@ -193,8 +204,8 @@ impl<F: Answering> Shard<F> {
     }
 
     /// Makes a flight of a claim.
-    fn depart(&mut self, claim: Claim, key: Key) -> Arc<Flight<F>> {
-        let flight = Arc::new(Flight::new(key, claim.number));
+    fn depart(&mut self, claim: Claim, key: Key, held: &Arc<Held>) -> Arc<Flight<F>> {
+        let flight = Arc::new(Flight::new(key, claim.number, held));
         self.flights.insert_unique(claim.hash, Arc::clone(&flight), |flight| flight.key.hash);
         flight
     }

@@ -16,13 +16,15 @@ mod flight;
 mod key;
 #[path = "../src/table.rs"]
 mod table;
+#[path = "../src/writes.rs"]
+mod writes;
 
 /// What `src/sync.rs` is elsewhere: loom's lock, and nothing that differs from one execution to the next.
 mod sync {
     pub(crate) type Hasher = std::hash::BuildHasherDefault<AllTheSame>;
 
     /// By which every key has the same hash.
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     pub(crate) struct AllTheSame;
 
     impl std::hash::Hasher for AllTheSame {
@@ -148,6 +150,7 @@ fn flights() -> Flights {
         replay_bytes: 1 << 20,
         late: Duration::from_secs(3600),
         promotions: 1,
+        share_failures: true,
         hold: Duration::ZERO,
     };
     let judge = Judge { longest: 1 << 20, ranges: false, no_cache: false };
@@ -159,8 +162,7 @@ fn key() -> Key {
 }
 
 fn key_of(path: &str) -> Key {
-    let target =
-        Target { method: "GET", scheme: None, authority: None, host: None, path_and_query: Some(path), own: None };
+    let target = Target { method: "GET", path_and_query: Some(path), ..Target::default() };
     Key::new(&target, &Headers::new(), &Headers::new()).unwrap()
 }
 

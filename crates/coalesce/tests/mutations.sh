@@ -49,13 +49,32 @@ ranges_bar|request.rs|s/RANGE \| IF_RANGE \| UPGRADE/IF_RANGE | UPGRADE/
 bodies_bar|request.rs|s/CONTENT_LENGTH if value.as_bytes\(\) != b"0" => Role::Bars,//
 languages_and_encodings_are_told_apart_even_without_vary|request.rs|s/ACCEPT \| ACCEPT_ENCODING \| ACCEPT_LANGUAGE \| ORIGIN/ORIGIN/
 clients_may_insist_on_an_answer_of_their_own|request.rs|s/CACHE_CONTROL \| PRAGMA if wants_its_own\(value\) => Role::Bars,//
-unsafe_methods_are_never_coalesced|request.rs|s/_ => false,\n        }\n    }\n\n    fn role/_ => self.all_safe_methods,\n        }\n    }\n\n    fn role/
+unsafe_methods_are_never_coalesced|request.rs|s/_ => false,\n        }\n    }\n\n    fn role/_ => self.all_safe_methods,\n        }\n    }\n\n    fn role/; s/if !is_safe\(request.method\(\)\) \{/if false {/
 conditions_are_told_apart|request.rs|s/IF_NONE_MATCH \| IF_MODIFIED_SINCE/IF_MODIFIED_SINCE/
 answers_that_set_cookies_are_not_shared|answer.rs|s/SET_COOKIE => false,//
 private_answers_are_not_shared|answer.rs|s/name.eq_ignore_ascii_case\("private"\)\s*\|\|//
 answers_not_to_be_stored_are_not_shared|answer.rs|s/\|\| name.eq_ignore_ascii_case\("no-store"\)//
 answers_that_vary_by_everything_are_not_shared|answer.rs|s/b"\*" => return false/b"*" => {}/
-answers_about_the_client_are_not_shared|answer.rs|s/StatusCode::UNAUTHORIZED\s*\|//
+answers_about_the_client_are_not_shared|answer.rs|s/StatusCode::GONE =>/StatusCode::GONE | StatusCode::UNAUTHORIZED =>/
+a_bad_request_is_answered_for_itself|answer.rs|s/StatusCode::GONE =>/StatusCode::GONE | StatusCode::BAD_GATEWAY =>/
+a_bad_request_is_answered_for_itself|flight/head.rs|s/Sharing::NotThis => .*?FlightUnshared\)/Sharing::NotThis => self.keep_from_others(response)/
+when_all_who_led_got_a_status|flight/head.rs|s/Outcome::Answer\(response\), Phase::Unshared/Outcome::Answer(response), Phase::Failed/
+failures_are_not_shared_if_so_asked|flight/head.rs|s/if self.table.limits.share_failures/if true/
+a_nominated_field_bars|request.rs|s/CONNECTION if nominates_a_field\(value\) => Role::Bars,//
+a_method_override_bars|request.rs|s/name if METHOD_OVERRIDES.contains\(&name\) => Role::Bars,//
+headers_that_say_what_was_asked_for|request.rs|s/"x-forwarded-host" \| //
+headers_that_say_what_was_asked_for|key.rs|s/target.forwarded,/None,/
+headers_that_some_take_for_others|request.rs|s/name.contains\('_'\)/false/
+a_read_after_a_write|key.rs|s/target.epoch.to_le_bytes/0_u64.to_le_bytes/
+a_read_after_a_write|writes.rs|s/(let write = Self \{[^}]*\};\s*)write.closes_flights\(\);/$1/
+a_read_after_a_write|writes.rs|s/(fn drop\(&mut self\) \{\s*)self.closes_flights\(\);/$1/
+a_write_is_over_before_its_answer|future.rs|s/write.iter\(\).for_each\(Write::closes_flights\);//
+a_write_is_over_before_the_end_of_its_answer|body.rs|s/frame.is_none\(\) \|\| body.is_end_stream\(\)/false/
+an_overridden_method_is_a_write|request.rs|s/if headers.keys\(\).any\(overrides\)/if false/
+keys_and_heads_are_held|table.rs|s/key.weight\(\)/0/g
+keys_and_heads_are_held|flight/head.rs|s/head.weight\(\)/0/
+too_many_long_requests|table.rs|s/if self.held.bytes\(\) > self.limits.fair_bytes\(\) \{\s*return Boarding::Full;\s*\}//
+a_slow_reader_is_not_cut_off_because_others|flight/reading.rs|s/ && bytes > held.share_of\(fair\)//
 an_answer_that_varies_goes_to_those_who_sent_the_same|future.rs|s/if self.may_have\(&head\)//
 who_is_promoted_is_who_the_answer_varies_by|flight/head.rs|s/core.asked = Some\(key\);/drop(key);/
 event_streams_pass_straight_through|answer.rs|s/CONTENT_TYPE => !is_endless\(value\),//
@@ -72,7 +91,7 @@ loom::keys_that_have_the_same_hash|table.rs|s/\|flight\| flight.key == key/|flig
 promotions_are_bounded|flight/head.rs|s/core.promotions < self.table.limits.promotions && //
 a_follower_leads_when_the_handler_fails|flight/head.rs|s/let is_vacant = .*?;/let is_vacant = false;/s
 a_slow_reader_neither_stalls|flight/reading.rs|s/stream.pieces.bytes\(\) > limits.flight_bytes \|\| //
-all_flights_together_hold_no_more|flight/reading.rs|s/\|\| self.table.held.bytes\(\) > limits.total_bytes//
+all_flights_together_hold_no_more|flight/reading.rs|s/\|\| is_unfair\(stream.pieces.bytes\(\)\)//
 who_was_sent_nothing_yet_falls_back|flight/head.rs|s/Some\(State::CutOff\) => \{/Some(State::CutOff) if false => {/
 a_joiner_may_not_come_long_after|flight/mod.rs|s/Instant::now\(\) < until/until.elapsed() < std::time::Duration::MAX/
 waiters_are_bounded|flight/mod.rs|s/core.members.len\(\) >= limits.members/false/

@@ -1,24 +1,26 @@
-//! Gathers what the workers report: seconds for who watches, and the run when it is over.
+//! Gathers what the workers report: seconds for the observer, and the run when it is over.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brunt_model::live::Live;
 use brunt_model::plan::Plan;
 use brunt_model::series::Series;
 use brunt_model::snapshot::{Phase, Snapshot};
+use brunt_model::stop::StopHandle;
 use brunt_model::summary::{Ending, Run};
 use brunt_model::threshold::{Outlook, Standing, Threshold};
 
-use crate::watchdog::{Stuck, Watchdog};
+use crate::Observer;
+use crate::transport::Clock;
+use crate::watchdog::{LAST_PATIENCE_NS, Stuck, Watchdog};
 use crate::worker::{Interval, Report};
-use crate::{Observer, StopHandle, script};
 
 /// How often the watchdog looks.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A second of which some workers' share is still missing.
+/// A second that some workers have yet to report.
 #[derive(Default)]
 struct Second {
     length_ns: u64,
@@ -33,6 +35,9 @@ struct Progress {
     /// The last second that it handed over.
     reported: Option<Key>,
     finished: bool,
+    /// Measured calls that it has reported as due, and as ended.
+    due: u64,
+    ended: u64,
 }
 
 /// A second's place in the run: which phase, which second of it.
@@ -61,6 +66,7 @@ pub(crate) struct Coordinator<'a> {
     stopped: Option<String>,
     watchdog: &'a mut Watchdog,
     stop: &'a StopHandle,
+    clock: Clock,
 }
 
 impl<'a> Coordinator<'a> {
@@ -70,6 +76,7 @@ impl<'a> Coordinator<'a> {
         observer: &'a mut dyn Observer,
         watchdog: &'a mut Watchdog,
         stop: &'a StopHandle,
+        clock: Clock,
     ) -> Self {
         Self {
             plan,
@@ -89,6 +96,7 @@ impl<'a> Coordinator<'a> {
             stopped: None,
             watchdog,
             stop,
+            clock,
         }
     }
 
@@ -102,8 +110,23 @@ impl<'a> Coordinator<'a> {
                 reports.recv_timeout(LOOK)
             };
             match report {
-                Ok(Report::Interval(interval)) => self.add(&interval),
-                Ok(Report::Finished { worker, measured_ns, interrupted, failed, stopped }) => {
+                // What a worker reports after it was given up belongs to seconds that are over.
+                Ok(Report::Interval(late) | Report::Part(late)) if self.has_finished(late.worker) => {}
+                Ok(Report::Interval(interval)) => {
+                    let key = (interval.phase, interval.second);
+                    if let Some(progress) = self.workers.get_mut(interval.worker as usize) {
+                        progress.reported = Some(key);
+                    }
+                    let second = self.add(&interval);
+                    second.open_connections += interval.open_connections;
+                    second.in_flight += interval.in_flight;
+                }
+                Ok(Report::Part(part)) => {
+                    self.add(&part);
+                }
+                Ok(Report::Finished { worker, .. }) if self.has_finished(worker) => {}
+                Ok(Report::Finished { worker, measured_ns, interrupted, failed, stopped, unreached }) => {
+                    self.aborted = self.aborted.take().or(unreached);
                     self.failed = self.failed.take().or(failed);
                     self.stopped = self.stopped.take().or(stopped);
                     if let Some(progress) = self.workers.get_mut(worker as usize) {
@@ -118,6 +141,7 @@ impl<'a> Coordinator<'a> {
             self.pass_on(false);
         }
         self.pass_on(true);
+        self.account_for_left_behind();
         Run {
             plan: self.plan.clone(),
             started_unix_ms,
@@ -134,13 +158,14 @@ impl<'a> Coordinator<'a> {
             drained: self.drained,
             series: self.series,
             status_names: BTreeMap::new(),
+            redirected_to: None,
         }
     }
 
     /// Waits no longer for workers whose user does not come back, and ends the run.
     fn give_up_stuck(&mut self) {
-        for Stuck { worker, what } in self.watchdog.look(Instant::now(), self.stop.is_stopped()) {
-            let hook = script::hook_name(what);
+        for Stuck { worker, what } in self.watchdog.look((self.clock)(), self.stop.is_stopped()) {
+            let hook = brunt_lua::hook_name(what);
             let reason = format!("thread {}: {hook} has not come back, and was left behind", worker + 1);
             self.failed.get_or_insert(reason);
             if let Some(progress) = self.workers.get_mut(worker as usize) {
@@ -150,20 +175,38 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    fn add(&mut self, interval: &Interval) {
+    fn has_finished(&self, worker: u32) -> bool {
+        self.workers.get(worker as usize).is_some_and(|progress| progress.finished)
+    }
+
+    /// Calls whose end a worker never reported, since it was left behind or panicked: they were under way when it was last
+    /// heard of, for so long at least as it took to give it up.
+    fn account_for_left_behind(&mut self) {
+        let left: u64 = self.workers.iter().map(|progress| progress.due.saturating_sub(progress.ended)).sum();
+        if left > 0 {
+            self.drained.unfinished += left;
+            self.drained.response.bounds.record_n(LAST_PATIENCE_NS, left);
+            self.drained.service.bounds.record_n(LAST_PATIENCE_NS, left);
+        }
+    }
+
+    /// Adds what a worker has reported to its second.
+    fn add(&mut self, interval: &Interval) -> &mut Second {
         let key = (interval.phase, interval.second);
         if interval.phase == Phase::Measured {
             let end = interval.second * brunt_model::SECOND_NS + interval.length_ns;
             self.reported_ns = self.reported_ns.max(end);
         }
-        if let Some(progress) = self.workers.get_mut(interval.worker as usize) {
-            progress.reported = Some(key);
+        if let Some(progress) = self.workers.get_mut(interval.worker as usize)
+            && interval.phase != Phase::Warmup
+        {
+            progress.due += interval.snapshot.due;
+            progress.ended += interval.snapshot.ended();
         }
         let second = self.seconds.entry(key).or_default();
         second.length_ns = second.length_ns.max(interval.length_ns);
         second.snapshot.merge(&interval.snapshot);
-        second.open_connections += interval.open_connections;
-        second.in_flight += interval.in_flight;
+        second
     }
 
     /// Passes on the seconds that are complete, in order; `all` of them when no more reports come.

@@ -1,11 +1,12 @@
 //! What this process may have, raised as far as it goes.
 
-use brunt_model::plan::MOST_CONNECTIONS;
+use brunt_model::plan::{MOST_CONNECTIONS, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::EngineError;
+use crate::error::EngineError;
+use crate::transport::route::ports_of_an_address;
 
-/// Descriptors that a process needs besides its connections.
+/// Descriptors that a process needs whatever it does.
 const SPARE_DESCRIPTORS: u64 = 64;
 
 /// Raises the limit on file descriptors as far as it goes: how many users there will be is not known beforehand.
@@ -15,12 +16,30 @@ pub(crate) fn raise_descriptors_fully() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Raises the limit on file descriptors so far that `connections` fit.
+/// Raises the limit on file descriptors so far that the plan's connections fit. Those that grow with a rate grow no further
+/// than they can: the plan comes back with as many as there may be.
 ///
 /// # Errors
-/// When the hard limit is too low for that.
-pub(crate) fn raise_descriptors(connections: u32, workers: u32) -> Result<(), EngineError> {
-    let needed = u64::from(connections) + u64::from(workers) * 4 + SPARE_DESCRIPTORS;
+/// When the hard limit is too low for a number that was asked for.
+pub(crate) fn make_room(plan: &Plan) -> Result<Plan, EngineError> {
+    let mut plan = plan.clone();
+    if plan.connections.is_growing() {
+        let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+        let most = limit.saturating_sub(besides(plan.workers)).max(u64::from(plan.workers));
+        plan.connections = plan.connections.capped(u32::try_from(most).unwrap_or(u32::MAX));
+    }
+    raise_descriptors(plan.connections.most(), plan.workers)?;
+    Ok(plan)
+}
+
+/// Descriptors that a process needs besides its connections.
+fn besides(workers: u32) -> u64 {
+    u64::from(workers) * 4 + SPARE_DESCRIPTORS
+}
+
+/// The same for so many connections.
+fn raise_descriptors(connections: u32, workers: u32) -> Result<(), EngineError> {
+    let needed = u64::from(connections) + besides(workers);
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -35,8 +54,19 @@ pub(crate) fn raise_descriptors(connections: u32, workers: u32) -> Result<(), En
 /// The most connections that the hard limit on file descriptors allows this process, with as many workers as there are
 /// cores.
 pub fn most_connections() -> u32 {
-    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
     let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::from(MOST_CONNECTIONS));
-    let left = limit.saturating_sub(workers * 4 + SPARE_DESCRIPTORS).max(1);
+    let left = limit.saturating_sub(besides(workers)).max(1);
     u32::try_from(left).unwrap_or(MOST_CONNECTIONS).min(MOST_CONNECTIONS)
+}
+
+/// The share of a local address' ports that growing connections may take: those of a run that is over stay taken for a
+/// minute, and several may follow each other.
+const PORTS_GROWN_INTO: f64 = 0.25;
+
+/// How far the connections of a rate may grow: as far as descriptors allow, and a quarter of the ports of so many local
+/// addresses.
+pub fn most_growing_connections(addresses: usize) -> u32 {
+    let ports = f64::from(ports_of_an_address()) * PORTS_GROWN_INTO * addresses.max(1) as f64;
+    most_connections().min(ports as u32).max(1)
 }

@@ -5,26 +5,26 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brunt_model::outcome::Failure;
 use brunt_model::plan::{Load, Plan, Stop};
 use brunt_model::scenario::Scenarios;
+use brunt_model::share::Share;
+use brunt_model::stop::StopHandle;
 use brunt_model::target::Target;
 
-use crate::protocol::scenario::Value;
-use crate::protocol::{Client, Prepared, Registry};
-use crate::script::ScriptError;
-use crate::script::scenario::{Library, Script, ScriptClient};
+use crate::error::EngineError;
+use crate::limits;
+use crate::network::origins::{Find, Origins};
 use crate::trace::Trace;
-use crate::transport::epoll::Epoll;
-use crate::transport::route::{Route, addresses, sources};
+use crate::transport::route::{Route, RouteError, addresses, sources};
 use crate::transport::tls::TlsRoute;
-use crate::user::User;
-use crate::worker::origins::{Find, NoClient, Origins};
-use crate::worker::pace::Quota;
-use crate::worker::users::VirtualUsers;
-use crate::worker::users::among_workers::AmongWorkers;
-use crate::worker::{Shared, Source, StartingLine, Worker};
-use crate::{EngineError, StopHandle, limits};
+use crate::transport::{Machine, Resolve};
+use crate::users::VirtualUsers;
+use crate::users::among_workers::AmongWorkers;
+use crate::worker::{self, Shared, Worker};
+use brunt_lua::ScriptError;
+use brunt_lua::scenario::{Library, Script, ScriptClient};
+use brunt_protocol::Registry;
+use brunt_protocol::scenario::Value;
 
 /// How often it is looked whether setup or teardown should be left behind.
 const LOOK: Duration = Duration::from_millis(20);
@@ -42,7 +42,6 @@ pub(crate) struct Surroundings<'a> {
     plan: &'a Plan,
     scenarios: &'a Scenarios,
     script: Script,
-    find: Arc<Find>,
     given: Value<'static>,
     /// Sees everything that users do, those of setup and teardown too.
     trace: Option<Arc<dyn Trace>>,
@@ -63,15 +62,7 @@ impl<'a> Surroundings<'a> {
                 library.rehearse(place)?;
             }
         }
-        let find = finder(plan);
-        Ok(Self {
-            plan,
-            scenarios,
-            script: Script::of(plan, scenarios, registry)?,
-            find,
-            given: Value::Nil,
-            trace: None,
-        })
+        Ok(Self { plan, scenarios, script: Script::of(plan, scenarios, registry)?, given: Value::Nil, trace: None })
     }
 
     /// Shows `trace` everything that users do from now on.
@@ -83,9 +74,9 @@ impl<'a> Surroundings<'a> {
     ///
     /// # Errors
     /// When it fails, or has not come back although the run is to end.
-    pub(crate) fn setup(&mut self, stop: &StopHandle) -> Result<(), EngineError> {
+    pub(crate) fn setup<M: Machine>(&mut self, machine: &M, stop: &StopHandle) -> Result<(), EngineError> {
         limits::raise_descriptors_fully();
-        if let Some(library) = self.run("setup", stop)? {
+        if let Some(library) = self.run("setup", machine, stop)? {
             self.given = library.given()?;
         }
         Ok(())
@@ -95,64 +86,49 @@ impl<'a> Surroundings<'a> {
     ///
     /// # Errors
     /// When it fails, or has not come back although the run is to end.
-    pub(crate) fn teardown(&self, stop: &StopHandle) -> Result<(), EngineError> {
+    pub(crate) fn teardown<M: Machine>(&self, machine: &M, stop: &StopHandle) -> Result<(), EngineError> {
         // A run that was ended early is torn down all the same: only what comes now counts.
         let stopped_before = stop.is_stopped();
         let never = StopHandle::default();
-        self.run("teardown", if stopped_before { &never } else { stop }).map(drop)
+        self.run("teardown", machine, if stopped_before { &never } else { stop }).map(drop)
     }
 
     /// The users of each worker.
     ///
     /// # Errors
     /// When the script is wrong, or a host that its clients call has no address.
-    pub(crate) fn cast(&self) -> Result<Vec<Cast>, EngineError> {
+    pub(crate) fn cast(&self, machine: &impl Machine, of_machine: Share) -> Result<Vec<Cast>, EngineError> {
         let among = AmongWorkers::new(self.scenarios, self.plan.workers);
         let mut routes = Vec::new();
-        (0..self.plan.workers)
-            .map(|number| {
+        let find = finder(self.plan, machine.resolve());
+        of_machine
+            .split(self.plan.workers)
+            .zip(0..)
+            .map(|(share, number)| {
                 let library = self.script.begin(number)?;
                 library.give(&self.given)?;
-                let mut users = VirtualUsers::new(library, self.plan, self.scenarios, &among, number)?;
+                let mut users = VirtualUsers::new(library, self.plan, self.scenarios, &among, share)?;
                 self.trace.iter().for_each(|trace| users.show(trace));
-                let origins = self.origins(users.clients(), number, self.plan.workers, &mut routes)?;
+                let origins = origins(&find, users.clients(), share, &mut routes)?;
                 Ok(Cast { users, origins })
             })
             .collect()
     }
 
-    /// The origins of the clients' bases. `routes` has the ways that were found already.
-    fn origins(
-        &self,
-        clients: &[ScriptClient],
-        number: u32,
-        workers: u32,
-        routes: &mut Vec<Route>,
-    ) -> Result<Origins, EngineError> {
-        let mut origins = Origins::of_users(Arc::clone(&self.find), number, workers);
-        let based =
-            clients.iter().enumerate().filter_map(|(place, client)| Some((place, client, client.base.as_ref()?)));
-        for (found, (place, client, base)) in based.enumerate() {
-            if found >= routes.len() {
-                let route = (self.find)(base, client);
-                routes.push(route.map_err(|(_, problem)| EngineError::Unreachable { problem })?);
-            }
-            if let Some(route) = routes.get(found) {
-                origins.add_known(place, base, client, route.clone());
-            }
-        }
-        Ok(origins)
-    }
-
     /// Lets one user go through setup or teardown; the state in which it did, if the script has such a function.
-    fn run(&self, which: &'static str, stop: &StopHandle) -> Result<Option<Library>, EngineError> {
+    fn run<M: Machine>(
+        &self,
+        which: &'static str,
+        machine: &M,
+        stop: &StopHandle,
+    ) -> Result<Option<Library>, EngineError> {
         let library = self.script.begin(0)?;
         let Some(place) = library.once(which)? else { return Ok(None) };
         library.give(&self.given)?;
         let plan = Plan {
             scenarios: None,
             workers: 1,
-            connections: 1,
+            connections: 1.into(),
             load: Load::Closed {},
             stop: Stop::default(),
             thresholds: Vec::new(),
@@ -160,23 +136,23 @@ impl<'a> Surroundings<'a> {
         };
         let mut users = VirtualUsers::once(library, &plan, place, which);
         self.trace.iter().for_each(|trace| users.show(trace));
-        let origins = self.origins(users.clients(), 0, 1, &mut Vec::new())?;
-        let shared = Arc::new(shared(plan, Arc::new(NoProtocol), stop));
-        let driver =
-            Epoll::new(Instant::now(), 0).map_err(|source| EngineError::System { what: "wait for events", source })?;
+        let find = finder(self.plan, machine.resolve());
+        let origins = origins(&find, users.clients(), Share::WHOLE, &mut Vec::new())?;
+        let shared = Arc::new(Shared::new(Arc::new(plan), stop));
+        let driver = worker::make_driver(machine, 0)?;
         let (reports, _unread) = channel();
         let (done, ended) = channel();
         let spawned = thread::Builder::new().name(which.to_owned()).spawn(move || {
-            let worker = Worker::new(shared, driver, origins, 0, 0, Source::Users(Box::new(users)), reports);
+            let worker = Worker::new(shared, driver, origins, 0, users, reports);
             // Nobody listens any more once it was left behind.
             let _ = done.send(worker.run());
         });
         spawned.map_err(|source| EngineError::System { what: "start a thread", source })?;
         let mut stopped: Option<Instant> = None;
-        let source = loop {
+        let users = loop {
             match ended.recv_timeout(LOOK) {
-                Ok(source) => {
-                    break source.map_err(|source| EngineError::System { what: "wait for events", source })?;
+                Ok(users) => {
+                    break users.map_err(|source| EngineError::System { what: "wait for events", source })?;
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(EngineError::Defect),
                 Err(RecvTimeoutError::Timeout) if stop.is_stopped() => {
@@ -189,7 +165,6 @@ impl<'a> Surroundings<'a> {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         };
-        let Source::Users(users) = source else { return Ok(None) };
         match users.into_library() {
             (_, Some(problem)) => Err(ScriptError::failed(which, &problem).into()),
             (library, None) => Ok(Some(library)),
@@ -197,30 +172,36 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// What workers of a run have in common.
-pub(crate) fn shared(plan: Plan, prepared: Arc<dyn Prepared>, stop: &StopHandle) -> Shared {
-    Shared {
-        prepared,
-        line: StartingLine::default(),
-        warmup_quota: Quota::new(None, plan.workers),
-        quota: Quota::new(plan.stop.requests, plan.workers),
-        stop: stop.clone(),
-        ended: std::sync::atomic::AtomicBool::new(false),
-        plan,
+/// The origins of the clients' bases. `routes` has the ways that were found already.
+fn origins(
+    find: &Arc<Find>,
+    clients: &[ScriptClient],
+    share: Share,
+    routes: &mut Vec<Route>,
+) -> Result<Origins, EngineError> {
+    let mut origins = Origins::of_users(Arc::clone(find), share);
+    let based = clients.iter().enumerate().filter_map(|(place, client)| Some((place, client, client.base.as_ref()?)));
+    for (found, (place, client, base)) in based.enumerate() {
+        if found >= routes.len() {
+            routes.push(find(base, client)?);
+        }
+        if let Some(route) = routes.get(found) {
+            origins.add_known(place, base, client, route.clone());
+        }
     }
+    Ok(origins)
 }
 
 /// What finds the way to a target, as `plan` wants connections made.
-fn finder(plan: &Plan) -> Arc<Find> {
+fn finder(plan: &Plan, resolve: Resolve) -> Arc<Find> {
     let plan = Plan { scenarios: None, ..plan.clone() };
     Arc::new(move |target: &Target, client: &ScriptClient| {
         let scheme = client.schemes.iter().find(|scheme| scheme.name == target.scheme);
-        let scheme = scheme.ok_or_else(|| (Failure::Resolve, format!("there is no way to '{}://'", target.scheme)))?;
+        let scheme = scheme.ok_or_else(|| RouteError::Scheme { scheme: target.scheme.clone() })?;
         let plan = plan_to(&plan, target, scheme.default_port);
-        let addresses = addresses(&plan, scheme.default_port).map_err(|error| (Failure::Resolve, error.to_string()))?;
-        let tls = scheme.tls.then(|| TlsRoute::prepare(&plan, client.caller.alpn())).transpose();
-        let sources = sources(&plan, &addresses).map_err(|error| (Failure::Connect, error.to_string()))?;
-        Ok(Route { addresses, sources, tls: tls.map_err(|error| (Failure::Tls, error.to_string()))? })
+        let addresses = addresses(&plan, scheme.default_port, &resolve)?;
+        let tls = scheme.tls.then(|| TlsRoute::prepare(&plan, client.caller.alpn())).transpose()?;
+        Ok(Route { sources: sources(&plan, &addresses)?, addresses, tls })
     })
 }
 
@@ -237,26 +218,4 @@ fn plan_to(plan: &Plan, target: &Target, default_port: u16) -> Plan {
     }
     to.target.clone_from(target);
     to
-}
-
-/// The protocol of a run whose calls are all made by users, through the clients of their script.
-pub(crate) struct NoProtocol;
-
-impl Prepared for NoProtocol {
-    fn client(&self, _keep: bool) -> Box<dyn Client> {
-        Box::new(NoClient)
-    }
-
-    fn user(&self) -> Box<dyn User> {
-        Box::new(Nobody)
-    }
-}
-
-/// Asks for nothing.
-struct Nobody;
-
-impl User for Nobody {
-    fn call(&mut self, _index: u64) -> Result<crate::user::Message<'_>, crate::user::Refusal> {
-        Err(crate::user::Refusal::Done)
-    }
 }

@@ -1,25 +1,25 @@
 //! Sees from outside whether workers' users come back. Debug hooks of an interpreter do not fire in compiled loops, so
 //! nothing inside could stop one.
 
-use std::time::{Duration, Instant};
+use brunt_model::SECOND_NS;
 
-use crate::user::Heart;
+use brunt_protocol::user::Heart;
 
-/// How long a user may be busy with one thing while the run goes on.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a user may be busy with one thing while the run goes on, in nanoseconds.
+const PATIENCE_NS: u64 = 2 * SECOND_NS;
 /// The same once the run is to end.
-const LAST_PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const LAST_PATIENCE_NS: u64 = SECOND_NS;
 
-/// The most time that counts between two looks. Who looks later than this has stood still too: a stopped process, or a
+/// The most time that counts between two looks, in nanoseconds. Who looks later than this has stood still too: a stopped process, or a
 /// machine that sleeps. Users cannot have moved in that time either.
-const LONGEST_STEP: Duration = Duration::from_millis(100);
+const LONGEST_STEP_NS: u64 = 100_000_000;
 
 /// A worker's user, and for how long it has not been seen to move.
 #[derive(Debug)]
 struct Watched {
     heart: Heart,
     beat: u64,
-    busy: Duration,
+    busy_ns: u64,
     given_up: bool,
 }
 
@@ -36,13 +36,14 @@ pub(crate) struct Stuck {
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
     watched: Vec<Watched>,
-    looked: Option<Instant>,
+    /// When it last looked, on the run's clock.
+    looked: Option<u64>,
 }
 
 impl Watchdog {
     /// Watches these, the workers' in their order.
     pub(crate) fn new(hearts: impl IntoIterator<Item = Heart>) -> Self {
-        let watched = hearts.into_iter().map(|heart| Watched { heart, beat: 0, busy: Duration::ZERO, given_up: false });
+        let watched = hearts.into_iter().map(|heart| Watched { heart, beat: 0, busy_ns: 0, given_up: false });
         Self { watched: watched.collect(), looked: None }
     }
 
@@ -52,20 +53,20 @@ impl Watchdog {
     }
 
     /// The users that are given up at `now`, each once; `ending` says that the run is to end. To be asked more often than
-    /// [`LONGEST_STEP`].
-    pub(crate) fn look(&mut self, now: Instant, ending: bool) -> Vec<Stuck> {
-        let patience = if ending { LAST_PATIENCE } else { PATIENCE };
-        let step = self.looked.map_or(Duration::ZERO, |looked| now.saturating_duration_since(looked)).min(LONGEST_STEP);
+    /// [`LONGEST_STEP_NS`].
+    pub(crate) fn look(&mut self, now: u64, ending: bool) -> Vec<Stuck> {
+        let patience = if ending { LAST_PATIENCE_NS } else { PATIENCE_NS };
+        let step = self.looked.map_or(0, |looked| now.saturating_sub(looked)).min(LONGEST_STEP_NS);
         self.looked = Some(now);
         let mut stuck = Vec::new();
         for (worker, watched) in self.watched.iter_mut().enumerate() {
             let (beat, what) = watched.heart.beat();
             if beat != watched.beat || what == 0 {
-                (watched.beat, watched.busy) = (beat, Duration::ZERO);
+                (watched.beat, watched.busy_ns) = (beat, 0);
                 continue;
             }
-            watched.busy += step;
-            if !watched.given_up && watched.busy >= patience {
+            watched.busy_ns += step;
+            if !watched.given_up && watched.busy_ns >= patience {
                 watched.given_up = true;
                 stuck.push(Stuck { worker: worker as u32, what });
             }
@@ -86,19 +87,19 @@ mod tests {
     /// A watchdog that looks every 50 ms of made-up time.
     struct Watching {
         watchdog: Watchdog,
-        now: Instant,
+        now: u64,
     }
 
     impl Watching {
         fn over(hearts: &[Heart]) -> Self {
-            Self { watchdog: Watchdog::new(hearts.iter().cloned()), now: Instant::now() }
+            Self { watchdog: Watchdog::new(hearts.iter().cloned()), now: 0 }
         }
 
         /// Who is given up in so many milliseconds.
         fn pass(&mut self, ms: u64, ending: bool) -> Vec<Stuck> {
             let mut stuck = Vec::new();
             for _ in 0..ms / 50 {
-                self.now += Duration::from_millis(50);
+                self.now += 50_000_000;
                 stuck.extend(self.watchdog.look(self.now, ending));
             }
             stuck
@@ -127,7 +128,7 @@ mod tests {
         heart.enter(1);
         assert_eq!(watching.pass(1000, false), []);
         // The process was stopped, or the machine slept.
-        watching.now += Duration::from_secs(3600);
+        watching.now += 3600 * SECOND_NS;
         assert_eq!(watching.pass(500, false), []);
         assert_eq!(watching.pass(500, false), [Stuck { worker: 0, what: 1 }]);
     }

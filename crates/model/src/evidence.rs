@@ -2,14 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::Spread;
 use crate::histogram::AtLeast;
+use crate::plan::{Load, Plan};
 use crate::series::Point;
-use crate::summary::{Ending, QUANTILES, Summary};
+use crate::summary::{Distribution, Ending, QUANTILES, Summary};
 use crate::threshold::ThresholdResult;
+use crate::uncertainty::Ends;
 use crate::verdict::Judgement;
 
 /// The figures of one run, without its histograms. Times are response times: from due to end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
 pub struct Evidence {
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
@@ -43,6 +47,18 @@ pub struct Evidence {
     pub waited_for_connection: u64,
     /// By which share of the calls due the target fell behind; see [`falls_behind`].
     pub behind_ratio: f64,
+    /// Response percentiles that the generator's own delays spoil, such as `p99`.
+    #[serde(default)]
+    pub unreliable: Vec<String>,
+    /// Whether they leave the mean response time alone.
+    #[serde(default = "known")]
+    pub is_mean_reliable: bool,
+    /// Whether the target saw the load asked for: see [`crate::verdict::Verdict::is_load_as_asked`].
+    #[serde(default = "known")]
+    pub is_load_as_asked: bool,
+    /// Whether the calls answered a second are the target's doing and not a lower bound of it.
+    #[serde(default = "known")]
+    pub is_rate_believed: bool,
     /// Whether the figures can be believed.
     pub judgement: Judgement,
     /// The verdict in a line.
@@ -55,14 +71,16 @@ pub struct Evidence {
     pub interrupted: bool,
 }
 
+/// What was decided before that was looked into says nothing against itself.
+const fn known() -> bool {
+    true
+}
+
 impl Evidence {
     /// What `summary` says.
     pub fn of(summary: &Summary) -> Self {
         let response = summary.times.response.as_ref().filter(|_| summary.answered());
-        let quantile = |name: &str| {
-            let at = QUANTILES.iter().position(|(known, _)| *known == name)?;
-            response?.quantiles.get(at).copied()
-        };
+        let quantile = |name: &str| response?.quantile(name);
         let service = summary.times.service.as_ref().filter(|_| summary.answered());
         Self {
             started_unix_ms: summary.run.started_unix_ms,
@@ -80,7 +98,11 @@ impl Evidence {
             p99_9_ns: quantile("p99.9"),
             service_p50_ns: service.and_then(|times| times.quantiles.first().copied()),
             waited_for_connection: summary.total.waited_for_connection,
-            behind_ratio: falls_behind(summary.run.series.points()),
+            behind_ratio: falls_behind(&summary.run.plan, summary.run.series.points()),
+            unreliable: unreliable(response),
+            is_mean_reliable: response.and_then(|r| r.intervals.as_ref()).is_none_or(|i| !i.mean.is_spoiled),
+            is_load_as_asked: summary.verdict.is_load_as_asked(),
+            is_rate_believed: is_rate_believed(summary),
             judgement: summary.verdict.judgement,
             verdict: summary.verdict.sentence(),
             thresholds: summary.thresholds.clone(),
@@ -92,6 +114,11 @@ impl Evidence {
     /// Whether any call was answered.
     pub fn is_answered(&self) -> bool {
         self.answered > 0
+    }
+
+    /// Whether this percentile of the response time, such as `p99`, can be believed.
+    pub fn is_reliable(&self, percentile: &str) -> bool {
+        !self.unreliable.iter().any(|name| name == percentile)
     }
 
     /// Whether every threshold held.
@@ -120,12 +147,118 @@ fn worst_failure(summary: &Summary) -> String {
     all.max_by_key(|(n, _)| *n).map_or(String::new(), |(_, text)| text)
 }
 
+/// Percentiles whose own delays spoil them.
+fn unreliable(response: Option<&Distribution>) -> Vec<String> {
+    let intervals = response.and_then(|response| response.intervals.as_ref());
+    let each = intervals.into_iter().flat_map(|intervals| QUANTILES.iter().zip(&intervals.quantiles));
+    each.filter(|(_, interval)| interval.is_spoiled).map(|((name, _), _)| (*name).to_owned()).collect()
+}
+
+/// Whether the calls answered a second are what the target does. The generator's own delays lower what a fixed number of
+/// connections can ask for by as much as they make each call longer.
+pub fn is_rate_believed(summary: &Summary) -> bool {
+    let total = &summary.total;
+    let bracket = total.response_bracket();
+    match summary.verdict.judgement {
+        Judgement::GeneratorBound | Judgement::NothingMeasured => false,
+        // Where nothing is known of them, the latency's verdict has to do.
+        Judgement::LatencyUnreliable if !bracket.knows_receiving => summary.is_open(),
+        _ if summary.is_open() || !bracket.knows_receiving => true,
+        _ => {
+            let (own_part, as_read) = (bracket.value.known.mean(), total.response.known.mean());
+            let whole = |mean: Option<f64>| mean.unwrap_or(0.0) as u64;
+            let (low_ns, high_ns) = (whole(own_part), whole(as_read));
+            !Ends { low_ns, high_ns: Some(high_ns) }.spoil(high_ns)
+        }
+    }
+}
+
+/// Standard errors that a growth of response times must exceed to be one.
+const SURE: f64 = 3.0;
+
 /// By which share of the calls due the target falls further and further behind, 0 to 1: calls that were due and did not
-/// end, over calls that were due, in all of the measured part but its first third. 0 where calls come and go as fast.
+/// end, over calls that were due. 0 where calls come and go as fast, and where nothing is due at times of its own.
 ///
-/// What is in the target by chance comes and goes: of the growth, three times the square root of what was there before
-/// (the standard deviation of a Poisson count) is taken off.
-pub fn falls_behind(points: &[Point]) -> f64 {
+/// Of two estimates the larger counts:
+///
+/// - **Response times that keep growing.** In a queue that is served in order, calls due at λ a second and served at μ wait
+///   longer by 1 − μ/λ seconds with each second (the fluid limit; L. Kleinrock, "Queueing Systems", volume 2, 1976, section
+///   2.7). That is the share in question, and one call tells it as well as a thousand, so that it is exact at 5 calls
+///   a second. The slope is Theil and Sen's over the median of each second, without the first third of the run, and
+///   counts where it exceeds three times what chance makes of those medians.
+/// - **A backlog that keeps growing**, for targets that serve others first: of the growth, three times the square root
+///   of what was there before (the standard deviation of a Poisson count) is taken off, as what is in the target by
+///   chance comes and goes.
+///
+/// Random arrivals are now and then more than the rate asked for, for as long as a trial. A target that answers as many as
+/// that rate does not fall behind it: with Poisson arrivals the first estimate is no more than what is missing from the
+/// rate that was planned.
+pub fn falls_behind(plan: &Plan, points: &[Point]) -> f64 {
+    let Load::Open { profile, arrivals } = &plan.load else { return 0.0 };
+    let mut slower = slowing(points);
+    if *arrivals == Spread::Poisson && slower > 0.0 {
+        slower = slower.min(missing(points, |seconds| profile.calls_held_until(seconds)));
+    }
+    slower.max(backlog(points)).clamp(0.0, 1.0)
+}
+
+/// The points after the first third of a run, or all where these are fewer than two.
+fn later(points: &[Point]) -> &[Point] {
+    let length: u64 = points.iter().map(|point| point.length_ns).sum();
+    let from = points.iter().position(|point| point.start_ns >= length / 3).unwrap_or(0);
+    points.get(from..).filter(|rest| rest.len() >= 2).unwrap_or(points)
+}
+
+/// By how many seconds response times grow in a second, where that is more than chance; at least 0.
+fn slowing(points: &[Point]) -> f64 {
+    let medians: Vec<_> = later(points).iter().filter_map(Median::of).collect();
+    let pairs = medians.iter().enumerate().flat_map(|(i, a)| medians.iter().skip(i + 1).map(move |b| (a, b)));
+    let slopes: Vec<_> = pairs.map(|(a, b)| (b.ns - a.ns) / (b.at_ns - a.at_ns)).collect();
+    let Some(slope) = crate::trend::median(&slopes) else { return 0.0 };
+    // The error of a regression's slope over the same points, which Theil and Sen's comes close to (P. K. Sen, 1968).
+    let n = medians.len() as f64;
+    let center = medians.iter().map(|median| median.at_ns).sum::<f64>() / n;
+    let spread: f64 = medians.iter().map(|median| (median.at_ns - center).powi(2)).sum();
+    let variance: f64 = medians.iter().map(|median| ((median.at_ns - center) / spread * median.error_ns).powi(2)).sum();
+    if slope > SURE * variance.sqrt() { slope.max(0.0) } else { 0.0 }
+}
+
+/// The median response time of a stretch.
+struct Median {
+    /// Its middle.
+    at_ns: f64,
+    ns: f64,
+    /// Its standard error.
+    error_ns: f64,
+}
+
+impl Median {
+    fn of(point: &Point) -> Option<Self> {
+        let times = &point.response;
+        let at = |q: f64| times.quantile(q).map(|ns| ns as f64);
+        // The ranks one standard error of a share of a half to either side.
+        let error = 0.5 / (times.count() as f64).sqrt();
+        let (low, high) = (at((0.5 - error).max(0.0))?, at((0.5 + error).min(1.0))?);
+        Some(Self {
+            at_ns: point.start_ns as f64 + point.length_ns as f64 / 2.0,
+            ns: at(0.5)?,
+            error_ns: (high - low) / 2.0,
+        })
+    }
+}
+
+/// The share of planned calls that did not end in the later part, 0 to 1.
+fn missing(points: &[Point], planned_until: impl Fn(f64) -> f64) -> f64 {
+    let later = later(points);
+    let (Some(first), Some(last)) = (later.first(), later.last()) else { return 0.0 };
+    let (from, to) = (first.start_ns as f64 / 1e9, (last.start_ns + last.length_ns) as f64 / 1e9);
+    let planned = planned_until(to) - planned_until(from);
+    let ended: u64 = later.iter().map(Point::ended).sum();
+    if planned > 0.0 { ((planned - ended as f64) / planned).max(0.0) } else { 0.0 }
+}
+
+/// The share of calls due by which a backlog grows beyond chance, in all of the run but its first third.
+fn backlog(points: &[Point]) -> f64 {
     let length: u64 = points.iter().map(|point| point.length_ns).sum();
     let (mut open, mut before, mut due) = (0.0_f64, None, 0.0);
     for point in points {
@@ -133,15 +266,14 @@ pub fn falls_behind(points: &[Point]) -> f64 {
             before.get_or_insert(open);
             due += point.due as f64;
         }
-        open += point.due as f64 - point.response.count() as f64;
+        open += point.due as f64 - point.ended() as f64;
     }
     // A run of one point has no first third to tell the rest from.
     let Some(before) = before.filter(|_| due > 0.0 && points.first().is_some_and(|first| first.length_ns < length))
     else {
         return 0.0;
     };
-    let growth = open - before - 3.0 * (before.max(0.0) + 1.0).sqrt();
-    (growth / due).clamp(0.0, 1.0)
+    (open - before - 3.0 * (before.max(0.0) + 1.0).sqrt()) / due
 }
 
 #[cfg(test)]
@@ -153,7 +285,7 @@ mod tests {
     use crate::snapshot::Snapshot;
     use crate::summary::tests::run;
 
-    /// By which share a target falls behind of which each second so many calls are due and end.
+    /// The share by which a target falls behind, given the calls due and ended in each second.
     fn behind(seconds: &[(u64, u64)]) -> f64 {
         let mut series = Series::default();
         for &(due, ended) in seconds {
@@ -161,7 +293,8 @@ mod tests {
             snapshot.response.known.record_n(1_000_000, ended);
             series.push(SECOND_NS, &snapshot, &OkStatus::default());
         }
-        falls_behind(series.points())
+        let load = Load::Open { profile: "1000".parse().unwrap(), arrivals: Spread::Uniform };
+        falls_behind(&Plan { load, ..crate::plan::tests::plan() }, series.points())
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! a usual latency distribution takes some tens of KB, an empty histogram about one.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::de::{self, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
@@ -46,8 +47,18 @@ const fn lowest_in(slot: usize) -> u64 {
     ((slot - ((octave as usize) << PRECISION_BITS)) as u64) << octave
 }
 
+/// The values, in nanoseconds, that a [`Histogram`] does not tell from `value_ns`: its bucket. The last one has no end.
+pub const fn bucket_of(value_ns: u64) -> RangeInclusive<u64> {
+    if value_ns >= MAX_VALUE_NS {
+        return lowest_in(slot_of(MAX_VALUE_NS))..=u64::MAX;
+    }
+    let slot = slot_of(value_ns);
+    let highest = highest_in(slot);
+    lowest_in(slot)..=if highest == MAX_VALUE_NS { u64::MAX } else { highest }
+}
+
 /// A mergeable distribution of durations in nanoseconds. See the module's text for its resolution and size.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Histogram {
     /// For each page of slots its place in `pages` plus one, or 0 while nothing fell into it.
     directory: Vec<u16>,
@@ -56,6 +67,14 @@ pub struct Histogram {
     min: u64,
     max: u64,
     sum: u128,
+}
+
+impl PartialEq for Histogram {
+    /// The same values equally often, whatever pages there are for them.
+    fn eq(&self, other: &Self) -> bool {
+        (self.count, self.min, self.max, self.sum) == (other.count, other.min, other.max, other.sum)
+            && self.slots().eq(other.slots())
+    }
 }
 
 impl Default for Histogram {
@@ -256,7 +275,7 @@ impl<T> AtLeast<T> {
     }
 }
 
-/// Durations of which some are only known from below: calls that had not ended, or had not begun, when the run
+/// Durations, some known only from below: calls that had not ended, or had not begun, when the run
 /// was over. Any quantile is computed with those at their lower bound and at infinity; where the two differ, the
 /// true value is at least what is reported.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -311,8 +330,41 @@ impl Censored {
 struct Stored {
     min_ns: Option<u64>,
     max_ns: Option<u64>,
-    sum_ns: f64,
+    sum_ns: Sum,
     counts: Counts,
+}
+
+/// A sum, as the number that says it exactly: a float where that has enough digits, as results have had it from the
+/// first, or else an integer. Beyond 2^64 (584 years) it is a float all the same.
+struct Sum(u128);
+
+impl Serialize for Sum {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let float = self.0 as f64;
+        match u64::try_from(self.0) {
+            Ok(whole) if float as u128 != self.0 => serializer.serialize_u64(whole),
+            _ => serializer.serialize_f64(float),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Sum {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Sum;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sum in nanoseconds, not below 0")
+            }
+            fn visit_u64<E: de::Error>(self, whole: u64) -> Result<Sum, E> {
+                Ok(Sum(u128::from(whole)))
+            }
+            fn visit_f64<E: de::Error>(self, float: f64) -> Result<Sum, E> {
+                Ok(Sum(float.max(0.0) as u128))
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
 }
 
 struct Counts(Vec<(u64, u64)>);
@@ -356,7 +408,7 @@ impl Serialize for Histogram {
         Stored {
             min_ns: self.min(),
             max_ns: self.max(),
-            sum_ns: self.sum as f64,
+            sum_ns: Sum(self.sum),
             counts: Counts(self.values().collect()),
         }
         .serialize(serializer)
@@ -378,7 +430,7 @@ impl<'de> Deserialize<'de> for Histogram {
         if histogram.count > 0 {
             histogram.min = stored.min_ns.unwrap_or(histogram.min).min(MAX_VALUE_NS);
             histogram.max = stored.max_ns.unwrap_or(histogram.max).clamp(histogram.min, MAX_VALUE_NS);
-            histogram.sum = stored.sum_ns.max(0.0) as u128;
+            histogram.sum = stored.sum_ns.0;
         }
         Ok(histogram)
     }
@@ -408,6 +460,20 @@ mod tests {
             expected = highest_in(slot) + 1;
         }
         assert_eq!(expected, MAX_VALUE_NS + 1);
+    }
+
+    #[test]
+    fn a_bucket_has_the_values_that_count_as_one() {
+        assert_eq!(bucket_of(2047), 2047..=2047);
+        assert_eq!(bucket_of(4097), 4096..=4099);
+        for value in [0, 1, 2048, 1_000_000, MAX_VALUE_NS, u64::MAX] {
+            let bucket = bucket_of(value);
+            assert!(bucket.contains(&value));
+            assert_eq!(of(&[*bucket.start(), *bucket.end(), value]).values().count(), 1, "{value}");
+            for outside in [bucket.start().checked_sub(1), bucket.end().checked_add(1)].into_iter().flatten() {
+                assert_eq!(of(&[outside, value]).values().count(), 2, "{value} and {outside}");
+            }
+        }
     }
 
     #[test]
@@ -473,12 +539,14 @@ mod tests {
         }
 
         #[test]
-        fn json_keeps_it(values in prop::collection::vec(0_u64..1 << 40, 0..100)) {
-            let histogram = of(&values);
+        fn json_keeps_it(values in prop::collection::vec(0_u64..1 << 44, 0..100), times in 1_u64..10_000) {
+            let mut histogram = of(&values);
+            for value in &values {
+                histogram.record_n(*value, times);
+            }
             let json = serde_json::to_string(&histogram).unwrap();
             let back: Histogram = serde_json::from_str(&json).unwrap();
-            prop_assert!(back.values().eq(histogram.values()));
-            prop_assert_eq!((back.min(), back.max()), (histogram.min(), histogram.max()));
+            prop_assert_eq!(back, histogram);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! When the users of a population come: arithmetic from an index to a time, so that it never drifts.
 
-use crate::arrivals::Spread;
-use crate::profile::Segment;
-use crate::random::Random;
+use crate::arrivals::{Arrivals, Spread};
+use crate::profile::{Profile, Segment};
+use crate::random::mix;
 use crate::scenario::Step;
+use crate::share::Share;
 
 /// How many users have come (or are there) over time: the steps of an injection, one after the other.
 #[derive(Debug, Clone)]
@@ -90,34 +91,35 @@ impl Curve {
     }
 }
 
-/// One worker's arrivals of an open population.
+/// One share of the arrivals of an open population.
+///
+/// The shares of a run make up one sequence, the same however many there are.
 #[derive(Debug, Clone)]
 pub struct UserArrivals {
     curve: Curve,
     spread: Spread,
-    worker: u64,
-    workers: u64,
-    random: Random,
+    share: Share,
+    seed: u64,
     /// The step whose users come next, where steps are gone through one by one.
     step: usize,
-    /// How many of this worker's users have come: of all steps, or of this one where these are gone through.
+    /// How many of this share's users have come: of all steps, or of this one where these are gone through.
     drawn: u64,
-    /// Poisson: the sum of unit exponentials so far in this step.
-    unit_time: f64,
+    /// Poisson: those of this step, if users come at a rate in it and at random.
+    random: Option<Arrivals>,
 }
 
 impl UserArrivals {
-    /// The arrivals of `worker` out of `workers`. Uniform ones are one sequence over all workers, of which worker w takes
-    /// every W-th; Poisson ones are streams of each worker's own, as [`crate::arrivals::Arrivals`] has them. Only rates
-    /// are random: users who come at once, or in a peak, are as many as they are.
-    pub fn new(steps: &[Step], spread: Spread, worker: u32, workers: u32, seed: u64) -> Self {
-        let (worker, workers) = (u64::from(worker), u64::from(workers.max(1)));
-        let random = Random::new(seed, worker);
-        Self { curve: Curve::new(steps), spread, worker, workers, random, step: 0, drawn: 0, unit_time: 0.0 }
+    /// The arrivals of one share. Uniform ones are one sequence over all shares, and each share has every n-th; Poisson
+    /// ones are dealt out as [`Arrivals`] are. Only rates are random: users who come at once, or in a peak, are as many
+    /// as they are.
+    pub fn new(steps: &[Step], spread: Spread, share: Share, seed: u64) -> Self {
+        let mut arrivals = Self { curve: Curve::new(steps), spread, share, seed, step: 0, drawn: 0, random: None };
+        arrivals.begin_step();
+        arrivals
     }
 
     fn uniform(&mut self) -> Option<f64> {
-        let users = (self.drawn * self.workers + self.worker) as f64;
+        let users = self.share.number(self.drawn)? as f64;
         while *self.curve.users_before.get(self.step + 1)? <= users {
             self.step += 1;
         }
@@ -126,24 +128,37 @@ impl UserArrivals {
         Some(begun + time_of(self.curve.steps.get(self.step)?, users - before))
     }
 
+    fn begin_step(&mut self) {
+        self.random = match self.curve.steps.get(self.step) {
+            Some(&Step::Rate { from, to, seconds }) if self.spread == Spread::Poisson => {
+                let seed = mix(self.seed ^ self.step as u64);
+                let profile = Profile::new(vec![Segment { from, to, seconds }]);
+                // A rate of 0 throughout is no profile: nobody comes.
+                profile.ok().map(|profile| Arrivals::new(profile, Spread::Poisson, self.share, seed, None))
+            }
+            _ => None,
+        };
+        self.drawn = 0;
+    }
+
     fn poisson(&mut self) -> Option<f64> {
         loop {
             let step = self.curve.steps.get(self.step)?;
             let begun = self.curve.seconds_before.get(self.step)?;
-            let users = if let Step::Rate { .. } = step {
-                self.unit_time += self.random.exponential();
-                self.unit_time * self.workers as f64
+            let within = if let Step::Rate { .. } = step {
+                self.random.as_mut().and_then(Iterator::next).map(|arrival| arrival.due_ns as f64 / 1e9)
             } else {
-                // The workers' shares begin with another worker at each step, so that none always has the one more.
-                let worker = (self.worker + self.step as u64) % self.workers;
-                (self.drawn * self.workers + worker) as f64
+                // Each step's users are dealt out from another share on, so that none always has the one more.
+                let number = (self.share.index() + self.step as u64) % self.share.of();
+                let users = (self.drawn * self.share.of() + number) as f64;
+                (users < users_of(step)).then(|| time_of(step, users))
             };
-            if users < users_of(step) {
+            if let Some(within) = within {
                 self.drawn += 1;
-                return Some(begun + time_of(step, users));
+                return Some(begun + within);
             }
             self.step += 1;
-            (self.drawn, self.unit_time) = (0, 0.0);
+            self.begin_step();
         }
     }
 }
@@ -169,7 +184,7 @@ mod tests {
 
     fn all(steps: &[Step], spread: Spread, workers: u32) -> Vec<u64> {
         let mut times: Vec<_> =
-            (0..workers).flat_map(|worker| UserArrivals::new(steps, spread, worker, workers, 7)).collect();
+            Share::WHOLE.split(workers).flat_map(|share| UserArrivals::new(steps, spread, share, 7)).collect();
         times.sort_unstable();
         times
     }
@@ -239,12 +254,16 @@ mod tests {
                 }
             }).collect();
             let expected: f64 = steps.iter().map(users_of).sum();
+            let poisson = all(&steps, Spread::Poisson, 1);
+            for shares in [2, 7, 20] {
+                prop_assert_eq!(&poisson, &all(&steps, Spread::Poisson, shares), "{} shares", shares);
+            }
             let one = all(&steps, Spread::Uniform, 1);
             prop_assert!((one.len() as f64 - expected.ceil()).abs() <= 1.0, "{} of {expected}", one.len());
             prop_assert_eq!(&one, &all(&steps, Spread::Uniform, workers));
             let end = (Curve::new(&steps).seconds() * 1e9) as u64 + 1;
             prop_assert!(one.iter().all(|time| *time <= end));
-            let single: Vec<_> = UserArrivals::new(&steps, Spread::Uniform, 0, 1, 7).collect();
+            let single: Vec<_> = UserArrivals::new(&steps, Spread::Uniform, Share::WHOLE, 7).collect();
             prop_assert!(single.windows(2).all(|pair| pair[0] <= pair[1] + 1));
         }
     }

@@ -41,6 +41,20 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether a call that failed so was never sent, since there was no connection for it.
+    pub const fn is_of_connecting(self) -> bool {
+        matches!(
+            self,
+            Self::Resolve
+                | Self::Connect
+                | Self::ConnectTimeout
+                | Self::Ports
+                | Self::Descriptors
+                | Self::Tls
+                | Self::Handshake
+        )
+    }
+
     /// Every failure, in the order reports list them.
     pub const ALL: [Self; 16] = [
         Self::Resolve,

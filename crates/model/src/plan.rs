@@ -1,7 +1,12 @@
 //! Everything a run needs, validated once. Below the command line nothing sees a flag.
 //!
 //! A plan is plain data: another machine can carry it out unchanged, and a file of it can be run again. Files travel
-//! by content. The protocol is its scheme plus options that the registered protocol reads and validates.
+//! by content. The protocol is its scheme plus options that the registered protocol reads and validates. Its `Serialize`
+//! is the shown form, without secrets; [`crate::wire`] is the whole one.
+//!
+//! On several machines every one is given the same plan, and a [`Share`](crate::share::Share) of the run. Connections,
+//! rates, numbers of requests, users and iterations, and the seed are those of the whole run, and each worker has its
+//! share; `workers` is each machine's, times and timeouts are everybody's.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -11,11 +16,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::SECOND_NS;
 use crate::arrivals::Spread;
+use crate::connections::Connections;
 use crate::content::Content;
 use crate::outcome::OkStatus;
 use crate::profile::Profile;
 use crate::scenario::{InjectionError, Scenarios};
-use crate::secret::{REDACTED, Template};
+use crate::secret::{REDACTED, SecretError, Template, shown_argument, shown_url};
+use crate::setting::Setting;
 use crate::target::{Target, Url, UrlError};
 use crate::threshold::Threshold;
 use crate::units::{ExactDuration, LONGEST_NS};
@@ -39,9 +46,9 @@ pub struct Plan {
     /// Virtual users that ask for the calls, instead of connections that do; `load` and `stop` are then theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenarios: Option<Scenarios>,
-    /// Connections kept open, over all workers.
-    pub connections: u32,
-    /// Worker threads; at least one, never more than connections.
+    /// Connections kept open, over all workers of all machines.
+    pub connections: Connections,
+    /// Worker threads of one machine; at least one, never more than connections.
     pub workers: u32,
     /// What decides when a call is due.
     pub load: Load,
@@ -67,6 +74,9 @@ pub struct Plan {
     pub ok_status: OkStatus,
     /// What must hold at the end.
     pub thresholds: Vec<Threshold>,
+    /// What its scripts may do. Whoever carries the plan out decides; a file does not say it.
+    #[serde(skip)]
+    pub sandbox: Sandbox,
 }
 
 /// What a protocol makes its calls from, in that protocol's own form.
@@ -120,7 +130,7 @@ impl<'de> Deserialize<'de> for ProtocolOptions {
     }
 }
 
-/// A Lua script as wrk runs them. It travels whole; what it holds is shown as it is.
+/// A Lua script as wrk runs them. It travels whole; its text is shown as it is, its arguments are not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -128,8 +138,40 @@ pub struct Script {
     pub file: String,
     /// What is in it.
     pub content: Content,
-    /// What `init(args)` gets: the URL as it was given, then what stood behind it.
-    pub args: Vec<String>,
+    /// What `init(args)` gets: the URL as it was given, which has no references, then what stood behind it.
+    ///
+    /// Shown are of the URL what [`shown_url`] leaves, and of the others what [`shown_argument`] does.
+    #[serde(serialize_with = "shown_arguments")]
+    pub args: Vec<Template>,
+}
+
+fn shown_arguments<S: Serializer>(args: &[Template], serializer: S) -> Result<S::Ok, S::Error> {
+    let url = args.first().map(|url| shown_url(url.as_written()));
+    serializer.collect_seq(url.into_iter().chain(args.iter().skip(1).map(shown_argument)))
+}
+
+impl Script {
+    /// What `init(args)` gets, whole.
+    ///
+    /// # Errors
+    /// When an argument names a variable that `env` does not have.
+    pub fn reveal_args(&self, env: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, SecretError> {
+        let url = self.args.first().map(|url| Ok(url.as_written().to_owned()));
+        url.into_iter().chain(self.args.iter().skip(1).map(|argument| argument.reveal(&env))).collect()
+    }
+}
+
+/// What the scripts of a plan may do besides asking for calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sandbox {
+    /// Nothing: no files but the plan's, no programs, no environment, no machine code.
+    #[default]
+    Closed,
+    /// The same, and load Lua files of the script's directory.
+    Directory,
+    /// Whatever the user may do who runs it.
+    Open,
 }
 
 /// What decides when a call is due.
@@ -140,7 +182,7 @@ pub enum Load {
     Closed {},
     /// Calls are due at times that do not depend on the answers.
     Open {
-        /// Calls a second over time.
+        /// Calls a second over time, over all workers of all machines.
         profile: Profile,
         /// How due times are spread.
         arrivals: Spread,
@@ -153,7 +195,7 @@ pub enum Load {
 pub struct Stop {
     /// This long after it began, in nanoseconds.
     pub duration_ns: Option<u64>,
-    /// After this many calls.
+    /// After this many calls, over all workers of all machines.
     pub requests: Option<u64>,
 }
 
@@ -171,8 +213,22 @@ pub struct Transport {
     pub family: Family,
     /// How TLS is done where the scheme wants it.
     pub tls: Tls,
-    /// Addresses that stand for the target's host, resolved already; looked up where there are none.
+    /// Addresses that stand for the target's host, resolved already; empty: the host is looked up.
     pub addresses: Vec<SocketAddr>,
+    /// Who tells when an answer arrived.
+    #[serde(default)]
+    pub arrival_times: ArrivalTimes,
+}
+
+/// Who tells when an answer arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArrivalTimes {
+    /// The kernel, by receive timestamps, where it keeps them (TCP on Linux).
+    #[default]
+    Kernel,
+    /// The generator, when it has read the answer. Its own delays are then part of every time shown.
+    Read,
 }
 
 /// Which of a host's addresses are used.
@@ -208,36 +264,43 @@ pub struct Tls {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Written by another version.
-    #[error(
-        "the plan has format version {got}, this brunt reads version {PLAN_VERSION}: write it again with --write-plan"
-    )]
+    #[error("the plan has format version {got}, this brunt reads version {PLAN_VERSION}")]
     Version {
         /// The version found.
         got: u32,
     },
     /// A number is out of range.
-    #[error("{what} must be {expected}, not {got}")]
+    #[error("{setting} must be {expected}, not {got}")]
     Range {
         /// Which number.
-        what: &'static str,
+        setting: Setting,
         /// What it may be.
         expected: String,
         /// What it is.
         got: String,
     },
-    /// The target is none that a URL could name.
+    /// No URL could name this target.
     #[error("the plan's target: {0}")]
     Target(UrlError),
     /// The plan was stored, and secrets are not stored.
     #[error("the plan's URL: a secret was left out of it when the plan was written; put it back")]
     Secrets,
+    /// The plan was stored, and secrets are not stored.
+    #[error(
+        "the plan's script.args[{place}]: it was left out when the plan was written; put it back, or edit it to @NAME and \
+         set NAME in the environment"
+    )]
+    Argument {
+        /// Which of them, from 0.
+        place: usize,
+    },
     /// Two settings contradict each other.
     #[error("{one} and {other} cannot go together: {why}")]
     Conflict {
         /// One setting.
-        one: &'static str,
+        one: Setting,
         /// The other.
-        other: &'static str,
+        other: Setting,
         /// Why not.
         why: &'static str,
     },
@@ -245,7 +308,7 @@ pub enum PlanError {
     #[error(transparent)]
     Injection(#[from] InjectionError),
     /// Nothing would end the run.
-    #[error("nothing ends this run: give it a duration (-d), a number of requests (-n) or a profile with lengths")]
+    #[error("nothing ends this run: it has no duration, no number of requests and no profile with lengths")]
     Endless,
 }
 
@@ -269,7 +332,7 @@ impl Plan {
             protocol,
             script: None,
             scenarios: None,
-            connections: 1,
+            connections: Connections::Fixed(1),
             workers: 1,
             load: Load::Closed {},
             stop: Stop::default(),
@@ -283,6 +346,7 @@ impl Plan {
             transport: Transport::default(),
             ok_status: OkStatus::default(),
             thresholds: Vec::new(),
+            sandbox: Sandbox::default(),
         }
     }
 
@@ -294,43 +358,32 @@ impl Plan {
         if self.version != PLAN_VERSION {
             return Err(PlanError::Version { got: self.version });
         }
-        range("connections", 1, MOST_CONNECTIONS, self.connections)?;
-        range("threads", 1, self.connections.min(1024), self.workers)?;
-        range("pipeline", 1, MOST_PIPELINED, self.pipeline)?;
+        range(Setting::Connections, 1, MOST_CONNECTIONS, self.connections.most())?;
+        range(Setting::Workers, 1, self.connections.most().min(1024), self.workers)?;
+        range(Setting::Pipeline, 1, MOST_PIPELINED, self.pipeline)?;
         self.validate_target()?;
-        for (what, ns) in [
-            ("the duration", self.stop.duration_ns.unwrap_or(0)),
-            ("the warm-up", self.warmup_ns),
-            ("the timeout", self.timeout_ns),
-            ("the connect timeout", self.connect_timeout_ns),
-            ("the drain", self.drain_ns),
-        ] {
-            if ns > LONGEST_NS {
-                let (expected, got) = ("at most 720h".into(), ExactDuration(ns).to_string());
-                return Err(PlanError::Range { what, expected, got });
-            }
+        self.validate_times()?;
+        if self.stop.requests == Some(0) {
+            return Err(zero(Setting::Requests));
         }
-        if self.timeout_ns == 0 || self.connect_timeout_ns == 0 {
-            return Err(PlanError::Range { what: "a timeout", expected: "above 0".into(), got: "0".into() });
-        }
-        if self.stop.requests == Some(0) || self.stop.duration_ns == Some(0) {
-            return Err(PlanError::Range {
-                what: "the duration or number of requests",
-                expected: "above 0".into(),
-                got: "0".into(),
+        if self.connections.is_growing() && self.load == (Load::Closed {}) {
+            return Err(PlanError::Conflict {
+                one: Setting::Connections,
+                other: Setting::Load,
+                why: "connections grow with a rate; without one, give their number",
             });
         }
         if self.reconnect && self.pipeline > 1 {
             return Err(PlanError::Conflict {
-                one: "--reconnect",
-                other: "--pipeline",
+                one: Setting::Reconnect,
+                other: Setting::Pipeline,
                 why: "a connection that carries one call cannot have several in flight",
             });
         }
         if self.transport.unix_socket.is_some() && !self.transport.source_ips.is_empty() {
             return Err(PlanError::Conflict {
-                one: "--unix-socket",
-                other: "--source-ip",
+                one: Setting::UnixSocket,
+                other: Setting::SourceAddresses,
                 why: "a Unix socket has no addresses",
             });
         }
@@ -342,11 +395,35 @@ impl Plan {
         Ok(())
     }
 
+    fn validate_times(&self) -> Result<(), PlanError> {
+        for (setting, ns, may_be_zero) in [
+            (Setting::Duration, self.stop.duration_ns, false),
+            (Setting::Warmup, Some(self.warmup_ns), true),
+            (Setting::Timeout, Some(self.timeout_ns), false),
+            (Setting::ConnectTimeout, Some(self.connect_timeout_ns), false),
+            (Setting::Drain, Some(self.drain_ns), true),
+        ] {
+            match ns {
+                Some(0) if !may_be_zero => return Err(zero(setting)),
+                Some(ns) if ns > LONGEST_NS => {
+                    let (expected, got) = ("at most 720h".into(), ExactDuration(ns).to_string());
+                    return Err(PlanError::Range { setting, expected, got });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Whatever wrote the plan, its target reads like one from a URL.
     fn validate_target(&self) -> Result<(), PlanError> {
         let base_url = self.scenarios.as_ref().and_then(|scenarios| scenarios.base_url.as_deref());
         if self.target.lacks_secrets() || base_url.is_some_and(|url| url.contains(REDACTED)) {
             return Err(PlanError::Secrets);
+        }
+        let args = self.script.iter().flat_map(|script| &script.args);
+        if let Some(place) = args.into_iter().position(|argument| argument.as_written().contains(REDACTED)) {
+            return Err(PlanError::Argument { place });
         }
         let url = self.target.whole_url();
         let read = Url::parse(&url).map_err(PlanError::Target)?.target;
@@ -370,11 +447,15 @@ impl Plan {
     }
 }
 
-fn range(what: &'static str, least: u32, most: u32, got: u32) -> Result<(), PlanError> {
+fn range(setting: Setting, least: u32, most: u32, got: u32) -> Result<(), PlanError> {
     if (least..=most).contains(&got) {
         return Ok(());
     }
-    Err(PlanError::Range { what, expected: format!("between {least} and {most}"), got: got.to_string() })
+    Err(PlanError::Range { setting, expected: format!("between {least} and {most}"), got: got.to_string() })
+}
+
+fn zero(setting: Setting) -> PlanError {
+    PlanError::Range { setting, expected: "above 0".into(), got: "0".into() }
 }
 
 #[cfg(test)]
@@ -389,7 +470,7 @@ pub(crate) mod tests {
             protocol: ProtocolOptions::default(),
             script: None,
             scenarios: None,
-            connections: 64,
+            connections: Connections::Fixed(64),
             workers: 2,
             load: Load::Closed {},
             stop: Stop { duration_ns: Some(10 * SECOND_NS), requests: None },
@@ -403,6 +484,7 @@ pub(crate) mod tests {
             transport: Transport::default(),
             ok_status: OkStatus::default(),
             thresholds: vec!["p99<50ms".parse().unwrap()],
+            sandbox: Sandbox::default(),
         }
     }
 
@@ -433,21 +515,53 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn arguments_of_scripts_are_stored_without_secrets() {
+        let mut plan = plan();
+        let args = ["http://me:hunter2@a/?token=hunter2&b=c", "100", "hunter2", "@TOKEN"].map(Template::secret);
+        plan.script = Some(Script { file: "a.lua".into(), content: Content(Vec::new()), args: args.to_vec() });
+        let json = serde_json::to_string(&plan).unwrap();
+        assert!(!json.contains("hunter2") && !format!("{plan:?}").contains("hunter2"), "{json}");
+        let expected = r#"["http://[redacted]@a/?token=[redacted]&b=c","100","[redacted]","@TOKEN"]"#;
+        assert!(json.contains(expected), "{json}");
+        let stored: Plan = serde_json::from_str(&json).unwrap();
+        assert_eq!(stored.validate(), Err(PlanError::Argument { place: 0 }));
+        let revealed = plan.script.map(|script| script.reveal_args(|_| Some("t0p".into())));
+        let expected = ["http://me:hunter2@a/?token=hunter2&b=c", "100", "hunter2", "t0p"].map(str::to_owned);
+        assert_eq!(revealed, Some(Ok(expected.to_vec())));
+    }
+
+    #[test]
+    fn a_file_cannot_open_the_sandbox() {
+        let mut plan = plan();
+        plan.sandbox = Sandbox::Open;
+        let json = serde_json::to_value(&plan).unwrap();
+        assert_eq!(serde_json::from_value::<Plan>(json.clone()).unwrap().sandbox, Sandbox::Closed);
+        let mut claims = json;
+        claims["sandbox"] = "open".into();
+        assert!(serde_json::from_value::<Plan>(claims).is_err());
+    }
+
+    #[test]
     fn what_cannot_be_done_is_refused() {
         let broken = |change: fn(&mut Plan)| {
             let mut plan = plan();
             change(&mut plan);
             plan.validate().unwrap_err().to_string()
         };
-        assert_eq!(broken(|p| p.connections = 0), "connections must be between 1 and 1000000, not 0");
-        assert_eq!(broken(|p| p.workers = 65), "threads must be between 1 and 64, not 65");
+        assert_eq!(
+            broken(|p| p.connections = Connections::Fixed(0)),
+            "connections must be between 1 and 1000000, not 0"
+        );
+        assert_eq!(broken(|p| p.workers = 65), "workers must be between 1 and 64, not 65");
         assert!(broken(|p| p.version = 9).starts_with("the plan has format version 9"));
         assert!(broken(|p| p.stop = Stop::default()).starts_with("nothing ends this run"));
         let both = broken(|p| {
             p.reconnect = true;
             p.pipeline = 2;
         });
-        assert!(both.starts_with("--reconnect and --pipeline cannot go together"));
+        assert!(both.starts_with("a new connection for each call and pipelining cannot go together"), "{both}");
+        assert_eq!(broken(|p| p.connect_timeout_ns = 0), "the connect timeout must be above 0, not 0");
+        assert_eq!(broken(|p| p.stop.requests = Some(0)), "the number of requests must be above 0, not 0");
         assert_eq!(broken(|p| p.drain_ns = u64::MAX), "the drain must be at most 720h, not 18446744073709551615ns");
         assert_eq!(
             broken(|p| p.warmup_ns = LONGEST_NS + 1),

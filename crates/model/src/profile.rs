@@ -116,6 +116,12 @@ impl Profile {
         Self::new(self.segments.iter().map(times).collect())
     }
 
+    /// Whether its rate is the same all the time.
+    pub fn is_constant(&self) -> bool {
+        let first = self.segments.first().map_or(0.0, |segment| segment.from);
+        self.segments.iter().all(|segment| segment.from == first && segment.to == first)
+    }
+
     /// How many calls are due in the first `seconds` if its last rate is held after its end.
     pub fn calls_held_until(&self, seconds: f64) -> f64 {
         let end = self.seconds_before.last().copied().unwrap_or(0.0);
@@ -149,6 +155,11 @@ impl Profile {
             .map(|segment| if segment.from > 0.0 { segment.from } else { segment.to / 2.0 })
             .find(|rate| *rate > 0.0)
             .unwrap_or(1.0)
+    }
+
+    /// How many calls are due in all, as a real number; infinite if it has no end.
+    pub fn calls(&self) -> f64 {
+        self.calls_before.last().copied().unwrap_or(0.0)
     }
 
     /// How many calls are due in the first `seconds`, as a real number.

@@ -17,6 +17,18 @@ pub fn choice(seed: u64, index: u64) -> u64 {
     mix(mix(seed) ^ index)
 }
 
+/// The same as a number between 0 and 1, uniform.
+pub fn unit(seed: u64, index: u64) -> f64 {
+    unit_of(choice(seed, index))
+}
+
+/// The number in the open interval (0, 1) that random bits stand for: never 0, so that its logarithm exists. It grows
+/// with the upper 53 bits.
+#[inline]
+pub(crate) fn unit_of(bits: u64) -> f64 {
+    ((bits >> 11) as f64 + 0.5) * (1.0 / (1_u64 << 53) as f64)
+}
+
 /// A stream of pseudo-random numbers.
 #[derive(Debug, Clone)]
 pub struct Random {
@@ -29,6 +41,12 @@ impl Random {
         Self { state: mix(mix(seed).wrapping_add(stream)) }
     }
 
+    /// The 64 bits that [`Random::next_u64`] gives after `count` others, at once: the state is a counter.
+    #[inline]
+    pub fn nth_u64(&self, count: u64) -> u64 {
+        mix(self.state.wrapping_add(count.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+    }
+
     /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let value = mix(self.state);
@@ -38,7 +56,7 @@ impl Random {
 
     /// Uniform in the open interval (0, 1): never 0, so that its logarithm exists.
     pub fn unit(&mut self) -> f64 {
-        ((self.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1_u64 << 53) as f64)
+        unit_of(self.next_u64())
     }
 
     /// Exponential with mean 1: −ln(U).
@@ -60,6 +78,13 @@ mod tests {
         assert_eq!(draw(7, 0), draw(7, 0));
         assert_ne!(draw(7, 0), draw(7, 1));
         assert_ne!(draw(7, 0), draw(8, 0));
+    }
+
+    #[test]
+    fn a_later_number_is_had_at_once() {
+        let mut random = Random::new(7, 3);
+        let later = random.nth_u64(2);
+        assert_eq!([random.next_u64(), random.next_u64(), random.next_u64()][2], later);
     }
 
     #[test]

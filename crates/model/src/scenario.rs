@@ -4,6 +4,7 @@
 //! (users come at times of their own, each for one iteration) or closed (so many users are there, each iterating).
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -27,7 +28,7 @@ fn without_secrets<S: Serializer>(url: &Option<String>, serializer: S) -> Result
 }
 
 /// What virtual users do in a run, and how many of them there are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenarios {
     /// The script, the modules that it requires and the data that it reads: the script first.
@@ -45,6 +46,19 @@ pub struct Scenarios {
     /// The most calls a second, over all users.
     #[serde(default)]
     pub throttle: Option<Profile>,
+}
+
+impl fmt::Debug for Scenarios {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { files, env, base_url, populations, throttle } = self;
+        f.debug_struct("Scenarios")
+            .field("files", files)
+            .field("env", env)
+            .field("base_url", &base_url.as_deref().map(shown_url))
+            .field("populations", populations)
+            .field("throttle", throttle)
+            .finish()
+    }
 }
 
 /// A file that travels with the plan.

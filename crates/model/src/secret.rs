@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
@@ -29,23 +30,44 @@ pub enum SecretError {
 /// A text in which `@NAME`, at the beginning or after a space or colon, stands for the environment variable `NAME`
 /// (letters, digits, underscores; not beginning with a digit), and `@@` for `@`.
 ///
-/// Shown and stored are the references, never what they stand for. A text marked secret that has no reference is
-/// shown and stored as [`REDACTED`].
+/// Shown and stored are the references, never what they stand for. Of a secret text, everything else is [`REDACTED`], but
+/// for spaces and for the name of an authentication scheme before the first reference (`Bearer @TOKEN`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template {
     text: String,
-    secret: bool,
+    kind: Kind,
+}
+
+/// How much of a template may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// All of it.
+    Open,
+    /// Its references.
+    Secret,
+    /// Its references, and the user before a password that is one.
+    Credentials,
 }
 
 impl Template {
     /// A text that may be shown.
     pub fn open(text: impl Into<String>) -> Self {
-        Self { text: text.into(), secret: false }
+        Self { text: text.into(), kind: Kind::Open }
     }
 
     /// A text that must not be shown.
     pub fn secret(text: impl Into<String>) -> Self {
-        Self { text: text.into(), secret: true }
+        Self { text: text.into(), kind: Kind::Secret }
+    }
+
+    /// `user:password`, of which the user is shown if the password is a reference.
+    pub fn credentials(text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: Kind::Credentials }
+    }
+
+    /// A text that must not be shown, in which nothing stands for the environment.
+    pub fn literal(text: &str) -> Self {
+        Self::secret(escaped(text))
     }
 
     /// As written, for reading it once more under another rule; not for showing.
@@ -53,13 +75,63 @@ impl Template {
         &self.text
     }
 
+    /// Whether it must not be shown.
+    pub(crate) fn is_secret(&self) -> bool {
+        self.kind != Kind::Open
+    }
+
+    /// Whether some of it was left out when its plan was stored.
+    pub fn is_redacted(&self) -> bool {
+        self.is_secret() && self.text.contains(REDACTED)
+    }
+
     /// What may be shown of it.
-    pub fn shown(&self) -> &str {
-        if self.secret && !pieces(&self.text).any(|piece| matches!(piece, Piece::Variable(_))) {
-            REDACTED
-        } else {
-            &self.text
+    pub fn shown(&self) -> Cow<'_, str> {
+        if self.kind == Kind::Open {
+            return Cow::Borrowed(&self.text);
         }
+        let references = pieces(&self.text).filter(|piece| matches!(piece, Piece::Variable(_))).count();
+        if references == 0 {
+            return Cow::Borrowed(REDACTED);
+        }
+        let mut shown = String::with_capacity(self.text.len());
+        for (place, piece) in pieces(&self.text).enumerate() {
+            match piece {
+                Piece::Variable(name) => shown.extend(["@", name]),
+                Piece::Text(text) => {
+                    let is_user = self.kind == Kind::Credentials && is_user(text) && references == 1;
+                    if place == 0 && (is_user || is_scheme(text)) || text.chars().all(|c| c == ' ' || c == ':') {
+                        shown.push_str(text);
+                    } else {
+                        shown.push_str(REDACTED);
+                        // What a reference needs before it.
+                        shown.extend(text.chars().next_back().filter(|c| matches!(c, ' ' | ':')));
+                    }
+                }
+            }
+        }
+        Cow::Owned(shown)
+    }
+
+    /// The texts that must not be seen once it is revealed: its value, and what stands in it by itself.
+    ///
+    /// # Errors
+    /// As [`Template::reveal`].
+    pub fn hidden(&self, env: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, SecretError> {
+        let mut hidden = Vec::new();
+        let value = self.reveal(&env)?;
+        for piece in pieces(&self.text) {
+            if let Piece::Variable(name) = piece {
+                hidden.extend(env(name));
+            }
+        }
+        if self.is_secret() {
+            let words = value.split([' ', ';', ',', '=', ':']);
+            hidden.extend(words.filter(|word| word.len() >= SHORTEST_WORD && !is_scheme(word)).map(str::to_owned));
+            hidden.push(value);
+        }
+        hidden.retain(|text| !text.is_empty());
+        Ok(hidden)
     }
 
     /// The value itself, with variables looked up by `env`.
@@ -67,7 +139,7 @@ impl Template {
     /// # Errors
     /// When a variable is not set, or the value was redacted when its plan was stored.
     pub fn reveal(&self, env: impl Fn(&str) -> Option<String>) -> Result<String, SecretError> {
-        if self.text == REDACTED {
+        if self.is_redacted() || self.text == REDACTED {
             return Err(SecretError::Redacted);
         }
         let mut value = String::with_capacity(self.text.len());
@@ -85,13 +157,13 @@ impl Template {
 
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.shown(), f)
+        fmt::Debug::fmt(&self.shown(), f)
     }
 }
 
 impl Serialize for Template {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.shown())
+        serializer.serialize_str(&self.shown())
     }
 }
 
@@ -100,6 +172,50 @@ impl<'de> Deserialize<'de> for Template {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Self::secret)
     }
+}
+
+/// The shortest part of a secret that is looked for by itself, in bytes: shorter ones stand in any text.
+const SHORTEST_WORD: usize = 6;
+
+/// Whether a text is the name of an authentication scheme, which is no secret: those registered with IANA for HTTP, and
+/// what is used beside them.
+fn is_scheme(text: &str) -> bool {
+    const SCHEMES: [&str; 14] = [
+        "apikey",
+        "basic",
+        "bearer",
+        "digest",
+        "dpop",
+        "gnap",
+        "hawk",
+        "hoba",
+        "jwt",
+        "mutual",
+        "negotiate",
+        "ntlm",
+        "token",
+        "vapid",
+    ];
+    SCHEMES.iter().any(|scheme| text.trim().eq_ignore_ascii_case(scheme))
+}
+
+/// Whether a text is a user with the colon before a password.
+fn is_user(text: &str) -> bool {
+    text.strip_suffix(':').is_some_and(|user| !user.contains(':'))
+}
+
+/// A text written so that nothing in it stands for the environment.
+pub fn escaped(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut before = None;
+    for c in text.chars() {
+        if c == '@' && matches!(before, None | Some(' ' | ':')) {
+            written.push('@');
+        }
+        written.push(c);
+        before = Some(c);
+    }
+    written
 }
 
 enum Piece<'a> {
@@ -148,24 +264,29 @@ fn boundary(text: &str, from: usize) -> usize {
         .unwrap_or(text.len())
 }
 
-/// Whether a header of this name carries a secret.
+/// Whether a header, or a variable, of this name carries a secret.
 pub fn is_secret_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    matches!(name.as_str(), "authorization" | "proxy-authorization" | "cookie")
-        || ["token", "secret", "password", "api-key", "apikey", "session"].iter().any(|part| name.contains(part))
+    let lower = name.to_ascii_lowercase();
+    matches!(lower.as_str(), "authorization" | "proxy-authorization" | "cookie" | "set-cookie")
+        || is_secret_field(name)
+        || lower
+            .split(['-', '_', '.'])
+            .any(|word| matches!(word, "auth" | "jwt" | "pass" | "pwd" | "pw" | "pin" | "sid"))
 }
 
 /// Whether a field of a query (or a form) of this name carries a secret.
 pub fn is_secret_field(name: &str) -> bool {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    matches!(name.as_str(), "key" | "pwd" | "pass" | "sig" | "auth" | "jwt" | "sid")
+    matches!(name.as_str(), "key" | "pwd" | "pw" | "pass" | "sig" | "auth" | "jwt" | "sid" | "pin")
         || [
             "token",
             "secret",
             "passw",
+            "passphrase",
             "signature",
             "apikey",
             "accesskey",
+            "authkey",
             "privatekey",
             "credential",
             "authoriz",
@@ -207,6 +328,66 @@ pub fn shown_url(url: &str) -> Cow<'_, str> {
         Some(at) => Cow::Owned(format!("{scheme}://{REDACTED}{}", rest.get(at..).unwrap_or_default())),
         None => url,
     }
+}
+
+/// The value of a JSON document in which the values of secret fields are [`REDACTED`]. `is_secret` says of a field whether
+/// it is one; where it does not know, the field's name decides. A mere `key` is one in a query, where services take theirs, and in a
+/// document most often what something is called.
+pub fn shown_json(value: &Value, is_secret: &impl Fn(&str) -> Option<bool>) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| {
+                let hides =
+                    !value.is_null() && is_secret(name).unwrap_or_else(|| name != "key" && is_secret_field(name));
+                (name.clone(), if hides { hidden_json(value) } else { shown_json(value, is_secret) })
+            })
+            .collect(),
+        Value::Array(all) => all.iter().map(|one| shown_json(one, is_secret)).collect(),
+        other => other.clone(),
+    }
+}
+
+/// A value of which only references may be shown.
+fn hidden_json(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.is_empty() => value.clone(),
+        Value::String(text) => Template::secret(text.as_str()).shown().into(),
+        Value::Bool(_) | Value::Null => value.clone(),
+        Value::Array(all) => all.iter().map(hidden_json).collect(),
+        Value::Object(_) | Value::Number(_) => REDACTED.into(),
+    }
+}
+
+/// A body, or a message, as it may be shown: in JSON and in forms, the values of fields that carry secrets by their names
+/// are [`REDACTED`].
+pub fn shown_body(body: &[u8]) -> Cow<'_, [u8]> {
+    let Ok(text) = std::str::from_utf8(body) else { return Cow::Borrowed(body) };
+    if text.trim_start().starts_with(['{', '[']) {
+        let Ok(value) = serde_json::from_str::<Value>(text) else { return Cow::Borrowed(body) };
+        let shown = shown_json(&value, &|_| None);
+        return if shown == value { Cow::Borrowed(body) } else { Cow::Owned(shown.to_string().into_bytes()) };
+    }
+    let is_form = !text.is_empty() && !text.contains([' ', '\n', '\r', '?']) && text.contains('=');
+    if !is_form {
+        return Cow::Borrowed(body);
+    }
+    let as_query = format!("?{text}");
+    match shown_path(&as_query) {
+        Cow::Borrowed(_) => Cow::Borrowed(body),
+        Cow::Owned(shown) => Cow::Owned(shown.into_bytes().split_off(1)),
+    }
+}
+
+/// The longest argument of a script that is taken for no secret, in characters.
+const SHORT_ARGUMENT: usize = 3;
+
+/// An argument of a script as it may be shown. Only the script knows what it means, so that only references, numbers and
+/// arguments of up to three characters are shown.
+pub fn shown_argument(argument: &Template) -> Cow<'_, str> {
+    let text = argument.as_written();
+    let is_number = text.len() < 10 && text.parse::<f64>().is_ok();
+    if is_number || text.chars().count() <= SHORT_ARGUMENT { Cow::Borrowed(text) } else { argument.shown() }
 }
 
 #[cfg(test)]
@@ -279,9 +460,87 @@ mod tests {
 
     #[test]
     fn secret_headers_are_known_by_name() {
-        for name in ["Authorization", "cookie", "X-Api-Key", "X-Auth-Token"] {
+        for name in [
+            "Authorization",
+            "cookie",
+            "X-Api-Key",
+            "X-Auth-Token",
+            "X-Auth",
+            "API_KEY",
+            "DB_PASS",
+            "X-Amz-Credential",
+            "CSRF-Token",
+            "X-Hub-Signature-256",
+            "Session-Id",
+        ] {
             assert!(is_secret_header(name), "{name}");
         }
-        assert!(!is_secret_header("Accept"));
+        for name in ["Accept", "Idempotency-Key", "Author", "WWW-Authenticate", "Content-Encoding", "Host", "Passenger"]
+        {
+            assert!(!is_secret_header(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_reference_shows_nothing_of_what_stands_beside_it() {
+        for (text, shown) in [
+            ("sid=hunter2; x @TOKEN", "[redacted] @TOKEN"),
+            ("@TOKEN hunter2", "@TOKEN[redacted]"),
+            ("Bearer @TOKEN", "Bearer @TOKEN"),
+            ("hunter2 @TOKEN Bearer", "[redacted] @TOKEN[redacted]"),
+            ("me:@TOKEN", "[redacted]:@TOKEN"),
+            ("@TOKEN:@OTHER", "@TOKEN:@OTHER"),
+            ("@@TOKEN", "[redacted]"),
+        ] {
+            let template = Template::secret(text);
+            assert_eq!(template.shown(), shown, "{text}");
+            let stored: Template = serde_json::from_str(&serde_json::to_string(&template).unwrap()).unwrap();
+            assert_eq!(stored.is_redacted(), shown.contains(REDACTED), "{text}");
+            assert_eq!(stored.reveal(|_| Some(String::new())).is_err(), shown.contains(REDACTED), "{text}");
+            assert_eq!(stored.shown(), shown, "stored again: {text}");
+        }
+        for (text, shown) in [("me:@PW", "me:@PW"), ("me:hunter2", "[redacted]"), ("a:b:@PW", "[redacted]:@PW")] {
+            assert_eq!(Template::credentials(text).shown(), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_is_known_by_its_parts() {
+        let hidden = |template: Template| template.hidden(|_| Some("t0p".to_owned())).unwrap();
+        assert_eq!(hidden(Template::secret("Bearer hunter2")), ["hunter2", "Bearer hunter2"]);
+        assert_eq!(hidden(Template::open("plain @TOKEN")), ["t0p"]);
+        assert_eq!(hidden(Template::secret("sid=hunter2")), ["hunter2", "sid=hunter2"]);
+    }
+
+    #[test]
+    fn literals_stand_for_themselves() {
+        for text in ["@HOME", "a @HOME", "a:@HOME", "@@", "me@here", ""] {
+            assert_eq!(Template::literal(text).reveal(|_| None).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn bodies_are_shown_without_fields_that_carry_secrets() {
+        for (body, shown) in [
+            (r#"{"user":"me","password":"hunter2"}"#, r#"{"password":"[redacted]","user":"me"}"#),
+            (r#"[{"a":{"api_key":"hunter2","n":1}}]"#, r#"[{"a":{"api_key":"[redacted]","n":1}}]"#),
+            (r#"{"token":"@TOKEN"}"#, r#"{"token":"@TOKEN"}"#),
+            ("{\"user\": \"me\"}", "{\"user\": \"me\"}"),
+            ("user=me&password=hunter2", "user=me&password=[redacted]"),
+            ("plain text", "plain text"),
+            ("", ""),
+        ] {
+            let read = |text: &[u8]| serde_json::from_slice::<Value>(text).map_err(|_| text.to_vec());
+            assert_eq!(read(&shown_body(body.as_bytes())), read(shown.as_bytes()), "{body}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_scripts_are_shown_where_they_can_be_no_secrets() {
+        for (argument, shown) in
+            [("100", "100"), ("2.5", "2.5"), ("-y", "-y"), ("hunter2", REDACTED), ("@TOKEN", "@TOKEN"), ("", "")]
+        {
+            assert_eq!(shown_argument(&Template::secret(argument)), shown);
+        }
     }
 }

@@ -140,11 +140,23 @@ pub struct Point {
     /// Connections open at its end, where that is known.
     #[serde(default)]
     pub open_connections: Option<u64>,
-    /// Response times of calls that ended here.
+    /// Calls that ended here with a time of their own: all but those that were unfinished or unsent.
+    #[serde(default)]
+    pub ended: u64,
+    /// Whether the generator's own delays are taken off the times: the target's part is known.
+    #[serde(default)]
+    pub is_target_part: bool,
+    /// Response times of calls that ended here: the target's part where it is known.
     pub response: Packed,
+    /// The least that these can be; none where that is the same.
+    #[serde(default)]
+    pub response_low: Option<Packed>,
+    /// The most that these can be; none where that is the same.
+    #[serde(default)]
+    pub response_high: Option<Packed>,
     /// Lower bounds of response times of calls that never ended.
     pub response_bounds: Packed,
-    /// Service times of calls that ended here.
+    /// Service times of calls that ended here: the target's part where it is known.
     pub service: Packed,
     /// Generator lag of calls sent here.
     pub lag: Packed,
@@ -152,6 +164,12 @@ pub struct Point {
 
 impl Point {
     fn of(start_ns: u64, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus, users: u64) -> Self {
+        let parts = &snapshot.instrument.response;
+        let has_parts = parts.cover(&snapshot.response);
+        let unlike_value = |times: &Histogram| {
+            let differs = has_parts && !times.values().eq(parts.value.values());
+            differs.then(|| Packed::of(times))
+        };
         Self {
             start_ns,
             length_ns,
@@ -163,9 +181,13 @@ impl Point {
             health: snapshot.health,
             users,
             open_connections: None,
-            response: Packed::of(&snapshot.response.known),
+            ended: snapshot.response.known.count(),
+            is_target_part: has_parts,
+            response: Packed::of(if has_parts { &parts.value } else { &snapshot.response.known }),
+            response_low: unlike_value(&parts.low),
+            response_high: unlike_value(&parts.high),
             response_bounds: Packed::of(&snapshot.response.bounds),
-            service: Packed::of(&snapshot.service.known),
+            service: Packed::of(&snapshot.service_times().known),
             lag: Packed::of(&snapshot.lag),
         }
     }
@@ -181,11 +203,37 @@ impl Point {
         value
     }
 
+    /// The least that its response times can be.
+    pub fn response_low(&self) -> &Packed {
+        self.response_low.as_ref().unwrap_or(&self.response)
+    }
+
+    /// The most that its response times can be.
+    pub fn response_high(&self) -> &Packed {
+        self.response_high.as_ref().unwrap_or(&self.response)
+    }
+
+    /// Calls that ended here with a time of their own. Results of before that was counted have it in their times.
+    pub fn ended(&self) -> u64 {
+        if self.ended == 0 { self.response.count() } else { self.ended }
+    }
+
     fn absorb(&mut self, next: &Self) {
         let merged = |a: &Packed, b: &Packed| {
             let mut histogram = a.unpack();
             histogram.merge(&b.unpack());
             Packed::of(&histogram)
+        };
+        let has_low = self.response_low.is_some() || next.response_low.is_some();
+        let has_high = self.response_high.is_some() || next.response_high.is_some();
+        self.response_low = has_low.then(|| merged(self.response_low(), next.response_low()));
+        self.response_high = has_high.then(|| merged(self.response_high(), next.response_high()));
+        self.ended = self.ended() + next.ended();
+        // A stretch in which nothing ended says nothing of either kind.
+        self.is_target_part = match (self.response.count(), next.response.count()) {
+            (_, 0) => self.is_target_part,
+            (0, _) => next.is_target_part,
+            _ => self.is_target_part && next.is_target_part,
         };
         let mut numbers = Snapshot { bytes: self.bytes, health: self.health, ..Snapshot::default() };
         numbers.merge(&Snapshot { bytes: next.bytes, health: next.health, ..Snapshot::default() });

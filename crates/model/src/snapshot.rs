@@ -1,9 +1,12 @@
 //! What a worker records, for one interval and merged over everything.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::figures::Figures;
 use crate::histogram::{Censored, Histogram};
+use crate::instrument::{Bracket, Instrument};
 use crate::outcome::{Failure, OkStatus};
 
 /// The most distinct reasons kept for failures; what comes after counts under its failure's name alone.
@@ -132,7 +135,10 @@ impl Failures {
 }
 
 /// The shortest interval that tells how a worker fares, in nanoseconds: many turns of the scheduler.
-const SHORTEST_JUDGED_NS: u64 = 100_000_000;
+pub(crate) const SHORTEST_JUDGED_NS: u64 = 100_000_000;
+
+/// The share of its time that a worker has run or waited to run when it has none left.
+const SATURATED: f64 = 0.95;
 
 /// How the generator itself fared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -150,6 +156,10 @@ pub struct Health {
     pub busiest_worker: f64,
     /// The largest share of an interval that a worker was ready to run and had no CPU, 0 to 1.
     pub most_starved_worker: f64,
+    /// Time, summed over the workers, in intervals in which a worker had next to none left: it ran, or waited to run,
+    /// for 95 % of it or more. In nanoseconds.
+    #[serde(default)]
+    pub saturated_ns: u64,
 }
 
 impl Health {
@@ -157,6 +167,8 @@ impl Health {
     pub fn of_interval(wall_ns: u64, cpu_ns: u64, starved_ns: u64) -> Self {
         let judged = wall_ns >= SHORTEST_JUDGED_NS;
         let share = |part: u64| if judged { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
+        // Used and waited together: what a busy machine withholds, the worker has not got either.
+        let is_saturated = share(cpu_ns.saturating_add(starved_ns)) >= SATURATED;
         Self {
             wall_ns,
             cpu_ns,
@@ -164,6 +176,7 @@ impl Health {
             script_ns: 0,
             busiest_worker: share(cpu_ns),
             most_starved_worker: share(starved_ns),
+            saturated_ns: if is_saturated { wall_ns } else { 0 },
         }
     }
 
@@ -179,6 +192,7 @@ impl Health {
         self.script_ns += other.script_ns;
         self.busiest_worker = self.busiest_worker.max(other.busiest_worker);
         self.most_starved_worker = self.most_starved_worker.max(other.most_starved_worker);
+        self.saturated_ns += other.saturated_ns;
     }
 }
 
@@ -245,10 +259,14 @@ pub struct Snapshot {
     pub unfinished: u64,
     /// Calls that were due and never sent.
     pub unsent: u64,
-    /// From when a call was due to its end.
+    /// From when a call was due to its end as this program read it, the generator's own delays included. What is shown
+    /// is [`Snapshot::response_times`].
     pub response: Censored,
-    /// From when a call was sent to its end.
+    /// From when a call was sent to its end as this program read it. What is shown is [`Snapshot::service_times`].
     pub service: Censored,
+    /// The generator's own delays, and times without them.
+    #[serde(default, skip_serializing_if = "Instrument::is_empty")]
+    pub instrument: Instrument,
     /// The response times, among all those, of calls that failed.
     pub failed: Histogram,
     /// From when a call was sent to the first byte of its answer.
@@ -294,6 +312,43 @@ impl Snapshot {
         self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
     }
 
+    /// Response times: the target's part where it is known, else as read. Calls that never ended count with their lower
+    /// bounds.
+    pub fn response_times(&self) -> Cow<'_, Censored> {
+        let parts = &self.instrument.response;
+        if parts.cover(&self.response) {
+            Cow::Owned(Censored { known: parts.value.clone(), bounds: self.response.bounds.clone() })
+        } else {
+            Cow::Borrowed(&self.response)
+        }
+    }
+
+    /// Service times, likewise.
+    pub fn service_times(&self) -> Cow<'_, Censored> {
+        let parts = &self.instrument.service;
+        if parts.cover(&self.service) {
+            Cow::Owned(Censored { known: parts.value.clone(), bounds: self.service.bounds.clone() })
+        } else {
+            Cow::Borrowed(&self.service)
+        }
+    }
+
+    /// From sent to the first byte: the target's part where it is known, else as read.
+    pub fn first_byte_times(&self) -> &Histogram {
+        let known = &self.instrument.first_byte;
+        if !known.is_empty() && known.count() >= self.first_byte.count() / 2 { known } else { &self.first_byte }
+    }
+
+    /// Response times with how wrong the generator can have made them.
+    pub fn response_bracket(&self) -> Bracket {
+        Bracket::of(&self.response, &self.instrument.response)
+    }
+
+    /// Service times, likewise.
+    pub fn service_bracket(&self) -> Bracket {
+        Bracket::of(&self.service, &self.instrument.service)
+    }
+
     /// Adds everything that `other` recorded.
     pub fn merge(&mut self, other: &Self) {
         self.due += other.due;
@@ -304,6 +359,7 @@ impl Snapshot {
         self.unsent += other.unsent;
         self.response.merge(&other.response);
         self.service.merge(&other.service);
+        self.instrument.merge(&other.instrument);
         self.failed.merge(&other.failed);
         self.first_byte.merge(&other.first_byte);
         self.connect.merge(&other.connect);

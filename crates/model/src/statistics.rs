@@ -1,11 +1,17 @@
 //! What can be said of a mean from a few values: estimates, intervals and tests with Student's t.
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use std::f64::consts::PI;
+
+use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
+use statrs::function::beta::checked_beta_reg;
 
 /// The share of cases in which an interval is to hold what it is about.
 pub const CONFIDENCE: f64 = 0.95;
 /// The probability with which a difference is to be found, where it is said which would have been.
 const POWER: f64 = 0.8;
+
+/// The fewest values in the order of time that say how far their mean may be off.
+pub const LEAST_OF_TIME: usize = 5;
 
 /// A mean, how sure it is, and on how many degrees of freedom that rests.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,6 +59,27 @@ impl Estimate {
         })
     }
 
+    /// The mean of values that follow each other in time at equal distances, whatever their correlation, as long as it
+    /// fades within the run. Its variance comes from the slow part of the series alone: the mean square of its first B
+    /// cosine terms, with B = 0.4·n^⅔ degrees of freedom, which takes correlation over many values into account where a
+    /// single correlation of neighbours does not (E. Lazarus, D. J. Lewis, J. H. Stock, M. W. Watson, "HAR Inference:
+    /// Recommendations for Practice", Journal of Business & Economic Statistics 36, 2018). None of fewer than
+    /// [`LEAST_OF_TIME`] values.
+    pub fn of_time(values: &[f64]) -> Option<Self> {
+        if values.len() < LEAST_OF_TIME || values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let terms = ((0.4 * n.powf(2.0 / 3.0)).round() as u32).max(2);
+        let term = |j: u32| {
+            let at = |i: usize| (PI * f64::from(j) * (i as f64 + 0.5) / n).cos();
+            (2.0 / n).sqrt() * values.iter().enumerate().map(|(i, value)| at(i) * (value - mean)).sum::<f64>()
+        };
+        let variance = (1..=terms).map(|j| term(j).powi(2)).sum::<f64>() / f64::from(terms);
+        Some(Self { mean, standard_error: (variance / n).sqrt(), degrees_of_freedom: f64::from(terms) })
+    }
+
     /// How much larger this mean is than `other`, which was found independently (B. L. Welch, "The generalization of
     /// 'Student's' problem when several different population variances are involved", Biometrika 34, 1947).
     #[must_use]
@@ -87,9 +114,57 @@ impl Estimate {
     }
 }
 
+/// The interval that holds a share of a population in [`CONFIDENCE`] of cases, of which `share` was seen (0 to 1, not
+/// included) with an estimate whose standard error and degrees of freedom are those of `of`, among `count` cases.
+///
+/// The cases count as as many independent ones as would give this standard error, fewer for few degrees of freedom, and never
+/// as more than there are; the interval is Clopper and Pearson's for that number (E. L. Korn, B. I. Graubard, "Confidence
+/// intervals for proportions with small expected number of positive counts estimated from survey data", Survey
+/// Methodology 24, 1998). With thousands of cases on both sides it is Wilson's, from which it does not differ then (E. B.
+/// Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American Statistical
+/// Association 22, 1927). None where nothing can be said.
+pub fn share_interval(share: f64, of: &Estimate, count: u64) -> Option<(f64, f64)> {
+    /// The normal distribution's 97.5 %.
+    const NORMAL: f64 = 1.959_963_984_540_054;
+    /// So many cases on either side, and the normal distribution is as good.
+    const MANY: f64 = 5000.0;
+    if !(share > 0.0 && share < 1.0) || count == 0 {
+        return None;
+    }
+    let (tail, variance) = ((1.0 - CONFIDENCE) / 2.0, share * (1.0 - share));
+    let independent = if of.standard_error > 0.0 { variance / of.standard_error.powi(2) } else { f64::INFINITY };
+    let few = (NORMAL / quantile(1.0 - tail, of.degrees_of_freedom)).powi(2);
+    let n = (independent * few).min(count as f64);
+    let (inside, outside) = (n * share, n * (1.0 - share));
+    if inside.min(outside) < MANY {
+        return Some((beta_quantile(inside, outside + 1.0, tail)?, beta_quantile(inside + 1.0, outside, 1.0 - tail)?));
+    }
+    let spread = NORMAL * NORMAL / n;
+    let center = (share + spread / 2.0) / (1.0 + spread);
+    let half = (spread * variance + spread * spread / 4.0).sqrt() / (1.0 + spread);
+    Some((center - half, center + half))
+}
+
+/// The value that a beta distribution stays below with probability `p`, by halving: statrs' own search does not end for all
+/// parameters.
+fn beta_quantile(a: f64, b: f64, p: f64) -> Option<f64> {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if checked_beta_reg(a, b, middle).ok()? < p { low = middle } else { high = middle }
+    }
+    Some(f64::midpoint(low, high))
+}
+
+/// The probability that a normal value is above `z`.
+pub fn normal_tail(z: f64) -> f64 {
+    Normal::new(0.0, 1.0).map_or(0.5, |normal| normal.sf(z))
+}
+
 /// The value that Student's t stays below with probability `p`.
 pub fn quantile(p: f64, degrees_of_freedom: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::NAN, |t| t.inverse_cdf(p))
+    // From here on it is the normal distribution's to six digits, and its inverse is looked for without an end.
+    StudentsT::new(0.0, 1.0, degrees_of_freedom.min(1e6)).map_or(f64::NAN, |t| t.inverse_cdf(p))
 }
 
 /// Probabilities of several tests, such that calling different what is below α gives one false alarm or more in at most
@@ -172,6 +247,43 @@ mod tests {
         assert!(estimate.p_value() > 0.05, "{}", estimate.p_value());
         assert!(Estimate::of(&[1.0], 0.0).is_none() && Estimate::of(&[1.0, f64::NAN], 0.0).is_none());
         assert_eq!(Estimate::of(&[0.0; 3], 0.0).unwrap().p_value(), 1.0);
+    }
+
+    #[test]
+    fn shares_have_clopper_and_pearsons_interval() {
+        // Of independent cases it is the exact one: 10 of 100 gives 4.90 % to 17.62 % (any table).
+        let of = Estimate { mean: 0.1, standard_error: (0.1 * 0.9_f64 / 100.0).sqrt(), degrees_of_freedom: 1e6 };
+        let (low, high) = share_interval(0.1, &of, 100).unwrap();
+        assert!(near(low, 0.0490) && near(high, 0.1762), "{low} {high}");
+        // With many cases the two meet.
+        let of_many = |n: u64| {
+            let of = Estimate { standard_error: (0.25 / n as f64).sqrt(), ..of };
+            share_interval(0.5, &of, n).unwrap()
+        };
+        let (exact, normal) = (of_many(9_999), of_many(10_001));
+        assert!((exact.0 - normal.0).abs() < 1e-4 && (exact.1 - normal.1).abs() < 1e-4, "{exact:?} {normal:?}");
+        // And of very many, few are beyond.
+        let (low, high) = share_interval(0.9999, &Estimate { standard_error: 0.0, ..of }, 1_000_000).unwrap();
+        assert!((low - 0.999_878).abs() < 2e-6 && (high - 0.999_919).abs() < 2e-6, "{low} {high}");
+        // Cases that come in clusters count as fewer, and those that are too even as no more.
+        let clustered = Estimate { standard_error: 0.06, degrees_of_freedom: 9.0, ..of };
+        let (low, high) = share_interval(0.1, &of, 100).unwrap();
+        let (wide_low, wide_high) = share_interval(0.1, &clustered, 100).unwrap();
+        assert!(wide_low < low && wide_high > high);
+        let even = Estimate { standard_error: 0.001, ..of };
+        assert!(near(share_interval(0.1, &even, 100).unwrap().0, 0.0490));
+        assert_eq!(share_interval(1.0, &of, 100), None);
+        assert!(near(normal_tail(1.959_964), 0.025));
+    }
+
+    #[test]
+    fn a_mean_over_time_counts_its_slow_part() {
+        let zigzag: Vec<_> = (0..40).map(|i| f64::from(i % 2)).collect();
+        let slow: Vec<_> = (0..40).map(|i| f64::from((i / 10) % 2)).collect();
+        let error = |values: &[f64]| Estimate::of_time(values).unwrap().standard_error;
+        assert!(error(&zigzag) < 0.02 && error(&slow) > 0.1, "{} {}", error(&zigzag), error(&slow));
+        assert_eq!(Estimate::of_time(&zigzag).unwrap().degrees_of_freedom, 5.0);
+        assert!(Estimate::of_time(&zigzag[..4]).is_none());
     }
 
     #[test]

@@ -6,11 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::breakdown::Breakdown;
 use crate::histogram::{AtLeast, Censored, Histogram};
+use crate::instrument::Bracket;
 use crate::outcome::{Failure, OkStatus};
 use crate::plan::{Load, Plan};
+use crate::remarks::{self, Remark};
+use crate::sampling::{self, Clusters};
 use crate::series::Series;
 use crate::snapshot::Snapshot;
 use crate::threshold::ThresholdResult;
+use crate::uncertainty::Intervals;
 use crate::verdict::Verdict;
 
 /// How a run ended.
@@ -21,7 +25,8 @@ pub enum Ending {
     Completed,
     /// Early, by Ctrl-C or SIGTERM; the figures cover what was done.
     Interrupted,
-    /// Early, because what asked for calls failed, in these words.
+    /// What asked for calls failed, or the script's teardown after them, or a worker, in these words. The figures cover what
+    /// was done.
     Failed(String),
     /// Early, because a threshold that was to end it was beyond repair, in these words.
     Aborted(String),
@@ -49,6 +54,18 @@ pub struct Run {
     /// What statuses are called, where the protocol has names for them.
     #[serde(default)]
     pub status_names: BTreeMap<u16, String>,
+    /// Where the first redirect led, if an answer was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirected_to: Option<String>,
+}
+
+impl Run {
+    /// Something failed, in these words: the run ended so, unless it had failed before.
+    pub fn fail(&mut self, reason: String) {
+        if !matches!(self.ending, Ending::Failed(_)) {
+            self.ending = Ending::Failed(reason);
+        }
+    }
 }
 
 /// The quantiles that are reported, with their names.
@@ -71,10 +88,12 @@ pub struct Distribution {
     pub max: AtLeast<u64>,
     /// The values at [`QUANTILES`], in their order.
     pub quantiles: [AtLeast<u64>; QUANTILES.len()],
+    /// How far they may be from the truth; none where that is not looked into.
+    pub intervals: Option<Box<Intervals>>,
 }
 
 impl Distribution {
-    /// The figures of `durations`; none if there are none.
+    /// The figures of `durations`; none if it is empty.
     pub fn of(durations: &Censored) -> Option<Self> {
         let lower = durations.lower();
         let at_least = !durations.bounds.is_empty();
@@ -89,7 +108,20 @@ impl Distribution {
             min: lower.min()?,
             max: AtLeast { value: lower.max()?, at_least },
             quantiles,
+            intervals: None,
         })
+    }
+
+    /// The figures of what is shown of `bracket`, with how far they may be from the truth; see [`Intervals::of`].
+    pub fn of_bracket(bracket: &Bracket, lag: &Histogram, clusters: Option<&Clusters<'_>>) -> Option<Self> {
+        let intervals = Intervals::of(bracket, lag, clusters).map(Box::new);
+        Some(Self { intervals, ..Self::of(&bracket.value)? })
+    }
+
+    /// The value at the quantile that is called so, such as `p99`.
+    pub fn quantile(&self, name: &str) -> Option<AtLeast<u64>> {
+        let at = QUANTILES.iter().position(|(known, _)| *known == name)?;
+        self.quantiles.get(at).copied()
     }
 
     /// The figures of durations that are all known.
@@ -101,9 +133,10 @@ impl Distribution {
 /// The distributions of a run. Each is missing where nothing was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// From due to end, over every call.
+    /// From due to end, over every call: waiting for a connection and the target, without the generator's own delays
+    /// where these are known.
     pub response: Option<Distribution>,
-    /// From sent to end, over every call that was sent.
+    /// From sent to end, over every call that was sent; likewise.
     pub service: Option<Distribution>,
     /// From due to end, over failed calls alone; these are in `response` as well.
     pub failed: Option<Distribution>,
@@ -115,8 +148,10 @@ pub struct Times {
     pub tls: Option<Distribution>,
     /// The protocol's own opening exchanges.
     pub handshake: Option<Distribution>,
-    /// Generator lag, in the open model.
+    /// Generator lag, in the open model: the generator's own delay in sending.
     pub lag: Option<Distribution>,
+    /// The generator's own delay in receiving: from an answer's arrival by the kernel's clock to when it was read.
+    pub receiving: Option<Distribution>,
 }
 
 /// Rates over the measured part.
@@ -124,6 +159,9 @@ pub struct Times {
 pub struct Rates {
     /// Calls answered a second.
     pub answered_per_s: f64,
+    /// Between what the rate of an endless run under the same load lies in 95 % of cases; none of a run that is too short
+    /// to say.
+    pub answered_interval_per_s: Option<(f64, f64)>,
     /// Calls due a second: what was asked for, in the open model.
     pub due_per_s: f64,
     /// Bytes received a second, at the socket.
@@ -155,6 +193,8 @@ pub struct Summary {
     pub breakdown: Breakdown,
     /// Whether the figures can be believed.
     pub verdict: Verdict,
+    /// What stands out about the target or the plan.
+    pub remarks: Vec<Remark>,
     /// Each threshold and whether it held.
     pub thresholds: Vec<ThresholdResult>,
 }
@@ -169,29 +209,38 @@ impl Summary {
         let seconds = run.measured_ns as f64 / 1e9;
         let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         let not_ok = total.not_ok(&run.plan.ok_status);
+        let points = run.series.points();
+        let (responses, services) = (Clusters::of_response(points), Clusters::of_service(points));
+        let response = Distribution::of_bracket(&total.response_bracket(), &total.lag, responses.as_ref());
+        let service = Distribution::of_bracket(&total.service_bracket(), &Histogram::new(), services.as_ref());
         let mut summary = Self {
             not_ok,
             error_rate: if total.due > 0 { not_ok as f64 / total.due as f64 } else { 0.0 },
             rates: Rates {
                 answered_per_s: per_s(run.measured.statuses.total()),
+                answered_interval_per_s: sampling::rate(points),
                 due_per_s: per_s(run.measured.due),
                 wire_in_per_s: per_s(run.measured.bytes.wire_in),
                 wire_out_per_s: per_s(run.measured.bytes.wire_out),
                 clear_in_per_s: per_s(run.measured.bytes.clear_in),
                 clear_out_per_s: per_s(run.measured.bytes.clear_out),
             },
+            verdict: Verdict::of(&run, &total, response.as_ref()),
             times: Times {
-                response: Distribution::of(&total.response),
-                service: Distribution::of(&total.service),
+                response,
+                service,
                 failed: Distribution::of_known(&total.failed),
-                first_byte: Distribution::of_known(&total.first_byte),
+                // Some calls stand for others where not each is timed; their number is known all the same.
+                first_byte: Distribution::of_known(total.first_byte_times())
+                    .map(|times| Distribution { count: total.first_byte.count(), ..times }),
                 connect: Distribution::of_known(&total.connect),
                 tls: Distribution::of_known(&total.tls),
                 handshake: Distribution::of_known(&total.handshake),
                 lag: Distribution::of_known(&total.lag),
+                receiving: Distribution::of_known(&total.instrument.receiving),
             },
             breakdown: Breakdown::of(&run, &total.figures),
-            verdict: Verdict::of(&run, &total),
+            remarks: remarks::of(&run, &total),
             thresholds: Vec::new(),
             total,
             run,
@@ -255,6 +304,7 @@ pub(crate) mod tests {
             drained: Snapshot::default(),
             series,
             status_names: BTreeMap::new(),
+            redirected_to: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Where calls go: a URL, read strictly (RFC 3986) and sent as written.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize, Serializer};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::secret::{REDACTED, shown_path};
 
 /// The parts of a URL that a run needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// In lower case: `http`, `https`, …
@@ -20,6 +20,12 @@ pub struct Target {
     /// Path and query as written, beginning with `/`. Stored without secrets, see [`shown_path`].
     #[serde(serialize_with = "without_secrets")]
     pub path: String,
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url())
+    }
 }
 
 fn without_secrets<S: Serializer>(path: &str, serializer: S) -> Result<S::Ok, S::Error> {
@@ -89,7 +95,11 @@ impl<'a> Parser<'a> {
 
     fn error(self, at: usize, problem: impl Into<String>) -> UrlError {
         let before = self.text.get(..at).unwrap_or(self.text);
-        UrlError { url: without_user(self.text), column: before.chars().count() + 1, problem: problem.into() }
+        UrlError {
+            url: shown_path(&without_user(self.text)).into_owned(),
+            column: before.chars().count() + 1,
+            problem: problem.into(),
+        }
     }
 
     fn scheme(self) -> Result<(String, usize), UrlError> {
@@ -230,8 +240,8 @@ impl Target {
         self.path.split_once('?').is_some_and(|(_, query)| query.contains(&format!("={REDACTED}")))
     }
 
-    /// The URL as it is asked for.
-    pub(crate) fn whole_url(&self) -> String {
+    /// The URL as it is asked for, secrets and all: never for showing.
+    pub fn whole_url(&self) -> String {
         format!("{}://{}{}", self.scheme, self.authority(), self.path)
     }
 }
@@ -281,8 +291,15 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_in_a_query_is_not_debugged() {
+        assert_eq!(format!("{:?}", target("http://a/?token=hunter2")), "http://a/?token=[redacted]");
+    }
+
+    #[test]
     fn an_error_does_not_show_the_password() {
-        assert!(!Url::parse("http://me:hunter2@a b/").unwrap_err().to_string().contains("hunter2"));
+        for url in ["http://me:hunter2@a b/", "http://a:x/?token=hunter2"] {
+            assert!(!Url::parse(url).unwrap_err().to_string().contains("hunter2"));
+        }
     }
 
     proptest! {

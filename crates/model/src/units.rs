@@ -80,14 +80,18 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     Ok(value as u64)
 }
 
-/// Reads a size in bytes with an optional k, M or G (powers of 1024, as sizes of memory and of bodies are meant).
+/// Reads a size in bytes: k, M and G, or KiB, MiB and GiB, are powers of 1024, as sizes of bodies are meant; kB, MB and GB
+/// powers of 1000, as [`Size`] writes them.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = split(text).ok_or_else(|| error(SIZE, text))?;
-    let scale = match unit.trim_end_matches(['B', 'b']).trim_end_matches('i') {
-        "" => 1.0,
-        "k" | "K" => 1024.0,
-        "M" => 1024.0 * 1024.0,
-        "G" => 1024.0 * 1024.0 * 1024.0,
+    let scale = match unit {
+        "" | "B" => 1.0,
+        "kB" | "KB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "k" | "K" | "ki" | "Ki" | "kiB" | "KiB" => 1024.0,
+        "M" | "Mi" | "MiB" => 1024.0 * 1024.0,
+        "G" | "Gi" | "GiB" => 1024.0 * 1024.0 * 1024.0,
         _ => return Err(error(SIZE, text)),
     };
     let bytes = number * scale;
@@ -112,21 +116,61 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
     write!(f, "{value:.decimals$}{unit}")
 }
 
-/// A duration for people: `812ns`, `36.20us`, `4.71ms`, `2.04s`, `3.50m`, `1.20h`.
+/// A duration for people: `812ns`, `36.20µs`, `4.71ms`, `2.04s`, `3.50m`, `1.20h`.
 #[derive(Debug, Clone, Copy)]
 pub struct Duration(pub u64);
 
+impl Duration {
+    /// The unit that it is written in, how many nanoseconds that has, and how many decimals are written.
+    fn scale(self) -> (f64, &'static str, usize) {
+        let (scale, unit) = match self.0 {
+            0..1_000 => return (1.0, "ns", 0),
+            1_000..999_950 => (1e3, "µs"),
+            999_950..999_950_000 => (1e6, "ms"),
+            999_950_000..90_000_000_000 => (1e9, "s"),
+            90_000_000_000..5_400_000_000_000 => (60e9, "m"),
+            _ => (3600e9, "h"),
+        };
+        (scale, unit, if self.0 as f64 / scale >= 100.0 { 1 } else { 2 })
+    }
+
+    /// How far it may be off, for people, in its own unit and digits: `±0.04`, or, from a tenth of it on, between what
+    /// it lies: `1.9–2.6ms`. Nothing where that does not show in its digits.
+    pub fn within(self, low_ns: u64, high_ns: Option<u64>) -> String {
+        /// The share of it from which on the ends are written.
+        const WIDE: f64 = 0.1;
+        let (scale, _, decimals) = self.scale();
+        let Some(high_ns) = high_ns else { return format!("over {}", Self(low_ns)) };
+        let off = self.0.saturating_sub(low_ns).max(high_ns.saturating_sub(self.0)) as f64;
+        if off > WIDE * self.0 as f64 {
+            return between(low_ns, high_ns);
+        }
+        let text = format!("{:.decimals$}", off / scale);
+        if text.chars().all(|c| c == '0' || c == '.') { String::new() } else { format!("±{text}") }
+    }
+}
+
+/// Two ends in one unit, that of the upper one, with digits for both: `0.12–1.4ms`.
+fn between(low_ns: u64, high_ns: u64) -> String {
+    let (scale, unit, _) = Duration(high_ns).scale();
+    let digits = |ns: u64| {
+        let value = ns as f64 / scale;
+        let decimals = match value {
+            v if unit == "ns" || v < 0.0005 => 0,
+            v if v >= 100.0 => 0,
+            v if v >= 1.0 => 1,
+            v if v >= 0.1 => 2,
+            _ => 3,
+        };
+        format!("{value:.decimals$}")
+    };
+    format!("{}–{}{unit}", digits(low_ns), digits(high_ns))
+}
+
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ns = self.0 as f64;
-        match self.0 {
-            0..1_000 => write!(f, "{}ns", self.0),
-            1_000..999_950 => scaled(f, ns / 1e3, "us"),
-            999_950..999_950_000 => scaled(f, ns / 1e6, "ms"),
-            999_950_000..90_000_000_000 => scaled(f, ns / 1e9, "s"),
-            90_000_000_000..5_400_000_000_000 => scaled(f, ns / 60e9, "m"),
-            _ => scaled(f, ns / 3600e9, "h"),
-        }
+        let (scale, unit, decimals) = self.scale();
+        write!(f, "{:.decimals$}{unit}", self.0 as f64 / scale)
     }
 }
 
@@ -150,7 +194,7 @@ impl fmt::Display for ExactDuration {
     }
 }
 
-/// A size for people, in powers of 1024 as wrk prints them: `412B`, `1.50KB`, `29.96MB`.
+/// A size for people, in powers of 1000 (SI): `412B`, `1.54kB`, `31.42MB`.
 #[derive(Debug, Clone, Copy)]
 pub struct Size(pub f64);
 
@@ -158,10 +202,10 @@ impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0;
         match bytes {
-            b if b < 1024.0 => write!(f, "{b:.0}B"),
-            b if b < 1024.0 * 1024.0 => scaled(f, b / 1024.0, "KB"),
-            b if b < 1024.0 * 1024.0 * 1024.0 => scaled(f, b / (1024.0 * 1024.0), "MB"),
-            b => scaled(f, b / (1024.0 * 1024.0 * 1024.0), "GB"),
+            b if b < 1e3 => write!(f, "{b:.0}B"),
+            b if b < 1e6 => scaled(f, b / 1e3, "kB"),
+            b if b < 1e9 => scaled(f, b / 1e6, "MB"),
+            b => scaled(f, b / 1e9, "GB"),
         }
     }
 }
@@ -221,6 +265,7 @@ mod tests {
         assert_eq!(parse_count("10k"), Ok(10_000));
         assert_eq!(parse_size("64k"), Ok(65_536));
         assert_eq!(parse_size("1MiB"), Ok(1 << 20));
+        assert_eq!(parse_size("1.5MB"), Ok(1_500_000));
         assert_eq!(parse_ratio("0.1%"), Ok(0.001));
         assert_eq!(parse_number("1.5k"), Ok(1500.0));
     }
@@ -228,14 +273,23 @@ mod tests {
     #[test]
     fn written_for_people() {
         assert_eq!(Duration(812).to_string(), "812ns");
-        assert_eq!(Duration(36_204).to_string(), "36.20us");
-        assert_eq!(Duration(636_200).to_string(), "636.2us");
+        assert_eq!(Duration(36_204).to_string(), "36.20µs");
+        assert_eq!(Duration(636_200).to_string(), "636.2µs");
         assert_eq!(Duration(4_710_000).to_string(), "4.71ms");
         assert_eq!(Duration(10_000_000_000).to_string(), "10.00s");
+        assert_eq!(Duration(2_310_000).within(2_270_000, Some(2_340_000)), "±0.04");
+        assert_eq!(Duration(2_310_000).within(1_900_000, Some(2_600_000)), "1.9–2.6ms");
+        assert_eq!(Duration(2_310_000).within(2_309_000, Some(2_310_000)), "");
+        assert_eq!(Duration(2_310_000).within(1_900_000, None), "over 1.90ms");
+        assert_eq!(Duration(636_200).within(120_000, Some(1_400_000)), "0.12–1.4ms");
+        assert_eq!(Duration(20_400).within(20_400, Some(81_461_000)), "0.020–81.5ms");
+        assert_eq!(Duration(10_610_000).within(20_400, Some(1_500_000_000)), "0–1.5s");
+        assert_eq!(Duration(500).within(0, Some(900)), "0–900ns");
+        assert_eq!(Duration(812).within(800, Some(820)), "±12");
         assert_eq!(ExactDuration(10_000_000_000).to_string(), "10s");
         assert_eq!(ExactDuration(1_500_000_000).to_string(), "1500ms");
         assert_eq!(Size(412.0).to_string(), "412B");
-        assert_eq!(Size(1536.0).to_string(), "1.50KB");
+        assert_eq!(Size(1536.0).to_string(), "1.54kB");
         assert_eq!(Number(36_204.0).to_string(), "36.20k");
         assert_eq!(Number(812.0).to_string(), "812");
         assert_eq!(Number(812.25).to_string(), "812.2");

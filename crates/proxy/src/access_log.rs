@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use brunt_model::secret::shown_url;
 use serde_json::json;
 
 use crate::config::AccessLog;
@@ -20,6 +21,7 @@ const ROOM: usize = 16 * 1024;
 pub(crate) struct Line {
     pub(crate) client: String,
     pub(crate) method: String,
+    /// Written without user, password, and fields of the query that carry secrets.
     pub(crate) target: String,
     pub(crate) version: &'static str,
     pub(crate) status: u16,
@@ -40,7 +42,7 @@ impl Line {
             "unix_ms": u64::try_from(unix_ms).unwrap_or(u64::MAX),
             "client": self.client,
             "method": self.method,
-            "target": self.target,
+            "target": shown_url(&self.target),
             "version": self.version,
             "status": self.status,
             "body_bytes": self.body_bytes,
@@ -110,6 +112,13 @@ fn write(lines: &Receiver<Line>, mut output: BufWriter<Box<dyn Write + Send>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_is_written_without_its_secrets() {
+        let shown = |target: &str| shown_url(target).into_owned();
+        assert_eq!(shown("/a?token=hunter2&b=c"), "/a?token=[redacted]&b=c");
+        assert_eq!(shown("http://me:hunter2@a/"), "http://[redacted]@a/");
+    }
 
     #[test]
     fn a_line_is_one_line_whatever_is_asked_for() {

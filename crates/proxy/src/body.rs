@@ -1,4 +1,4 @@
-//! Bodies on their way through: with a limit on the way in, and with a limit of time on the way out.
+//! Bodies on their way through: with a limit of length on the way in, and with limits of time both ways.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,50 +14,50 @@ use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::metrics::{Metrics, UpstreamFailure};
+use crate::patience::Waiting;
 
 /// What a client sends.
-pub(crate) type RequestBody = Limited<Incoming>;
+pub(crate) type RequestBody = Upload<Limited<Incoming>>;
 
 /// What the upstream sends, or the proxy in its place.
-pub(crate) type ResponseBody = Either<Paced<Incoming>, Full<Bytes>>;
+pub(crate) type ResponseBody = Either<Download<Incoming>, Full<Bytes>>;
 
-/// The upstream sent nothing for too long, in the middle of a body.
+/// The sender of a body sent nothing for too long, in the middle of it.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "expected more of the upstream's body within {0:?}, got nothing; raise the response timeout if it may be that slow"
-)]
-pub(crate) struct Stalled(Duration);
+#[error("expected more of the {sender}'s body within {most:?}, got nothing; raise the {limit} if it may be that slow")]
+pub(crate) struct Stalled {
+    sender: &'static str,
+    limit: &'static str,
+    most: Duration,
+}
 
 pin_project! {
-    /// A body of the upstream's, which fails if its next piece takes too long. How it fails is counted.
-    pub(crate) struct Paced<B> {
+    /// A body that fails if its next piece takes too long.
+    struct Paced<B> {
         #[pin]
         body: B,
         most: Duration,
         patience: Option<Pin<Box<Sleep>>>,
         waits: bool,
-        metrics: Arc<Metrics>,
     }
 }
 
-impl<B> Paced<B> {
-    pub(crate) fn new(body: B, most: Duration, metrics: Arc<Metrics>) -> Self {
-        Self { body, most, patience: None, waits: false, metrics }
-    }
+/// What polling a paced body came to.
+enum Next<D, E> {
+    Frame(Option<Result<Frame<D>, E>>),
+    Stalled,
 }
 
-impl<B: Body<Error: Into<BoxError>>> Body for Paced<B> {
-    type Data = B::Data;
-    type Error = BoxError;
+impl<B: Body> Paced<B> {
+    fn new(body: B, most: Duration) -> Self {
+        Self { body, most, patience: None, waits: false }
+    }
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Next<B::Data, B::Error>> {
         let this = self.project();
         if let Poll::Ready(frame) = this.body.poll_frame(cx) {
             *this.waits = false;
-            if matches!(frame, Some(Err(_))) {
-                this.metrics.upstream_failed(UpstreamFailure::Body);
-            }
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+            return Poll::Ready(Next::Frame(frame));
         }
         let patience = this.patience.get_or_insert_with(|| Box::pin(sleep(*this.most)));
         if !*this.waits {
@@ -65,15 +65,103 @@ impl<B: Body<Error: Into<BoxError>>> Body for Paced<B> {
             patience.as_mut().reset(Instant::now() + *this.most);
         }
         ready!(patience.as_mut().poll(cx));
-        this.metrics.upstream_failed(UpstreamFailure::Timeout);
-        Poll::Ready(Some(Err(Box::new(Stalled(*this.most)))))
+        Poll::Ready(Next::Stalled)
+    }
+}
+
+pin_project! {
+    /// A client's body, which fails if its next piece takes too long; and which says when the upstream is waited for, and
+    /// not the client.
+    pub(crate) struct Upload<B> {
+        #[pin]
+        paced: Paced<B>,
+        upstream: Arc<Waiting>,
+    }
+}
+
+impl<B: Body> Upload<B> {
+    pub(crate) fn new(body: B, client_timeout: Duration) -> Self {
+        let upstream = Arc::new(Waiting::default());
+        upstream.begins();
+        Self { paced: Paced::new(body, client_timeout), upstream }
+    }
+
+    /// Since when the upstream is waited for, while this is passed on.
+    pub(crate) fn upstream(&self) -> Arc<Waiting> {
+        Arc::clone(&self.upstream)
+    }
+}
+
+impl<B: Body<Error: Into<BoxError>>> Body for Upload<B> {
+    type Data = B::Data;
+    type Error = BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
+        let mut this = self.project();
+        let Poll::Ready(next) = this.paced.as_mut().poll_next(cx) else {
+            this.upstream.ends();
+            return Poll::Pending;
+        };
+        this.upstream.begins();
+        Poll::Ready(match next {
+            Next::Frame(frame) => frame.map(|frame| frame.map_err(Into::into)),
+            Next::Stalled => {
+                let stalled = Stalled { sender: "client", limit: "client timeout", most: this.paced.most };
+                Some(Err(Box::new(stalled)))
+            }
+        })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.paced.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.paced.body.size_hint()
+    }
+}
+
+pin_project! {
+    /// A body of the upstream's, which fails if its next piece takes too long. How it fails is counted.
+    pub(crate) struct Download<B> {
+        #[pin]
+        paced: Paced<B>,
+        metrics: Arc<Metrics>,
+    }
+}
+
+impl<B: Body> Download<B> {
+    pub(crate) fn new(body: B, response_timeout: Duration, metrics: Arc<Metrics>) -> Self {
+        Self { paced: Paced::new(body, response_timeout), metrics }
+    }
+}
+
+impl<B: Body<Error: Into<BoxError>>> Body for Download<B> {
+    type Data = B::Data;
+    type Error = BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
+        let mut this = self.project();
+        match ready!(this.paced.as_mut().poll_next(cx)) {
+            Next::Frame(frame) => {
+                if matches!(frame, Some(Err(_))) {
+                    this.metrics.upstream_failed(UpstreamFailure::Body);
+                }
+                Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+            }
+            Next::Stalled => {
+                this.metrics.upstream_failed(UpstreamFailure::Timeout);
+                let stalled = Stalled { sender: "upstream", limit: "response timeout", most: this.paced.most };
+                Poll::Ready(Some(Err(Box::new(stalled))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.paced.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.paced.body.size_hint()
     }
 }

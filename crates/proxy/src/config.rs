@@ -1,6 +1,7 @@
 //! What a proxy is asked to be.
 
-use std::net::SocketAddr;
+use brunt_model::secret::shown_url;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use http::uri::{Authority, Scheme};
 use http::{HeaderName, Uri};
+use ipnet::IpNet;
 
 /// The server behind the proxy: a scheme, a host and a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +31,7 @@ impl std::str::FromStr for Upstream {
 
     /// `http://host[:port]`, `https://host[:port]`, or `host:port` for HTTP.
     fn from_str(text: &str) -> Result<Self, UpstreamError> {
-        let wrong = || UpstreamError { got: text.to_owned() };
+        let wrong = || UpstreamError { got: shown_url(text).into_owned() };
         let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let uri: Uri = whole.parse().map_err(|_| wrong())?;
         let parts = uri.into_parts();
@@ -95,6 +97,62 @@ pub enum Trust {
     Anyone,
 }
 
+/// A trusted proxy before this one: its `Forwarded` and `X-Forwarded-…` are passed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrustedProxy {
+    /// Whoever connects from one of these addresses.
+    Network(IpNet),
+    /// Whoever connects by a Unix socket.
+    Unix,
+}
+
+/// A text that names no trusted proxy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected an address such as 10.0.0.1, a network such as 10.0.0.0/8, or unix, got '{got}'")]
+pub struct TrustedProxyError {
+    /// The text that came.
+    pub got: String,
+}
+
+impl std::str::FromStr for TrustedProxy {
+    type Err = TrustedProxyError;
+
+    /// An IP address, a network in CIDR notation, or `unix`.
+    fn from_str(text: &str) -> Result<Self, TrustedProxyError> {
+        if text == "unix" {
+            return Ok(Self::Unix);
+        }
+        let network = text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
+        network.map(Self::Network).ok_or_else(|| TrustedProxyError { got: text.to_owned() })
+    }
+}
+
+/// The name of a protocol that a client may upgrade to: a token (RFC 9110, section 7.8), compared without case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpgradeProtocol(pub(crate) String);
+
+/// A text that names no protocol to upgrade to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected the name of a protocol such as websocket (h2c is none: it would pass the proxy by), got '{got}'")]
+pub struct UpgradeProtocolError {
+    /// The text that came.
+    pub got: String,
+}
+
+impl std::str::FromStr for UpgradeProtocol {
+    type Err = UpgradeProtocolError;
+
+    fn from_str(text: &str) -> Result<Self, UpgradeProtocolError> {
+        let is_token = HeaderName::from_bytes(text.as_bytes()).is_ok();
+        // Over h2c whole requests would be tunnelled past everything that the proxy does.
+        if is_token && !text.eq_ignore_ascii_case("h2c") {
+            Ok(Self(text.to_ascii_lowercase()))
+        } else {
+            Err(UpgradeProtocolError { got: text.to_owned() })
+        }
+    }
+}
+
 /// How requests are coalesced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coalescing {
@@ -138,16 +196,28 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// How long the upstream may take until its headers are there, and between pieces of its body.
     pub response_timeout: Duration,
-    /// How long a client may take to send the head of a request.
+    /// How long a client may take for TLS, for HTTP/2's preface, and for the head of a request from its first byte on.
     pub header_timeout: Duration,
+    /// How long a client's connection may be without a request.
+    pub keep_alive_timeout: Duration,
+    /// How long a client may keep the proxy waiting for the next piece of its body, or with the next piece of its answer.
+    pub client_timeout: Duration,
+    /// How long an upgraded connection may be silent in both directions.
+    pub tunnel_timeout: Duration,
     /// How long idle connections to the upstream are kept.
     pub idle_timeout: Duration,
-    /// Connections of clients at a time; further ones wait to be accepted.
+    /// Connections of clients at a time, upgraded ones among them; further ones wait to be accepted.
     pub max_connections: usize,
+    /// The longest head of a request, in bytes; 8 KiB at least.
+    pub max_head: usize,
     /// The longest body of a request, in bytes.
     pub max_body: u64,
     /// How long requests in flight may take once the proxy is told to stop.
     pub grace: Duration,
+    /// Proxies before this one. What anybody else says of who asked is dropped.
+    pub trusted_proxies: Vec<TrustedProxy>,
+    /// Protocols that clients may upgrade to, beside WebSocket. Any other upgrade is ignored.
+    pub upgrades: Vec<UpgradeProtocol>,
     /// Where Prometheus finds metrics (`/metrics`).
     pub metrics: Option<SocketAddr>,
     /// A line for each request, as JSON.
@@ -167,10 +237,16 @@ impl Config {
             connect_timeout: Duration::from_secs(5),
             response_timeout: Duration::from_secs(60),
             header_timeout: Duration::from_secs(10),
+            keep_alive_timeout: Duration::from_secs(75),
+            client_timeout: Duration::from_secs(60),
+            tunnel_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(30),
             max_connections: 10_000,
+            max_head: 32 * 1024,
             max_body: 100 * 1024 * 1024,
             grace: Duration::from_secs(10),
+            trusted_proxies: Vec::new(),
+            upgrades: Vec::new(),
             metrics: None,
             access_log: None,
         }
@@ -194,6 +270,20 @@ mod tests {
         for text in ["", "http://", "ftp://x", "http://x/path", "http://x/?q", "http://me:pw@x", "http://x y"] {
             let error = text.parse::<Upstream>().unwrap_err().to_string();
             assert!(error.starts_with("expected an upstream such as"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn trusted_proxies_and_upgrades_are_read() {
+        for text in ["10.0.0.1", "10.0.0.0/8", "::1", "fd00::/8", "unix"] {
+            assert!(text.parse::<TrustedProxy>().is_ok(), "{text}");
+        }
+        for text in ["", "10.0.0.0/33", "localhost", "10.0.0"] {
+            assert!(text.parse::<TrustedProxy>().is_err(), "{text}");
+        }
+        assert_eq!("WebRTC".parse::<UpgradeProtocol>().unwrap().0, "webrtc");
+        for text in ["", "H2C", "a b", "a,b"] {
+            assert!(text.parse::<UpgradeProtocol>().is_err(), "{text}");
         }
     }
 }

@@ -1,203 +1,204 @@
 //! Passing requests on to the upstream: the innermost service.
 
-use std::convert::Infallible;
-use std::error::Error as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_TYPE, UPGRADE};
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
-use http_body_util::{Either, Full, LengthLimitError};
+use http_body::Body as _;
+use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::io::copy_bidirectional;
-use tokio::time::timeout;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::body::{Paced, RequestBody, ResponseBody};
+use crate::body::{Download, RequestBody, ResponseBody};
 use crate::config::{Config, Upstream};
+use crate::connection::Seat;
+use crate::connector::{Connector, Dial, HasAnswered};
 use crate::error::StartError;
-use crate::headers::{Origin, add_forwarded, add_via, ensure_host, remove_hop_by_hop, upgrade_of};
-use crate::metrics::{Metrics, UpstreamFailure};
-use crate::tls;
+use crate::failure::{ForwardError, is_broken_off};
+use crate::headers::{add_via, remove_hop_by_hop, switches_to};
+use crate::metrics::Metrics;
+use crate::{tls, tunnel};
 
-type Pool = Client<HttpsConnector<HttpConnector>, RequestBody>;
+/// What a request to be upgraded brings along: the protocol, and its connection's place.
+#[derive(Clone)]
+pub(crate) struct WantsUpgrade {
+    pub(crate) protocol: HeaderValue,
+    pub(crate) seat: Option<Seat>,
+}
 
-/// Passes requests on to the upstream. It never fails: what goes wrong is answered with a 5xx, and counted.
+/// Passes requests on to the upstream.
 #[derive(Clone)]
 pub(crate) struct Forward(Arc<Shared>);
 
 struct Shared {
-    pool: Pool,
+    /// Over connections that are kept.
+    pool: Client<Connector, RequestBody>,
+    /// Each over a new one.
+    fresh: Client<Connector, Empty<Bytes>>,
     upstream: Upstream,
     response_timeout: Duration,
+    tunnel_timeout: Duration,
     metrics: Arc<Metrics>,
 }
 
 impl Forward {
-    pub(crate) fn new(config: &Config, metrics: Arc<Metrics>) -> Result<Self, StartError> {
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(config.connect_timeout));
-        let connector = HttpsConnector::from((connector, tls::client(&config.trust)?));
-        let pool = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(config.idle_timeout)
-            .pool_timer(TokioTimer::new())
-            .timer(TokioTimer::new())
-            .build(connector);
-        let (upstream, response_timeout) = (config.upstream.clone(), config.response_timeout);
-        Ok(Self(Arc::new(Shared { pool, upstream, response_timeout, metrics })))
+    /// `dial` makes connections within this process, in the place of the network.
+    pub(crate) fn new(config: &Config, metrics: Arc<Metrics>, dial: Option<Dial>) -> Result<Self, StartError> {
+        let connector = match dial {
+            Some(dial) => Connector::Process(dial),
+            None => Connector::Network(network(config)?),
+        };
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder.pool_idle_timeout(config.idle_timeout).pool_timer(TokioTimer::new()).timer(TokioTimer::new());
+        let pool = builder.build(connector.clone());
+        let fresh = builder.pool_max_idle_per_host(0).build(connector);
+        Ok(Self(Arc::new(Shared {
+            pool,
+            fresh,
+            upstream: config.upstream.clone(),
+            response_timeout: config.response_timeout,
+            tunnel_timeout: config.tunnel_timeout,
+            metrics,
+        })))
     }
 
-    async fn forward(self, mut request: Request<RequestBody>) -> Response<ResponseBody> {
-        if request.method() == Method::CONNECT {
-            return refusal(StatusCode::NOT_IMPLEMENTED, "this is a reverse proxy, which makes no tunnels\n");
-        }
+    async fn forward(self, mut request: Request<RequestBody>) -> Result<Response<ResponseBody>, ForwardError> {
         let shared = &self.0;
-        let upgrade = upgrade_of(request.headers());
+        let upgrade = request.extensions_mut().remove::<WantsUpgrade>();
         // Taken before the request is given away; used if the upstream agrees.
-        let client_side = upgrade.as_ref().map(|_| hyper::upgrade::on(&mut request));
-        if shared.prepare(&mut request, upgrade).is_none() {
-            return refusal(StatusCode::BAD_REQUEST, "the request target is not one that can be passed on\n");
+        let upgrade = upgrade.map(|wants| (wants, hyper::upgrade::on(&mut request)));
+        shared.address(&mut request, upgrade.as_ref().map(|(wants, _)| &wants.protocol))?;
+        let upstream = request.body().upstream();
+        upstream.begins();
+        let answered = tokio::select! {
+            response = shared.send(request) => response,
+            () = upstream.exceeds(shared.response_timeout) => Err(ForwardError::TimedOut),
+        };
+        let response = answered.and_then(|response| shared.answered(response, upgrade));
+        if let Err(failure) = &response
+            && let Some(how) = failure.upstream()
+        {
+            shared.metrics.upstream_failed(how);
         }
-        match timeout(shared.response_timeout, shared.pool.request(request)).await {
-            Ok(Ok(response)) => shared.answered(response, client_side),
-            Ok(Err(error)) => shared.failed(&error),
-            Err(_) => {
-                shared.metrics.upstream_failed(UpstreamFailure::Timeout);
-                refusal(StatusCode::GATEWAY_TIMEOUT, "the upstream did not answer in time\n")
-            }
-        }
+        response
     }
 }
 
+fn network(config: &Config) -> Result<HttpsConnector<HttpConnector>, StartError> {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(config.connect_timeout));
+    Ok(HttpsConnector::from((connector, tls::client(&config.trust)?)))
+}
+
+/// Methods whose bodies mean nothing (RFC 9110, section 9.3), so that a server may leave one unread.
+fn body_means_nothing(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::DELETE)
+}
+
 impl Shared {
-    /// Makes a client's request one to the upstream; none if its target has no path.
-    fn prepare(&self, request: &mut Request<RequestBody>, upgrade: Option<HeaderValue>) -> Option<()> {
-        let origin = request.extensions_mut().remove::<Origin>();
-        let version = request.version();
-        let asked = request.uri().authority().cloned();
+    /// Makes a request one to the upstream.
+    fn address(&self, request: &mut Request<RequestBody>, upgrade: Option<&HeaderValue>) -> Result<(), ForwardError> {
+        let (has_body, is_unread) = (!request.body().is_end_stream(), body_means_nothing(request.method()));
         let headers = request.headers_mut();
-        remove_hop_by_hop(headers);
-        ensure_host(headers, asked.as_ref(), &self.upstream.authority);
-        add_forwarded(headers, origin, version);
         if let Some(protocol) = upgrade {
             headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-            headers.insert(UPGRADE, protocol);
+            headers.insert(UPGRADE, protocol.clone());
+        }
+        if has_body && is_unread {
+            // What a server left unread it would take for the next request on this connection.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            if !headers.contains_key(CONTENT_LENGTH) {
+                // hyper would leave it out.
+                headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+            }
         }
         let mut parts = request.uri().clone().into_parts();
         parts.scheme = Some(self.upstream.scheme.clone());
         parts.authority = Some(self.upstream.authority.clone());
-        parts.path_and_query.as_ref()?;
-        *request.uri_mut() = Uri::from_parts(parts).ok()?;
+        *request.uri_mut() = Uri::from_parts(parts).map_err(|_| ForwardError::Target)?;
         *request.version_mut() = Version::HTTP_11;
         // What was made for the client's connection is not for the upstream's.
         request.extensions_mut().clear();
-        Some(())
+        Ok(())
+    }
+
+    /// Sends a request, and once more over a new connection if that may be and the one that was used had ended before the
+    /// request came, as far as one can tell: it had brought an answer before, and none to this.
+    async fn send(&self, request: Request<RequestBody>) -> Result<Response<Incoming>, ForwardError> {
+        let again = request.method().is_idempotent() && request.body().is_end_stream();
+        let again = again.then(|| {
+            let mut again = Request::new(Empty::new());
+            *again.method_mut() = request.method().clone();
+            *again.uri_mut() = request.uri().clone();
+            again.headers_mut().clone_from(request.headers());
+            again
+        });
+        let failed = |error: ClientError| ForwardError::of(&error);
+        let response = match (self.pool.request(request).await, again) {
+            (Err(error), Some(again)) if is_broken_off(&error) && HasAnswered::before(&error) => {
+                self.fresh.request(again).await.map_err(failed)?
+            }
+            (response, _) => response.map_err(failed)?,
+        };
+        HasAnswered::remember(response.extensions());
+        Ok(response)
     }
 
     fn answered(
         &self,
         mut response: Response<Incoming>,
-        client_side: Option<hyper::upgrade::OnUpgrade>,
-    ) -> Response<ResponseBody> {
+        upgrade: Option<(WantsUpgrade, OnUpgrade)>,
+    ) -> Result<Response<ResponseBody>, ForwardError> {
         let version = response.version();
+        let headers = response.headers_mut();
+        let lengths = headers.get_all(CONTENT_LENGTH).iter().count();
+        if lengths > 1 || (lengths == 1 && headers.contains_key(TRANSFER_ENCODING)) {
+            return Err(ForwardError::Broken("it says in two ways where its body ends".to_owned()));
+        }
         let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
-        let protocol = if switches { upgrade_of(response.headers()) } else { None };
-        remove_hop_by_hop(response.headers_mut());
+        let upgrade = upgrade.filter(|(wants, _)| switches && switches_to(response.headers(), &wants.protocol));
+        // An upstream that nominates what its answer depends on is believed in all else.
+        let _ = remove_hop_by_hop(response.headers_mut(), &[]);
         add_via(response.headers_mut(), version);
-        if switches {
-            let (Some(protocol), Some(client_side)) = (protocol, client_side) else {
-                self.metrics.upstream_failed(UpstreamFailure::Protocol);
-                return refusal(StatusCode::BAD_GATEWAY, "the upstream switched protocols without being asked to\n");
-            };
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
-            response.headers_mut().insert(UPGRADE, protocol);
-            let upstream_side = hyper::upgrade::on(&mut response);
-            let metrics = Arc::clone(&self.metrics);
-            tokio::spawn(async move {
-                let (Ok(client), Ok(upstream)) = (client_side.await, upstream_side.await) else { return };
-                let _open = metrics.tunnel();
-                // However it ends, both sides see that it has.
-                let _ = copy_bidirectional(&mut TokioIo::new(client), &mut TokioIo::new(upstream)).await;
-            });
+        match upgrade {
+            Some((wants, client)) => {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+                response.headers_mut().insert(UPGRADE, wants.protocol);
+                let upstream = hyper::upgrade::on(&mut response);
+                let metrics = Arc::clone(&self.metrics);
+                tokio::spawn(tunnel::run(client, upstream, self.tunnel_timeout, wants.seat, metrics));
+            }
+            None if switches => {
+                return Err(ForwardError::Broken("it switched to a protocol that it was not asked for".to_owned()));
+            }
+            None => {}
         }
         response.extensions_mut().clear();
         *response.version_mut() = Version::HTTP_11;
-        response.map(|body| Either::Left(Paced::new(body, self.response_timeout, Arc::clone(&self.metrics))))
+        Ok(response.map(|body| Either::Left(Download::new(body, self.response_timeout, Arc::clone(&self.metrics)))))
     }
-
-    fn failed(&self, error: &ClientError) -> Response<ResponseBody> {
-        if is_too_long(error) {
-            return refusal(StatusCode::PAYLOAD_TOO_LARGE, "the request's body is longer than this proxy takes\n");
-        }
-        let (failure, text) = if error.is_connect() {
-            (UpstreamFailure::Connect, "the upstream cannot be reached\n")
-        } else {
-            (UpstreamFailure::Protocol, "the upstream's answer broke off, or was no HTTP\n")
-        };
-        self.metrics.upstream_failed(failure);
-        let mut response = refusal(StatusCode::BAD_GATEWAY, text);
-        response.extensions_mut().insert(Failure(causes(error)));
-        response
-    }
-}
-
-/// Why the upstream did not answer, for the access log and not for clients.
-#[derive(Debug, Clone)]
-pub(crate) struct Failure(pub(crate) String);
-
-/// An error with what caused it, each once.
-fn causes(error: &ClientError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
-/// Whether a request was given up because its body was too long.
-fn is_too_long(error: &ClientError) -> bool {
-    let mut source = error.source();
-    while let Some(error) = source {
-        if error.is::<LengthLimitError>() {
-            return true;
-        }
-        source = error.source();
-    }
-    false
-}
-
-/// An answer of the proxy's own.
-pub(crate) fn refusal(status: StatusCode, text: &'static str) -> Response<ResponseBody> {
-    let mut response = Response::new(Either::Right(Full::new(Bytes::from_static(text.as_bytes()))));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    response
 }
 
 impl tower_service::Service<Request<RequestBody>> for Forward {
     type Response = Response<ResponseBody>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+    type Error = ForwardError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ForwardError>> + Send>>;
 
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), ForwardError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
-        let forward = self.clone();
-        Box::pin(async move { Ok(forward.forward(request).await) })
+        Box::pin(self.clone().forward(request))
     }
 }

@@ -1,66 +1,117 @@
 //! What a proxy does to headers (RFC 9110, section 7.6).
 
-use std::net::IpAddr;
-
-use http::header::{CONNECTION, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA};
-use http::uri::Authority;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING,
+    CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG, EXPIRES, FORWARDED, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    IF_RANGE, IF_UNMODIFIED_SINCE, LOCATION, ORIGIN, PRAGMA, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, RANGE,
+    SET_COOKIE, TE, TRANSFER_ENCODING, UPGRADE, VARY, VIA,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
-const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+use crate::config::UpgradeProtocol;
 
-/// Removes what is about one connection, and so must not be passed on.
-pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|&byte| byte == b','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-        .collect();
-    for name in named {
+/// What is about one connection by its name, whether it is nominated or not.
+const OF_THE_CONNECTION: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("http2-settings"),
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+];
+
+/// Fields for all on a message's way, which nobody may nominate (RFC 9110, section 7.6.1): those that an answer, and whom it
+/// is for, depend on.
+const END_TO_END: [HeaderName; 23] = [
+    ACCEPT,
+    ACCEPT_ENCODING,
+    ACCEPT_LANGUAGE,
+    AUTHORIZATION,
+    CACHE_CONTROL,
+    CONTENT_ENCODING,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    COOKIE,
+    ETAG,
+    EXPIRES,
+    FORWARDED,
+    HOST,
+    IF_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    IF_RANGE,
+    IF_UNMODIFIED_SINCE,
+    LOCATION,
+    ORIGIN,
+    PRAGMA,
+    RANGE,
+    VIA,
+];
+
+/// The same of answers.
+const OF_ANSWERS: [HeaderName; 2] = [SET_COOKIE, VARY];
+
+/// Removes what is about one connection, and so must not be passed on. What is end-to-end, or in `kept`, is not, whoever
+/// nominates it; whether somebody did.
+pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap, kept: &[HeaderName]) -> bool {
+    let nominated = tokens(headers, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok());
+    let (wrongly, nominated): (Vec<_>, Vec<_>) = nominated.partition(|name| is_end_to_end(name) || kept.contains(name));
+    for name in nominated.iter().chain(&OF_THE_CONNECTION) {
         headers.remove(name);
     }
-    let always = [CONNECTION, KEEP_ALIVE, PROXY_CONNECTION, TE, TRANSFER_ENCODING, UPGRADE];
-    for name in always.iter().chain(&[PROXY_AUTHENTICATE, PROXY_AUTHORIZATION]) {
+    !wrongly.is_empty()
+}
+
+fn is_end_to_end(name: &HeaderName) -> bool {
+    END_TO_END.contains(name)
+        || OF_ANSWERS.contains(name)
+        || name.as_str().starts_with("x-forwarded-")
+        || name.as_str() == "x-real-ip"
+}
+
+/// Removes fields that are taken for one of those that count by who makes variables of them, as CGI does (RFC 3875, section
+/// 4.1.18): `Transfer_Encoding` is another field to this proxy.
+pub(crate) fn remove_lookalikes(headers: &mut HeaderMap) {
+    let is_taken_for_another = |name: &&HeaderName| {
+        let dashed = || HeaderName::try_from(name.as_str().replace('_', "-")).ok();
+        name.as_str().contains('_')
+            && dashed().is_some_and(|name| is_end_to_end(&name) || OF_THE_CONNECTION.contains(&name))
+    };
+    let lookalikes: Vec<_> = headers.keys().filter(is_taken_for_another).cloned().collect();
+    for name in lookalikes {
         headers.remove(name);
     }
 }
 
-/// The protocol that a client or server wants to upgrade to, if any.
-pub(crate) fn upgrade_of(headers: &HeaderMap) -> Option<HeaderValue> {
-    let mut tokens = headers.get_all(CONNECTION).iter().flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
-    let wants = tokens.any(|token| token.trim_ascii().eq_ignore_ascii_case(b"upgrade"));
-    if wants { headers.get(UPGRADE).cloned() } else { None }
+/// The elements of a list, over all its lines.
+fn tokens<'a>(headers: &'a HeaderMap, name: &'a HeaderName) -> impl Iterator<Item = &'a [u8]> {
+    let lines = headers.get_all(name).iter();
+    lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b',')).map(<[u8]>::trim_ascii)
 }
 
-/// Who asked, and how, as the upstream is told.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Origin {
-    /// None by a Unix socket.
-    pub(crate) client: Option<IpAddr>,
-    pub(crate) tls: bool,
+/// Whether this is a message about an upgrade.
+fn upgrades(headers: &HeaderMap) -> bool {
+    tokens(headers, &CONNECTION).any(|option| option.eq_ignore_ascii_case(b"upgrade"))
 }
 
-/// Says whom a request came from, and through whom.
-pub(crate) fn add_forwarded(headers: &mut HeaderMap, origin: Option<Origin>, version: Version) {
-    if let Some(origin) = origin {
-        if let Some(client) = origin.client {
-            let before = headers.get(&FORWARDED_FOR).and_then(|value| value.to_str().ok());
-            let all = before.map_or_else(|| client.to_string(), |before| format!("{before}, {client}"));
-            if let Ok(value) = HeaderValue::from_str(&all) {
-                headers.insert(FORWARDED_FOR, value);
-            }
-        }
-        let scheme = if origin.tls { "https" } else { "http" };
-        headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme));
-    }
-    if let Some(host) = headers.get(HOST).cloned() {
-        headers.insert(FORWARDED_HOST, host);
-    }
-    add_via(headers, version);
+/// The protocol that a client asks to upgrade to, if it is WebSocket or one of these.
+pub(crate) fn asked_upgrade(headers: &HeaderMap, allowed: &[UpgradeProtocol]) -> Option<HeaderValue> {
+    let may = |asked: &[u8]| {
+        asked.eq_ignore_ascii_case(b"websocket")
+            || allowed.iter().any(|one| asked.eq_ignore_ascii_case(one.0.as_bytes()))
+    };
+    let asked = tokens(headers, &UPGRADE).find(|asked| may(asked)).filter(|_| upgrades(headers))?;
+    HeaderValue::from_bytes(asked).ok()
+}
+
+/// Whether a server that switches protocols switches to this one.
+pub(crate) fn switches_to(headers: &HeaderMap, asked: &HeaderValue) -> bool {
+    let mut protocols = tokens(headers, &UPGRADE);
+    let is_asked = protocols.next().is_some_and(|protocol| protocol.eq_ignore_ascii_case(asked.as_bytes()));
+    is_asked && protocols.next().is_none() && upgrades(headers)
 }
 
 /// Adds this proxy to those that a message went through.
@@ -71,19 +122,6 @@ pub(crate) fn add_via(headers: &mut HeaderMap, version: Version) {
         _ => "1.1 brunt",
     };
     headers.append(VIA, HeaderValue::from_static(received));
-}
-
-/// Sees to it that there is a `Host`, which HTTP/2 has as an authority.
-pub(crate) fn ensure_host(headers: &mut HeaderMap, asked: Option<&Authority>, upstream: &Authority) {
-    if let Some(authority) = asked
-        && let Ok(value) = HeaderValue::from_str(authority.as_str())
-    {
-        headers.insert(HOST, value);
-    } else if !headers.contains_key(HOST)
-        && let Ok(value) = HeaderValue::from_str(upstream.as_str())
-    {
-        headers.insert(HOST, value);
-    }
 }
 
 #[cfg(test)]
@@ -102,41 +140,46 @@ mod tests {
     fn what_is_about_the_connection_is_removed() {
         let mut headers = map(&[
             ("connection", "close, X-One"),
-            ("connection", "x-two"),
+            ("connection", "x-two, set-cookie, cache-control"),
             ("x-one", "1"),
             ("x-two", "2"),
             ("x-three", "3"),
             ("te", "trailers"),
             ("keep-alive", "1"),
+            ("http2-settings", "AAMAAABk"),
             ("trailer", "x"),
+            ("set-cookie", "a=1"),
+            ("cache-control", "private"),
         ]);
-        remove_hop_by_hop(&mut headers);
+        assert!(remove_hop_by_hop(&mut headers, &[]));
         let mut left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
-        assert_eq!(left, ["trailer", "x-three"]);
+        assert_eq!(left, ["cache-control", "set-cookie", "trailer", "x-three"]);
     }
 
     #[test]
-    fn an_upgrade_is_one_only_if_the_connection_says_so() {
-        assert_eq!(upgrade_of(&map(&[("upgrade", "websocket")])), None);
-        let asks = map(&[("upgrade", "websocket"), ("connection", "keep-alive, Upgrade")]);
-        assert_eq!(upgrade_of(&asks).unwrap(), "websocket");
+    fn only_what_is_listed_is_upgraded_to() {
+        let asked = |upgrade: &str, connection: &str, allowed: &[&str]| {
+            let allowed: Vec<_> = allowed.iter().map(|name| name.parse().unwrap()).collect();
+            asked_upgrade(&map(&[("upgrade", upgrade), ("connection", connection)]), &allowed)
+        };
+        assert_eq!(asked("websocket", "keep-alive", &[]), None);
+        assert_eq!(asked("WebSocket", "keep-alive, Upgrade", &[]).unwrap(), "WebSocket");
+        assert_eq!(asked("h2c", "Upgrade, HTTP2-Settings", &[]), None);
+        assert_eq!(asked("h2c, websocket", "Upgrade", &[]).unwrap(), "websocket");
+        assert_eq!(asked("TLS/1.0", "Upgrade", &[]), None);
+        assert_eq!(asked("mine", "Upgrade", &["Mine"]).unwrap(), "mine");
     }
 
     #[test]
-    fn the_upstream_is_told_who_asked() {
-        let mut headers = map(&[("x-forwarded-for", "10.0.0.1"), ("x-forwarded-proto", "ftp"), ("host", "a")]);
-        let by_socket = Origin { client: None, tls: true };
-        add_forwarded(&mut headers, Some(by_socket), Version::HTTP_2);
-        assert_eq!(headers["x-forwarded-for"], "10.0.0.1");
-        headers.remove("via");
-        let origin = Origin { client: Some(IpAddr::from([127, 0, 0, 1])), tls: true };
-        add_forwarded(&mut headers, Some(origin), Version::HTTP_2);
-        assert_eq!(headers["x-forwarded-for"], "10.0.0.1, 127.0.0.1");
-        assert_eq!(headers["x-forwarded-proto"], "https");
-        assert_eq!(
-            (&headers["x-forwarded-host"], &headers["via"]),
-            (&"a".parse().unwrap(), &"2 brunt".parse().unwrap())
-        );
+    fn a_server_switches_to_what_it_was_asked_for() {
+        let asked = HeaderValue::from_static("websocket");
+        let switches = |upgrade: &str, connection: &str| {
+            switches_to(&map(&[("upgrade", upgrade), ("connection", connection)]), &asked)
+        };
+        assert!(switches("WebSocket", "upgrade"));
+        assert!(!switches("h2c", "upgrade"));
+        assert!(!switches("websocket, h2c", "upgrade"));
+        assert!(!switches("websocket", "close"));
     }
 }

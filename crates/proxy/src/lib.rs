@@ -16,19 +16,32 @@
 //! ```
 //!
 //! Clients may speak HTTP/1.1 and HTTP/2 (over TLS, or by prior knowledge); the upstream is spoken to in HTTP/1.1, over
-//! connections that are kept. Upgrades such as WebSocket (over HTTP/1.1) are passed through. Bodies stream both ways.
-//! `Host` is the client's; `X-Forwarded-For`, `-Proto`, `-Host` and `Via` are added.
+//! connections that are kept. WebSocket, and what else [`Config::upgrades`] lists, is passed through (over HTTP/1.1). Bodies
+//! stream both ways. `Host` is the client's; `Forwarded`, `X-Forwarded-For`, `-Proto`, `-Host` and `Via` are added.
+//!
+//! Each request is written anew before anything looks at it (`admission.rs`), and each stage of a connection has a limit of
+//! time (`connection.rs`): see `SECURITY.md` for what that is to keep out.
 
 mod access_log;
+mod admission;
 mod body;
 mod config;
+mod connection;
+mod connector;
 mod error;
+mod failure;
 mod forward;
+mod forwarded;
 mod headers;
+#[doc(hidden)]
+pub mod in_process;
 mod listen;
 mod metrics;
+mod patience;
 mod service;
+mod streams;
 mod tls;
+mod tunnel;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,13 +54,16 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-pub use config::{AccessLog, Coalescing, Config, Identity, Listen, Trust, Upstream, UpstreamError};
+pub use config::{
+    AccessLog, Coalescing, Config, Identity, Listen, Trust, TrustedProxy, TrustedProxyError, UpgradeProtocol,
+    UpgradeProtocolError, Upstream, UpstreamError,
+};
 pub use error::StartError;
 pub use tls::client as client_tls;
 
 use access_log::Log;
 use forward::Forward;
-use listen::{Front, Listener, serve_metrics};
+use listen::{Connections, Front, Listener, patience, serve_metrics};
 use metrics::Metrics;
 use service::Frontend;
 
@@ -83,21 +99,19 @@ impl Proxy {
         };
         let runtime = runtime(config.threads)?;
         let (listener, address) = listener(&runtime, &config.listen)?;
-        let forward = Forward::new(&config, Arc::clone(&metrics))?;
+        let forward = Forward::new(&config, Arc::clone(&metrics), None)?;
         let frontend = Arc::new(Frontend::new(&config, forward, metrics, log));
         let mut metrics_address = None;
         if let Some(wanted) = config.metrics {
             let (listener, bound) = bind(&runtime, wanted)?;
             metrics_address = Some(bound);
-            runtime.spawn(serve_metrics(listener, Arc::clone(&frontend)));
+            runtime.spawn(serve_metrics(listener, Arc::clone(&frontend), patience(&config)));
         }
         let (stop, stopped) = watch::channel(false);
         let front = Front {
             listener,
-            frontend: Arc::clone(&frontend),
-            tls,
+            connections: Connections::new(&config, Arc::clone(&frontend), tls),
             max_connections: config.max_connections.clamp(1, tokio::sync::Semaphore::MAX_PERMITS),
-            header_timeout: config.header_timeout,
             grace: config.grace,
         };
         let serving = Some(runtime.spawn(front.serve(stopped)));

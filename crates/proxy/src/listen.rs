@@ -11,24 +11,32 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::headers::Origin;
+use crate::config::Config;
+use crate::connection::{self, Patience, Progress, Seat, Watched};
+use crate::forwarded::Origin;
 use crate::metrics::Metrics;
-use crate::service::Frontend;
+use crate::service::{Client, Frontend};
+use crate::streams::Streams;
 
 /// How long to leave new connections alone when there are no descriptors for them.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Requests at a time on one HTTP/2 connection.
 const STREAMS: u32 = 250;
+
+/// The shortest limit of a head that hyper takes, in bytes.
+const LEAST_HEAD: usize = 8 * 1024;
+
+/// Connections for metrics at a time; further ones wait.
+const METRICS_CONNECTIONS: usize = 64;
 
 /// Where connections come from.
 pub(crate) enum Listener {
@@ -57,63 +65,36 @@ impl Listener {
 /// A listener with what its connections need.
 pub(crate) struct Front {
     pub(crate) listener: Listener,
-    pub(crate) frontend: Arc<Frontend>,
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) connections: Connections,
     pub(crate) max_connections: usize,
-    pub(crate) header_timeout: Duration,
     pub(crate) grace: Duration,
 }
 
 impl Front {
     /// Serves until told to stop; then takes no more connections, lets requests in flight end, and returns.
     pub(crate) async fn serve(self, mut stopped: watch::Receiver<bool>) {
-        let graceful = GracefulShutdown::new();
         let room = Arc::new(Semaphore::new(self.max_connections));
-        let builder = self.builder();
+        let (end, ends) = watch::channel(false);
         loop {
             let accepted = tokio::select! {
                 accepted = self.accept(&room) => accepted,
                 _ = stopped.wait_for(|stopped| *stopped) => break,
             };
             let Some((stream, peer, permit)) = accepted else { continue };
-            let (frontend, tls, builder) = (Arc::clone(&self.frontend), self.tls.clone(), builder.clone());
-            let (watcher, patience) = (graceful.watcher(), self.header_timeout);
-            tokio::spawn(async move {
-                let _open = (permit, frontend.metrics.connection());
-                let origin = Origin { client: peer.map(|peer| peer.ip()), tls: tls.is_some() };
-                let service = service_fn(move |request| {
-                    let frontend = Arc::clone(&frontend);
-                    let client = peer.map_or_else(|| "unix".to_owned(), |peer| peer.to_string());
-                    async move { Ok::<_, Infallible>(frontend.answer(origin, client, request).await) }
-                });
-                let io: TokioIo<Box<dyn Io>> = match tls {
-                    None => TokioIo::new(stream),
-                    // Who does not finish its handshake, or fails it, has been told so by TLS.
-                    Some(tls) => match timeout(patience, tls.accept(stream)).await {
-                        Ok(Ok(stream)) => TokioIo::new(Box::new(stream)),
-                        _ => return,
-                    },
-                };
-                let connection = builder.serve_connection_with_upgrades(io, service).into_owned();
-                // What breaks a connection is its client's affair, and is in the access log by its request.
-                let _ = watcher.watch(connection).await;
-            });
+            let seat = Seat::new(permit, Some(self.connections.frontend.metrics.connection()), ends.clone());
+            let (connections, ends) = (self.connections.clone(), ends.clone());
+            tokio::spawn(connections.serve(stream, peer, Some(seat), ends));
         }
-        drop(self.listener);
-        let metrics = &self.frontend.metrics;
+        drop((self.listener, ends));
         let over = async {
-            graceful.shutdown().await;
-            while metrics.tunnels() > 0 {
-                sleep(Duration::from_millis(20)).await;
-            }
+            // Nobody is there to be told, if it fails.
+            let _ = end.send(true);
+            end.closed().await;
         };
         let _ = timeout(self.grace, over).await;
     }
 
-    async fn accept(
-        &self,
-        room: &Arc<Semaphore>,
-    ) -> Option<(Box<dyn Io>, Option<SocketAddr>, tokio::sync::OwnedSemaphorePermit)> {
+    async fn accept(&self, room: &Arc<Semaphore>) -> Option<(Box<dyn Io>, Option<SocketAddr>, OwnedSemaphorePermit)> {
         let permit = Arc::clone(room).acquire_owned().await.ok()?;
         let Ok((stream, peer)) = self.listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
@@ -121,40 +102,102 @@ impl Front {
         };
         Some((stream, peer, permit))
     }
+}
 
-    fn builder(&self) -> auto::Builder<TokioExecutor> {
-        let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.header_timeout);
+/// What each connection of a client needs.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    pub(crate) frontend: Arc<Frontend>,
+    tls: Option<TlsAcceptor>,
+    builder: auto::Builder<Streams>,
+    patience: Patience,
+}
+
+impl Connections {
+    pub(crate) fn new(config: &Config, frontend: Arc<Frontend>, tls: Option<TlsAcceptor>) -> Self {
+        let (client_timeout, metrics) = (config.client_timeout, Arc::clone(&frontend.metrics));
+        let mut builder = auto::Builder::new(Streams { client_timeout, metrics });
+        // How long a head may take is watched with the other stages.
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(None)
+            .max_buf_size(config.max_head.max(LEAST_HEAD));
         builder
             .http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)
+            .max_header_list_size(u32::try_from(config.max_head.max(LEAST_HEAD)).unwrap_or(u32::MAX))
             .keep_alive_interval(Duration::from_secs(30));
-        builder
+        Self { frontend, tls, builder, patience: patience(config) }
+    }
+
+    /// Serves a connection to its end.
+    pub(crate) async fn serve(
+        self,
+        stream: Box<dyn Io>,
+        peer: Option<SocketAddr>,
+        seat: Option<Seat>,
+        ends: watch::Receiver<bool>,
+    ) {
+        let origin = Origin { client: peer.map(|peer| peer.ip()), tls: self.tls.is_some() };
+        let stream: Box<dyn Io> = match &self.tls {
+            None => stream,
+            // Who does not finish its handshake, or fails it, has been told so by TLS.
+            Some(tls) => match timeout(self.patience.head, tls.accept(stream)).await {
+                Ok(Ok(stream)) => Box::new(stream),
+                _ => return,
+            },
+        };
+        let progress = Arc::new(Progress::new());
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&progress), self.patience));
+        let (frontend, requests) = (Arc::clone(&self.frontend), Arc::clone(&progress));
+        let service = service_fn(move |request| {
+            let name = peer.map_or_else(|| "unix".to_owned(), |peer| peer.to_string());
+            let client = Client { origin, name, seat: seat.clone() };
+            let answer = Arc::clone(&frontend).answer(client, requests.request(), request);
+            async move { Ok::<_, Infallible>(answer.await) }
+        });
+        let connection = self.builder.serve_connection_with_upgrades(io, service).into_owned();
+        let metrics = Arc::clone(&self.frontend.metrics);
+        connection::serve(Box::pin(connection), progress, self.patience, ends, metrics).await;
     }
 }
 
+/// How long the stages of a connection may take.
+pub(crate) fn patience(config: &Config) -> Patience {
+    Patience { head: config.header_timeout, idle: config.keep_alive_timeout, client: config.client_timeout }
+}
+
 /// A connection, with or without TLS.
-trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 /// Serves metrics to Prometheus.
-pub(crate) async fn serve_metrics(listener: TcpListener, frontend: Arc<Frontend>) {
+pub(crate) async fn serve_metrics(listener: TcpListener, frontend: Arc<Frontend>, patience: Patience) {
     let metrics = Arc::clone(&frontend.metrics);
+    let room = Arc::new(Semaphore::new(METRICS_CONNECTIONS));
+    let (_end, ends) = watch::channel(false);
     loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let (frontend, metrics) = (Arc::clone(&frontend), Arc::clone(&metrics));
+        let (frontend, metrics, ends) = (Arc::clone(&frontend), Arc::clone(&metrics), ends.clone());
         tokio::spawn(async move {
+            let _permit = permit;
+            let progress = Arc::new(Progress::new());
+            let (requests, page) = (Arc::clone(&progress), Arc::clone(&metrics));
             let service = service_fn(move |request: Request<Incoming>| {
-                std::future::ready(Ok::<_, Infallible>(metrics_page(&request, &frontend, &metrics)))
+                let _in_flight = requests.request();
+                std::future::ready(Ok::<_, Infallible>(metrics_page(&request, &frontend, &page)))
             });
+            let io = TokioIo::new(Watched::new(stream, Arc::clone(&progress), patience));
             let mut http = hyper::server::conn::http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10));
-            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            http.timer(TokioTimer::new()).header_read_timeout(None);
+            connection::serve(Box::pin(http.serve_connection(io, service)), progress, patience, ends, metrics).await;
         });
     }
 }

@@ -25,7 +25,7 @@ pub(crate) enum UpstreamFailure {
 /// Counters of a proxy.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// By status: at most the 900 that there are.
+    /// By status: 900 at most.
     answered: Mutex<BTreeMap<u16, u64>>,
     seconds: [AtomicU64; BOUNDS.len() + 1],
     nanoseconds: AtomicU64,
@@ -36,6 +36,7 @@ pub(crate) struct Metrics {
     tunnels: AtomicI64,
     failures: [AtomicU64; 4],
     lost_lines: AtomicU64,
+    timed_out: AtomicU64,
 }
 
 /// Counts something for as long as it is there.
@@ -69,11 +70,6 @@ impl Metrics {
         self.open(|metrics| &metrics.tunnels)
     }
 
-    /// Upgraded connections that are open.
-    pub(crate) fn tunnels(&self) -> i64 {
-        self.tunnels.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn answered(&self, status: StatusCode, took: Duration, body_bytes: u64) {
         *self.answered.lock().unwrap_or_else(PoisonError::into_inner).entry(status.as_u16()).or_default() += 1;
         let seconds = took.as_secs_f64();
@@ -90,6 +86,11 @@ impl Metrics {
         if let Some(counter) = self.failures.get(how as usize) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// A connection or stream was ended because its client took too long.
+    pub(crate) fn timed_out(&self) {
+        self.timed_out.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn line_lost(&self) {
@@ -120,6 +121,9 @@ impl Metrics {
         for (how, count) in ["connect", "timeout", "protocol", "body"].iter().zip(&self.failures) {
             page.line(&format!("upstream_failures_total{{how=\"{how}\"}}"), counter(count));
         }
+        let timed_out = counter(&self.timed_out);
+        let help = "Connections and streams that were ended because their clients took too long.";
+        page.one("timed_out_total", "counter", help, timed_out);
         let lost = counter(&self.lost_lines);
         page.one("access_log_lost_total", "counter", "Lines that the access log had no room for.", lost);
         if let Some((counters, held)) = coalesce {

@@ -3,10 +3,10 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brunt_coalesce::{BoxError, Coalesce, CoalesceBody, CoalesceLayer};
-use http::header::CONTENT_LENGTH;
+use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{Either, Limited};
@@ -16,57 +16,90 @@ use tower_layer::Layer as _;
 use tower_service::Service as _;
 
 use crate::access_log::{Line, Log};
-use crate::body::{RequestBody, ResponseBody};
+use crate::admission::Admission;
+use crate::body::{RequestBody, ResponseBody, Upload};
 use crate::config::{Coalescing, Config};
-use crate::forward::{Failure, Forward, refusal};
-use crate::headers::Origin;
+use crate::connection::{InFlight, Seat};
+use crate::failure::ForwardError;
+use crate::forward::{Forward, WantsUpgrade};
+use crate::forwarded::Origin;
 use crate::metrics::{Metrics, Open};
+use crate::streams;
 
 const COALESCED: HeaderName = HeaderName::from_static("x-coalesced");
 
+/// The body of an answer: coalesced, or not.
+type Answered = Either<CoalesceBody<ResponseBody>, ResponseBody>;
+
 /// What a client is sent.
-pub(crate) type Sent = Watched<Either<CoalesceBody<ResponseBody>, ResponseBody>>;
+pub(crate) type Sent = Watched<Answered>;
 
 /// What answers requests.
-enum Handler {
-    Plain(Forward),
-    Coalesced(Coalesce<Forward, RequestBody>),
+struct Handler {
+    forward: Forward,
+    coalesced: Option<Coalesce<Forward, RequestBody>>,
 }
 
 /// Everything that connections share.
 pub(crate) struct Frontend {
     handler: Handler,
+    admission: Admission,
     pub(crate) layer: Option<CoalesceLayer<RequestBody>>,
     pub(crate) metrics: Arc<Metrics>,
     log: Option<Log>,
     max_body: u64,
+    client_timeout: Duration,
+}
+
+/// Whose connection a request came on.
+pub(crate) struct Client {
+    pub(crate) origin: Origin,
+    /// As the access log has it.
+    pub(crate) name: String,
+    pub(crate) seat: Option<Seat>,
 }
 
 impl Frontend {
     pub(crate) fn new(config: &Config, forward: Forward, metrics: Arc<Metrics>, log: Option<Log>) -> Self {
         let layer = config.coalesce.as_ref().map(|coalescing| layer(coalescing, config));
-        let handler = match &layer {
-            Some(layer) => Handler::Coalesced(layer.layer(forward)),
-            None => Handler::Plain(forward),
-        };
-        Self { handler, layer, metrics, log, max_body: config.max_body }
+        let coalesced = layer.as_ref().map(|layer| layer.layer(forward.clone()));
+        let handler = Handler { forward, coalesced };
+        let (admission, client_timeout) = (Admission::new(config), config.client_timeout);
+        Self { handler, admission, layer, metrics, log, max_body: config.max_body, client_timeout }
     }
 
     pub(crate) async fn answer(
         self: Arc<Self>,
-        origin: Origin,
-        client: String,
+        client: Client,
+        in_flight: InFlight,
         mut request: Request<Incoming>,
     ) -> Response<Sent> {
-        let mut watch = Watch::begin(&self, client, &request);
+        let mut watch = Watch::begin(&self, client.name, in_flight, &request);
         let asks_head = request.method() == Method::HEAD;
-        request.extensions_mut().insert(origin);
         let asks = request.headers().contains_key(&COALESCED);
-        if self.log.is_some() {
-            request.headers_mut().insert(COALESCED, HeaderValue::from_static("?"));
-        }
-        let mut response = self.handle(request).await;
-        let failure = response.extensions_mut().remove::<Failure>();
+        let admitted = self.admission.admit(&mut request, client.origin);
+        let is_too_long = declared_length(&request).is_some_and(|length| length > self.max_body);
+        // What was wrong with a request may be wrong with all that comes after it.
+        let (answered, closes) = match admitted {
+            Err(rejection) => (Err((rejection.answer(), rejection.text.trim_end().to_owned())), true),
+            Ok(_) if is_too_long => (Err(told(&ForwardError::BodyTooLong)), true),
+            Ok(admitted) => {
+                // A body would have to end before what comes after it could be the other protocol's.
+                if let Some(protocol) = admitted.upgrade.filter(|_| request.body().is_end_stream()) {
+                    request.extensions_mut().insert(WantsUpgrade { protocol, seat: client.seat });
+                }
+                if self.log.is_some() {
+                    request.headers_mut().insert(COALESCED, HeaderValue::from_static("?"));
+                }
+                let answered = self.handle(request, admitted.is_alone).await;
+                let closes = admitted.closes || answered.as_ref().is_err_and(|error| error.upstream().is_none());
+                (answered.map_err(|error| told(&error)), closes)
+            }
+        };
+        let (mut response, error) = match answered {
+            Ok(response) => (response, None),
+            Err((response, error)) => (response.map(Either::Right), Some(error)),
+        };
         let headers = response.headers_mut();
         if let Some(watch) = &mut watch.line {
             watch.coalesced = match headers.get(&COALESCED).map(HeaderValue::as_bytes) {
@@ -74,42 +107,46 @@ impl Frontend {
                 Some(b"follower") => Some("follower"),
                 _ => None,
             };
-            watch.error = failure.map(|Failure(error)| error);
+            watch.error = error;
         }
         if !asks {
             headers.remove(&COALESCED);
+        }
+        if closes && watch.is_http1 {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         watch.status = response.status();
         let has_body = !asks_head && !matches!(watch.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         response.map(|body| Watched::new(body, watch, has_body))
     }
 
-    async fn handle(&self, request: Request<Incoming>) -> Response<Either<CoalesceBody<ResponseBody>, ResponseBody>> {
-        if declared_length(&request).is_some_and(|length| length > self.max_body) {
-            let text = "the request's body is longer than this proxy takes\n";
-            return refusal(StatusCode::PAYLOAD_TOO_LARGE, text).map(Either::Right);
-        }
+    async fn handle(&self, request: Request<Incoming>, is_alone: bool) -> Result<Response<Answered>, ForwardError> {
         let most = usize::try_from(self.max_body).unwrap_or(usize::MAX);
-        let request = request.map(|body| Limited::new(body, most));
-        let answered = match &self.handler {
-            Handler::Plain(forward) => forward.clone().call(request).await.map(|response| response.map(Either::Right)),
-            Handler::Coalesced(coalesce) => {
-                // By hyper's trait, which takes it as it is; by tower's it would have to be cloned.
+        let request = request.map(|body| Upload::new(Limited::new(body, most), self.client_timeout));
+        let is_alone = is_alone && request.method().is_safe();
+        match &self.handler.coalesced {
+            // By hyper's trait, which takes it as it is; by tower's it would have to be cloned.
+            Some(coalesce) if !is_alone => {
                 let answer = hyper::service::Service::call(coalesce, request);
                 answer.await.map(|response| response.map(Either::Left))
             }
-        };
-        match answered {
-            Ok(response) => response,
-            Err(never) => match never {},
+            _ => self.handler.forward.clone().call(request).await.map(|response| response.map(Either::Right)),
         }
     }
 }
 
+/// What a client is told of a failure, and the access log.
+fn told(error: &ForwardError) -> (Response<ResponseBody>, String) {
+    (error.answer(), error.to_string())
+}
+
 /// The layer that a proxy's configuration asks for.
 fn layer(coalescing: &Coalescing, config: &Config) -> CoalesceLayer<RequestBody> {
-    let mut layer =
-        CoalesceLayer::new().hold(coalescing.hold).max_wait(coalescing.max_wait.unwrap_or(config.response_timeout));
+    // That the upstream does not answer may be a client's doing, so nobody else is told of it.
+    let mut layer = CoalesceLayer::new()
+        .share_failures(false)
+        .hold(coalescing.hold)
+        .max_wait(coalescing.max_wait.unwrap_or(config.response_timeout));
     for name in &coalescing.key_headers {
         layer = layer.key_header(name.clone());
     }
@@ -136,11 +173,12 @@ pub(crate) struct Watch {
     body_bytes: u64,
     /// Whether all of the answer was given to the connection to be sent.
     is_whole: bool,
-    _in_flight: Open,
+    is_http1: bool,
+    _in_flight: (Open, Option<InFlight>),
 }
 
 impl Watch {
-    fn begin(frontend: &Frontend, client: String, request: &Request<Incoming>) -> Self {
+    fn begin(frontend: &Frontend, client: String, in_flight: InFlight, request: &Request<Incoming>) -> Self {
         let line = frontend.log.as_ref().map(|_| Line {
             client,
             method: request.method().to_string(),
@@ -148,7 +186,7 @@ impl Watch {
             version: if request.version() == Version::HTTP_2 { "HTTP/2" } else { "HTTP/1.1" },
             status: 0,
             body_bytes: 0,
-            took: std::time::Duration::ZERO,
+            took: Duration::ZERO,
             coalesced: None,
             whole: false,
             error: None,
@@ -162,7 +200,8 @@ impl Watch {
             status: StatusCode::from_u16(499).unwrap_or_default(),
             body_bytes: 0,
             is_whole: false,
-            _in_flight: frontend.metrics.request(),
+            is_http1: request.version() < Version::HTTP_2,
+            _in_flight: (frontend.metrics.request(), Some(in_flight)),
         }
     }
 }
@@ -188,6 +227,9 @@ pin_project! {
         // How many bytes are all there is, where that is known.
         all: Option<u64>,
         has_failed: bool,
+        // How it failed, until what comes before that has been sent: hyper ends a connection with what it has not sent yet, so
+        // that of an answer that fails at once its client would get nothing at all.
+        failure: Option<BoxError>,
         watch: Watch,
     }
 
@@ -210,7 +252,7 @@ impl<B: Body> Watched<B> {
     /// hyper would send what there is of one, which clients take for a broken stream.
     fn new(body: B, watch: Watch, has_body: bool) -> Self {
         let all = if has_body { body.size_hint().exact() } else { Some(0) };
-        Self { body, is_sent: has_body, all, has_failed: false, watch }
+        Self { body, is_sent: has_body, all, has_failed: false, failure: None, watch }
     }
 }
 
@@ -223,16 +265,31 @@ impl<B: Body<Error: Into<BoxError>>> Body for Watched<B> {
         if !*this.is_sent {
             return Poll::Ready(None);
         }
+        if let Some(failure) = this.failure.take() {
+            return Poll::Ready(Some(Err(failure)));
+        }
+        streams::client_ends();
         let frame = std::task::ready!(this.body.poll_frame(cx));
-        match &frame {
+        let frame = match frame {
             Some(Ok(frame)) => {
+                streams::client_begins();
                 let data = frame.data_ref().map_or(0, bytes::Buf::remaining);
                 this.watch.body_bytes += data as u64;
+                Some(Ok(frame))
             }
-            Some(Err(_)) => *this.has_failed = true,
-            None => this.watch.is_whole = true,
-        }
-        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+            Some(Err(error)) => {
+                *this.has_failed = true;
+                *this.failure = Some(error.into());
+                // Once there is nothing to do for the moment, hyper sends what it has.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            None => {
+                this.watch.is_whole = true;
+                None
+            }
+        };
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -273,11 +330,8 @@ mod tests {
         }
     }
 
-    /// What the log has of a body of these pieces, of which so many are taken.
-    fn logged(pieces: Vec<Result<&'static str, BoxError>>, length: Option<u64>, has_body: bool, takes: usize) -> Line {
-        let (sender, lines) = sync_channel(1);
+    fn watch(lines: Option<std::sync::mpsc::SyncSender<Line>>) -> Watch {
         let metrics = Arc::new(Metrics::default());
-        let log = Log::to(sender, Arc::clone(&metrics));
         let line = Line {
             client: String::new(),
             method: String::new(),
@@ -285,21 +339,28 @@ mod tests {
             version: "HTTP/1.1",
             status: 0,
             body_bytes: 0,
-            took: std::time::Duration::ZERO,
+            took: Duration::ZERO,
             coalesced: None,
             whole: false,
             error: None,
         };
-        let watch = Watch {
+        Watch {
             began: Instant::now(),
-            log: Some(log),
+            log: lines.map(|lines| Log::to(lines, Arc::clone(&metrics))),
             line: Some(line),
             status: StatusCode::OK,
             body_bytes: 0,
             is_whole: false,
-            _in_flight: metrics.request(),
+            is_http1: true,
+            _in_flight: (metrics.request(), None),
             metrics,
-        };
+        }
+    }
+
+    /// The log line of a body in these pieces after so many were taken.
+    fn logged(pieces: Vec<Result<&'static str, BoxError>>, length: Option<u64>, has_body: bool, takes: usize) -> Line {
+        let (sender, lines) = sync_channel(1);
+        let watch = watch(Some(sender));
         let hint = length.map_or_else(SizeHint::new, SizeHint::with_exact);
         let mut body = Watched::new(Pieces { left: pieces.into(), hint }, watch, has_body);
         for _ in 0..takes {
@@ -329,6 +390,17 @@ mod tests {
         let not_sent = logged(vec![Ok("ab")], Some(2), false, 1);
         assert!(not_sent.whole && not_sent.body_bytes == 0);
         assert!(logged(Vec::new(), Some(0), true, 0).whole);
+    }
+
+    #[test]
+    fn what_came_before_a_failure_is_sent_first() {
+        let watch = watch(None);
+        let pieces = Pieces { left: vec![Ok("ab"), Err("lost".into())].into(), hint: SizeHint::new() };
+        let mut body = Watched::new(pieces, watch, true);
+        let mut poll = || Pin::new(&mut body).poll_frame(&mut Context::from_waker(std::task::Waker::noop()));
+        assert!(matches!(poll(), Poll::Ready(Some(Ok(_)))));
+        assert!(poll().is_pending());
+        assert!(matches!(poll(), Poll::Ready(Some(Err(_)))));
     }
 
     #[test]

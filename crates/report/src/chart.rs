@@ -14,7 +14,7 @@ pub fn columns(values: impl IntoIterator<Item = Option<f64>>, full: f64) -> Stri
     values.into_iter().map(block).collect()
 }
 
-/// A bar `width` characters long of which `share` (0 to 1) is filled.
+/// A bar `width` characters long, filled by `share` (0 to 1).
 pub fn bar(share: f64, width: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).floor() as usize;
     let mut bar = "█".repeat(eighths / 8);

@@ -148,13 +148,7 @@ fn second(point: &Point, has_users: bool) -> Row {
     row.put_ratio(point.health.most_starved_worker);
     row.put(if has_users { point.users.to_string() } else { String::new() });
     row.put(or_empty(point.open_connections));
-    let why = [
-        (verdict::is_saturated(point), "cpu_saturated"),
-        (verdict::is_starved(point), "cpu_starved"),
-        (verdict::is_late(point), "lag"),
-    ];
-    let why: Vec<_> = why.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect();
-    row.put_verdict(verdict::is_spoiled(point), &why.join(" "));
+    row.put_verdict(verdict::is_spoiled(point), &verdict::causes(point).join(" "));
     row
 }
 
@@ -183,7 +177,7 @@ fn total(summary: &Summary) -> Row {
     row
 }
 
-/// A row for each status, unless there are none but 0, which says that there is none.
+/// A row for each status; none for protocols without statuses, whose only one is 0.
 fn statuses(summary: &Summary) -> Vec<Row> {
     let (statuses, names) = (summary.total.statuses.sorted(), &summary.run.status_names);
     let seconds = summary.run.measured_ns as f64 / 1e9;

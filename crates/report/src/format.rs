@@ -26,7 +26,7 @@ pub enum FormatError {
     /// A name that no format has.
     #[error("expected one of the formats {known}, got '{got}'")]
     Name {
-        /// Those that there are.
+        /// The known ones.
         known: &'static str,
         /// What came instead.
         got: String,

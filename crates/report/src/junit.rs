@@ -6,11 +6,14 @@
 //! where there is none on checks, a check that failed is one. An error in a script is one as well, and so is a target
 //! that never answered. The verdict stands in the properties, and beside the figures in the output.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use brunt_model::breakdown::{CheckBreakdown, ScenarioBreakdown};
 use brunt_model::summary::{Ending, Summary};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use crate::numbers::{count, counted, percent};
 use crate::style::Style;
@@ -33,73 +36,45 @@ struct Suite {
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let suites = [run(summary), thresholds(summary), checks(summary), scenarios(summary)];
-    let suites: Vec<_> = suites.into_iter().filter(|suite| !suite.cases.is_empty()).collect();
-    let seconds = summary.run.measured_ns as f64 / 1e9;
-    let sum = |of: fn(&Suite) -> usize| suites.iter().map(of).sum::<usize>();
-    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(
-        xml,
-        "<testsuites name=\"brunt\" tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{seconds:.3}\">",
-        sum(|suite| suite.cases.len()),
-        sum(Suite::failures)
-    );
-    for suite in &suites {
-        suite.push(&mut xml, summary, seconds)?;
+    let mut report = Report::new("brunt");
+    let took = Duration::from_nanos(summary.run.measured_ns);
+    report.set_time(took);
+    for suite in suites.iter().filter(|suite| !suite.cases.is_empty()) {
+        report.add_test_suite(suite.in_junit(summary, took)?);
     }
-    xml.push_str("</testsuites>\n");
+    let xml = report.to_string().map_err(io::Error::other)?;
     out.write_all(xml.as_bytes())
 }
 
 impl Suite {
-    fn failures(&self) -> usize {
-        self.cases.iter().filter(|case| case.failure.is_some()).count()
+    fn in_junit(&self, summary: &Summary, took: Duration) -> io::Result<TestSuite> {
+        let mut suite = TestSuite::new(self.name);
+        suite.set_time(took);
+        suite.extra.insert("timestamp".into(), iso_8601(summary.run.started_unix_ms / 1000).into());
+        if self.name == "run" {
+            suite.add_property(("target", in_a_line(&summary.run.plan.target.url()).as_str()));
+            suite.add_property(("verdict", in_a_line(&summary.verdict.sentence()).as_str()));
+            suite.add_property(("seed", summary.run.plan.seed.to_string().as_str()));
+            let mut report = Vec::new();
+            text::write(&mut report, summary, Style { verbose: true, ..Style::default() })?;
+            suite.set_system_out_lossy(report);
+        }
+        suite.add_test_cases(self.cases.iter().map(|case| self.case_in_junit(case, took)));
+        Ok(suite)
     }
 
-    fn push(&self, xml: &mut String, summary: &Summary, seconds: f64) -> io::Result<()> {
-        let _ = writeln!(
-            xml,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\" time=\"{seconds:.3}\" \
-             timestamp=\"{}\">",
-            self.name,
-            self.cases.len(),
-            self.failures(),
-            iso_8601(summary.run.started_unix_ms / 1000),
-        );
-        if self.name == "run" {
-            let properties = [
-                ("target", summary.run.plan.target.url()),
-                ("verdict", summary.verdict.sentence()),
-                ("seed", summary.run.plan.seed.to_string()),
-            ];
-            xml.push_str("    <properties>\n");
-            for (name, value) in properties {
-                let _ = writeln!(xml, "      <property name=\"{name}\" value=\"{}\"/>", attribute(&value));
+    fn case_in_junit(&self, case: &Case, took: Duration) -> TestCase {
+        let status = match &case.failure {
+            None => TestCaseStatus::success(),
+            Some((message, details)) => {
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+                status.set_message(in_a_line(message)).set_type(self.name).set_description(details.as_str());
+                status
             }
-            xml.push_str("    </properties>\n");
-        }
-        for case in &self.cases {
-            let name = attribute(&case.name);
-            let _ =
-                write!(xml, "    <testcase classname=\"brunt.{}\" name=\"{name}\" time=\"{seconds:.3}\"", self.name);
-            match &case.failure {
-                None => xml.push_str("/>\n"),
-                Some((message, details)) => {
-                    let (message, details) = (attribute(message), escaped(details));
-                    let _ = writeln!(
-                        xml,
-                        ">\n      <failure message=\"{message}\" type=\"{}\">{details}</failure>\n    </testcase>",
-                        self.name
-                    );
-                }
-            }
-        }
-        if self.name == "run" {
-            let mut report = Vec::new();
-            text::write(&mut report, summary, Style::default())?;
-            let _ = writeln!(xml, "    <system-out>{}</system-out>", escaped(&String::from_utf8_lossy(&report)));
-        }
-        xml.push_str("  </testsuite>\n");
-        Ok(())
+        };
+        let mut case = TestCase::new(in_a_line(&case.name), status);
+        case.set_classname(format!("brunt.{}", self.name)).set_time(took);
+        case
     }
 }
 
@@ -159,42 +134,15 @@ fn scenarios(summary: &Summary) -> Suite {
     Suite { name: "scenarios", cases: summary.breakdown.scenarios.iter().map(case).collect() }
 }
 
-/// `text` in an attribute, in one line.
-fn attribute(text: &str) -> String {
-    escaped(&text.replace(['\n', '\t'], " "))
+/// `text` for an attribute, whose line breaks XML's readers turn into spaces anyway.
+fn in_a_line(text: &str) -> String {
+    text.replace(['\n', '\t'], " ")
 }
 
-/// `text` within XML 1.0, between tags. Characters that XML cannot have become `U+FFFD`.
-fn escaped(text: &str) -> String {
-    let mut xml = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => xml.push_str("&amp;"),
-            '<' => xml.push_str("&lt;"),
-            '>' => xml.push_str("&gt;"),
-            '"' => xml.push_str("&quot;"),
-            // The production Char of XML 1.0, https://www.w3.org/TR/xml/#charsets
-            '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => xml.push(c),
-            _ => xml.push('\u{fffd}'),
-        }
-    }
-    xml
-}
-
-/// Seconds since 1970 as `2026-01-01T00:00:00Z`, by the civil calendar
-/// (<https://howardhinnant.github.io/date_algorithms.html#civil_from_days>).
+/// Seconds since 1970 as `2026-01-01T00:00:00Z`; of years after 9999, which has no such form, the number of seconds.
 pub(crate) fn iso_8601(unix_s: u64) -> String {
-    let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hours, minutes, seconds) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}Z")
+    let moment = i64::try_from(unix_s).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    moment.and_then(|moment| moment.format(&Rfc3339).ok()).unwrap_or_else(|| unix_s.to_string())
 }
 
 #[cfg(test)]
@@ -211,11 +159,5 @@ mod tests {
         ] {
             assert_eq!(iso_8601(unix_s), text);
         }
-    }
-
-    #[test]
-    fn nothing_breaks_out_of_the_xml() {
-        assert_eq!(escaped("<a b=\"&\">\u{1b}[31m\n"), "&lt;a b=&quot;&amp;&quot;&gt;\u{fffd}[31m\n");
-        assert_eq!(attribute("a\nb"), "a b");
     }
 }

@@ -23,15 +23,16 @@ use std::io::{self, Write};
 use brunt_model::summary::Summary;
 
 mod chart;
+pub mod columns;
 pub mod csv;
 pub mod decision;
 mod format;
 pub mod html;
 pub mod json;
 pub mod junit;
+pub mod kept;
 pub mod live;
 mod numbers;
-pub mod store;
 mod style;
 pub mod text;
 pub mod wrk;

@@ -9,6 +9,8 @@ use anstyle::{AnsiColor, Style as Ansi};
 pub struct Style {
     /// ANSI colours, in the text and the live view. Without them not one escape sequence is written.
     pub colour: bool,
+    /// Everything there is to say, in the text; else what fits a screen.
+    pub verbose: bool,
     /// The `Latency Distribution` that wrk prints with `--latency`, in the wrk view.
     pub wrk_latency: bool,
 }

@@ -16,6 +16,7 @@
 
 use std::io::{self, Write};
 
+use brunt_model::connections::Connections;
 use brunt_model::histogram::AtLeast;
 use brunt_model::outcome::Failure;
 use brunt_model::summary::{Distribution, QUANTILES, Summary};
@@ -34,7 +35,11 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     let run = &summary.run;
     let duration_ns = run.plan.duration_ns().unwrap_or(run.measured_ns);
     writeln!(out, "Running {} test @ {}", whole_seconds(duration_ns), clean(&run.plan.target.url()))?;
-    writeln!(out, "  {} threads and {} connections", run.plan.workers, run.plan.connections)?;
+    let connections = match run.plan.connections {
+        Connections::Fixed(number) => number.into(),
+        Connections::UpTo(_) => summary.total.connections.made,
+    };
+    writeln!(out, "  {} threads and {connections} connections", run.plan.workers)?;
     writeln!(out, "  Thread Stats   Avg      Stdev     Max   +/- Stdev")?;
     write_row(out, "Latency", &latency(summary), microseconds)?;
     write_row(out, "Req/Sec", &thread_rate(summary), metric)?;
@@ -61,7 +66,7 @@ impl Row {
 /// Response times in microseconds.
 fn latency(summary: &Summary) -> Row {
     let Some(response) = &summary.times.response else { return Row::EMPTY };
-    let within = summary.total.response.lower().share_within_stdev(1.0);
+    let within = summary.total.response_times().lower().share_within_stdev(1.0);
     Row {
         mean: response.mean.value / 1e3,
         stdev: response.stdev.value / 1e3,

@@ -5,8 +5,9 @@
 
 use std::path::PathBuf;
 
+use brunt_model::decision::Decided;
 use brunt_report::Style;
-use brunt_report::decision::{Decided, Decision, Format, page_data, render};
+use brunt_report::decision::{Decision, Format, page_data, render};
 
 mod decisions;
 mod fixtures;

@@ -9,8 +9,9 @@ use brunt_report::{Format, Style, live, render};
 
 mod fixtures;
 
-const PLAIN: Style = Style { colour: false, wrk_latency: true };
-const COLOURED: Style = Style { colour: true, wrk_latency: true };
+const PLAIN: Style = Style { colour: false, verbose: true, wrk_latency: true };
+const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true };
+const BRIEF: Style = Style { colour: false, verbose: false, wrk_latency: false };
 
 fn check(name: &str, got: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -39,6 +40,11 @@ fn check_all(format: Format, extension: &str, style: Style) {
 #[test]
 fn text() {
     check_all(Format::Text, "txt", PLAIN);
+}
+
+#[test]
+fn brief_text() {
+    check_all(Format::Text, "brief.txt", BRIEF);
 }
 
 #[test]

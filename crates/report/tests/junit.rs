@@ -29,7 +29,7 @@ fn failures(suite: &TestSuite) -> Vec<(&str, Option<&str>)> {
 
 #[test]
 fn every_report_is_read_and_its_counts_are_right() {
-    for (name, summary) in fixtures::all().into_iter().chain([("secretive", fixtures::secretive())]) {
+    for (name, summary) in fixtures::all().into_iter().chain(std::iter::once(("secretive", fixtures::secretive()))) {
         let report = report(&summary);
         let cases = || report.test_suites.iter().flat_map(|suite| &suite.test_cases);
         assert_eq!(report.tests, cases().count(), "{name}");

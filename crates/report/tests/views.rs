@@ -7,7 +7,7 @@ use brunt_report::{Format, Style, html, live, render};
 
 mod fixtures;
 
-const COLOURED: Style = Style { colour: true, wrk_latency: true };
+const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true };
 
 fn text(format: Format, summary: &brunt_model::summary::Summary, style: Style) -> String {
     String::from_utf8(render(format, summary, style).unwrap()).unwrap()
@@ -35,13 +35,21 @@ fn colour_changes_nothing_but_colour() {
 #[test]
 fn the_text_fits_a_terminal() {
     for (name, summary) in fixtures::all() {
-        let text = text(Format::Text, &summary, Style::default());
+        let text = text(Format::Text, &summary, Style { verbose: true, ..Style::default() });
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
             assert_eq!(line.trim_end(), line, "{name}: spaces at a line's end");
         }
         let most = if summary.breakdown.scenarios.is_empty() { 60 } else { 120 };
         assert!(text.lines().count() <= most, "{name}");
+    }
+}
+
+#[test]
+fn a_report_without_findings_fits_a_screen() {
+    for fixture in [fixtures::clean, fixtures::open, fixtures::tls, fixtures::interrupted] {
+        let text = text(Format::Text, &fixture(), Style::default());
+        assert!(text.lines().count() <= 24, "{} lines:\n{text}", text.lines().count());
     }
 }
 

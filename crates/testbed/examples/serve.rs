@@ -1,6 +1,6 @@
 //! Serves until killed: `serve [ADDRESS [WORKERS [tls]]]`, for measuring with other programs.
 
-use brunt_testbed::http::{Config, Server};
+use brunt_testbed::server::{Config, Server};
 use brunt_testbed::tls::Tls;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

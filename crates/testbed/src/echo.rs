@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::http::Service;
+use crate::service::Service;
 
 /// No more is read while so many answers wait on one connection, or while they hold this much, in bytes.
 const MAX_WAITING: usize = 1024;
@@ -80,7 +80,7 @@ impl Waiting {
         }
     }
 
-    /// Something is to be said right behind the answers that wait; it is none itself.
+    /// Queues a message behind the answers that wait; it does not count as an answer.
     pub(crate) fn follow(&mut self, bytes: Vec<u8>, out: &mut Vec<u8>) {
         match self.answers.back() {
             Some(last) => self.push(last.due, bytes, false),

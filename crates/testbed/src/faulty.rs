@@ -243,7 +243,7 @@ fn accept(listener: &TcpListener, fault: &Arc<Fault>, shared: &Arc<Shared>) {
     }
 }
 
-/// The good answer, of which most faults are a variation.
+/// The good answer; most faults vary it.
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// The longest request head waited for, in bytes; a longer one ends the connection.

@@ -26,9 +26,11 @@ pub struct Tls {
 #[derive(Debug, Clone, Default)]
 pub enum Identity {
     /// One made at the start, for `localhost`, 127.0.0.1 and `::1`, signed by itself: a client trusts
-    /// it by taking it for a root ([`Server::certificate_pem`](crate::http::Server::certificate_pem)).
+    /// it by taking it for a root ([`Server::certificate_pem`](crate::server::Server::certificate_pem)).
     #[default]
     Generated,
+    /// The same for other names and addresses besides.
+    GeneratedFor(Vec<String>),
     /// One that is given.
     Given {
         /// The certificate and what leads from it to its root.
@@ -147,9 +149,15 @@ impl std::fmt::Debug for Made {
 /// # Errors
 /// Those of making keys: the system has no randomness, say.
 pub fn server_certificate() -> Result<Made, TlsError> {
+    server_certificate_for(&[])
+}
+
+/// The same for other names and addresses besides.
+fn server_certificate_for(others: &[String]) -> Result<Made, TlsError> {
     let key = KeyPair::generate()?;
     let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-    let mut params = CertificateParams::new(names)?;
+    let others = others.iter().filter(|other| !names.contains(other)).cloned();
+    let mut params = CertificateParams::new(names.iter().cloned().chain(others).collect::<Vec<_>>())?;
     params.distinguished_name.push(rcgen::DnType::CommonName, "brunt testbed");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let certificate_pem = params.self_signed(&key)?.pem();
@@ -175,6 +183,17 @@ pub fn client_certificate(common_name: &str) -> Result<Made, TlsError> {
     Ok(Made { authority_pem: issuer.pem(), certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
 }
 
+/// The SHA-256 of the first certificate in a PEM text, as browsers show it: `AB:CD:…`.
+///
+/// # Errors
+/// When there is no certificate in it.
+pub fn certificate_fingerprint(pem: &str) -> Result<String, TlsError> {
+    let certificates = Pem::Text(pem.to_owned()).certificates()?;
+    let der = certificates.first().map_or(&[][..], |certificate| certificate.as_ref());
+    let digest = ::ring::digest::digest(&::ring::digest::SHA256, der);
+    Ok(digest.as_ref().iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":"))
+}
+
 /// The configuration for rustls, and the server's certificate in PEM.
 ///
 /// # Errors
@@ -182,8 +201,9 @@ pub fn client_certificate(common_name: &str) -> Result<Made, TlsError> {
 pub fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, String), TlsError> {
     let (certificate, key) = match &tls.identity {
         Identity::Given { certificate, key } => (certificate.clone(), key.clone()),
-        Identity::Generated => {
-            let made = server_certificate()?;
+        Identity::Generated | Identity::GeneratedFor(_) => {
+            let others = if let Identity::GeneratedFor(names) = &tls.identity { names.as_slice() } else { &[] };
+            let made = server_certificate_for(others)?;
             (Pem::Text(made.certificate_pem), Pem::Text(made.key_pem))
         }
     };

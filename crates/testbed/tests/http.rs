@@ -9,7 +9,7 @@ use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use brunt_testbed::http::{Config, Delay, Listen, Queue, Server, Stall, StartError};
+use brunt_testbed::server::{Config, Delay, Listen, Queue, Server, Stall, StartError};
 use client::{Client, connect};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";

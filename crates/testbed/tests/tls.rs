@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brunt_testbed::http::{Config, Server};
+use brunt_testbed::server::{Config, Server};
 use brunt_testbed::tls::{Identity, Made, Pem, Tls, client_certificate, server_certificate};
 use client::{Client, connect};
 use rustls::pki_types::pem::PemObject;

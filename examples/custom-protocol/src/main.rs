@@ -1,18 +1,18 @@
 //! brunt with one more protocol, memcached's (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
 //!
 //! `brunt-memcached --item a -r 1000 memcached://127.0.0.1/` does everything that brunt does, with gets of a key;
-//! `--set v` makes them sets; scenarios have `brunt.memcached`. docs/custom-protocol.md goes through this file.
+//! `--set v` makes them sets; `--login 'me @PASSWORD'` logs in; scenarios have `brunt.memcached`. docs/custom-protocol.md goes through this file.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use brunt::engine::protocol::flags::{Flag, Given, Takes};
-use brunt::engine::protocol::{
-    Answer, Client, Malformed, OptionsError, Parts, Prepared, Progress, Protocol, Registry, Scheme, Started,
+use brunt_protocol::flags::{Flag, Given, Takes, revealed};
+use brunt_protocol::model::plan::{Plan, ProtocolOptions};
+use brunt_protocol::user::{Message, Repeated, User};
+use brunt_protocol::{
+    Answer, Client, Malformed, Opening, OptionsError, Parts, Prepared, Progress, Protocol, Scheme, Started,
     read_options, write_options,
 };
-use brunt::engine::user::{Message, Repeated, User};
-use brunt::model::plan::{Plan, ProtocolOptions};
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of an answer: twice memcached's own limit of a value.
@@ -24,7 +24,7 @@ const MISSED: u16 = 404;
 const FAILED: u16 = 500;
 
 fn main() -> ExitCode {
-    let mut registry = Registry::built_in();
+    let mut registry = brunt::built_in();
     registry.register(Memcached);
     brunt::main_with(registry)
 }
@@ -37,11 +37,14 @@ struct Memcached;
 struct Options {
     key: String,
     value: Option<String>,
+    login: Option<String>,
 }
 
-const FLAGS: [Flag; 2] = [
+const FLAGS: [Flag; 3] = [
     Flag::new("item", Takes::Text("KEY"), "The key of the item that is asked for [default: brunt]").checked(is_key),
     Flag::new("set", Takes::Text("TEXT"), "Store this under the key, rather than ask for it"),
+    Flag::new("login", Takes::Text("USER PASSWORD"), "Log in on each connection; @NAME is taken from the environment")
+        .secret(),
 ];
 
 fn is_key(text: &str) -> Result<(), String> {
@@ -65,35 +68,44 @@ impl Protocol for Memcached {
     fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
         given.refuse_user("memcached")?;
         let key = given.text("item").unwrap_or("brunt").to_owned();
-        write_options(&Options { key, value: given.text("set").map(str::to_owned) })
+        let [value, login] = ["set", "login"].map(|name| given.text(name).map(str::to_owned));
+        write_options(&Options { key, value, login })
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
         is_key(&options.key).map_err(|problem| OptionsError(format!("key: {problem}")))?;
-        let (request, idempotent) = match options {
-            Options { key, value: None } => (format!("get {key}\r\n"), true),
-            Options { key, value: Some(value) } => (format!("set {key} 0 0 {}\r\n{value}\r\n", value.len()), false),
+        let set = |key: &str, value: &str| format!("set {key} 0 0 {}\r\n{value}\r\n", value.len());
+        let (request, idempotent) = match &options.value {
+            None => (format!("get {}\r\n", options.key), true),
+            Some(value) => (set(&options.key, value), false),
         };
-        Ok(Arc::new(Call(Repeated::new(request.into_bytes(), idempotent))))
+        let login = options.login.map(|login| revealed("--login", &login)).transpose()?;
+        let login = login.map(|login| set("login", &login).into_bytes());
+        Ok(Arc::new(Call { request: Repeated::new(request.into_bytes(), idempotent), login }))
     }
 }
 
-struct Call(Repeated);
+struct Call {
+    request: Repeated,
+    login: Option<Vec<u8>>,
+}
 
 impl Prepared for Call {
     fn client(&self, _keep: bool) -> Box<dyn Client> {
-        Box::new(Connection::default())
+        Box::new(Connection { login: self.login.clone(), ..Connection::default() })
     }
 
     fn user(&self) -> Box<dyn User> {
-        Box::new(self.0.clone())
+        Box::new(self.request.clone())
     }
 }
 
 /// One connection: answers come in the order of the calls.
 #[derive(Default)]
 struct Connection {
+    /// What is sent first, until it is answered.
+    login: Option<Vec<u8>>,
     in_flight: u32,
     /// What has come of an answer that is not complete, and the last that was.
     partial: Vec<u8>,
@@ -101,6 +113,12 @@ struct Connection {
 }
 
 impl Client for Connection {
+    fn open(&mut self, _alpn: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Opening, Malformed> {
+        let Some(login) = &self.login else { return Ok(Opening::Ready) };
+        out.extend_from_slice(login);
+        Ok(Opening::Exchange)
+    }
+
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         out.extend_from_slice(message.bytes);
         self.in_flight += 1;
@@ -108,7 +126,7 @@ impl Client for Connection {
     }
 
     fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
-        if self.in_flight == 0 {
+        if self.in_flight == 0 && self.login.is_none() {
             return Err(Malformed::because("an answer that nobody asked for"));
         }
         let before = self.partial.len();
@@ -116,6 +134,10 @@ impl Client for Connection {
         let Some((length, status)) = answer(&self.partial)? else { return Ok((bytes.len(), Progress::More)) };
         self.partial.truncate(length);
         self.last = std::mem::take(&mut self.partial);
+        if self.login.take().is_some() {
+            let refused = Err(Malformed::because("a login that memcached refuses"));
+            return if status == STORED { Ok((length - before, Progress::Opened)) } else { refused };
+        }
         self.in_flight -= 1;
         Ok((length - before, Progress::Answered(Answer { position: 0, status, reusable: true })))
     }

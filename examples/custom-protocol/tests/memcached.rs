@@ -77,6 +77,7 @@ impl Drop for Memcached {
 }
 
 #[test]
+#[ignore = "needs memcached: make test installs it"]
 fn what_brunt_says_memcached_has_counted() {
     let server = Memcached::start();
     let missed = server.json(1, &["-n", "300", "--item", "a", "--threshold", "error_rate==0"]);
@@ -91,6 +92,7 @@ fn what_brunt_says_memcached_has_counted() {
 }
 
 #[test]
+#[ignore = "needs memcached: make test installs it"]
 fn scenarios_have_it_by_its_flags() {
     let server = Memcached::start();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenario.lua");
@@ -117,6 +119,7 @@ fn scenarios_have_it_by_its_flags() {
 }
 
 #[test]
+#[ignore = "needs memcached: make test installs it"]
 fn a_single_call_is_shown() {
     let server = Memcached::start();
     let output = server.brunt(&["--once", "--item", "a", "--set", "hello"]);
@@ -131,6 +134,7 @@ fn a_single_call_is_shown() {
 }
 
 #[test]
+#[ignore = "needs memcached: make test installs it"]
 fn its_flags_are_brunts() {
     let server = Memcached::start();
     let said = |args: &[&str]| {

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use brunt_model::outcome::OkStatus;
+use brunt_model::plan::Sandbox;
 use brunt_model::profile::Profile;
 use brunt_model::threshold::Threshold;
 use brunt_report::Format;
@@ -32,6 +33,8 @@ pub struct Bench {
     #[command(flatten)]
     pub request: Request,
     #[command(flatten)]
+    pub confinement: Confinement,
+    #[command(flatten)]
     pub connecting: Connecting,
     #[command(flatten)]
     pub tls: Tls,
@@ -50,7 +53,7 @@ pub struct Bench {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Load")]
 pub struct Load {
-    /// Connections kept open [default: 64]
+    /// Connections kept open [default: 64; with -r, as many as the rate takes]
     #[arg(short, long, value_name = "N", value_parser = values::connections)]
     pub connections: Option<u32>,
     /// Worker threads [default: cores, never more than connections]
@@ -117,12 +120,57 @@ pub enum Arrivals {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Request")]
 pub struct Request {
-    /// Make the requests by this script for wrk (Lua); what stands behind -- is for its init(args)
+    /// Make the requests by this script for wrk (Lua); what stands behind -- is for its init(args). It is a program, which
+    /// may do whatever you may do, also with --dry-run: see --sandbox
     #[arg(short, long, value_name = "FILE")]
     pub script: Option<PathBuf>,
     /// The statuses that are a success: 2xx, 200-399, 200,404 [default: all under 400]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
+    /// A body in JSON, with Content-Type and Accept: application/json
+    #[arg(long, value_name = "TEXT|@F")]
+    pub json: Option<String>,
+    /// Cookies, repeatable: name=value
+    #[arg(short = 'b', long = "cookie", value_name = "K=V")]
+    pub cookies: Vec<String>,
+    #[command(flatten)]
+    pub foreign: Foreign,
+}
+
+/// What scripts may do.
+#[derive(Debug, Default, Clone, Args)]
+#[command(next_help_heading = "Scripts")]
+pub struct Confinement {
+    /// Run scripts without io, ffi, debug, programs, the environment and bytecode; they load Lua files and read data of
+    /// their own directory alone [default for scripts in plan files: --plan]
+    #[arg(long, conflicts_with = "no_sandbox")]
+    pub sandbox: bool,
+    /// Let the script in a plan file do whatever you may do [default for scripts that you name]
+    #[arg(long)]
+    pub no_sandbox: bool,
+}
+
+impl Confinement {
+    /// What a script that the command line names may do.
+    pub fn of_named(&self) -> Sandbox {
+        if self.sandbox { Sandbox::Directory } else { Sandbox::Open }
+    }
+
+    /// What the script in a plan file may do.
+    pub fn of_plan(&self) -> Sandbox {
+        if self.no_sandbox { Sandbox::Open } else { Sandbox::Closed }
+    }
+}
+
+/// What other tools have and brunt refuses, with the reason, rather than as a flag that nobody knows.
+#[derive(Debug, Default, Args)]
+pub struct Foreign {
+    #[arg(short = 'L', long, alias = "location", hide = true)]
+    pub follow: bool,
+    #[arg(short = 'x', long, hide = true)]
+    pub proxy: Option<String>,
+    #[arg(long, hide = true)]
+    pub compressed: bool,
 }
 
 /// Where to connect, from where.
@@ -144,6 +192,19 @@ pub struct Connecting {
     /// Use only IPv6 addresses of the host
     #[arg(short = '6', long)]
     pub ipv6: bool,
+    /// Who tells when an answer arrived: the kernel, or brunt when it has read it, which takes less CPU in
+    /// a flood and puts brunt's own delays into the times shown [default: kernel]
+    #[arg(long, value_name = "WHO")]
+    pub arrival_times: Option<ArrivalTimes>,
+}
+
+/// Who tells when an answer arrived.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ArrivalTimes {
+    /// The kernel, where it keeps receive timestamps (TCP on Linux)
+    Kernel,
+    /// brunt, when it has read the answer
+    Read,
 }
 
 /// How TLS is done.
@@ -190,7 +251,9 @@ pub struct Output {
     #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true, default_missing_value = "0",
           value_parser = values::listen)]
     pub live: Option<SocketAddr>,
-    /// Print a line each second: second, total, req/s, latency, in/s, out/s, errors
+    #[command(flatten)]
+    pub live_tls: LiveTls,
+    /// Print every figure, and a line each second: second, total, req/s, latency, in/s, out/s, errors
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Print nothing but errors and what --format asks for
@@ -202,6 +265,22 @@ pub struct Output {
     /// With --format wrk: print the latency distribution, as wrk's --latency does
     #[arg(long)]
     pub latency: bool,
+}
+
+/// How the live page speaks TLS.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Results")]
+pub struct LiveTls {
+    /// Serve the live page over TLS, with a certificate made on the spot, whose fingerprint is printed
+    #[arg(id = "live_tls", long = "live-tls", requires = "live")]
+    pub made: bool,
+    /// Serve the live page over TLS with this certificate (PEM)
+    #[arg(id = "live_cert", long = "live-cert", value_name = "FILE", requires_all = ["live", "live_key"],
+          conflicts_with = "live_tls")]
+    pub certificate: Option<PathBuf>,
+    /// The private key of that certificate (PEM)
+    #[arg(id = "live_key", long = "live-key", value_name = "FILE", requires_all = ["live", "live_cert"])]
+    pub key: Option<PathBuf>,
 }
 
 /// How the run is kept.

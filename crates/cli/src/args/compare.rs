@@ -19,14 +19,14 @@ Examples:
   brunt compare URL_A URL_B --fail-if 'p99 > 1.05x' -o comparison.md
 
 Exit status:
-  0  compared, and nothing that --fail-if names is so
-  1  something is, or there was too little to compare
+  0  compared, and no --fail-if condition is met
+  1  one is met, or there was too little to compare
   2  the command line or a file was wrong
   3  a target never answered
-Ctrl-C ends it early, with the rounds so far; pressed twice, it exits at once.";
+  130  Ctrl-C ended it early, with the rounds so far; pressed twice, at once (143: SIGTERM)";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = "brunt compare --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
 pub struct Compare {
     #[command(flatten)]
     pub words: Words,
@@ -39,8 +39,8 @@ pub struct Compare {
     /// How often both run, in turn
     #[arg(long, value_name = "N", value_parser = values::rounds, default_value = "10", help_heading = "Comparison")]
     pub rounds: u32,
-    /// What is not to be, repeatable: 'p99 > 1.05x', 'rate < 0.95x', 'error_rate > +0.5%'; else exit status 1. It is so
-    /// only where the 95 % interval excludes that it is not
+    /// Fail condition, repeatable: 'p99 > 1.05x', 'rate < 0.95x', 'error_rate > +0.5%'. Exit status 1 where the whole 95 %
+    /// interval meets it
     #[arg(long, value_name = "FIGURE OP FACTOR", help_heading = "Comparison")]
     pub fail_if: Vec<FailIf>,
     /// Write the whole result of each run into this directory, as JSON

@@ -22,10 +22,10 @@ Exit status:
   1  it is not: brunt itself gave out first, no rate was met, or the search was interrupted
   2  the command line or a file was wrong
   3  the target never answered
-Ctrl-C ends the search early, with what it found so far; pressed twice, it exits at once.";
+Ctrl-C ends the search early, with what it found so far; pressed twice, it exits at once with 130";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = "brunt find --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
 pub struct Find {
     #[command(flatten)]
     pub words: Words,
@@ -46,7 +46,8 @@ pub struct Find {
     pub keep: Option<PathBuf>,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+/// A rate in calls a second.
+pub fn rate(text: &str) -> Result<f64, String> {
     let rate = units::parse_number(text).map_err(|e| e.to_string())?;
     if (LOWEST_RATE..=HIGHEST_RATE).contains(&rate) {
         return Ok(rate);

@@ -4,16 +4,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use brunt_engine::protocol::flags::{Flag, Given, Takes, Value};
-use brunt_engine::protocol::{Protocol, Registry};
 use brunt_model::content::Content;
+use brunt_model::secret::REDACTED;
+use brunt_protocol::flags::{Flag, FlagValue, Given, Takes};
+use brunt_protocol::{Protocol, Registry};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::files;
 
 /// What was given by flags of protocols, as it was written.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct ProtocolFlags(Vec<(&'static str, Vec<OsString>)>);
 
 /// The commands besides the program's own that take a run's flags.
@@ -39,11 +40,21 @@ pub fn add(command: Command, registry: &Registry) -> Result<Command> {
         }
     }
     let ids: Vec<_> = args.iter().map(|arg| arg.get_id().clone()).collect();
+    let bodies: Vec<_> = ids.iter().filter(|id| BODIES.contains(&id.as_str())).cloned().collect();
     let with = |command: Command| {
-        command.args(args.clone()).mut_arg("plan", |plan| plan.conflicts_with_all(ids.iter().cloned()))
+        command
+            .args(args.clone())
+            .mut_arg("plan", |plan| plan.conflicts_with_all(ids.iter().cloned()))
+            .mut_arg("json", |json| json.conflicts_with_all(bodies.iter().cloned()))
     };
     Ok(WITH_RUNS.into_iter().fold(with(command), |command, name| command.mut_subcommand(name, with)))
 }
+
+/// The flags that give requests a body.
+const BODIES: [&str; 3] = [BODY, BODY_FILE, "body-lines"];
+/// The flag whose value may name a file by `@`, and the one that it then stands for.
+const BODY: &str = "body";
+const BODY_FILE: &str = "body-file";
 
 /// Each flag once, with those that have it.
 fn flags(registry: &Registry) -> Vec<(Flag, Vec<&'static str>)> {
@@ -77,6 +88,13 @@ pub fn args(registry: &Registry) -> Vec<Arg> {
 
 fn arg(flag: &Flag) -> Arg {
     let mut arg = Arg::new(flag.name).long(flag.name).help(flag.help);
+    // What curl and others call it.
+    arg = match flag.name {
+        BODY => arg.aliases(["data", "data-raw", "data-binary"]).help(BODY_HELP),
+        "method" => arg.short_alias('X').alias("request"),
+        "basic" => arg.short_alias('u').alias("user"),
+        _ => arg,
+    };
     if let Some(short) = flag.short {
         arg = arg.short(short);
     }
@@ -90,12 +108,21 @@ fn arg(flag: &Flag) -> Arg {
         Takes::File(name) => return arg.value_name(name).value_parser(value_parser!(PathBuf)),
     };
     match flag.check {
+        // The error would show the text: it is checked when it is given to the protocol.
+        Some(_) if flag.may_be_secret() => arg,
         Some(check) => arg.value_parser(move |text: &str| check(text).map(|()| text.to_owned())),
         None => arg,
     }
 }
 
+const BODY_HELP: &str = "The body of every request; @FILE is a file's content, - standard input, @@ a plain @";
+
 impl ProtocolFlags {
+    /// The texts that a flag was given, if it was.
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = &OsString> {
+        self.0.iter().filter(move |(given, _)| *given == name).flat_map(|(_, texts)| texts)
+    }
+
     /// What stands in `matches`.
     pub fn of(matches: &ArgMatches, registry: &Registry) -> Self {
         let written = |flag: &Flag| -> Option<Vec<OsString>> {
@@ -128,35 +155,70 @@ impl ProtocolFlags {
                 bail!("--{name} belongs to {}, and the URL's scheme is {scheme}: leave it out", owners(name, registry));
             };
             if texts.is_empty() {
-                given.push(*name, Value::Set);
+                given.push(*name, FlagValue::Set);
             }
             for text in texts {
-                given.push(*name, value(flag, text)?);
+                check_secret(flag, text)?;
+                let is_elsewhere = *name == BODY && protocol.flags().iter().any(|flag| flag.name == BODY_FILE);
+                match if is_elsewhere { body(text)? } else { Body::Text(value(flag, text)?) } {
+                    Body::Text(value) => given.push(*name, value),
+                    Body::Elsewhere(value) => given.push(BODY_FILE, value),
+                }
             }
         }
         Ok(given)
     }
 }
 
+/// Checks a text that an error must not show.
+fn check_secret(flag: &Flag, text: &OsString) -> Result<()> {
+    let (Some(check), true) = (flag.check, flag.may_be_secret()) else { return Ok(()) };
+    let text = text.to_string_lossy();
+    let problem = check(&text).err().map(|problem| problem.replace(&*text, REDACTED));
+    problem.map_or(Ok(()), |problem| bail!("--{}: {problem}", flag.name))
+}
+
 /// The schemes of the protocols that have the flag, such as `ws://, wss://`.
 fn owners(name: &str, registry: &Registry) -> String {
     let owners = registry.protocols().filter(|protocol| protocol.flags().iter().any(|flag| flag.name == name));
-    let schemes = owners.flat_map(Protocol::schemes).map(|scheme| format!("{}://", scheme.name));
+    let schemes = owners.flat_map(|protocol| protocol.schemes()).map(|scheme| format!("{}://", scheme.name));
     schemes.collect::<Vec<_>>().join(", ")
 }
 
-fn value(flag: &Flag, text: &OsString) -> Result<Value> {
+fn value(flag: &Flag, text: &OsString) -> Result<FlagValue> {
     let as_text = text.to_string_lossy();
     match (flag.takes, as_text.strip_prefix('@')) {
         (Takes::File(_), _) => file(Path::new(text)),
-        (Takes::TextOrFile(_), Some(rest)) if rest.starts_with('@') => Ok(Value::Text(rest.to_owned())),
+        (Takes::TextOrFile(_), Some(rest)) if rest.starts_with('@') => Ok(FlagValue::Text(rest.to_owned())),
         (Takes::TextOrFile(_), Some(path)) => file(Path::new(path)),
-        _ => Ok(Value::Text(as_text.into_owned())),
+        _ => Ok(FlagValue::Text(as_text.into_owned())),
     }
 }
 
-fn file(path: &Path) -> Result<Value> {
-    Ok(Value::File { name: path.display().to_string(), content: Content(files::read(path)?) })
+/// Where a body stands.
+enum Body {
+    /// On the command line.
+    Text(FlagValue),
+    /// In a file, or on standard input.
+    Elsewhere(FlagValue),
+}
+
+/// A body as curl writes it: a text, `@FILE`, or `-` for standard input.
+fn body(text: &OsString) -> Result<Body> {
+    let as_text = text.to_string_lossy();
+    match as_text.strip_prefix('@') {
+        _ if as_text == "-" || as_text == "@-" => {
+            let content = Content(files::read_stdin()?);
+            Ok(Body::Elsewhere(FlagValue::File { name: "standard input".to_owned(), content }))
+        }
+        None => Ok(Body::Text(FlagValue::Text(as_text.into_owned()))),
+        Some(rest) if rest.starts_with('@') => Ok(Body::Text(FlagValue::Text(rest.to_owned()))),
+        Some(path) => file(Path::new(path)).map(Body::Elsewhere),
+    }
+}
+
+fn file(path: &Path) -> Result<FlagValue> {
+    Ok(FlagValue::File { name: path.display().to_string(), content: Content(files::read(path)?) })
 }
 
 #[cfg(test)]
@@ -168,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_definitions_are_consistent() {
-        add(Args::command(), &Registry::built_in()).unwrap().debug_assert();
+        add(Args::command(), &crate::built_in()).unwrap().debug_assert();
     }
 
     #[test]
@@ -178,28 +240,24 @@ mod tests {
             fn name(&self) -> &'static str {
                 "Greedy"
             }
-            fn schemes(&self) -> &[brunt_engine::protocol::Scheme] {
+            fn schemes(&self) -> &[brunt_protocol::Scheme] {
                 &[]
             }
             fn flags(&self) -> &[Flag] {
                 std::slice::from_ref(&self.0)
             }
-            fn options(
-                &self,
-                _: &Given,
-            ) -> Result<brunt_model::plan::ProtocolOptions, brunt_engine::protocol::OptionsError> {
+            fn options(&self, _: &Given) -> Result<brunt_model::plan::ProtocolOptions, brunt_protocol::OptionsError> {
                 Ok(brunt_model::plan::ProtocolOptions::default())
             }
             fn prepare(
                 &self,
                 _: &brunt_model::plan::Plan,
-            ) -> Result<std::sync::Arc<dyn brunt_engine::protocol::Prepared>, brunt_engine::protocol::OptionsError>
-            {
-                Err(brunt_engine::protocol::OptionsError(String::new()))
+            ) -> Result<std::sync::Arc<dyn brunt_protocol::Prepared>, brunt_protocol::OptionsError> {
+                Err(brunt_protocol::OptionsError(String::new()))
             }
         }
         for flag in [Flag::new("rate", Takes::Nothing, ""), Flag::new("fresh", Takes::Nothing, "").short('r')] {
-            let mut registry = Registry::built_in();
+            let mut registry = crate::built_in();
             registry.register(Greedy(flag));
             let error = add(Args::command(), &registry).unwrap_err().to_string();
             assert!(error.contains("taken by --rate"), "{error}");

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use brunt_report::store::Which;
+use brunt_store::Which;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::values;
@@ -73,6 +73,9 @@ pub struct Show {
     /// How it is printed: as formats of brunt bench, or of what was decided over several runs [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "wrk", "json", "csv", "junit", "html", "markdown"])]
     pub format: Option<String>,
+    /// Print every figure
+    #[arg(short, long)]
+    pub verbose: bool,
     /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,

@@ -9,7 +9,9 @@ pub mod flags;
 pub mod kept;
 pub mod proxy;
 pub mod run;
+pub mod secrets;
 pub mod serve;
+pub mod short;
 pub mod sweep;
 pub mod values;
 pub mod words;
@@ -18,7 +20,8 @@ pub mod wrk;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use brunt_engine::protocol::Registry;
+use brunt_protocol::Registry;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -40,11 +43,11 @@ Examples:
   brunt -n 10k -o run.json URL        10,000 requests, every figure into a file
 
 Exit status:
-  0  done, and every threshold held
-  1  a threshold failed
-  2  the command line or a file was wrong
-  3  the target never answered
-Ctrl-C ends a run early, with its full report; pressed twice, it exits at once.";
+  0    done, and every threshold held
+  1    a threshold failed
+  2    the command line or a file was wrong
+  3    the target never answered
+  130  Ctrl-C ended the run early, with its full report; pressed twice, at once (143: SIGTERM)";
 
 /// Puts load on a network service and tells the truth about what happened
 #[derive(Debug, Parser)]
@@ -88,8 +91,10 @@ pub enum Command {
     Proxy(Box<proxy::Proxy>),
     /// Say whether a server or proxy coalesces identical requests, and whether that is safe
     CoalesceCheck(coalesce_check::CoalesceCheck),
-    /// Start the built-in target in this process and put load on it
+    /// Watch a target freeze, by the closed and by the open model: 10 seconds
     Demo(Demo),
+    /// Print a topic of the guide, or what a command does
+    Help(Help),
     /// List the runs that were kept, or forget some
     Runs(Runs),
     /// Print a run that was kept, in any format
@@ -107,7 +112,7 @@ pub enum Command {
 /// # Errors
 /// When a protocol wants a flag that is taken.
 pub fn command(registry: &Registry) -> Result<clap::Command> {
-    flags::add(Args::command(), registry)
+    Ok(short::apply(flags::add(Args::command(), registry)?, registry))
 }
 
 /// What the process's arguments ask for.
@@ -115,7 +120,39 @@ pub fn command(registry: &Registry) -> Result<clap::Command> {
 /// # Errors
 /// What clap has to say: what is wrong with them, or the help that they ask for.
 pub fn read(command: clap::Command, registry: &Registry) -> Result<Args, clap::Error> {
-    of(&command.try_get_matches()?, registry)
+    let flags = long_flags(&command);
+    let matches = command
+        .try_get_matches()
+        .map_err(|error| secrets::without_secrets(with_suggestion(error, &flags), registry))?;
+    of(&matches, registry)
+}
+
+/// The long flags of a command, or of the one below it that the process's arguments name, without the hidden ones.
+fn long_flags(command: &clap::Command) -> Vec<String> {
+    let mut named = command;
+    for word in std::env::args().skip(1) {
+        match named.find_subcommand(&word) {
+            Some(sub) => named = sub,
+            None => break,
+        }
+    }
+    let shown = named.get_arguments().filter(|arg| !arg.is_hide_set());
+    shown.filter_map(clap::Arg::get_long).map(str::to_owned).collect()
+}
+
+/// Puts in the place of clap's suggestion one that is near enough to be meant (clap takes --data for --duration), or none.
+fn with_suggestion(mut error: clap::Error, flags: &[String]) -> clap::Error {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => flag.clone(),
+        _ => return error,
+    };
+    let Some(word) = unknown.strip_prefix("--") else { return error };
+    let meant = nearest(word, flags.iter().map(String::as_str));
+    error.insert(
+        ContextKind::SuggestedArg,
+        meant.map_or(ContextValue::None, |flag| ContextValue::String(format!("--{flag}"))),
+    );
+    error
 }
 
 /// What stands in `matches`, protocols' flags included.
@@ -137,23 +174,42 @@ pub fn is_command(name: &str) -> bool {
     Command::has_subcommand(name)
 }
 
+/// The command that is meant by a word that looks like one but for a slip of the fingers.
+pub fn mistyped(word: &str) -> Option<String> {
+    let commands = Args::command();
+    let names = commands.get_subcommands().map(clap::Command::get_name);
+    nearest(word, names).map(str::to_owned)
+}
+
+/// The one of `known` that `word` is a slip of the fingers away from: one letter in three, at most, is wrong, too many,
+/// missing or exchanged with the next.
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (word.chars().count() / 3).clamp(1, 3);
+    let near = known.map(|name| (strsim::damerau_levenshtein(word, name), name)).filter(|(slips, _)| *slips <= most);
+    near.min().map(|(_, name)| name)
+}
+
 #[derive(Debug, clap::Args)]
 pub struct Demo {
-    /// Connections kept open
-    #[arg(short, long, value_name = "N", value_parser = values::connections, default_value = "64")]
+    /// Connections of the closed model
+    #[arg(short, long, value_name = "N", value_parser = values::connections, default_value = "4")]
     pub connections: u32,
-    /// Worker threads [default: all cores but one, which the target gets]
-    #[arg(short, long, value_name = "N", value_parser = values::threads)]
-    pub threads: Option<u32>,
-    /// How long
-    #[arg(short, long, value_name = "T", value_parser = values::positive_duration, default_value = "3s")]
+    /// Requests a second of the open model
+    #[arg(short, long, value_name = "R", value_parser = find::rate, default_value = "1000")]
+    pub rate: f64,
+    /// How long both run
+    #[arg(short, long, value_name = "T", value_parser = values::positive_duration, default_value = "10s")]
     pub duration: u64,
-    /// Calls a second, or a profile; without it, as fast as it goes
-    #[arg(short, long, value_name = "R")]
-    pub rate: Option<brunt_model::profile::Profile>,
-    /// No colours
-    #[arg(long)]
-    pub no_color: bool,
+    /// Write the report page of the open model into this file
+    #[arg(long, value_name = "FILE", default_value = "brunt-demo.html")]
+    pub html: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Help {
+    /// A topic or a command, with the command below it; without one, the list of them
+    #[arg(value_name = "TOPIC")]
+    pub words: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]

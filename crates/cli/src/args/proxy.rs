@@ -5,8 +5,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use brunt_proxy::Upstream;
-use brunt_testbed::http::Listen;
+use brunt_proxy::{TrustedProxy, UpgradeProtocol, Upstream};
+use brunt_testbed::server::Listen;
 use clap::Args;
 
 use super::values;
@@ -42,6 +42,12 @@ pub struct Proxy {
     /// Stop by itself after this long
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
+    /// Pass on Forwarded and X-Forwarded-... of proxies at this address or network (or unix); anybody else's are dropped
+    #[arg(long = "trust-proxy", value_name = "ADDRESS")]
+    pub trusted: Vec<TrustedProxy>,
+    /// Pass on upgrades to this protocol, too, beside websocket; any other upgrade is ignored
+    #[arg(long, value_name = "PROTOCOL")]
+    pub upgrade: Vec<UpgradeProtocol>,
     #[command(flatten, next_help_heading = "Coalescing")]
     pub coalescing: Coalescing,
     #[command(flatten, next_help_heading = "Limits")]
@@ -65,31 +71,43 @@ pub struct Coalescing {
     /// Bytes that one flight may hold for readers that are slower than its fastest [default: 8MB]
     #[arg(long, value_name = "SIZE", value_parser = values::size, requires = "coalesce")]
     pub flight_bytes: Option<u64>,
-    /// The same for all flights together [default: 256MB]
+    /// What all flights may hold, with their keys and heads; at half of it, nothing more is coalesced [default: 256MB]
     #[arg(long, value_name = "SIZE", value_parser = values::size, requires = "coalesce")]
     pub total_bytes: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub struct Limits {
-    /// How long the upstream may take to its headers, and between pieces of its body
+    /// How long the upstream may take to its headers (a client's upload aside), and between pieces of its body
     #[arg(long, value_name = "T", value_parser = values::positive_duration, default_value = "60s")]
     pub timeout: u64,
     /// How long connecting to the upstream may take
     #[arg(long, value_name = "T", value_parser = values::positive_duration, default_value = "5s")]
     pub connect_timeout: u64,
-    /// How long a client may take to send the head of a request
+    /// How long a client may take for its TLS handshake, and for the head of a request from its first byte
     #[arg(long, value_name = "T", value_parser = values::positive_duration, default_value = "10s")]
     pub header_timeout: u64,
+    /// How long a client may go without sending more of a body, or taking more of an answer
+    #[arg(long, value_name = "T", value_parser = values::positive_duration, default_value = "60s")]
+    pub client_timeout: u64,
+    /// How long a client's connection may be without a request
+    #[arg(long, value_name = "T", value_parser = values::positive_duration, default_value = "75s")]
+    pub keep_alive_timeout: u64,
+    /// How long an upgraded connection may be silent both ways
+    #[arg(long, value_name = "T", value_parser = values::positive_duration, default_value = "10m")]
+    pub tunnel_timeout: u64,
     /// How long idle connections to the upstream are kept
     #[arg(long, value_name = "T", value_parser = values::positive_duration, default_value = "30s")]
     pub idle_timeout: u64,
     /// How long requests in flight may take once it is told to stop
     #[arg(long, value_name = "T", value_parser = values::duration, default_value = "10s")]
     pub grace: u64,
-    /// Connections of clients at a time; further ones wait
+    /// Connections of clients at a time, upgraded ones among them; further ones wait
     #[arg(long, value_name = "N", value_parser = values::connections, default_value = "10000")]
     pub max_connections: u32,
+    /// The longest head of a request (8KB at least)
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "32KB")]
+    pub max_head: u64,
     /// The longest body of a request
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "100MB")]
     pub max_body: u64,

@@ -7,16 +7,19 @@ use std::path::PathBuf;
 use brunt_model::outcome::OkStatus;
 use clap::Args;
 
-use super::bench::{Connecting, Output, Saving, Tls};
+use super::bench::{Confinement, Connecting, Output, Saving, Tls};
 use super::values;
 
 #[derive(Debug, Default, Args)]
 pub struct Run {
-    /// The scenarios: a script in Lua
+    /// The scenarios: a script in Lua. It is a program, which may do whatever you may do, also with --dry-run: see
+    /// --sandbox
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     #[command(flatten)]
     pub change: Change,
+    #[command(flatten)]
+    pub confinement: Confinement,
     #[command(flatten)]
     pub load: UserLoad,
     #[command(flatten)]

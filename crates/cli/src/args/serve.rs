@@ -4,7 +4,8 @@
 
 use std::path::PathBuf;
 
-use brunt_testbed::http::{Delay, Listen, PATHS, Stall};
+use brunt_testbed::http::PATHS;
+use brunt_testbed::server::{Delay, Listen, Stall};
 use clap::{Args, Subcommand};
 
 use super::values;

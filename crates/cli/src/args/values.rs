@@ -9,7 +9,7 @@ use brunt_model::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
 use brunt_model::target::{Url, UrlError};
 use brunt_model::units;
 use brunt_report::Format;
-use brunt_testbed::http::{Delay, Stall};
+use brunt_testbed::server::{Delay, Stall};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 type Read<T> = Result<T, String>;

@@ -1,25 +1,42 @@
 //! The flags of a run for commands that make many: kept as they were written, so that each run is read from them with
 //! some put in the place of others. So these commands take every flag that `brunt bench` does, by its one definition.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use brunt_engine::protocol::Registry;
+use brunt_model::secret::{Template, shown_argument, shown_url};
+use brunt_protocol::Registry;
 use brunt_report::decision::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::{Bench, Saving, command, flags, of};
+use super::bench::LiveTls;
+use super::{Bench, Saving, command, flags, of, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
 const SINGLE: [&str; 6] = ["verbose", "latency", "plan", "write_plan", "once", "show_secrets"];
 /// Flags that say where the result goes: what they stand for is in [`Shown`].
-const SHOWN: [&str; 11] =
-    ["format", "outputs", "html", "live", "quiet", "no_color", "dry_run", "store", "no_save", "name", "tag"];
+const SHOWN: [&str; 14] = [
+    "format",
+    "outputs",
+    "html",
+    "live",
+    "live_tls",
+    "live_cert",
+    "live_key",
+    "quiet",
+    "no_color",
+    "dry_run",
+    "store",
+    "no_save",
+    "name",
+    "tag",
+];
 /// Arguments that are no flags.
 const URL: &str = "url";
 const SURPLUS: &str = "surplus";
@@ -56,6 +73,8 @@ pub struct Shown {
     pub html: Option<PathBuf>,
     /// Where its page is served while runs go on.
     pub live: Option<SocketAddr>,
+    /// How that page speaks TLS.
+    pub live_tls: LiveTls,
     /// How it and its runs are kept.
     pub saving: Saving,
     /// Print nothing but errors and what `format` asks for.
@@ -110,6 +129,38 @@ impl Words {
         }
     }
 
+    /// The flags that `more` gives, as they may be shown: each as its definition says, whichever way it was written.
+    ///
+    /// # Errors
+    /// As [`Words::with`].
+    pub fn shown<S: AsRef<OsStr>>(more: &[S], registry: &Registry) -> Result<String> {
+        let mut given = Self::default();
+        let matches = read(more.iter().map(AsRef::as_ref), registry)?;
+        if let Some((_, matches)) = matches.subcommand() {
+            given.fill(matches, registry);
+        }
+        let definitions = run_flags(registry);
+        let mut shown = Vec::new();
+        for flag in &given.flags {
+            let arg = definitions.get_arguments().find(|arg| arg.get_id().as_str() == flag.id);
+            let name = arg.and_then(Arg::get_short).map(|short| format!("-{short}"));
+            let name = name.or_else(|| Some(format!("--{}", arg?.get_long()?))).unwrap_or_default();
+            for word in &flag.words {
+                shown.push(name.clone());
+                if let Some((_, value)) = word.to_string_lossy().split_once('=') {
+                    shown.push(quoted(&secrets::shown_value(&flag.id, value, registry)));
+                }
+            }
+        }
+        shown.extend(given.targets.iter().map(|url| quoted(&shown_url(&url.to_string_lossy()))));
+        if !given.script_args.is_empty() {
+            shown.push("--".to_owned());
+            let texts = given.script_args.iter().map(|text| Template::secret(text.to_string_lossy()));
+            shown.extend(texts.map(|text| quoted(&shown_argument(&text))));
+        }
+        Ok(shown.join(" "))
+    }
+
     /// The same, aimed at `target`.
     pub fn aimed_at(&self, target: &OsStr) -> Self {
         Self { targets: vec![target.to_owned()], ..self.clone() }
@@ -153,11 +204,21 @@ impl Words {
 /// These words as `brunt bench` takes them.
 fn read<'a>(words: impl Iterator<Item = &'a OsStr>, registry: &Registry) -> Result<ArgMatches> {
     let line = ["brunt", "bench"].into_iter().map(OsStr::new).chain(words);
-    command(registry)?.try_get_matches_from(line).map_err(|e| problem(&e))
+    command(registry)?.try_get_matches_from(line).map_err(|error| problem(&secrets::without_secrets(error, registry)))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_=:,./@%+[]".contains(c));
+    if plain(word) && !word.is_empty() {
+        return word.to_owned();
+    }
+    // Only a word with a zero byte cannot be quoted, and no command line has one.
+    shlex::try_quote(word).map_or_else(|_| String::new(), Cow::into_owned)
 }
 
 /// The definitions of a run's flags, protocols' included.
-fn run_flags(registry: &Registry) -> Command {
+pub(super) fn run_flags(registry: &Registry) -> Command {
     flags::args(registry).into_iter().fold(Bench::augment_args(Command::new("bench")), Command::arg)
 }
 
@@ -192,6 +253,11 @@ impl FromArgMatches for Words {
             outputs: matches.get_many("outputs").into_iter().flatten().cloned().collect(),
             html: matches.get_one("html").cloned(),
             live: matches.get_one("live").copied(),
+            live_tls: LiveTls {
+                made: matches.get_flag("live_tls"),
+                certificate: matches.get_one("live_cert").cloned(),
+                key: matches.get_one("live_key").cloned(),
+            },
             saving: Saving {
                 store: matches.get_one("store").cloned(),
                 no_save: matches.get_flag("no_save"),
@@ -243,7 +309,7 @@ mod tests {
     use super::*;
 
     fn read(words: &[&str]) -> Result<Words, clap::Error> {
-        let registry = Registry::built_in();
+        let registry = crate::built_in();
         let line = ["brunt", "find"].into_iter().chain(words.iter().copied());
         let matches = command(&registry).unwrap().try_get_matches_from(line)?;
         match of(&matches, &registry)?.command {
@@ -257,7 +323,7 @@ mod tests {
     }
 
     fn with(words: &Words, more: &[&str]) -> Result<Bench> {
-        words.with(more, &Registry::built_in())
+        words.with(more, &crate::built_in())
     }
 
     #[test]
@@ -291,6 +357,39 @@ mod tests {
         let bench = with(&words.or("duration", "--duration", "5s").or("warmup", "--warmup", "1s"), &[]).unwrap();
         assert_eq!((bench.load.duration, bench.load.warmup), (Some(9_000_000_000), Some(1_000_000_000)));
         assert!(words.has("duration") && !words.has("warmup"));
+    }
+
+    #[test]
+    fn flags_are_shown_without_secrets_whichever_way_they_are_written() {
+        for (flags, expected) in [
+            ("-t 2 --pipeline=4", "-t 2 --pipeline 4"),
+            ("-H 'Authorization: Bearer abc'", "-H 'Authorization: [redacted]'"),
+            ("-H 'Authorization: Bearer @TOKEN'", "-H 'Authorization: Bearer @TOKEN'"),
+            ("-kH'Authorization: Bearer abc'", "-k -H 'Authorization: [redacted]'"),
+            ("-kH 'Authorization: Bearer abc'", "-k -H 'Authorization: [redacted]'"),
+            ("'-HCookie: sid=abc; x @T'", "-H 'Cookie: [redacted] @T'"),
+            ("--header='cookie: a=b' -H 'X-A: b'", "-H 'cookie: [redacted]' -H 'X-A: b'"),
+            ("--basic me:pw -c 3", "-c 3 --basic [redacted]"),
+            ("-u me:@PW", "--basic me:@PW"),
+            ("-b sid=abc --cookie a=b", "-b [redacted] -b [redacted]"),
+            ("--json '{\"password\":\"abc\"}'", "--json '{\"password\":\"[redacted]\"}'"),
+            ("-d1s 'http://me:pw@a/?token=abc&b=c'", "-d 1s 'http://[redacted]@a/?token=[redacted]&b=c'"),
+            ("-s a.lua -- abcdef 3 @TOKEN", "-s a.lua -- [redacted] 3 @TOKEN"),
+        ] {
+            let flags = shlex::split(flags).unwrap();
+            assert_eq!(Words::shown(&flags, &crate::built_in()).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn errors_have_no_secrets() {
+        let words = words(&["http://a/"]);
+        for more in
+            [["--basic=me:hunter2", "--basic=me:hunter2"], ["--basic=hunter2", "--c=2"], ["-cX", "--cookie=hunter2"]]
+        {
+            let error = with(&words, &more).unwrap_err().to_string();
+            assert!(!error.contains("hunter2"), "{error}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use brunt_model::SECOND_NS;
+use brunt_model::secret::{REDACTED, escaped, shown_path};
 use brunt_report::Format;
 
 use super::bench::{Bench, Load, Output, Request, Saving, Tls};
@@ -50,7 +51,7 @@ pub fn is_called(program: Option<&OsStr>) -> bool {
 pub struct Wrk {
     /// Whether the version is to be printed first.
     pub version: bool,
-    /// The run; what is wrong with the command line where there is none.
+    /// The run, or what is wrong with the command line.
     pub bench: Result<Bench, String>,
 }
 
@@ -151,7 +152,9 @@ impl Reader {
         let mut rest = self.rest.into_iter();
         let url = rest.next().filter(|_| self.threads > 0 && self.duration_s > 0).ok_or_else(String::new)?;
         if !url.contains("://") {
-            return Err(format!("invalid URL: {url}"));
+            let (user, host) = url.rsplit_once('@').map_or(("", url.as_str()), |(_, host)| (REDACTED, host));
+            let at = if user.is_empty() { "" } else { "@" };
+            return Err(format!("invalid URL: {user}{at}{}", shown_path(host)));
         }
         if self.connections == 0 || self.connections < self.threads {
             return Err("number of connections must be >= threads".to_owned());
@@ -160,7 +163,8 @@ impl Reader {
         let ns = |seconds: u64| seconds.saturating_mul(SECOND_NS);
         Ok(Bench {
             url: Some(url),
-            script_args: rest.collect(),
+            // wrk knows no references.
+            script_args: rest.map(|argument| escaped(&argument)).collect(),
             load: Load {
                 connections: Some(number(self.connections)),
                 threads: Some(number(self.threads)),

@@ -27,7 +27,7 @@ pub struct Probe {
 
 impl std::fmt::Display for Probe {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.method, self.uri)?;
+        write!(f, "{} {}", self.method, brunt_model::secret::shown_url(&self.uri.to_string()))?;
         for (name, value) in &self.headers {
             write!(f, " | {name}: {}", String::from_utf8_lossy(value.as_bytes()))?;
         }
@@ -114,13 +114,13 @@ impl Client {
     /// The number on a page.
     pub async fn count(&self, page: &Uri) -> Result<u64> {
         let answer = self.ask(&Probe { method: Method::GET, uri: page.clone(), headers: Vec::new() }).await?;
-        ensure!(answer.status.is_success(), "--origin-count: {page} is answered with {}", answer.status);
+        ensure!(answer.status.is_success(), "--origin-count: the page is answered with {}", answer.status);
         let text = String::from_utf8_lossy(&answer.body);
         let digits: String =
             text.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
         match digits.parse() {
             Ok(count) => Ok(count),
-            Err(_) => bail!("--origin-count: expected a number at {page}, got '{}'", text.trim()),
+            Err(_) => bail!("--origin-count: expected a number on the page, got '{}'", text.trim()),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing here is a load path: it asks a few hundred times, and keeps every answer.
 
 pub mod client;
+mod hostile;
 pub mod probes;
 pub mod text;
 
@@ -43,13 +44,15 @@ pub enum PairVerdict {
     Apart,
     /// One hit of the origin served both, and each as it asked.
     OneHitTwoAnswers,
+    /// One hit of the origin served both, and nothing shows what the origin was asked.
+    OneHitUnseen,
     /// One had the other's answer.
     Shared(Box<Offence>),
     /// Nothing shows it.
     Unknown,
 }
 
-/// Two requests of which one had the other's answer.
+/// Two requests; one had the other's answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Offence {
     /// The requests, as they were sent.

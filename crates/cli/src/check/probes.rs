@@ -52,6 +52,7 @@ impl Check {
                 pairs.push(PairFinding { kind: kind.name, verdict: self.pair(kind).await? });
             }
         }
+        pairs.extend(self.hostile(identical.longest()).await?);
         Ok(Findings { identical, pairs })
     }
 
@@ -128,10 +129,18 @@ impl Check {
 
     /// Asks all at once; with the answers, how many of them the origin made.
     async fn metered(&self, probes: &[Probe]) -> Result<(Vec<Answer>, Option<u64>)> {
+        self.metered_by(self.client.ask_at_once(probes)).await
+    }
+
+    /// Asks; with the answers, how many requests reached the origin.
+    pub(super) async fn metered_by(
+        &self,
+        asking: impl Future<Output = Result<Vec<Answer>>>,
+    ) -> Result<(Vec<Answer>, Option<u64>)> {
         match &self.meter {
-            Meter::None => Ok((self.client.ask_at_once(probes).await?, None)),
+            Meter::None => Ok((asking.await?, None)),
             Meter::Header(name) => {
-                let answers = self.client.ask_at_once(probes).await?;
+                let answers = asking.await?;
                 let values = answers.iter().map(|answer| answer.header(name).cloned());
                 // Hits cannot be counted by what is not in every answer.
                 let values: Option<BTreeSet<Vec<u8>>> =
@@ -140,7 +149,7 @@ impl Check {
             }
             Meter::Page { page, itself } => {
                 let before = self.client.count(page).await?;
-                let answers = self.client.ask_at_once(probes).await?;
+                let answers = asking.await?;
                 let after = self.client.count(page).await?;
                 let grown = after.checked_sub(before).context("--origin-count: the number went down")?;
                 Ok((answers, Some(grown.saturating_sub(*itself))))
@@ -149,7 +158,7 @@ impl Check {
     }
 
     /// A request for a URL that nobody asked for before.
-    fn probe(&self, method: Method, name: &str, headers: Vec<(HeaderName, HeaderValue)>) -> Probe {
+    pub(super) fn probe(&self, method: Method, name: &str, headers: Vec<(HeaderName, HeaderValue)>) -> Probe {
         Probe { method, uri: self.uri(&format!("brunt-check={:x}-{name}", self.seed)), headers }
     }
 
@@ -193,7 +202,7 @@ impl Check {
     }
 
     /// Something that nothing but the request with it can say.
-    fn secret(&self, which: usize) -> String {
+    pub(super) fn secret(&self, which: usize) -> String {
         format!("{:x}{}", self.seed, ["alice", "bob"].get(which).unwrap_or(&"carol"))
     }
 }

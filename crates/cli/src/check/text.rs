@@ -13,6 +13,9 @@ pub fn findings(findings: &Findings, rounds: u32) -> String {
         let (mark, says) = match &pair.verdict {
             PairVerdict::Apart => ("✓", "each had an answer of its own"),
             PairVerdict::OneHitTwoAnswers => ("✓", "one origin hit served both, each as it asked"),
+            PairVerdict::OneHitUnseen => {
+                ("?", "one origin hit served both; only an origin that repeats its request shows more")
+            }
             PairVerdict::Shared(_) => ("✗", "one had the other's answer"),
             PairVerdict::Unknown => ("?", "cannot tell: nothing counts origin hits, and nothing is repeated"),
         };
@@ -26,6 +29,8 @@ pub fn findings(findings: &Findings, rounds: u32) -> String {
         "\n✗ unsafe: somebody was given another's answer\n"
     } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::Unknown) {
         "\n? cannot tell whether it is safe: give --origin-count or --origin-header\n"
+    } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::OneHitUnseen) {
+        "\n? cannot tell of every pair: ask for something that repeats the headers of its request\n"
     } else if findings.identical.coalesces() == Some(false) {
         "\n✓ nobody was given another's answer; nothing is coalesced\n"
     } else {
@@ -36,6 +41,11 @@ pub fn findings(findings: &Findings, rounds: u32) -> String {
 }
 
 impl Identical {
+    /// What the slowest answer took.
+    pub(super) fn longest(&self) -> Duration {
+        self.first.iter().chain(&self.others).max().copied().unwrap_or_default()
+    }
+
     /// Whether one hit of the origin served more than one request; none if nothing counts hits.
     fn coalesces(&self) -> Option<bool> {
         self.origin_hits.map(|hits| hits < self.requests)

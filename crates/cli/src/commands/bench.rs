@@ -1,15 +1,16 @@
 //! `brunt [bench] URL`: a plan, a run, a result.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use brunt_engine::protocol::Registry;
 use brunt_engine::trace::Trace;
-use brunt_engine::{EngineError, Finished, StopHandle};
+use brunt_engine::{Finished, StopHandle};
 use brunt_model::plan::Plan;
 use brunt_model::secret::REDACTED;
 use brunt_model::summary::{Ending, Summary};
+use brunt_protocol::Registry;
 
 use super::Exit;
 use crate::args::{Bench, Output};
@@ -31,6 +32,9 @@ pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
     if args.kept.dry_run {
         return Ok(Exit::Done);
     }
+    if !args.output.quiet {
+        note_proxy(&plan);
+    }
     let mut keep = Keep::of(&args.saving, args.output.quiet);
     let mut trace: Option<Arc<dyn Trace>> = None;
     if args.trial.once {
@@ -38,16 +42,26 @@ pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
         keep = Keep::Nothing;
         trace = Some(Arc::new(Printer::of(&plan, args.trial.show_secrets, results.is_for_people())?));
     }
-    carry_out_traced(&plan, registry, &results, &args.output, &keep, trace)
+    carry_out(&plan, registry, &results, &args.output, &keep, trace)
 }
 
-/// Carries the plan out, shows it as it goes, and writes what came of it.
-pub fn carry_out(plan: &Plan, registry: &Registry, results: &Results, args: &Output, keep: &Keep) -> Result<Exit> {
-    carry_out_traced(plan, registry, results, args, keep, None)
+/// Says that a proxy that the environment names is not used, where other clients would use it.
+fn note_proxy(plan: &Plan) {
+    let host = plan.target.host.as_str();
+    let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    if is_here || plan.transport.unix_socket.is_some() || plan.transport.connect_to.is_some() {
+        return;
+    }
+    let names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = names.into_iter().find(is_set) {
+        console::note(&format!("note: {name} is set and not used: brunt connects to {host} directly"));
+    }
 }
 
-/// The same, and shows `trace` everything that its users do.
-pub fn carry_out_traced(
+/// Carries the plan out, shows it as it goes, and writes what came of it. `trace`, if any, sees everything that its users
+/// do.
+pub fn carry_out(
     plan: &Plan,
     registry: &Registry,
     results: &Results,
@@ -68,14 +82,7 @@ pub fn carry_out_traced(
         // The result stands apart from what it is of.
         drop(console::print(b"\n"));
     }
-    let Finished { run, script } = match run {
-        Ok(finished) => finished,
-        Err(error @ (EngineError::Resolve { .. } | EngineError::Unreachable { .. })) => {
-            console::complain(&error.into());
-            return Ok(Exit::NoAnswer);
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let Finished { run, script } = run?;
     let summary = Summary::of(run);
     let written = results.write(&summary);
     watch.finish(&summary);
@@ -113,7 +120,7 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: {reason}"));
             }
         }
-        Exit::Done | Exit::AsWrk => {}
+        Exit::Done | Exit::Interrupted(_) | Exit::AsWrk => {}
     }
 }
 

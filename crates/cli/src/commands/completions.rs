@@ -1,7 +1,7 @@
 //! `brunt completions SHELL`: from the same definitions as the help.
 
 use anyhow::Result;
-use brunt_engine::protocol::Registry;
+use brunt_protocol::Registry;
 
 use super::Exit;
 use crate::args::{self, Completions};

@@ -1,51 +1,232 @@
-//! `brunt demo`: the built-in target and load on it, in one process.
+//! `brunt demo`: a target that freezes, seen by the closed and by the open model at the same time.
 
-use std::thread::available_parallelism;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration as Time;
 
-use anyhow::{Context as _, Result};
-use brunt_engine::protocol::Registry;
-use brunt_testbed::http::{Config, Server};
+use anyhow::{Context as _, Result, anyhow};
+use brunt_engine::{Observer, StopHandle};
+use brunt_model::histogram::AtLeast;
+use brunt_model::live::Live;
+use brunt_model::plan::Plan;
+use brunt_model::profile::Profile;
+use brunt_model::snapshot::Phase;
+use brunt_model::summary::{Distribution, QUANTILES, Summary};
+use brunt_model::units::Duration;
+use brunt_model::verdict::Judgement;
+use brunt_protocol::Registry;
+use brunt_report::{Format, Style, html};
+use brunt_testbed::server::{Config, Delay, Server, Stall};
 
-use super::{Exit, bench};
-use crate::args::{Bench, Demo, Load, Output, values};
-use crate::kept::Keep;
-use crate::results::Results;
-use crate::{console, plan};
+use super::Exit;
+use crate::args::{Bench, Demo, Load};
+use crate::{console, files, plan, signals};
 
-pub fn run(args: Demo, registry: &Registry) -> Result<Exit> {
-    let server = Server::start(Config::default()).context("cannot start the built-in target")?;
-    let load = Load {
-        connections: Some(args.connections),
-        threads: Some(args.threads.unwrap_or_else(|| threads(args.connections))),
-        duration: Some(args.duration),
-        rate: args.rate,
-        ..Load::default()
+/// How long each answer takes: long enough that a few connections leave CPU to spare.
+const DELAY: Time = Time::from_millis(2);
+/// When the target answers nothing.
+const STALL: Stall = Stall { length: Time::from_secs(1), period: Time::from_secs(4) };
+/// The sides of the demo, in the order of the columns.
+const MODELS: [&str; 2] = ["closed model", "open model"];
+
+pub fn run(args: &Demo, registry: &Registry) -> Result<Exit> {
+    let page = html::check().map(|()| args.html.as_path());
+    if let Ok(path) = page {
+        files::check_writable(path).context("the report page (--html names another file)")?;
+    }
+    let target = Config { delay: Delay::Fixed(DELAY), stall: Some(STALL), ..Config::default() };
+    let server = Server::start(target).context("cannot start the built-in target")?;
+    let plans = plans(args, &server.url(), registry)?;
+    console::print(introduction(args).as_bytes())?;
+    let stop = StopHandle::default();
+    signals::stop_at_first(stop.clone())?;
+    let (closed, open) = side_by_side(&plans, registry, &stop)?;
+    server.stop();
+    console::print(comparison([&closed, &open]).as_bytes())?;
+    if stop.is_stopped() {
+        return Ok(Exit::Done);
+    }
+    if let Ok(path) = page {
+        files::write(path, &brunt_report::render(Format::Html, &open, Style::default())?)?;
+    }
+    console::print(conclusion(page).as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// The same load in two ways: by connections that wait for their answers, and by a rate that waits for nothing.
+fn plans(args: &Demo, url: &str, registry: &Registry) -> Result<[Plan; 2]> {
+    let planned = |connections: Option<u32>, rate: Option<Profile>| {
+        let load = Load { connections, threads: Some(1), duration: Some(args.duration), rate, ..Load::default() };
+        plan::of(&Bench { url: Some(url.to_owned()), load, ..Bench::default() }, registry)
     };
-    let output = Output { no_color: args.no_color, ..Output::default() };
-    let bench = Bench { url: Some(server.url()), load, output, ..Bench::default() };
-    let plan = plan::of(&bench, registry)?;
-    console::print(before(&server.url()).as_bytes())?;
-    let exit = bench::carry_out(&plan, registry, &Results::of(&bench.output)?, &bench.output, &Keep::Nothing)?;
-    console::print(AFTER.as_bytes())?;
-    Ok(exit)
+    Ok([planned(Some(args.connections), None)?, planned(None, Some(Profile::constant(args.rate)?))?])
 }
 
-/// All cores but one, which the target gets.
-fn threads(connections: u32) -> u32 {
-    let cores = available_parallelism().map_or(1, std::num::NonZero::get);
-    u32::try_from(cores).unwrap_or(u32::MAX).saturating_sub(1).clamp(1, values::MOST_THREADS).min(connections)
+/// Carries both plans out at the same time, and prints a line for each second.
+fn side_by_side(plans: &[Plan; 2], registry: &Registry, stop: &StopHandle) -> Result<(Box<Summary>, Box<Summary>)> {
+    let (send, receive) = channel();
+    thread::scope(|scope| {
+        let [closed, open] = plans;
+        let [closed, open] = [(0, closed), (1, open)].map(|(side, plan)| {
+            let mut seconds = Seconds { side, send: send.clone() };
+            scope.spawn(move || brunt_engine::run(plan, registry, &mut seconds, stop))
+        });
+        drop(send);
+        let printed = show_seconds(&receive, |line| console::print(line.as_bytes()));
+        let ended = |run: thread::ScopedJoinHandle<'_, _>| match run.join() {
+            Ok(finished) => {
+                Ok(Summary::of(Result::<brunt_engine::Finished, _>::map_err(finished, anyhow::Error::from)?.run))
+            }
+            Err(_) => Err(anyhow!("a run of the demo panicked: this is a fault in brunt, please report it")),
+        };
+        let summaries = (Box::new(ended(closed)?), Box::new(ended(open)?));
+        printed?;
+        Ok(summaries)
+    })
 }
 
-fn before(url: &str) -> String {
-    format!("Putting load on brunt's own target, {url}, in this same process.\n\n")
+/// What a line shows of one second of one side.
+struct Second {
+    side: usize,
+    number: u64,
+    answered: u64,
+    p99: Option<AtLeast<u64>>,
 }
 
-const AFTER: &str = "
-What you see: requests answered a second; how long they took, counted from when
-each was due; and the verdict, whether brunt itself was the bottleneck.
-Try next:
-  brunt demo -r 2000                 2,000 requests a second: see the latency fall
-  brunt serve http --stall 1s/5s     a target that freezes, to aim at with
-  brunt -r 2000 -d 20s http://127.0.0.1:8080/
-  brunt --help                       everything else
+/// Hands the seconds of one side to who prints them.
+struct Seconds {
+    side: usize,
+    send: Sender<Second>,
+}
+
+impl Observer for Seconds {
+    fn second(&mut self, live: &Live) {
+        if live.phase == Phase::Measured {
+            let number = live.elapsed_ns.saturating_sub(live.length_ns) / brunt_model::SECOND_NS;
+            let [p99] = live.snapshot.response.quantiles([0.99]);
+            // Nobody prints them once standard output has failed.
+            drop(self.send.send(Second { side: self.side, number, answered: live.snapshot.statuses.total(), p99 }));
+        }
+    }
+}
+
+/// Shows a line as soon as both sides have its second.
+fn show_seconds(seconds: &Receiver<Second>, mut show: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    let mut waiting: Vec<Second> = Vec::new();
+    for second in seconds {
+        match waiting.iter().position(|other| other.number == second.number && other.side != second.side) {
+            None => waiting.push(second),
+            Some(place) => {
+                let other = waiting.swap_remove(place);
+                let (closed, open) = if second.side == 0 { (&second, &other) } else { (&other, &second) };
+                let cells = [closed, open].map(|side| {
+                    format!("{:>12} {:>12}", side.answered, side.p99.map_or_else(|| "-".to_owned(), shown))
+                });
+                show(&format!("{:>6} {} {}\n", second.number, cells[0], cells[1]))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn introduction(args: &Demo) -> String {
+    let Demo { connections, rate, .. } = args;
+    let plural = if *connections == 1 { "" } else { "s" };
+    let (closed, open) = (format!("{connections} connection{plural}"), format!("{rate} requests/s"));
+    format!(
+        "A target answers in 2 ms, and freezes for one second in every four.\nTwo loads meet it at the same time: {closed}, \
+         each of which waits for its\nanswer before it asks again, and {open}, which wait for nobody.\n\n       \
+         {:>25} {:>25}\n{:>6} {:>12} {:>12} {:>12} {:>12}\n",
+        MODELS[0], MODELS[1], "second", "answered", "p99", "answered", "p99"
+    )
+}
+
+/// The figures of both sides, and whether to believe them.
+fn comparison(sides: [&Summary; 2]) -> String {
+    let mut text = format!("\n{:<16}{:>18}{:>18}\n", "", MODELS[0], MODELS[1]);
+    let mut row = |name: &str, cell: &dyn Fn(&Summary) -> String| {
+        let _ = writeln!(text, "{name:<16}{:>18}{:>18}", cell(sides[0]), cell(sides[1]));
+    };
+    row("requests", &|summary| summary.total.due.to_string());
+    for name in ["p50", "p90", "p99"] {
+        row(name, &|summary| summary.times.response.as_ref().map_or_else(String::new, |times| quantile(times, name)));
+    }
+    row("longest", &|summary| summary.times.response.as_ref().map_or_else(String::new, |times| shown(times.max)));
+    row("brunt's verdict", &|summary| {
+        let judgement = match summary.verdict.judgement {
+            Judgement::Trustworthy => "✓ trustworthy",
+            Judgement::GeneratorBound => "✗ brunt's limit",
+            Judgement::NothingMeasured => "✗ no answer",
+            Judgement::LatencyUnreliable => "✗ brunt was late",
+        };
+        judgement.to_owned()
+    });
+    text
+}
+
+fn quantile(times: &Distribution, name: &str) -> String {
+    let place = QUANTILES.iter().position(|(known, _)| *known == name);
+    place.and_then(|place| times.quantiles.get(place)).map_or_else(String::new, |value| shown(*value))
+}
+
+fn shown(ns: AtLeast<u64>) -> String {
+    format!("{}{}", if ns.at_least { "≥" } else { "" }, Duration(ns.value))
+}
+
+/// What the figures mean, where the page is, and what to do next.
+fn conclusion(page: Result<&Path, html::NoPage>) -> String {
+    let page = match page {
+        Ok(path) => format!("Report page of the open model, for a browser: {}", path.display()),
+        Err(html::NoPage) => "No report page: this brunt was built without it (with Node.js: make page).".to_owned(),
+    };
+    format!("{MEANING}\n{page}\n\n{NEXT}")
+}
+
+const MEANING: &str = "
+What it means
+  Whoever asks during a freeze waits up to a second: the open model counts each
+  of these requests from when it was due, and its p90 and p99 show them.
+  In the closed model each connection makes one request into a freeze and then
+  waits, so that the worst seconds have the fewest requests: p99 looks well.
+  Measure latency at a rate (-r); measure the most a target takes without one.
 ";
+
+const NEXT: &str = "\
+Try next
+  brunt serve http --stall 1s/4s           the target, in another terminal
+  brunt --once http://127.0.0.1:8080/      one request and its answer
+  brunt -r 2000 -d 20s http://127.0.0.1:8080/
+  brunt help                               every topic and command
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_is_shown_once_both_sides_have_it() {
+        let (send, receive) = channel();
+        for (side, number) in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)] {
+            let p99 = (side == 1).then_some(AtLeast { value: 951_200_000, at_least: false });
+            send.send(Second { side, number, answered: 7 + side as u64, p99 }).unwrap();
+        }
+        drop(send);
+        let mut lines = Vec::new();
+        show_seconds(&receive, |line| {
+            lines.push(line.to_owned());
+            Ok(())
+        })
+        .unwrap();
+        let words: Vec<_> = lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(words, ["0 7 - 8 951.2ms", "1 7 - 8 951.2ms"]);
+    }
+
+    #[test]
+    fn what_it_says_fits_a_terminal() {
+        let args = Demo { connections: 4, rate: 1000.0, duration: 1, html: "brunt-demo.html".into() };
+        let said = introduction(&args) + &conclusion(Ok(Path::new("brunt-demo.html")));
+        assert!(said.lines().all(|line| line.chars().count() < 80), "{said}");
+    }
+}

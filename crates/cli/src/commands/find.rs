@@ -1,24 +1,19 @@
 //! `brunt find URL`: the highest rate that meets the thresholds.
 
 use anyhow::{Result, bail};
-use brunt_engine::protocol::Registry;
-use brunt_model::SECOND_NS;
 use brunt_model::arrivals::Spread;
 use brunt_model::capacity::{self, Answer, Capacity, Length, Next, Outcome, Settings, Trial};
 use brunt_model::evidence::Evidence;
 use brunt_model::plan::{Load, Plan};
 use brunt_model::profile::Profile;
+use brunt_protocol::Registry;
 use brunt_report::decision::Decision;
 
 use super::Exit;
 use crate::args::Find;
 use crate::decided::Decided;
-use crate::runs::{Ran, Runs, length_ns};
+use crate::runs::{Ran, Runs};
 use crate::{console, plan};
-
-/// How much shorter a short trial is, and how long it is at least, in nanoseconds.
-const SHORTER: u64 = 3;
-const SHORTEST_NS: u64 = SECOND_NS;
 
 pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
     let base = base(args, registry)?;
@@ -45,7 +40,7 @@ pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The plan of which each trial's differs in its rate, and short ones in their length.
+/// The plan of every trial but for its rate, and the length of short ones.
 fn base(args: &Find, registry: &Registry) -> Result<Plan> {
     for (id, flag, why) in [
         ("rate", "-r", "the rate is what is searched for: give the first one tried with --from"),
@@ -98,6 +93,7 @@ fn told(trial: &Trial) -> String {
     match trial.outcome {
         Outcome::Met => "met".to_owned(),
         Outcome::Failed => format!("failed: {}", trial.why),
+        Outcome::Spoiled if trial.evidence.is_trustworthy() => format!("spoiled: {}", trial.why),
         Outcome::Spoiled => format!("spoiled: {}; {}", trial.why, trial.evidence.verdict),
     }
 }
@@ -109,9 +105,7 @@ fn trial_plan(base: &Plan, rate: f64, length: Length) -> Result<Plan> {
         Load::Closed {} => Spread::Uniform,
     };
     plan.load = Load::Open { profile: Profile::constant(rate)?, arrivals };
-    if length == Length::Short {
-        plan.stop.duration_ns = plan.stop.duration_ns.map(|full| (full / SHORTER).max(SHORTEST_NS).min(full));
-    }
+    plan.stop.duration_ns = plan.stop.duration_ns.map(|asked| capacity::trial_ns(asked, length, rate, arrivals));
     Ok(plan)
 }
 
@@ -122,9 +116,14 @@ fn left_ns(base: &Plan, settings: &Settings, trials: &[Trial], length: Length) -
         Length::Short => short = short.saturating_sub(1),
         Length::Full => full = full.saturating_sub(1),
     }
-    let measured = base.duration_ns().unwrap_or(0);
-    let shorter = base.warmup_ns + (measured / SHORTER).max(SHORTEST_NS).min(measured);
-    u64::from(short) * shorter + u64::from(full) * length_ns(base)
+    // Rates to come are about as high as the last one.
+    let rate = trials.last().map_or(settings.from_per_s, |trial| trial.rate_per_s);
+    let arrivals = match base.load {
+        Load::Open { arrivals, .. } => arrivals,
+        Load::Closed {} => Spread::Uniform,
+    };
+    let takes = |length| base.warmup_ns + capacity::trial_ns(base.duration_ns().unwrap_or(0), length, rate, arrivals);
+    u64::from(short) * takes(Length::Short) + u64::from(full) * takes(Length::Full)
 }
 
 fn interrupted(trials: &[Trial]) -> Answer {

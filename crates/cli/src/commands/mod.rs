@@ -6,6 +6,7 @@ pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod find;
+pub mod help;
 pub mod man;
 pub mod new;
 pub mod proxy;
@@ -20,6 +21,8 @@ pub mod wrk;
 
 use std::process::ExitCode;
 
+use brunt_engine::EngineError;
+
 /// How it went, as the exit status says it. What is wrong with the command line or a file is an error, and becomes
 /// [`Exit::Wrong`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +35,20 @@ pub enum Exit {
     Wrong,
     /// The target never answered.
     NoAnswer,
+    /// A signal of this number ended it early, and no threshold had failed.
+    Interrupted(u8),
     /// wrk's command line was wrong: the status is wrk's.
     AsWrk,
+}
+
+impl Exit {
+    /// The status of a command that failed with `error`.
+    pub fn of(error: &anyhow::Error) -> Self {
+        match error.downcast_ref() {
+            Some(EngineError::Route(route)) if route.is_no_address() => Self::NoAnswer,
+            _ => Self::Wrong,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -43,6 +58,7 @@ impl From<Exit> for ExitCode {
             Exit::ThresholdFailed | Exit::AsWrk => 1,
             Exit::Wrong => 2,
             Exit::NoAnswer => 3,
+            Exit::Interrupted(signal) => 128_u8.saturating_add(signal),
         })
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_proxy::{AccessLog, Coalescing, Config, Identity, Proxy, Trust};
-use brunt_testbed::http::{Listen, StartError, listen_on_unix};
+use brunt_testbed::server::{Listen, StartError, listen_on_unix};
 
 use super::Exit;
 use crate::args::proxy::{self as flags, Proxy as Args};
@@ -83,10 +83,16 @@ fn config(args: Args, listen: brunt_proxy::Listen) -> Config {
     config.connect_timeout = Duration::from_nanos(limits.connect_timeout);
     config.response_timeout = Duration::from_nanos(limits.timeout);
     config.header_timeout = Duration::from_nanos(limits.header_timeout);
+    config.keep_alive_timeout = Duration::from_nanos(limits.keep_alive_timeout);
+    config.client_timeout = Duration::from_nanos(limits.client_timeout);
+    config.tunnel_timeout = Duration::from_nanos(limits.tunnel_timeout);
     config.idle_timeout = Duration::from_nanos(limits.idle_timeout);
     config.grace = Duration::from_nanos(limits.grace);
     config.max_connections = limits.max_connections as usize;
+    config.max_head = usize::try_from(limits.max_head).unwrap_or(usize::MAX);
     config.max_body = limits.max_body;
+    config.trusted_proxies = args.trusted;
+    config.upgrades = args.upgrade;
     config.metrics = args.metrics;
     config.access_log =
         args.access_log.map(|path| if path == Path::new("-") { AccessLog::Stdout } else { AccessLog::File(path) });

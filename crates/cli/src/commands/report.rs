@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use brunt_report::decision::write_page;
-use brunt_report::store::{Kept, Store, Which};
 use brunt_report::{html, json};
+use brunt_store::{Kept, Store, Which};
 
 use super::Exit;
 use crate::args::Report;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use brunt_engine::protocol::Registry;
 use brunt_engine::trace::Trace;
+use brunt_protocol::Registry;
 
 use super::{Exit, bench};
 use crate::args::run::Run;
@@ -32,5 +32,5 @@ pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
     };
     // To go through a script once is to try it.
     let keep = if args.change.once { Keep::Nothing } else { Keep::of(&args.saving, args.output.quiet) };
-    bench::carry_out_traced(&plan, registry, &results, &args.output, &keep, trace)
+    bench::carry_out(&plan, registry, &results, &args.output, &keep, trace)
 }

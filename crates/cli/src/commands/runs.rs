@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use brunt_report::Style;
-use brunt_report::store::{Store, listing};
+use brunt_report::kept::listing;
+use brunt_store::Store;
 
 use super::Exit;
 use crate::args::Runs;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_proxy::{Coalescing, Proxy};
-use brunt_testbed::http::{self, Config, Speaks};
+use brunt_testbed::server::{self, Config, Speaks};
 use brunt_testbed::tls::{Identity, Pem, Tls, server_config};
 
 use super::Exit;
@@ -39,7 +39,7 @@ fn serve(config: Config, duration: Option<u64>, write_cert: Option<PathBuf>, ans
         files::check_writable(path)?;
     }
     let waiter = Waiter::new()?;
-    let server = http::Server::start(config).context("cannot serve")?;
+    let server = server::Server::start(config).context("cannot serve")?;
     if let (Some(path), Some(pem)) = (write_cert, server.certificate_pem()) {
         files::write(&path, pem.as_bytes())?;
     }
@@ -65,13 +65,16 @@ fn serve_coalesced(args: Http) -> Result<Exit> {
     let asked = http(args);
     let (address, tls) = (asked.address.clone(), asked.tls.clone());
     let target = Config { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None, ..asked };
-    let target = http::Server::start(target).context("cannot serve")?;
+    let target = server::Server::start(target).context("cannot serve")?;
     let upstream = target.url().parse().context("cannot pass on to the target")?;
     let (listen, place) = Place::bind(&address).context("cannot serve")?;
     let mut config = brunt_proxy::Config::new(upstream, listen);
     (config.threads, config.coalesce) = (Some(workers), Some(Coalescing::default()));
     // How slow answers are, and how many ask for them, is for the target to say.
     (config.response_timeout, config.max_connections) = (LONGEST_ANSWER, usize::MAX);
+    // A load opens connections long before it uses them, and may read slowly by design.
+    (config.header_timeout, config.keep_alive_timeout) = (LONGEST_ANSWER, LONGEST_ANSWER);
+    config.client_timeout = LONGEST_ANSWER;
     if let Some(tls) = &tls {
         let (made, certificate) = server_config(tls).context("cannot serve")?;
         config.identity = Some(brunt_proxy::Identity::Made(made));
@@ -96,7 +99,7 @@ fn http(args: Http) -> Config {
         delay: args.delay,
         queue: args
             .service_time
-            .map(|service_time| http::Queue { count: args.servers.unwrap_or(1) as usize, service_time }),
+            .map(|service_time| server::Queue { count: args.servers.unwrap_or(1) as usize, service_time }),
         error_share: args.error_share,
         stall: args.stall,
         close_after: args.close_after,

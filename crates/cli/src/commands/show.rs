@@ -1,7 +1,7 @@
 //! `brunt show RUN`: a run that was kept, or what was decided over several, as it was shown when it ended.
 
 use anyhow::{Result, anyhow};
-use brunt_report::store::{Kept, Store};
+use brunt_store::{Kept, Store};
 
 use super::Exit;
 use crate::args::{Output, Show};
@@ -14,7 +14,13 @@ pub fn run(args: &Show) -> Result<Exit> {
     match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&args.run)? {
         Kept::Run(summary) => {
             let format = format.map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
-            let output = Output { format, outputs: args.outputs.clone(), no_color: args.no_color, ..Output::default() };
+            let output = Output {
+                format,
+                outputs: args.outputs.clone(),
+                verbose: args.verbose,
+                no_color: args.no_color,
+                ..Output::default()
+            };
             Results::of(&output)?.write(&summary)?;
         }
         Kept::Decision(decision, runs) => {

@@ -1,12 +1,12 @@
 //! `brunt sweep URL`: a run for each of several values of a flag.
 
 use anyhow::{Context as _, Result, anyhow};
-use brunt_engine::protocol::Registry;
 use brunt_model::SECOND_NS;
 use brunt_model::evidence::Evidence;
 use brunt_model::plan::Plan;
 use brunt_model::sweep::{Axis, Step, Sweep};
 use brunt_model::units::{Duration, Number};
+use brunt_protocol::Registry;
 use brunt_report::decision::Decision;
 
 use super::Exit;
@@ -46,10 +46,12 @@ fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Pla
     let (axis, steps) = words.take_axis(args.vary.as_ref()).map_err(|e| anyhow!("{e}"))?;
     let most = if axis.name == "connections" { u64::from(brunt_engine::most_connections()) } else { 0 };
     let values = steps.values(most).with_context(|| format!("--{}", axis.name))?;
+    // An axis of its own has the unit that the flag takes; the others are plain numbers.
+    let unit = args.vary.as_ref().map_or("", |vary| vary.unit.as_str());
     let mut seed = None;
     let mut plans = Vec::new();
     for value in values {
-        let flag = format!("--{}={value}", axis.name);
+        let flag = format!("--{}={value}{unit}", axis.name);
         let mut bench = words.0.with(&[&flag], registry).with_context(|| flag.clone())?;
         defaults(&mut bench);
         if axis.is_concurrency

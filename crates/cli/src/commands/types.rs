@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use brunt_engine::protocol::Registry;
-use brunt_engine::script::scenario::types;
+use brunt_lua::scenario::types;
+use brunt_protocol::Registry;
 
 use super::Exit;
 use crate::args::Types;

@@ -1,7 +1,7 @@
 //! The program called as `wrk`.
 
 use anyhow::Result;
-use brunt_engine::protocol::Registry;
+use brunt_protocol::Registry;
 
 use super::{Exit, bench};
 use crate::args::wrk::{USAGE, Wrk};

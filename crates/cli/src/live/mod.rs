@@ -12,9 +12,13 @@ use brunt_model::summary::Summary;
 use brunt_report::html::{self, Running};
 use tokio::sync::{mpsc, oneshot};
 
+mod access;
 mod server;
 
+use access::{Token, identity};
 use server::{Server, Update};
+
+use crate::args::bench::LiveTls;
 
 /// How many seconds may wait to be taken in; more are left out, and counted.
 const QUEUE: usize = 32;
@@ -22,6 +26,7 @@ const QUEUE: usize = 32;
 /// A page that is served.
 pub struct LivePage {
     url: String,
+    fingerprint: Option<String>,
     updates: mpsc::Sender<Update>,
     /// Seconds that there was no room for.
     missed: u64,
@@ -34,20 +39,20 @@ impl LivePage {
     ///
     /// # Errors
     /// When there is no page, or the address cannot be had.
-    pub fn of_run(address: SocketAddr, plan: &Plan) -> Result<Self> {
+    pub fn of_run(address: SocketAddr, tls: &LiveTls, plan: &Plan) -> Result<Self> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-        Self::start(address, Some(Running::new(plan, started)))
+        Self::start(address, tls, Some(Running::new(plan, started)))
     }
 
     /// Serves, on `address`, the page of what is decided over several runs.
     ///
     /// # Errors
     /// As [`LivePage::of_run`].
-    pub fn of_decision(address: SocketAddr) -> Result<Self> {
-        Self::start(address, None)
+    pub fn of_decision(address: SocketAddr, tls: &LiveTls) -> Result<Self> {
+        Self::start(address, tls, None)
     }
 
-    fn start(address: SocketAddr, running: Option<Running>) -> Result<Self> {
+    fn start(address: SocketAddr, tls: &LiveTls, running: Option<Running>) -> Result<Self> {
         let page = html::following()?;
         let listener = TcpListener::bind(address)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
@@ -56,18 +61,24 @@ impl LivePage {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("--live")?;
         let (updates, incoming) = mpsc::channel(QUEUE);
         let (finished, end) = oneshot::channel();
-        let server = Server::new(address, page, running);
+        let identity = identity(tls, address)?;
+        let token = (!address.ip().is_loopback()).then(Token::random).transpose()?;
+        let scheme = if identity.is_some() { "https" } else { "http" };
+        let path = token.as_ref().map_or_else(String::new, |token| format!("{}/", token.as_str()));
+        let url = format!("{scheme}://{address}/{path}");
+        let fingerprint = identity.as_ref().map(|identity| identity.fingerprint.clone());
+        let server = Server::new(token, page, running, identity.map(|identity| identity.config));
         let thread = thread::Builder::new()
             .name("live-page".to_owned())
             .spawn(move || runtime.block_on(server.serve(listener, incoming, end)))
             .context("--live: cannot start a thread")?;
-        let url = format!("http://{address}/");
-        Ok(Self { url, updates, missed: 0, finished: Some(finished), thread: Some(thread) })
+        Ok(Self { url, fingerprint, updates, missed: 0, finished: Some(finished), thread: Some(thread) })
     }
 
-    /// Where it is.
-    pub fn url(&self) -> &str {
-        &self.url
+    /// Where it is, for people: with its token, if it needs one, and with the fingerprint of a certificate of its own.
+    pub fn place(&self) -> String {
+        let fingerprint = self.fingerprint.as_ref().map(|print| format!("\n      SHA-256 of its certificate: {print}"));
+        format!("live: {}{}", self.url, fingerprint.unwrap_or_default())
     }
 
     /// Shows the run's last second, or leaves it out where there are too many waiting already.
@@ -120,7 +131,8 @@ mod tests {
     #[test]
     fn a_page_that_falls_behind_holds_nothing_up() {
         let (updates, mut incoming) = mpsc::channel(QUEUE);
-        let mut page = LivePage { url: String::new(), updates, missed: 0, finished: None, thread: None };
+        let mut page =
+            LivePage { url: String::new(), fingerprint: None, updates, missed: 0, finished: None, thread: None };
         let second = Live {
             phase: Phase::Measured,
             elapsed_ns: 1,

@@ -1,15 +1,17 @@
 //! The server of the page: HTTP/1.1, the page at `/`, and what it shows as server-sent events at `/events` (WHATWG HTML,
-//! 9.2). Each event is all that there is to show, so that a browser that is slow or comes again needs none before it.
+//! 9.2), both behind a token where others than this machine can reach it. Each event is all that there is to show, so that a browser that is slow or comes again needs none before it.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use brunt_model::live::Live;
 use brunt_report::html::Running;
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
 use http::uri::Authority;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::channel::{Channel, Sender};
@@ -19,9 +21,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use super::access::Token;
 
 /// How many browsers may be connected; others are turned away.
 const MOST_CONNECTIONS: usize = 64;
@@ -95,8 +101,10 @@ impl Event {
 #[derive(Debug)]
 struct Site {
     page: Bytes,
-    /// Whether only this machine can reach it, so that it has no other names.
-    is_loopback: bool,
+    /// What a path must begin with, where others than this machine can reach it.
+    token: Option<Token>,
+    /// What this machine is called.
+    host: String,
     events: watch::Sender<Event>,
     /// Somebody wants events.
     wanted: Notify,
@@ -106,19 +114,21 @@ struct Site {
 pub(super) struct Server {
     source: Source,
     site: Arc<Site>,
+    tls: Option<TlsAcceptor>,
 }
 
 impl Server {
-    /// A server of `page` on `address`, which shows `running`, or a decision.
-    pub(super) fn new(address: SocketAddr, page: String, running: Option<Running>) -> Self {
-        let site = Site {
-            page: page.into(),
-            is_loopback: address.ip().is_loopback(),
-            events: watch::Sender::default(),
-            wanted: Notify::new(),
-        };
+    /// A server of `page` on `address`, which shows `running`, or a decision; to those who have the token, if there is one.
+    pub(super) fn new(
+        token: Option<Token>,
+        page: String,
+        running: Option<Running>,
+        tls: Option<Arc<ServerConfig>>,
+    ) -> Self {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let site = Site { page: page.into(), token, host, events: watch::Sender::default(), wanted: Notify::new() };
         let source = running.map_or(Source::Decision(String::new()), |running| Source::Run(Box::new(running)));
-        Self { source, site: Arc::new(site) }
+        Self { source, site: Arc::new(site), tls: tls.map(TlsAcceptor::from) }
     }
 
     /// Serves until `finished` says what the finished report shows, or that there is none.
@@ -173,14 +183,19 @@ impl Server {
             let answer = site.answer(&request);
             async move { Ok::<_, Infallible>(answer) }
         });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
-            .serve_connection(TokioIo::new(stream), service);
-        let connection = connections.watch(connection);
+        let (tls, watcher) = (self.tls.clone(), connections.watcher());
         tokio::spawn(async move {
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(HEAD);
             // What breaks a connection is its browser's affair.
-            let _ = connection.await;
+            match tls {
+                None => drop(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await),
+                Some(tls) => {
+                    if let Ok(Ok(stream)) = timeout(HEAD, tls.accept(stream)).await {
+                        drop(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await);
+                    }
+                }
+            }
             drop(place);
         });
     }
@@ -188,10 +203,14 @@ impl Server {
 
 impl Site {
     fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
+        let path = request.uri().path();
+        let Some(path) = self.token.as_ref().map_or(Some(path), |token| token.strip(path)) else {
+            return plain(StatusCode::FORBIDDEN, "open the URL that brunt printed: it has the token of this page\n");
+        };
         if !self.is_meant(request) {
             return plain(
                 StatusCode::MISDIRECTED_REQUEST,
-                "this is brunt's live page, and goes by its address alone\n",
+                "unexpected Host header: open brunt's live page by its IP address, or by this machine's own name\n",
             );
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
@@ -199,7 +218,7 @@ impl Site {
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return answer;
         }
-        match request.uri().path() {
+        match path {
             "/" => {
                 let mut answer = with(self.page.clone(), "text/html; charset=utf-8");
                 // The page's own policy cannot say this (CSP 3, 3.3).
@@ -224,7 +243,8 @@ impl Site {
         let Some(host) = host else { return false };
         let name = host.host();
         let is_address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
-        !self.is_loopback || is_address || name.eq_ignore_ascii_case("localhost")
+        let is_own = self.token.is_some() && name.eq_ignore_ascii_case(&self.host);
+        is_address || is_own || name.eq_ignore_ascii_case("localhost")
     }
 }
 
@@ -253,7 +273,13 @@ fn with(content: Bytes, kind: &'static str) -> Response<Body> {
 
 fn with_body(body: Body, kind: &'static str) -> Response<Body> {
     let mut answer = Response::new(body);
-    for (name, value) in [(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store"), (X_CONTENT_TYPE_OPTIONS, "nosniff")] {
+    for (name, value) in [
+        (CONTENT_TYPE, kind),
+        (CACHE_CONTROL, "no-store"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // The URL may have a token in it.
+        (REFERRER_POLICY, "no-referrer"),
+    ] {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     answer

@@ -9,17 +9,19 @@ use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_engine::protocol::Registry;
 use brunt_model::SECOND_NS;
 use brunt_model::arrivals::Spread;
+use brunt_model::connections::Connections;
 use brunt_model::content::Content;
-use brunt_model::plan::{Family, Load, PLAN_VERSION, Plan, Script, Stop, Tls, Transport};
+use brunt_model::plan::{ArrivalTimes, Family, Load, PLAN_VERSION, Plan, Script, Stop, Tls, Transport};
 use brunt_model::profile::Profile;
 use brunt_model::random::Random;
+use brunt_model::secret::{REDACTED, Template};
 use brunt_model::target::Url;
+use brunt_protocol::{Registry, options_of, options_read};
 
 use crate::args::bench::{Arrivals, Bench, Connecting};
-use crate::args::{self, values};
+use crate::args::{self, ProtocolFlags, values};
 use crate::files;
 
 const DEFAULT_CONNECTIONS: u32 = 64;
@@ -32,7 +34,7 @@ const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 /// Which flag, file, line or column is wrong, and what to do about it.
 pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
     let mut plan = match &bench.kept.plan {
-        Some(path) => kept(path)?,
+        Some(path) => Plan { sandbox: bench.confinement.of_plan(), ..kept(path, registry)? },
         None => made(bench, registry)?,
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
@@ -45,7 +47,7 @@ pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
 
 /// One call instead of the load; of scenarios, one user who goes through each of them once.
 fn make_single(plan: &mut Plan) {
-    (plan.connections, plan.workers, plan.pipeline, plan.warmup_ns) = (1, 1, 1, 0);
+    (plan.connections, plan.workers, plan.pipeline, plan.warmup_ns) = (Connections::Fixed(1), 1, 1, 0);
     plan.load = Load::Closed {};
     plan.stop = Stop { duration_ns: None, requests: Some(1) };
     if let Some(scenarios) = &mut plan.scenarios {
@@ -60,13 +62,40 @@ fn make_single(plan: &mut Plan) {
     }
 }
 
-fn kept(path: &Path) -> Result<Plan> {
+fn kept(path: &Path, registry: &Registry) -> Result<Plan> {
     let text = files::read_text(path)?;
-    serde_json::from_str(&text).map_err(|e| {
+    let mut plan: Plan = serde_json::from_str(&text).map_err(|e| {
         let problem = e.to_string();
         let problem = problem.split(" at line ").next().unwrap_or_default();
         anyhow!("{} is no plan: line {}, column {}: {problem}", path.display(), e.line(), e.column())
-    })
+    })?;
+    if let Some((protocol, _)) = registry.find(&plan.target.scheme) {
+        // A secret may stand in the file, and is not shown any more than one from a flag.
+        plan.protocol = options_read(protocol, &plan.protocol);
+    }
+    if let Some(field) = redacted(plan.protocol.reveal()) {
+        bail!(
+            "{}: the plan holds no secrets: protocol.{field} was left out when it was written; put it back, or give a \
+             header or password as @NAME and set NAME in the environment",
+            path.display()
+        );
+    }
+    Ok(plan)
+}
+
+/// Where in options something was left out, if anything was.
+fn redacted(options: &serde_json::Value) -> Option<String> {
+    let below = |name: String, value| {
+        redacted(value).map(|inner| if inner.is_empty() { name.clone() } else { format!("{name}.{inner}") })
+    };
+    match options {
+        serde_json::Value::String(text) => text.contains(REDACTED).then(String::new),
+        serde_json::Value::Array(all) => {
+            (0..).zip(all).find_map(|(place, one): (u32, _)| below(place.to_string(), one))
+        }
+        serde_json::Value::Object(fields) => fields.iter().find_map(|(name, one)| below(name.clone(), one)),
+        _ => None,
+    }
 }
 
 fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
@@ -75,6 +104,10 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
     };
     if args::is_command(url) {
         bail!("{url} is a command, which stands before all flags (a host of that name is written http://{url}/)");
+    }
+    refuse_foreign(&bench.request.foreign)?;
+    if let Some(command) = args::mistyped(url) {
+        bail!("{url} is no command: did you mean brunt {command}? (A host of that name is written http://{url}/)");
     }
     if !bench.surplus.is_empty() {
         bail!(
@@ -85,27 +118,37 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
     }
     let written = url;
     let url = Url::parse(url).map_err(|e| anyhow!("URL {e}"))?;
-    // A password in it is not for plans that are stored.
-    let shown = if url.user.is_some() { url.target.url() } else { written.clone() };
+    // The user is in the header field that the script begins with.
+    let of_script = if url.user.is_some() { url.target.whole_url() } else { written.clone() };
     let (protocol, _) = registry.named(&url.target.scheme)?;
-    let given = bench
-        .protocol
+    let authorizes = |header: &std::ffi::OsString| {
+        header.to_string_lossy().split(':').next().is_some_and(|name| name.trim().eq_ignore_ascii_case("authorization"))
+    };
+    let has_basic = url.user.is_some() || bench.protocol.texts("basic").next().is_some();
+    if has_basic && bench.protocol.texts("header").any(authorizes) {
+        bail!("--basic (or a user in the URL) and -H 'Authorization: …' would both be sent: leave one out");
+    }
+    let given = requested(&bench.request, &bench.protocol)
         .given(protocol, &url.target.scheme, registry)?
         .with_user(url.user)
         .with_files(Arc::new(files::read_if_there));
-    let script = bench.request.script.as_deref().map(|path| script(path, shown, &bench.script_args)).transpose()?;
+    let script = bench.request.script.as_deref().map(|path| script(path, of_script, &bench.script_args)).transpose()?;
     let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
     let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
-    let connections = connections.unwrap_or_else(|| default_connections(bench.load.requests));
     let load = load(&bench.load)?;
+    let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
+    let connections = match connections {
+        Some(number) => Connections::Fixed(number),
+        None => default_connections(&load, &transport, bench.load.requests, threads),
+    };
     Ok(Plan {
         version: PLAN_VERSION,
-        protocol: protocol.options(&given)?,
+        protocol: options_of(protocol, &given)?,
         target: url.target,
         script,
         scenarios: None,
         connections,
-        workers: workers(threads, connections)?,
+        workers: workers(threads, connections.most())?,
         stop: stop(&bench.load, &load),
         load,
         warmup_ns: warmup.unwrap_or(0),
@@ -115,15 +158,54 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
         seed: seed.unwrap_or_else(fresh_seed),
         reconnect: bench.load.reconnect,
         pipeline: bench.load.pipeline.unwrap_or(1),
-        transport: transport(&bench.connecting, tls(&bench.tls)?)?,
+        transport,
         ok_status: bench.request.ok_status.clone().unwrap_or_else(|| protocol.ok_status()),
         thresholds: Vec::new(),
+        sandbox: bench.confinement.of_named(),
     })
+}
+
+/// The flags of protocols, with what stands for several of them.
+fn requested(request: &args::bench::Request, flags: &ProtocolFlags) -> ProtocolFlags {
+    let mut flags = flags.clone();
+    if let Some(json) = &request.json {
+        let names = |name: &str| {
+            let is_it = |header: &std::ffi::OsString| {
+                header.to_string_lossy().split(':').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(name))
+            };
+            flags.texts("header").any(is_it)
+        };
+        let missing = ["Content-Type", "Accept"].into_iter().filter(|name| !names(name));
+        let headers: Vec<_> = missing.map(|name| format!("{name}: application/json")).collect();
+        flags = flags.with("body", [json.clone()]).with("header", headers);
+    }
+    let cookies = (!request.cookies.is_empty()).then(|| format!("Cookie: {}", request.cookies.join("; ")));
+    flags.with("header", cookies)
+}
+
+/// Refuses a flag that other tools have and brunt does not, with the reason.
+fn refuse_foreign(foreign: &args::bench::Foreign) -> Result<()> {
+    if foreign.follow {
+        bail!(
+            "brunt follows no redirects in a flood: aim at where they lead (brunt --once shows it), or let users \
+             follow them in a scenario (brunt help scenarios)"
+        );
+    }
+    if foreign.proxy.is_some() {
+        bail!("brunt connects directly, not through a proxy: aim at the proxy itself to measure it");
+    }
+    if foreign.compressed {
+        bail!(
+            "brunt does not decompress answers: ask for compressed ones with -H 'Accept-Encoding: gzip', and they are \
+             counted as they come"
+        );
+    }
+    Ok(())
 }
 
 /// A script travels with the plan. What it gets as arguments is written as wrk has it: the URL comes first.
 fn script(path: &Path, url: String, args: &[String]) -> Result<Script> {
-    let args = std::iter::once(url).chain(args.iter().cloned()).collect();
+    let args = std::iter::once(url).chain(args.iter().cloned()).map(Template::secret).collect();
     Ok(Script { file: path.display().to_string(), content: Content(files::read(path)?), args })
 }
 
@@ -151,10 +233,16 @@ fn stop(args: &args::Load, load: &Load) -> Stop {
     Stop { duration_ns: args.duration.or(default), requests: args.requests }
 }
 
-/// No more connections than there are requests for them.
-fn default_connections(requests: Option<u64>) -> u32 {
-    let needed = requests.and_then(|requests| u32::try_from(requests).ok()).unwrap_or(u32::MAX);
-    DEFAULT_CONNECTIONS.min(needed.max(1))
+/// With a rate, as many as it takes; else a usual number. No more than there are requests for them.
+fn default_connections(load: &Load, transport: &Transport, requests: Option<u64>, threads: Option<u32>) -> Connections {
+    let needed = requests.and_then(|requests| u32::try_from(requests).ok()).unwrap_or(u32::MAX).max(1);
+    match load {
+        Load::Closed {} => Connections::Fixed(DEFAULT_CONNECTIONS.min(needed)),
+        Load::Open { .. } => {
+            let most = brunt_engine::most_growing_connections(transport.source_ips.len());
+            Connections::UpTo(most.min(needed.max(threads.unwrap_or(1))))
+        }
+    }
 }
 
 fn workers(asked: Option<u32>, connections: u32) -> Result<u32> {
@@ -204,6 +292,10 @@ fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
         family,
         tls,
         addresses: Vec::new(),
+        arrival_times: match args.arrival_times {
+            Some(args::bench::ArrivalTimes::Read) => ArrivalTimes::Read,
+            Some(args::bench::ArrivalTimes::Kernel) | None => ArrivalTimes::Kernel,
+        },
     })
 }
 

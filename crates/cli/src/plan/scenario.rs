@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use brunt_engine::protocol::Registry;
-use brunt_engine::script::scenario::{self, Loaded, Surroundings};
+use brunt_lua::scenario::{self, LoadOptions, Loaded};
 use brunt_model::arrivals::Spread;
 use brunt_model::outcome::OkStatus;
 use brunt_model::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_model::scenario::{Population, Scenarios, Step, Weighted};
 use brunt_model::secret::{Template, is_secret_header};
+use brunt_protocol::Registry;
 
 use super::{DEFAULT_TIMEOUT_NS, fresh_seed, tls, transport, workers};
 use crate::args::run::{Change, Run};
@@ -19,9 +19,10 @@ use crate::args::run::{Change, Run};
 /// # Errors
 /// Which flag, file or line is wrong, and what to do about it.
 pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
+    let sandbox = run.confinement.of_named();
     let env: BTreeMap<_, _> =
         run.change.env.iter().map(|(name, value)| (name.clone(), value_of(name, value))).collect();
-    let surroundings = Surroundings { env, base_url: run.change.base_url.clone() };
+    let surroundings = LoadOptions { env, base_url: run.change.base_url.clone(), sandbox };
     let Loaded { mut scenarios, thresholds, target, names } = scenario::load(&run.file, &surroundings, registry)?;
     let Some(target) = target else {
         bail!(
@@ -40,7 +41,7 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
         script: None,
         scenarios: Some(scenarios),
         // Users make their own.
-        connections: workers,
+        connections: workers.into(),
         workers,
         stop,
         load: Load::Closed {},
@@ -54,6 +55,7 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
         transport: transport(&run.connecting, tls(&run.tls)?)?,
         ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
+        sandbox,
     };
     plan.validate()?;
     Ok(plan)

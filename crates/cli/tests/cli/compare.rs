@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brunt_testbed::http::{Config, Delay};
+use brunt_testbed::server::{Config, Delay};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -22,14 +22,14 @@ fn metric<'a>(compared: &'a Value, name: &str) -> &'a Value {
     all.iter().find(|difference| difference["metric"] == name).unwrap()
 }
 
-/// Nothing and 100 ms are told apart on any machine, also where it stands still for a while: that holds up only the four
-/// calls of a run that are in flight, and its median is another's. How finely is a matter of the model's tests.
+/// 50 and 300 ms are told apart on any machine, and 50 are so long that brunt's own delays stay below a tenth of them on a
+/// busy one: a rate that they spoil cannot be judged. How finely differences are seen is a matter of the model's tests.
 #[test]
 fn a_slower_target_is_called_slower_and_fails_the_condition() {
-    let ((_a, a_url), (_b, b_url)) = (target(Config::default()), target(slow(100)));
+    let ((_a, a_url), (_b, b_url)) = (target(slow(50)), target(slow(300)));
     let dir = Directory::new();
     let markdown = dir.path("out.md");
-    let quick = ["-n20", "-w0", "-c4", "-t1", "--format=json", "-o", &markdown];
+    let quick = ["-n12", "-w0", "-c6", "-t1", "--format=json", "-o", &markdown];
     let conditions = ["--fail-if", "p50 > 1.5x", "--fail-if", "rate > 1x"];
     let done = run([&["compare"], quick.as_slice(), &conditions, &[&a_url, &b_url]].concat()).with_status(1);
     let compared = json(&done.stdout);
@@ -39,8 +39,8 @@ fn a_slower_target_is_called_slower_and_fails_the_condition() {
     );
     let p50 = metric(&compared, "p50");
     assert!(p50["differs"] == true && p50["low_ratio"].as_f64().unwrap() > 1.5, "{p50:#}");
-    assert_eq!(compared["conditions"][0]["failed"], true);
-    assert_eq!(compared["conditions"][1]["failed"], false);
+    let conditions = &compared["conditions"];
+    assert!(conditions[0]["failed"] == true && conditions[1]["failed"] == false, "{conditions:#}");
     assert_eq!(compared["runs"].as_array().unwrap().len(), 20);
     assert!(done.stderr.contains("error: p50 > 1.5x: "), "{}", done.stderr);
     let markdown = std::fs::read_to_string(markdown).unwrap();

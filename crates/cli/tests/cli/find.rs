@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brunt_testbed::http::{Config, Delay, Queue};
+use brunt_testbed::server::{Config, Delay, Queue};
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Runs that are kept: found again, shown as they were, and never in the way of a result.
 
-use brunt_testbed::http::{Config, Server};
+use brunt_testbed::server::{Config, Server};
 
 use crate::program::{Directory, brunt, done, run};
 

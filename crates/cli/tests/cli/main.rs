@@ -5,10 +5,12 @@
 mod compare;
 mod find;
 mod kept;
+mod live;
 mod pages;
 mod plans;
 mod program;
 mod runs;
+mod sandbox;
 mod serve;
 mod signals;
 mod sweep;

@@ -7,7 +7,7 @@ use crate::program::{Directory, brunt, done, run};
 
 #[test]
 fn help_names_every_flag_under_its_heading() {
-    for args in [["--help"].as_slice(), &["-h"], &["bench", "--help"]] {
+    for args in [["--help"].as_slice(), &["bench", "--help"]] {
         let help = run(args).with_status(0).stdout;
         for heading in ["Load:", "Request:", "Connection:", "TLS:", "Results:", "Plan:"] {
             assert!(help.contains(&format!("\n{heading}\n")), "{args:?} {heading}\n{help}");
@@ -66,6 +66,43 @@ fn help_names_every_flag_under_its_heading() {
 }
 
 #[test]
+fn the_short_help_fits_a_screen() {
+    for args in
+        [["-h"].as_slice(), &["bench", "-h"], &["-c", "5", "-h"], &["find", "-h"], &["sweep", "-h"], &["compare", "-h"]]
+    {
+        let help = run(args).with_status(0).stdout;
+        assert!((20..=40).contains(&help.lines().count()), "{args:?}: {} lines\n{help}", help.lines().count());
+        assert!(help.contains("--help"), "{args:?} does not say where the rest is\n{help}");
+    }
+    let help = run(["-h"]).stdout;
+    let whole = run(["--help"]).stdout;
+    for flag in help.lines().filter_map(|line| line.strip_prefix("  -")?.split([' ', ',']).next()) {
+        assert!(whole.contains(&format!("-{flag}")), "-{flag} is in the short help alone");
+    }
+}
+
+#[test]
+fn defaults_in_the_help_are_the_commands_own() {
+    for (command, duration) in [("find", "5s"), ("sweep", "5s"), ("compare", "3s")] {
+        let help = run([command, "--help"]).with_status(0).stdout;
+        assert!(help.contains(&format!("How long each run takes [default: {duration}]")), "{help}");
+        assert!(!help.contains("[default: 10s, unless"), "{help}");
+    }
+}
+
+#[test]
+fn the_guide_is_there_offline() {
+    let contents = run(["help"]).with_status(0).stdout;
+    assert!(contents.contains("  scenarios") && contents.contains("  sweep"), "{contents}");
+    let page = run(["help", "thresholds"]).with_status(0).stdout;
+    assert!(page.starts_with("Thresholds\n") && page.contains("    [[kind ]name:]figure"), "{page}");
+    assert!(page.lines().all(|line| !line.contains("](") && !line.contains("<!--")), "{page}");
+    assert!(run(["help", "serve", "http"]).with_status(0).stdout.contains("--error-share"));
+    let wrong = run(["help", "scenarois"]).with_status(2).stderr;
+    assert!(wrong.contains("did you mean brunt help scenarios?"), "{wrong}");
+}
+
+#[test]
 fn help_fits_a_terminal() {
     for args in [
         ["--help"].as_slice(),
@@ -103,6 +140,9 @@ fn the_manual_has_a_page_for_each_command() {
         assert!(manual.contains(&format!(".TH {title} 1 ")), "{title}\n{manual}");
     }
     assert!(manual.contains("\\-\\-error\\-share"), "{manual}");
+    let examples = ".SH EXAMPLES AND EXIT STATUS\n.nf\nExamples:\n  brunt demo ";
+    assert!(manual.contains(examples), "each example stands in a line of its own\n{manual}");
+    assert!(manual.contains(".TH brunt\\-thresholds 7 "), "{manual}");
     let dir = Directory::new();
     let path = dir.path("");
     assert_eq!(run(["man", "--dir", &path]).with_status(0).stdout, "");
@@ -110,26 +150,42 @@ fn the_manual_has_a_page_for_each_command() {
         dir.names(),
         [
             "brunt-coalesce-check.1",
+            "brunt-coalescing.7",
             "brunt-compare.1",
             "brunt-completions.1",
+            "brunt-custom-protocol.7",
+            "brunt-deciding.7",
             "brunt-demo.1",
             "brunt-find.1",
+            "brunt-help.1",
+            "brunt-http.7",
+            "brunt-load.7",
             "brunt-man.1",
             "brunt-new.1",
+            "brunt-other-tools.7",
             "brunt-proxy.1",
             "brunt-report.1",
+            "brunt-report.7",
+            "brunt-results.7",
             "brunt-run.1",
             "brunt-runs-prune.1",
             "brunt-runs-rm.1",
             "brunt-runs.1",
+            "brunt-scenarios.7",
             "brunt-serve-http.1",
             "brunt-serve-thrift.1",
             "brunt-serve-ws.1",
             "brunt-serve.1",
             "brunt-show.1",
             "brunt-sweep.1",
+            "brunt-target.7",
+            "brunt-tcp.7",
+            "brunt-thresholds.7",
+            "brunt-thrift.7",
             "brunt-types.1",
-            "brunt.1"
+            "brunt-websocket.7",
+            "brunt-wrk-scripts.7",
+            "brunt.1",
         ]
     );
 }

@@ -1,6 +1,6 @@
 //! Ctrl-C and SIGTERM: the first ends the run early with its report, the second ends the program.
 
-use brunt_testbed::http::{Config, Delay, Server};
+use brunt_testbed::server::{Config, Delay, Server};
 use rustix::process::Signal;
 
 use crate::program::{Running, until};
@@ -13,12 +13,12 @@ fn until_answered(server: &Server) {
 
 #[test]
 fn the_first_signal_ends_the_run_with_its_report() {
-    for signal in [Signal::INT, Signal::TERM] {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let (server, url) = target(Config::default());
         let running = Running::start(["-d", "1h", "-c", "2", &url]);
         until_answered(&server);
         running.send(signal);
-        let done = running.wait().with_status(0);
+        let done = running.wait().with_status(status);
         assert!(done.stdout.contains("interrupted"), "{}", done.stdout);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brunt_testbed::http::{Config, Delay};
+use brunt_testbed::server::{Config, Delay};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -65,6 +65,6 @@ fn a_signal_ends_it_with_the_values_so_far() {
     let running = Running::start(["sweep", "-d1h", "-w0", "-c", "2,4", &url]);
     until("the first run is on its way", || server.requests() > 0);
     running.send(Signal::INT);
-    let done = running.wait().with_status(0);
+    let done = running.wait().with_status(130);
     assert!(done.stdout.contains("! interrupted at 2: these are the values so far"), "{}", done.stdout);
 }

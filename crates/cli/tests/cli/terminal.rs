@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::process::Stdio;
 
-use brunt_testbed::http::Config;
+use brunt_testbed::server::Config;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::program::brunt;

@@ -76,6 +76,7 @@ fn flags_that_are_wrong() {
         ),
         ("--source-ip ::1 --unix-socket s", "cannot be used with"),
         ("--source-ip ::1 -4", "--source-ip ::1 cannot be used with -4: give IPv4 addresses, or leave -4 out"),
+        ("--source-ip 192.0.2.1", "cannot connect from 192.0.2.1; --source-ip takes addresses of this machine"),
         ("-4 -6", "'--ipv4' cannot be used with '--ipv6'"),
         // TLS
         ("-k --cacert f", "'--insecure' cannot be used with '--cacert <F>'"),
@@ -96,6 +97,14 @@ fn flags_that_are_wrong() {
         ("--store f --no-save", "'--store <FILE>' cannot be used with '--no-save'"),
         ("--nonsense", "unexpected argument '--nonsense' found"),
         ("--duratoin 5s", "a similar argument exists: '--duration'"),
+        // What other tools have.
+        ("-L", "brunt follows no redirects in a flood"),
+        ("--location", "brunt follows no redirects in a flood"),
+        ("-x http://proxy:3128", "brunt connects directly, not through a proxy"),
+        ("--compressed", "brunt does not decompress answers"),
+        ("--json {} --body x", "'--json <TEXT|@F>' cannot be used with '--body <TEXT>'"),
+        ("--basic a:b -H authorization:x", "would both be sent: leave one out"),
+        ("--body @/nonexistent", "cannot read /nonexistent"),
     ] {
         let args: Vec<_> = args.split(' ').chain([URL]).collect();
         refused(&args, expected);
@@ -122,6 +131,17 @@ fn urls_that_are_wrong() {
     let done = refused(&["-H", "Authorization:", "Bearer", "hunter2", "http://a/"], "expected one URL, got 3");
     assert!(!done.stderr.contains("hunter2"), "{}", done.stderr);
     refused(&[], "Usage: brunt [bench] [OPTIONS] URL");
+}
+
+#[test]
+fn commands_that_are_mistyped() {
+    refused(
+        &["swep", URL],
+        "swep is no command: did you mean brunt sweep? (A host of that name is written http://swep/)",
+    );
+    refused(&["hlep"], "did you mean brunt help?");
+    let done = refused(&["--delay", "5s", URL], "unexpected argument '--delay' found");
+    assert!(!done.stderr.contains("similar"), "{}", done.stderr);
 }
 
 #[test]
@@ -186,10 +206,29 @@ fn plans_that_cannot_be_read() {
     run(["--dry-run", "--write-plan", &plan, URL]).with_status(0);
     let right = std::fs::read_to_string(&plan).unwrap();
     for (from, to, expected) in [
-        ("\"version\": 1", "\"version\": 99", "the plan has format version 99, this brunt reads version 1"),
+        (
+            "\"version\": 1",
+            "\"version\": 99",
+            "the plan has format version 99, this brunt reads version 1: write it again with --write-plan",
+        ),
         ("\"connections\": 64", "\"connections\": -1", "line"),
         ("\"connections\": 64", "\"connectoins\": 64", "unknown field `connectoins`"),
-        ("\"connections\": 64", "\"connections\": 0", "connections must be between 1 and 1000000, not 0"),
+        (
+            "\"connections\": 64",
+            "\"connections\": 0",
+            "connections must be between 1 and 1000000, not 0: change connections in the plan",
+        ),
+        ("\"pipeline\": 1", "\"pipeline\": 2000", "between 1 and 1024, not 2000: change pipeline in the plan"),
+        (
+            "\"duration_ns\": 10000000000",
+            "\"duration_ns\": null",
+            "give it an end with stop.duration_ns, stop.requests",
+        ),
+        (
+            "\"source_ips\": []",
+            "\"source_ips\": [\"192.0.2.1\"]",
+            "transport.source_ips in the plan takes addresses of",
+        ),
         ("\"closed\": {}", "\"open\": {\"profile\": \"fast\", \"arrivals\": \"uniform\"}", "expected a rate such as"),
     ] {
         assert!(right.contains(from), "{right}");
@@ -199,6 +238,21 @@ fn plans_that_cannot_be_read() {
     let cut = dir.file("cut.json", "{\n  \"version\": 1,\n  oops");
     refused(&["--plan", &cut], &format!("{cut} is no plan: line 3, column 3: key must be a string"));
     refused(&["--plan", &dir.path("none")], "cannot read");
+}
+
+#[test]
+fn a_value_that_a_scenario_lacks_is_given_where_the_run_is_written() {
+    let (dir, lacks) = (Directory::new(), "scenario.lua:2: the script was given no value 'PLAN'");
+    let script = "local brunt = require 'brunt'\nbrunt.env('PLAN')\nbrunt.http{ base = 'http://127.0.0.1:9' }\n\
+                  brunt.scenario('s', function() end):inject { brunt.users(1, '1s') }\n";
+    let (script, plan) = (dir.file("scenario.lua", script), dir.path("plan.json"));
+    let done = refused(&["run", &script], lacks);
+    assert!(done.stderr.contains("give it with --env PLAN=VALUE"), "{}", done.stderr);
+    run(["run", &script, "--env", "PLAN=a", "--dry-run", "--write-plan", &plan]).with_status(0);
+    let whole = std::fs::read_to_string(&plan).unwrap();
+    let lacking = dir.file("lacking.json", whole.replace("\"PLAN\":", "\"OTHER\":"));
+    let done = refused(&["--plan", &lacking], lacks);
+    assert!(done.stderr.contains("give it with scenarios.env.PLAN in the plan"), "{}", done.stderr);
 }
 
 #[test]
@@ -267,13 +321,15 @@ fn flags_of_a_comparison_that_are_wrong() {
         (vec![URL], "what is to be compared with it? Give a second target"),
         (vec![URL, other, URL], "expected two targets or results, got 3"),
         (vec![URL, other, "--rounds", "9"], "'--rounds <N>': expected a number from 10 to 10000"),
-        (vec![URL, "--a", "-c many"], "--a '-c many': invalid value 'many' for '--connections <N>'"),
-        (vec![URL, "--b", "-H 'X"], "--b '-H 'X': a quote is not closed"),
-        (vec![URL, "--a", "--nonsense"], "--a '--nonsense': unexpected argument '--nonsense' found"),
+        (vec![URL, "--a", "-c many"], "--a: invalid value 'many' for '--connections <N>'"),
+        (vec![URL, "--b", "-H 'X"], "--b: a quote is not closed"),
+        (vec![URL, "--a", "--nonsense"], "--a: unexpected argument '--nonsense' found"),
         (vec![URL, other, "--fail-if", "p99>50ms"], "expected a factor such as 1.05x"),
-        (vec![URL, "/nothing/here.json"], "cannot be compared: name two targets, or two results"),
-        (vec!["/nothing/a.json", "/nothing/b.json"], "cannot read /nothing/a.json"),
-        (vec!["/nothing/a.json", "/nothing/b.json", "-c", "4"], "results were made already"),
+        (vec![URL, "/dev"], "cannot be compared: name two targets, or two results"),
+        (vec!["/nothing/a.json", "/nothing/b.json"], "there is no file or directory /nothing/a.json"),
+        (vec!["old/", "new/"], "there is no file or directory old/ (a target of that name is written http://old/)"),
+        (vec!["a.json", "b.json"], "cannot read a.json"),
+        (vec!["a.json", "b.json", "-c", "4"], "stored results cannot be run again"),
         (vec!["/dev", "/dev"], "/dev holds no results"),
     ] {
         refused(&[&["compare"], args.as_slice()].concat(), expected);

@@ -28,6 +28,10 @@ pub enum Broken {
     Header(&'static str),
     /// Requests with this method look like GET.
     Method(&'static str),
+    /// What `Connection` nominates is taken away from the origin, after the layer has looked at it.
+    Nominated,
+    /// Writes look like OPTIONS.
+    Writes,
 }
 
 /// What was hidden.
@@ -67,9 +71,14 @@ impl Together {
     /// Waits until the server has all that is asked at the same time as this.
     async fn wait(&self, target: &str, in_flight: InFlight) {
         let shared = target.split("&who=").next().unwrap_or(target);
+        // A write comes and goes while a read waits for another.
+        let steady = if target.contains("-read-after-write-") { 10 } else { 1 };
+        let mut seen = 0;
         while !self.0.lock().unwrap().contains(shared) {
             let in_flight = Arc::clone(&in_flight);
-            if tokio::task::spawn_blocking(move || in_flight()).await.unwrap() >= at_once(target) {
+            let are_all_there = tokio::task::spawn_blocking(move || in_flight()).await.unwrap() >= at_once(target);
+            seen = if are_all_there { seen + 1 } else { 0 };
+            if seen >= steady {
                 self.0.lock().unwrap().insert(shared.to_owned());
             } else {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -81,6 +90,7 @@ impl Together {
 /// How many requests `brunt coalesce-check -c 8` makes at once of which this is one.
 fn at_once(target: &str) -> usize {
     match target.split_once("brunt-check=") {
+        Some((_, name)) if name.ends_with("-alone") => 1,
         Some((_, name)) if name.contains("-identical-") => 8,
         Some(_) => 2,
         None => 1,
@@ -104,7 +114,11 @@ impl Service<Asked> for Origin {
                 return Ok(Response::new(Full::new(hits.load(Ordering::SeqCst).to_string().into())));
             }
             let hit = hits.fetch_add(1, Ordering::SeqCst);
-            together.wait(&seen.uri.to_string(), in_flight).await;
+            // A write is answered before those who read.
+            let is_write = seen.method == Method::POST && seen.uri.to_string().contains("-read-after-write-");
+            if !is_write {
+                together.wait(&seen.uri.to_string(), in_flight).await;
+            }
             let text = format!("{} {}\n{:?}\n", seen.method, seen.uri, seen.headers);
             let body = if seen.method == Method::HEAD { Bytes::new() } else { text.into() };
             let mut response = Response::new(Full::new(body));
@@ -192,6 +206,17 @@ fn hide(mut request: Asked, broken: Broken) -> Asked {
         }
         Broken::Header(name) => {
             request.headers_mut().remove(HeaderName::from_static(name));
+        }
+        Broken::Nominated => {
+            if let Some(nominated) = request.headers_mut().remove("connection") {
+                let hidden = request.extensions_mut().get_mut::<Hidden>().unwrap();
+                hidden.headers.remove(nominated.to_str().unwrap());
+            }
+        }
+        Broken::Writes => {
+            if *request.method() == Method::POST {
+                *request.method_mut() = Method::OPTIONS;
+            }
         }
         Broken::Method(name) => {
             if request.method().as_str() == name {

@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brunt_testbed::http::{Config, Server, Speaks};
+use brunt_testbed::server::{Config, Server, Speaks};
 use serde_json::Value;
 
 use crate::program::{Directory, run};
@@ -56,6 +56,7 @@ impl Report {
 }
 
 #[test]
+#[ignore = "needs redis-server: make test installs it"]
 fn redis_is_put_under_load_from_lua_alone() {
     let redis = Redis::start();
     let report = show("redis.lua", &redis.url());
@@ -134,6 +135,7 @@ fn what_came_before_a_connection_ended_can_still_be_received() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_handshake_that_is_refused_is_an_answer_with_its_status() {
     let nginx = crate::nginx::Nginx::start("location / { return 403; }");
     let report = play(

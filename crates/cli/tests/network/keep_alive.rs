@@ -6,6 +6,7 @@ use crate::nginx::{Nginx, counts};
 use crate::report::report;
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_limit_on_requests_per_connection_fails_nothing() {
     for args in [
         ["-n", "1000", "-c", "1"].as_slice(),
@@ -25,6 +26,7 @@ fn a_limit_on_requests_per_connection_fails_nothing() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn requests_behind_the_last_of_a_connection_fail_if_they_must_not_be_sent_twice() {
     let nginx = Nginx::start("keepalive_requests 100; location / { return 200 hello; }");
     let report = report(0, ["-n", "500", "-c", "1", "--pipeline", "8", "--body", "x", &nginx.url("/")]);
@@ -34,6 +36,7 @@ fn requests_behind_the_last_of_a_connection_fail_if_they_must_not_be_sent_twice(
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_connection_for_each_request() {
     let nginx = Nginx::start("location / { return 200 hello; }");
     let report = report(0, ["-n", "200", "-c", "4", "--reconnect", &nginx.url("/")]);
@@ -46,6 +49,7 @@ fn a_connection_for_each_request() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn connections_are_kept_unless_told_otherwise() {
     let nginx = Nginx::start("keepalive_requests 100000; location / { return 200 hello; }");
     let report = report(0, ["-n", "2000", "-c", "5", "-t", "2", &nginx.url("/")]);
@@ -64,6 +68,7 @@ fn both(body: &str) -> [(Nginx, String); 2] {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn idle_connections_that_the_server_closes_fail_nothing() {
     for (nginx, url) in both("keepalive_timeout 50ms; location / { return 200 hello; }") {
         // Due every 100 ms on either of two connections: each has been closed by then. For long enough that a machine that
@@ -76,6 +81,7 @@ fn idle_connections_that_the_server_closes_fail_nothing() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn an_idle_connection_that_the_server_closes_just_then_is_made_anew() {
     // The close and the next request meet now and then.
     for (nginx, url) in both("keepalive_timeout 10ms; location / { return 200 hello; }") {
@@ -86,6 +92,7 @@ fn an_idle_connection_that_the_server_closes_just_then_is_made_anew() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_server_without_keep_alive() {
     let nginx = Nginx::start("keepalive_timeout 0; location / { return 200 hello; }");
     let report = report(0, ["-n", "100", "-c", "3", &nginx.url("/")]);

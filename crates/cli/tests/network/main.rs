@@ -9,6 +9,7 @@ mod broken;
 mod coalescing;
 mod conversations;
 mod faults;
+mod first_minutes;
 mod keep_alive;
 mod nginx;
 mod once;

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::thread;
 
-use brunt_testbed::http::{Config, Server, Speaks};
+use brunt_testbed::server::{Config, Server, Speaks};
 use brunt_testbed::tls::Tls;
 
 use crate::nginx::Nginx;
@@ -21,6 +21,7 @@ fn assert_in_order(text: &str, expected: &[&str]) {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn http_without_its_secrets() {
     let nginx = Nginx::start("location / { add_header Set-Cookie id=s3cret always; return 404 nothing; }");
     let url = nginx.url("/a?token=t0p&b=c");
@@ -42,7 +43,7 @@ fn http_without_its_secrets() {
         "\n  Set-Cookie: [redacted]\n",
         "\n  nothing\n",
         "\n✗ answered with 404 in ",
-        "1 due = 1 answered",
+        "\nTimes          ",
     ];
     assert_in_order(&text, &expected);
     assert!(!text.contains("t0p") && !text.contains("s3cret"), "{text}");
@@ -60,6 +61,7 @@ fn what_is_printed_for_programs_is_not_mixed_with_it() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn websocket_by_its_frames_with_the_handshake_apart() {
     let dir = Directory::new();
     let plain = Server::start(Config { speaks: Speaks::WebSocket, ..Config::default() }).unwrap();
@@ -81,7 +83,7 @@ fn websocket_by_its_frames_with_the_handshake_apart() {
             "|..hi there|\n",
             "\n✓ answered in ",
             "\n→ goodbye, 8 bytes\n\n  close frame, masked, 2 bytes: 1000 normal closure\n",
-            "1 due = 1 answered",
+            "\nTimes          ",
         ];
         assert_in_order(&text.with_status(0).stdout, &expected);
     }

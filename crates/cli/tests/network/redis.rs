@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use brunt_testbed::http::{Config, Server};
+use brunt_testbed::server::{Config, Server};
 use brunt_testbed::tls::Tls;
 
 use crate::nginx::free_port;
@@ -70,6 +70,7 @@ impl Drop for Redis {
 }
 
 #[test]
+#[ignore = "needs redis-server: make test installs it"]
 fn what_brunt_says_redis_has_counted() {
     let redis = Redis::start();
     let (url, socket) = (redis.url(), redis.dir.path("socket"));
@@ -103,13 +104,14 @@ fn what_brunt_says_redis_has_counted() {
 }
 
 #[test]
+#[ignore = "needs redis-server: make test installs it"]
 fn another_answer_is_a_mismatch() {
     let redis = Redis::start();
     let args = ["-n", "20", "-c", "2", "--send", "PONG\\r\\n", "--until", "\\r\\n", "--expect", "+PONG", &redis.url()];
     let report = report(3, args);
     let expected = "mismatch: another answer came than --expect says".to_owned();
     assert_eq!(report.reasons(), BTreeMap::from([(expected, 20)]));
-    assert_eq!(report.connections("made"), 2, "the connections go on");
+    assert!(report.connections("made") >= 19, "an answer that is owed goes with its connection");
 }
 
 #[test]

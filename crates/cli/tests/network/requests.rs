@@ -14,6 +14,7 @@ use crate::report::{Report, report};
 const HELLO: &str = "location / { return 200 hello; }";
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn answers_to_head_have_no_body() {
     let nginx = Nginx::start("");
     nginx.file("big", 1_000_000);
@@ -24,6 +25,7 @@ fn answers_to_head_have_no_body() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn statuses_are_counted_and_judged() {
     let nginx = Nginx::start(
         "location /missing { return 404; } location /made { return 201; } location /none { return 204; }
@@ -45,12 +47,14 @@ fn statuses_are_counted_and_judged() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_404_alone_is_an_answer() {
     let nginx = Nginx::start("");
     report(0, ["-n", "20", &nginx.url("/nothing")]).assert_all(20, 404);
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn chunked_bodies() {
     // gzip as it goes: nginx cannot know the length.
     let nginx = Nginx::start("gzip on; gzip_min_length 1; gzip_types *; location /index/ { autoindex on; }");
@@ -86,6 +90,7 @@ fn peak_memory(args: &[&str]) -> (u64, Report) {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn large_bodies_stream_through() {
     const SIZE: u64 = 100_000_000;
     for nginx in [Nginx::start(""), Nginx::start_tls("")] {
@@ -103,6 +108,7 @@ fn large_bodies_stream_through() {
 const KEEPS_BODIES: &str = "client_body_buffer_size 4m; client_max_body_size 0; location / { proxy_pass http://sink; }";
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_body_for_all() {
     let nginx = Nginx::start(KEEPS_BODIES);
     let dir = Directory::new();
@@ -117,6 +123,7 @@ fn a_body_for_all() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_large_body_is_sent_in_full() {
     let dir = Directory::new();
     let body = "0123456789".repeat(300_000);
@@ -135,6 +142,7 @@ fn a_large_body_is_sent_in_full() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_refusal_before_the_body_was_sent_is_the_answer() {
     let nginx = Nginx::start("client_max_body_size 1k; location / { proxy_pass http://sink; }");
     let dir = Directory::new();
@@ -148,6 +156,7 @@ fn a_refusal_before_the_body_was_sent_is_the_answer() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn users_and_passwords() {
     let nginx = Nginx::start("auth_basic here; auth_basic_user_file users; location / { empty_gif; }");
     nginx.dir.file("users", "me:{PLAIN}se-cr@t\n");
@@ -163,6 +172,7 @@ fn users_and_passwords() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn every_url_of_a_file_once() {
     let mut text = String::new();
     for i in 0..997 {
@@ -195,6 +205,7 @@ fn every_url_of_a_file_once() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn every_body_of_a_file_once() {
     let text: String = (0..500).map(|i| json!({ "number": i }).to_string() + "\n").collect();
     let dir = Directory::new();
@@ -208,6 +219,7 @@ fn every_body_of_a_file_once() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn lines_in_any_order_are_those_of_the_seed() {
     let dir = Directory::new();
     let lines = dir.file("urls", "/a\n/b\n/c\n/d\n");
@@ -223,6 +235,7 @@ fn lines_in_any_order_are_those_of_the_seed() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn headers_arrive_in_place_of_brunts_own() {
     let nginx = Nginx::start(
         "if ($http_user_agent != me) { return 400; } if ($http_x_one != 'a b') { return 401; }

@@ -18,6 +18,7 @@ fn trusted(nginx: &Nginx) -> String {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn certificates_are_verified() {
     let nginx = Nginx::start_tls(HELLO);
     let (url, ca) = (nginx.tls_url(), trusted(&nginx));
@@ -33,6 +34,7 @@ fn certificates_are_verified() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn certificates_that_nobody_vouches_for_are_refused() {
     let nginx = Nginx::start_tls(HELLO);
     let stranger = server_certificate().unwrap().certificate_pem;
@@ -46,6 +48,7 @@ fn certificates_that_nobody_vouches_for_are_refused() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn certificates_of_somebody_else_are_refused() {
     let nginx = Nginx::start_tls(HELLO);
     let ca = trusted(&nginx);
@@ -63,6 +66,7 @@ fn certificates_of_somebody_else_are_refused() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn the_server_name_is_asked_for() {
     let nginx = Nginx::start_tls(HELLO);
     let (url, ca) = (nginx.tls_url(), trusted(&nginx));
@@ -78,6 +82,7 @@ fn the_server_name_is_asked_for() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn both_versions_and_their_sessions() {
     for version in ["TLSv1.2", "TLSv1.3"] {
         for session in ["ssl_session_cache shared:S:1m; ssl_session_tickets off;", "ssl_session_tickets on;"] {
@@ -96,6 +101,7 @@ fn both_versions_and_their_sessions() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn versions_that_nobody_should_speak_any_more_are_refused() {
     let nginx = Nginx::start_tls(&format!("ssl_protocols TLSv1.1; ssl_ciphers ALL:@SECLEVEL=0; {HELLO}"));
     let refused = report(3, ["-n", "2", "-c", "1", "-k", &nginx.tls_url()]);
@@ -103,6 +109,7 @@ fn versions_that_nobody_should_speak_any_more_are_refused() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn client_certificates() {
     for version in ["TLSv1.2", "TLSv1.3"] {
         let made = client_certificate("somebody").unwrap();
@@ -135,6 +142,7 @@ fn nginx_key() -> String {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn tls_and_plain_mixed_up() {
     let nginx = Nginx::start_tls(HELLO);
     // nginx answers those in HTTP.
@@ -145,6 +153,7 @@ fn tls_and_plain_mixed_up() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn everything_else_over_tls() {
     for args in [
         "-n 1000 -c 3 -t 2",
@@ -192,6 +201,7 @@ impl Drop for OpenSsl {
 }
 
 #[test]
+#[ignore = "needs openssl: make test installs it"]
 fn an_answer_may_end_with_the_tls_session() {
     let (dir, port) = (Directory::new(), free_port());
     let _server = OpenSsl::start(&dir, port);
@@ -201,6 +211,7 @@ fn an_answer_may_end_with_the_tls_session() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn tls_over_a_unix_socket() {
     let nginx = Nginx::start_tls(HELLO);
     let (ca, socket) = (trusted(&nginx), nginx.socket());
@@ -208,6 +219,7 @@ fn tls_over_a_unix_socket() {
 }
 
 #[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_large_body_over_tls_is_sent_in_full() {
     let nginx =
         Nginx::start_tls("client_max_body_size 0; client_body_buffer_size 4m; location / { proxy_pass http://sink; }");

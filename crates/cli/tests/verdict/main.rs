@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use brunt_testbed::http::{Config, Delay, Server};
+use brunt_testbed::server::{Config, Delay, Server};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -106,7 +106,8 @@ fn is_trusted_in_the_end(status: i32, args: &[&str]) -> Option<Report> {
     None
 }
 
-const DISTURBED: &str = "not tested: something keeps all of this system's CPUs from us all the time";
+const DISTURBED: &str =
+    "not tested: something keeps all of this system's CPUs from us all the time; run it again on a quieter machine";
 
 /// Lets this thread, and what it starts, run on one core only.
 fn stay_on(core: usize) {
@@ -147,7 +148,7 @@ fn a_starved_generator() {
         let url = server.url();
         let report =
             on_a_busy_core(3, || report(0, [load.as_slice(), &["-d", "2s", "--drain", "100ms", &url]].concat()));
-        assert_eq!(judgement(&report), "latency_unreliable", "{load:?} {:#}", report.at("/verdict"));
+        assert_ne!(judgement(&report), "trustworthy", "{load:?} {:#}", report.at("/verdict"));
         assert!(causes(&report).contains(&"cpu_starved"), "{load:?} {:#}", report.at("/verdict"));
         let spoiled = report.at("/series").as_array().unwrap().iter().filter(|point| point["spoiled"] == true).count();
         assert!(spoiled > 0, "{load:?}");
@@ -161,12 +162,12 @@ fn a_starved_generator_says_so_in_every_view() {
     let (url, json, csv) = (server.url(), dir.path("run.json"), dir.path("run.csv"));
     let args = ["-c", "64", "-t", "1", "-d", "1s", "-o", &json, "-o", &csv, &url];
     let text = on_a_busy_core(3, || run(args).with_status(0)).stdout;
-    assert!(text.contains("latency is not to be believed") && text.contains("waited for a CPU"), "{text}");
+    assert!(text.contains("✗ generator-bound") && text.contains("waited for one"), "{text}");
     let read = |path: &str| std::fs::read_to_string(path).unwrap();
-    assert!(read(&json).contains("latency_unreliable"));
-    assert!(read(&csv).contains("latency is not to be believed"));
+    assert!(read(&json).contains("\"cpu_starved\""));
+    assert!(read(&csv).contains("waited for one"));
     let wrk = on_a_busy_core(3, || run(["-c", "64", "-t", "1", "-d", "1s", "--format", "wrk", &url]).with_status(0));
-    assert!((wrk.stdout + &wrk.stderr).contains("latency is not to be believed"));
+    assert!((wrk.stdout + &wrk.stderr).contains("waited for one"));
 }
 
 #[test]
@@ -184,8 +185,8 @@ fn a_generator_that_was_stopped() {
         run.send(Signal::CONT);
         until("the run goes on", || answered() > behind + 20);
         run.send(Signal::INT);
-        let report = Report::of(&run.wait().with_status(0));
-        assert_eq!(judgement(&report), "latency_unreliable", "{load:?} {:#}", report.at("/verdict"));
+        let report = Report::of(&run.wait().with_status(130));
+        assert_ne!(judgement(&report), "trustworthy", "{load:?} {:#}", report.at("/verdict"));
         let findings = report.at("/verdict/findings").as_array().unwrap();
         let seconds = |f: &serde_json::Value| !f["seconds"].as_array().unwrap().is_empty();
         assert!(findings.iter().any(|f| f["cause"] == "cpu_starved" && seconds(f)), "{load:?} {findings:#?}");
@@ -223,24 +224,31 @@ fn with_few_ports(load: &str) -> Option<Report> {
 
 /// On loopback there are more local addresses to be had.
 #[test]
+#[ignore = "needs a network namespace (unshare --net): make test runs it"]
 fn more_connections_than_ports_take_other_local_addresses() {
     let _alone = alone();
-    let Some(report) = with_few_ports("-c 40 -t 1 -n 400") else { return eprintln!("{NO_NETWORK}") };
+    let Some(report) = with_few_ports("-c 40 -t 1 -n 400") else { panic!("{NO_NETWORK}") };
     assert_eq!(report.at("/connections/made"), 40, "{:#}", report.at("/verdict"));
     assert!(report.failures().is_empty() && report.outcome("answered") > 40, "{:?}", report.reasons());
 }
 
+/// From one address there are ports for half of the connections. A connection for each call would not do: of a brunt that is
+/// held up the target closes them first, and so has the ports in `TIME_WAIT`.
 #[test]
+#[ignore = "needs a network namespace (unshare --net): make test runs it"]
 fn ports_that_run_out() {
     let _alone = alone();
-    // Longer than a busy machine stands still.
-    for load in ["-c 4 -t 1 --reconnect -d 6s", "-c 4 -t 1 --reconnect -d 6s -r 500"] {
-        let Some(report) = with_few_ports(load) else { return eprintln!("{NO_NETWORK}") };
-        assert_eq!(judgement(&report), "generator_bound", "{load} {:#}", report.at("/verdict"));
-        assert_eq!(causes(&report)[0], "ports", "{load}");
-        assert_eq!(report.failures().keys().copied().collect::<Vec<_>>(), ["ports"], "{load} {:?}", report.reasons());
-        assert!(report.outcome("answered") > 0, "{load}");
-        let advice = report.at("/verdict/findings/0/advice").as_str().unwrap();
+    for (rate, is_decisive) in [("", true), ("-r 500", false)] {
+        let load = format!("-c 40 -t 1 --source-ip 127.0.0.1 -d 3s {rate}");
+        let Some(report) = with_few_ports(&load) else { panic!("{NO_NETWORK}") };
+        let findings = report.at("/verdict/findings").as_array().unwrap();
+        let ports = findings.iter().find(|finding| finding["cause"] == "ports");
+        let ports = ports.unwrap_or_else(|| panic!("{load} {:#}", report.at("/verdict")));
+        // Half of the connections carry such a rate.
+        assert_eq!(ports["decisive"], is_decisive, "{load} {ports:#}");
+        assert!(!is_decisive || judgement(&report) == "generator_bound", "{load} {:#}", report.at("/verdict"));
+        assert!(report.outcome("answered") > 0 && report.at("/connections/made") == 20, "{load}");
+        let advice = ports["advice"].as_str().unwrap();
         assert!(advice.contains("--source-ip") && advice.contains("ip_local_port_range"), "{advice}");
     }
 }
@@ -272,10 +280,10 @@ fn a_slow_target_is_not_the_generators_fault() {
     let _alone = alone();
     let server = target(Config { delay: Delay::Fixed(Duration::from_millis(200)), ..Config::default() });
     let url = server.url();
-    let Some(_) = is_trusted_in_the_end(0, &["-c", "16", "-d", "2s", &url]) else { return eprintln!("{DISTURBED}") };
+    let Some(_) = is_trusted_in_the_end(0, &["-c", "16", "-d", "2s", &url]) else { panic!("{DISTURBED}") };
     // Far more is due than four connections can carry: most calls wait for one.
     let args = ["-c", "4", "-r", "100", "-d", "2s", &url];
-    let Some(report) = is_trusted_in_the_end(0, &args) else { return eprintln!("{DISTURBED}") };
+    let Some(report) = is_trusted_in_the_end(0, &args) else { panic!("{DISTURBED}") };
     assert!(report.outcome("waited_for_connection") > 20 && report.outcome("unsent") > 50, "{report:#?}");
 }
 
@@ -285,7 +293,7 @@ fn a_clean_run_is_trusted() {
     // Beside answers this long, what the scheduler of a busy machine adds is little.
     let server = target(Config { delay: Delay::Fixed(Duration::from_millis(20)), ..Config::default() });
     let args = ["-c", "16", "-r", "200", "-d", "2s", &server.url()];
-    let Some(report) = is_trusted_in_the_end(0, &args) else { return eprintln!("{DISTURBED}") };
+    let Some(report) = is_trusted_in_the_end(0, &args) else { panic!("{DISTURBED}") };
     assert_eq!(causes(&report), Vec::<&str>::new());
     assert_eq!(report.outcome("due"), 400);
     assert_eq!(report.failures().len(), 0, "{:?}", report.reasons());
@@ -296,5 +304,7 @@ fn a_target_that_is_not_there_is_not_the_generators_fault() {
     let _alone = alone();
     let (_port, url) = nobody();
     let args = ["-c", "4", "-r", "100", "-d", "1s", &url];
-    let Some(_) = is_trusted_in_the_end(3, &args) else { return eprintln!("{DISTURBED}") };
+    let report = favoured(3, &args);
+    // Nothing was measured, and nothing is trusted; nor is it anybody's fault here.
+    assert_eq!((judgement(&report), causes(&report)), ("nothing_measured", Vec::<&str>::new()));
 }

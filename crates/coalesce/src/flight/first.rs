@@ -27,7 +27,7 @@ pub(crate) enum First<F: Answering> {
 }
 
 impl<F: Answering> Table<F> {
-    /// Looks for a flight to join; where there is none, calls.
+    /// Joins a flight, or calls the service where none is under way.
     #[inline]
     pub(crate) fn first_poll(self: &Arc<Self>, key: Key, mut call: Pin<Box<F>>, cx: &mut Context<'_>) -> First<F> {
         let claim = match self.board(key) {
@@ -88,7 +88,7 @@ impl<F: Answering> Claimed<'_, F> {
         if is_at_hand(response.body()) && self.table.limits.hold.is_zero() {
             let least = response.body().size_hint().lower();
             let ended = match self.table.judge.sharing(&response, least) {
-                Sharing::No => Event::FlightUnshared,
+                Sharing::No | Sharing::NotThis => Event::FlightUnshared,
                 Sharing::With(_) => Event::FlightEnded,
             };
             if self.is_alone(ended) {

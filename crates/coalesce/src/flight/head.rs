@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::members::{Outcome, State};
 use super::pieces::Pieces;
 use super::reading::Ready;
-use super::{Answering, Arrival, Core, End, Head, Member, Phase, Stream, Supply};
+use super::{Answering, Arrival, Core, End, Head, Held, Member, Phase, Stream, Supply};
 use crate::answer::{Sharing, shared_headers};
 use crate::counters::Event;
 use crate::key::Key;
@@ -118,16 +118,22 @@ impl<F: Answering> Member<F> {
     }
 
     pub(super) fn failed(&mut self, outcome: Outcome<F>) -> Option<Arrival<F>> {
+        let last = if self.table.limits.share_failures { Phase::Failed } else { Phase::Unshared };
+        self.next_leads(outcome, last, Event::FlightFailed)
+    }
+
+    /// Gives what came of its call to the leader; the next who waits leads, or if none may, the flight ends so.
+    fn next_leads(&mut self, outcome: Outcome<F>, last: Phase<F>, event: Event) -> Option<Arrival<F>> {
         let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
         let core = &mut *guard;
         let (arrival, unclaimed) = self.place.hand_to_leader(core, outcome);
         let is_vacant = core.promotions < self.table.limits.promotions && core.members.waiting() > 0;
-        core.phase = if is_vacant { Phase::Vacant } else { Phase::Failed };
+        core.phase = if is_vacant { Phase::Vacant } else { last };
         let wakers = core.members.take_wakers();
         drop(guard);
         drop(unclaimed);
         if !is_vacant {
-            self.table.tally.count(Event::FlightFailed);
+            self.table.tally.count(event);
             self.table.remove(&self.flight);
         }
         wakers.into_iter().for_each(Waker::wake);
@@ -139,6 +145,7 @@ impl<F: Answering> Member<F> {
         let hint = response.body().size_hint();
         match self.table.judge.sharing(&response, hint.lower()) {
             Sharing::No => self.keep_from_others(response),
+            Sharing::NotThis => self.next_leads(Outcome::Answer(response), Phase::Unshared, Event::FlightUnshared),
             Sharing::With(vary) => {
                 let (parts, body) = response.into_parts();
                 let waker = Waker::from(Arc::clone(&self.flight));
@@ -168,7 +175,7 @@ impl<F: Answering> Member<F> {
         let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
         let core = &mut *guard;
         if is_whole && limits.hold.is_zero() && core.members.len() == 1 && core.leader == Some(self.place.number) {
-            // Nobody else is here, and nobody is to come.
+            // The flight has no other member, and is closed.
             self.place.leave(core);
             core.phase = Phase::Closed;
             drop(guard);
@@ -185,8 +192,10 @@ impl<F: Answering> Member<F> {
         let open_until = (!open_for.is_zero()).then(|| Instant::now() + open_for);
         let head =
             Head { status: parts.status, headers: shared_headers(&parts.headers), vary, asked: core.asked.take() };
+        let head_charge = Held::charge(&self.table.held, head.weight());
         let mut stream = Stream {
             head: Arc::new(head),
+            _head_charge: head_charge,
             own: core.leader.map(|_| Box::new(parts)),
             body: ready.body,
             hint,

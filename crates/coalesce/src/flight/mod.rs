@@ -35,8 +35,8 @@ use tokio::time::Instant;
 pub(crate) use self::first::First;
 pub(crate) use self::members::Outcome;
 use self::members::{FIRST, Members, State};
-pub(crate) use self::pieces::Held;
-use self::pieces::Pieces;
+pub(crate) use self::pieces::{Charge, Held};
+use self::pieces::{Pieces, Shareholder};
 use crate::body::{BodyError, BoxError, Piece};
 use crate::counters::Event;
 use crate::key::Key;
@@ -76,8 +76,18 @@ pub(crate) struct Limits {
     pub(crate) late: Duration,
     /// How often a follower becomes leader.
     pub(crate) promotions: u32,
+    /// Whether those who wait are told of the failure of the last who led, instead of calling themselves.
+    pub(crate) share_failures: bool,
     /// How long a whole answer is held.
     pub(crate) hold: Duration,
+}
+
+impl Limits {
+    /// Bytes beyond which nothing more is coalesced, and a flight is held to its share. What flights hold then is no more
+    /// than this, and what each may still come to hold adds up to no more than this again: the total.
+    pub(crate) fn fair_bytes(&self) -> usize {
+        self.total_bytes / 2
+    }
 }
 
 /// What followers are given of an answer's head.
@@ -90,6 +100,15 @@ pub(crate) struct Head {
     pub(crate) asked: Option<Key>,
 }
 
+impl Head {
+    /// About how much memory it takes for as long as the leader has not taken its own, in bytes.
+    fn weight(&self) -> usize {
+        const FIELD: usize = 64;
+        let fields = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD);
+        2 * fields.sum::<usize>() + self.asked.as_ref().map_or(0, Key::weight)
+    }
+}
+
 /// How a body ended.
 #[derive(Debug, Clone)]
 enum End {
@@ -99,6 +118,7 @@ enum End {
 
 struct Stream<F: Answering> {
     head: Arc<Head>,
+    _head_charge: Charge,
     /// The leader's own head, until it takes it.
     own: Option<Box<Parts>>,
     /// None while somebody polls it, and when it has ended.
@@ -138,9 +158,9 @@ enum Phase<F: Answering> {
     Vacant,
     /// The headers are out.
     Streaming(Box<Stream<F>>),
-    /// The answer was for its leader alone.
+    /// The answer was for its leader alone, or the leader got none: the others call the service themselves.
     Unshared,
-    /// Leader after leader failed.
+    /// Leader after leader failed, and all are told so.
     Failed,
     /// Over.
     Closed,
@@ -162,6 +182,7 @@ pub(crate) struct Flight<F: Answering> {
     pub(crate) key: Key,
     /// That of the claim that it was.
     pub(crate) number: u64,
+    _share: Shareholder,
     core: Mutex<Core<F>>,
 }
 
@@ -175,7 +196,7 @@ pub(crate) enum Join {
 
 impl<F: Answering> Flight<F> {
     /// A flight with one member, its leader, who is polling its call.
-    pub(crate) fn new(key: Key, number: u64) -> Self {
+    pub(crate) fn new(key: Key, number: u64, held: &Arc<Held>) -> Self {
         let core = Core {
             phase: Phase::Heading(None),
             due: false,
@@ -184,7 +205,8 @@ impl<F: Answering> Flight<F> {
             asked: None,
             promotions: 0,
         };
-        Self { key, number, core: Mutex::new(core) }
+        let share = Shareholder::new(held, key.weight());
+        Self { key, number, _share: share, core: Mutex::new(core) }
     }
 
     pub(crate) fn join(&self, limits: &Limits) -> Join {
@@ -249,6 +271,8 @@ pub(crate) struct Member<F: Answering> {
     flight: Arc<Flight<F>>,
     table: Arc<Table<F>>,
     place: Place,
+    /// For its request; that of who begins a flight counts with the flight.
+    _charge: Option<Charge>,
 }
 
 /// Where a member is among the others.
@@ -300,16 +324,16 @@ impl Place {
 }
 
 impl<F: Answering> Member<F> {
-    pub(crate) fn new(flight: Arc<Flight<F>>, table: Arc<Table<F>>, place: usize) -> Self {
-        Self { flight, table, place: Place { number: place, is_taken: true } }
+    pub(crate) fn new(flight: Arc<Flight<F>>, table: Arc<Table<F>>, place: usize, charge: Charge) -> Self {
+        Self { flight, table, place: Place { number: place, is_taken: true }, _charge: Some(charge) }
     }
 
     /// The place of who begins a flight.
     pub(crate) fn first(flight: Arc<Flight<F>>, table: Arc<Table<F>>) -> Self {
-        Self::new(flight, table, FIRST)
+        Self { flight, table, place: Place { number: FIRST, is_taken: true }, _charge: None }
     }
 
-    /// What who began the flight asked for, of which the key is what all members' requests have in common.
+    /// The leader's request. The key is what all members' requests have in common.
     pub(crate) fn key(&self) -> &Key {
         &self.flight.key
     }

@@ -8,13 +8,57 @@ use smallvec::SmallVec;
 
 use crate::body::Piece;
 
-/// The bytes that all flights of a layer hold together.
+/// What all flights of a layer hold together: pieces of bodies, keys and heads.
 #[derive(Debug, Default)]
-pub(crate) struct Held(AtomicUsize);
+pub(crate) struct Held {
+    bytes: AtomicUsize,
+    flights: AtomicUsize,
+}
 
 impl Held {
     pub(crate) fn bytes(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The part of these bytes that each flight may have to itself, whatever others hold.
+    pub(crate) fn share_of(&self, bytes: usize) -> usize {
+        bytes / self.flights.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Counts about so many bytes for as long as what this gives is there.
+    pub(crate) fn charge(held: &Arc<Self>, bytes: usize) -> Charge {
+        held.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Charge { held: Arc::clone(held), bytes }
+    }
+}
+
+/// Bytes that count as held for as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    held: Arc<Held>,
+    bytes: usize,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.held.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A flight that has a share of what may be held, and its key.
+#[derive(Debug)]
+pub(crate) struct Shareholder(Charge);
+
+impl Shareholder {
+    pub(crate) fn new(held: &Arc<Held>, bytes: usize) -> Self {
+        held.flights.fetch_add(1, Ordering::Relaxed);
+        Self(Held::charge(held, bytes))
+    }
+}
+
+impl Drop for Shareholder {
+    fn drop(&mut self) {
+        self.0.held.flights.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -62,7 +106,7 @@ impl Pieces {
     pub(crate) fn push(&mut self, piece: Piece, readers: usize) {
         let weight = piece.weight();
         self.bytes += weight;
-        self.all.0.fetch_add(weight, Ordering::Relaxed);
+        self.all.bytes.fetch_add(weight, Ordering::Relaxed);
         self.entries.push_back(Entry { piece, weight, unread: readers });
         self.trim();
     }
@@ -114,7 +158,7 @@ impl Pieces {
 
     fn release(&mut self, bytes: usize) {
         self.bytes -= bytes;
-        self.all.0.fetch_sub(bytes, Ordering::Relaxed);
+        self.all.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 

@@ -117,7 +117,7 @@ impl<F: Answering> Member<F> {
     }
 
     /// Sees to it that no more is held than may be: first for those who may still join, then for those who are furthest
-    /// behind.
+    /// behind. What other flights hold costs this one's readers nothing for as long as it has no more than its share.
     pub(super) fn held_to_limits(&self, core: &mut Core<F>) {
         let limits = &self.table.limits;
         let Phase::Streaming(stream) = &mut core.phase else { return };
@@ -125,7 +125,9 @@ impl<F: Answering> Member<F> {
             stream.pieces.keep_no_more();
         }
         let newest = stream.pieces.end().saturating_sub(1);
-        while stream.pieces.bytes() > limits.flight_bytes || self.table.held.bytes() > limits.total_bytes {
+        let (held, fair) = (&self.table.held, limits.fair_bytes());
+        let is_unfair = |bytes: usize| held.bytes() > fair && bytes > held.share_of(fair);
+        while stream.pieces.bytes() > limits.flight_bytes || is_unfair(stream.pieces.bytes()) {
             if stream.pieces.are_all_kept() {
                 stream.pieces.keep_no_more();
                 continue;

@@ -1,4 +1,4 @@
-//! Rule 5: waiting is bounded, in number and for each in time.
+//! Rule 6: waiting is bounded, in number and for each in time.
 
 use std::time::Duration;
 

@@ -6,6 +6,7 @@
 
 mod at_once;
 mod bounds;
+mod hostile;
 mod identity;
 mod leader;
 mod no_cache;

@@ -1,4 +1,4 @@
-//! Rule 6: it is no cache.
+//! Rule 7: it is no cache.
 
 use std::time::Duration;
 
@@ -52,11 +52,11 @@ fn a_streamed_answer_that_has_ended_is_not_joined() {
 async fn an_answer_may_be_held_for_a_time() {
     let mut origin = Origin::behind(CoalesceLayer::new().hold(50 * MS));
     let mut first = origin.get("/", &[]);
-    drop(origin.call().begin(503, &[], None));
-    assert_eq!(first.head().status(), 503);
+    drop(origin.call().begin(404, &[], None));
+    assert_eq!(first.head().status(), 404);
     advance(49 * MS).await;
     let mut herd: Vec<_> = (0..10).map(|_| origin.get("/", &[])).collect();
-    herd.iter_mut().for_each(|client| assert_eq!(client.head().status(), 503));
+    herd.iter_mut().for_each(|client| assert_eq!(client.head().status(), 404));
     assert_eq!(origin.calls(), 0);
     advance(2 * MS).await;
     let mut next = origin.get("/", &[]);

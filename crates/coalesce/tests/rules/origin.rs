@@ -289,6 +289,11 @@ impl Client {
         Self { future: Some(Box::pin(service.call(request))), answer: None }
     }
 
+    /// Goes away before it is answered.
+    pub fn go_away(&mut self) {
+        self.future = None;
+    }
+
     /// Polls for the head; whether it is there.
     pub fn poll(&mut self) -> bool {
         if let Some(future) = &mut self.future

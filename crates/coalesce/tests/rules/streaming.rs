@@ -1,4 +1,4 @@
-//! Rule 4: streaming.
+//! Rule 5: streaming.
 
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -117,7 +117,8 @@ fn a_slow_reader_neither_stalls_the_others_nor_grows_and_is_cut_off_visibly() {
     for _ in 0..100 {
         source.data(Bytes::from(vec![b'x'; KB]));
         assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))), "the fast one is stalled");
-        assert!(origin.layer.held_bytes() <= limit, "{}", origin.layer.held_bytes());
+        // With the keys of both.
+        assert!(origin.layer.held_bytes() <= limit + KB, "{}", origin.layer.held_bytes());
     }
     assert!(matches!(slow.piece(), Poll::Ready(Some(Err(BodyError::CutOff { limit: 16_384 })))));
     drop(source);
@@ -163,20 +164,22 @@ fn a_flight_that_everyone_left_ends_though_the_last_was_cut_off() {
 
 #[test]
 fn all_flights_together_hold_no_more_than_the_limit() {
-    let total = 64 * KB;
+    let total = 128 * KB;
     let mut origin = Origin::behind(CoalesceLayer::new().max_bytes(total));
-    let mut flights = Vec::new();
-    for number in 0..20 {
-        let uri = format!("/{number}");
-        let (mut fast, mut slow) = (origin.get(&uri, &[]), origin.get(&uri, &[]));
-        let source = origin.call().begin(200, &[], None);
+    let mut flights: Vec<_> = (0..20)
+        .map(|number| {
+            let uri = format!("/{number}");
+            let (fast, slow) = (origin.get(&uri, &[]), origin.get(&uri, &[]));
+            (fast, slow, origin.call().begin(200, &[], None))
+        })
+        .collect();
+    for (fast, slow, source) in &mut flights {
         slow.head();
         for _ in 0..10 {
             source.data(Bytes::from(vec![b'x'; KB]));
             assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))));
-            assert!(origin.layer.held_bytes() <= total + 2 * KB, "{}", origin.layer.held_bytes());
+            assert!(origin.layer.held_bytes() <= total, "{}", origin.layer.held_bytes());
         }
-        flights.push((fast, slow, source));
     }
     assert!(origin.counters().cut_off >= 10);
     drop(flights);

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brunt_model::outcome::Failure;
 use brunt_model::summary::Run;
 
-use super::{Part, Trace, Traced, Way};
-use crate::protocol::{Answer, Client, Kept, Malformed, Opening, Parts, Prepared, Progress, Started};
-use crate::script::Start;
-use crate::user::{Message, User};
+use super::{Part, Trace, Traced};
+use crate::transport::Clock;
+use brunt_protocol::user::{Message, User};
+use brunt_protocol::{Answer, Client, Direction, Kept, Malformed, Opening, Parts, Prepared, Progress, Started};
 
 /// How much of what is received at once is kept to be shown, in bytes.
 const MOST_KEPT_BYTES: usize = 64 * 1024;
@@ -27,7 +27,7 @@ struct Shared {
     prepared: Arc<dyn Prepared>,
     trace: Arc<dyn Trace>,
     /// The time, in nanoseconds.
-    clock: Box<dyn Fn() -> u64 + Send + Sync>,
+    clock: Clock,
     status_names: BTreeMap<u16, String>,
     /// Whether the end of the call has been shown.
     ended: AtomicBool,
@@ -35,18 +35,9 @@ struct Shared {
 
 impl FloodTrace {
     /// `prepared`, shown to `trace` with times by `clock` (nanoseconds).
-    pub(crate) fn new(
-        prepared: Arc<dyn Prepared>,
-        trace: Arc<dyn Trace>,
-        clock: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Self {
-        let shared = Shared {
-            status_names: prepared.status_names(),
-            prepared,
-            trace,
-            clock: Box::new(clock),
-            ended: AtomicBool::new(false),
-        };
+    pub(crate) fn new(prepared: Arc<dyn Prepared>, trace: Arc<dyn Trace>, clock: Clock) -> Self {
+        let shared =
+            Shared { status_names: prepared.status_names(), prepared, trace, clock, ended: AtomicBool::new(false) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -95,10 +86,6 @@ impl Prepared for FloodTrace {
         self.shared.prepared.user()
     }
 
-    fn script_start(&self) -> Option<&Start> {
-        self.shared.prepared.script_start()
-    }
-
     fn alpn(&self) -> Vec<Vec<u8>> {
         self.shared.prepared.alpn()
     }
@@ -107,8 +94,12 @@ impl Prepared for FloodTrace {
         self.shared.status_names.clone()
     }
 
-    fn meaning(&self, way: Way, bytes: &[u8]) -> Option<String> {
-        self.shared.prepared.meaning(way, bytes)
+    fn redirected_to(&self) -> Option<String> {
+        self.shared.prepared.redirected_to()
+    }
+
+    fn meaning(&self, direction: Direction, bytes: &[u8]) -> Option<String> {
+        self.shared.prepared.meaning(direction, bytes)
     }
 }
 
@@ -141,7 +132,7 @@ impl SeenClient {
             return;
         }
         self.sent_at = (self.shared.clock)();
-        self.moved(Way::Sent, part, &bytes, bytes.len() as u64, None);
+        self.moved(Direction::Sent, part, &bytes, bytes.len() as u64, None);
     }
 
     /// Shows what came.
@@ -149,21 +140,21 @@ impl SeenClient {
         let (bytes, count) = (std::mem::take(&mut self.received), std::mem::take(&mut self.count));
         if count > 0 {
             let after_ns = (self.shared.clock)().saturating_sub(self.sent_at);
-            self.moved(Way::Received, part, &bytes, count, Some(after_ns));
+            self.moved(Direction::Received, part, &bytes, count, Some(after_ns));
         }
     }
 
-    fn moved(&self, way: Way, part: Part, bytes: &[u8], count: u64, after_ns: Option<u64>) {
-        let meaning = if part == Part::Handshake { None } else { self.shared.prepared.meaning(way, bytes) };
+    fn moved(&self, direction: Direction, part: Part, bytes: &[u8], count: u64, after_ns: Option<u64>) {
+        let meaning = if part == Part::Handshake { None } else { self.shared.prepared.meaning(direction, bytes) };
         let meaning = meaning.as_deref();
-        self.shared.trace.see(&Traced::Moved { way, part, bytes, count, meaning, after_ns });
+        self.shared.trace.see(&Traced::Moved { direction, part, bytes, count, meaning, after_ns });
     }
 
     fn service_ns(&self) -> Option<u64> {
         self.called_at.map(|called_at| (self.shared.clock)().saturating_sub(called_at))
     }
 
-    /// What bytes belong to of which nothing is known yet.
+    /// The owner of bytes that are not understood yet.
     fn part(&self) -> Part {
         match (self.is_open, self.called_at) {
             (false, _) => Part::Handshake,
@@ -179,7 +170,7 @@ impl SeenClient {
                 self.show_received(Part::Handshake);
                 self.is_open = true;
             }
-            Progress::Aside | Progress::Unasked => self.show_received(Part::Aside),
+            Progress::Aside | Progress::Unasked | Progress::Draining { .. } => self.show_received(Part::Aside),
             Progress::Answered(answer) => {
                 self.show_received(Part::Call);
                 self.shared.answered(answer.status, self.service_ns().unwrap_or(0));
@@ -202,12 +193,16 @@ impl SeenClient {
 }
 
 impl Client for SeenClient {
-    fn open(&mut self, out: &mut Vec<u8>) -> Opening {
+    fn open(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Opening, Malformed> {
         let from = out.len();
-        let opening = self.inner.open(out);
+        let opening = self.inner.open(alpn, out)?;
         self.is_open = opening == Opening::Ready;
         self.sent(Part::Handshake, out, from, &[]);
-        opening
+        Ok(opening)
+    }
+
+    fn capacity(&self) -> usize {
+        self.inner.capacity()
     }
 
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
@@ -263,8 +258,21 @@ impl Client for SeenClient {
         answer
     }
 
-    fn give_up(&mut self) -> bool {
-        self.inner.give_up()
+    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
+        let from = out.len();
+        let goes_on = self.inner.give_up(position, out);
+        self.sent(Part::Aside, out, from, &[]);
+        goes_on
+    }
+
+    fn stalled(&mut self) {
+        self.inner.stalled();
+    }
+
+    fn resumed(&mut self, out: &mut Vec<u8>) {
+        let from = out.len();
+        self.inner.resumed(out);
+        self.sent(Part::Aside, out, from, &[]);
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {

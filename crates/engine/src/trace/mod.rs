@@ -1,19 +1,11 @@
-//! Everything that one user does, or one call of a flood, for who wants to see it: `--once`.
+//! Everything that one user does, or one call of a flood, as `--once` shows it.
 
 mod flood;
 
 use brunt_model::outcome::Failure;
+use brunt_protocol::Direction;
 
 pub(crate) use self::flood::FloodTrace;
-
-/// Which way bytes went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// To the target.
-    Sent,
-    /// From the target.
-    Received,
-}
 
 /// What bytes of a connection belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +56,8 @@ pub enum Traced<'a> {
     },
     /// A connection of a flood sent or received bytes, before encryption.
     Moved {
-        /// Which way.
-        way: Way,
+        /// Which way they went.
+        direction: Direction,
         /// What they belong to.
         part: Part,
         /// The bytes, or the first of them.

@@ -1,10 +1,12 @@
 //! Sockets by readiness, edge-triggered: registered once, so that a call costs one write and one read.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Instant;
 
+use brunt_model::plan::ArrivalTimes;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -12,10 +14,9 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 
 use super::timer::{TIMER, Timer};
-use super::{Address, Driver, Ready};
-
-/// How many events one wait takes from the kernel.
-const EVENTS: usize = 512;
+#[cfg(target_os = "linux")]
+use super::timestamps::{self, Control};
+use super::{Address, Clock, Driver, MOST_EVENTS, Machine, Ready, Resolve};
 
 enum Socket {
     Tcp(TcpStream),
@@ -40,17 +41,60 @@ pub(crate) struct Epoll {
     events: Events,
     timer: Timer,
     sockets: Vec<Option<Socket>>,
+    arrival_times: ArrivalTimes,
+    /// Room for what the kernel says besides bytes.
+    #[cfg(target_os = "linux")]
+    control: Control,
+}
+
+/// Makes [`Epoll`]s whose time counts from when this was made.
+pub(crate) struct Epolls {
+    epoch: Instant,
+    arrival_times: ArrivalTimes,
+}
+
+impl Epolls {
+    /// The run's time begins now.
+    pub(crate) fn new(arrival_times: ArrivalTimes) -> Self {
+        Self { epoch: Instant::now(), arrival_times }
+    }
+}
+
+impl Machine for Epolls {
+    type Driver = Epoll;
+
+    fn driver(&self, connections: usize) -> io::Result<Epoll> {
+        Epoll::new(self.epoch, connections, self.arrival_times)
+    }
+
+    fn clock(&self) -> Clock {
+        let epoch = self.epoch;
+        Arc::new(move || u64::try_from(epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn resolve(&self) -> Resolve {
+        Arc::new(|host, port| Ok((host, port).to_socket_addrs()?.collect()))
+    }
 }
 
 impl Epoll {
     /// A driver for `connections` connections, whose time counts from `epoch`.
-    pub(crate) fn new(epoch: Instant, connections: usize) -> io::Result<Self> {
+    pub(crate) fn new(epoch: Instant, connections: usize, arrival_times: ArrivalTimes) -> io::Result<Self> {
         let poll = Poll::new()?;
         let timer = Timer::new(poll.registry())?;
         let mut sockets = Vec::new();
         sockets.resize_with(connections, || None);
         let epoch_ns = monotonic_ns().saturating_sub(epoch.elapsed().as_nanos() as u64);
-        Ok(Self { epoch_ns, poll, events: Events::with_capacity(EVENTS), timer, sockets })
+        Ok(Self {
+            epoch_ns,
+            poll,
+            events: Events::with_capacity(MOST_EVENTS),
+            timer,
+            sockets,
+            arrival_times,
+            #[cfg(target_os = "linux")]
+            control: Control::default(),
+        })
     }
 
     fn socket(&mut self, token: usize) -> io::Result<&mut Socket> {
@@ -65,7 +109,7 @@ fn monotonic_ns() -> u64 {
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
-fn connect_tcp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
+fn connect_tcp(address: SocketAddr, source: Option<IpAddr>, arrival_times: ArrivalTimes) -> io::Result<TcpStream> {
     let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
     // A request is one write, and must not wait for more to fill a segment.
@@ -74,6 +118,11 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStr
         // Nothing is congested there, and what paces (BBR, where it is the default) could hold a request back, unseen.
         // Where the kernel lets us choose no other, its own is as good as any.
         let _ = socket.set_tcp_congestion(b"reno");
+    }
+    // Best effort: without it answers count as arrived when they are read, and their intervals say so.
+    #[cfg(target_os = "linux")]
+    if arrival_times == ArrivalTimes::Kernel {
+        timestamps::ask_for(&socket);
     }
     if let Some(source) = source {
         // Lets the kernel give one local port to connections that differ otherwise.
@@ -99,7 +148,7 @@ impl Driver for Epoll {
         let both = Interest::READABLE | Interest::WRITABLE;
         let socket = match address {
             Address::Tcp(address) => {
-                let mut stream = connect_tcp(*address, source)?;
+                let mut stream = connect_tcp(*address, source, self.arrival_times)?;
                 self.poll.registry().register(&mut stream, Token(token), both)?;
                 Socket::Tcp(stream)
             }
@@ -138,6 +187,15 @@ impl Driver for Epoll {
     fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
         let (taken, _) = recv(self.socket(token)?.as_fd(), buffer, RecvFlags::empty())?;
         Ok(taken)
+    }
+
+    #[cfg(target_os = "linux")]
+    #[inline]
+    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+        let socket = self.sockets.get(token).and_then(Option::as_ref).ok_or(io::ErrorKind::NotConnected)?;
+        let Socket::Tcp(stream) = socket else { return Ok((self.read(token, buffer)?, None)) };
+        let (taken, delay) = timestamps::read(stream, buffer, &mut self.control)?;
+        Ok((taken, delay.map(|delay| self.now().saturating_sub(delay))))
     }
 
     #[inline]

@@ -4,14 +4,18 @@
 //! made up. Another way to do I/O (`io_uring`) is another driver, and neither workers nor protocols change.
 
 pub(crate) mod epoll;
+pub(crate) mod refusal;
 pub(crate) mod route;
 mod timer;
+#[cfg(target_os = "linux")]
+mod timestamps;
 pub(crate) mod tls;
 
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where a connection goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +34,9 @@ impl fmt::Display for Address {
         }
     }
 }
+
+/// How many events one wait tells of at most.
+pub(crate) const MOST_EVENTS: usize = 512;
 
 /// A connection for which something can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +66,11 @@ pub(crate) trait Driver {
     /// about: after it, read until less than the buffer's length comes.
     fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize>;
 
+    /// The same, and when the operating system had the last of these bytes, if it tells: in the time of [`Driver::now`].
+    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+        Ok((self.read(token, buffer)?, None))
+    }
+
     /// Writes what fits; `WouldBlock` when nothing does, and writable is announced when it does again.
     fn write(&mut self, token: usize, bytes: &[u8]) -> io::Result<usize>;
 
@@ -69,3 +81,27 @@ pub(crate) trait Driver {
     /// closed since may still be among it.
     fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()>;
 }
+
+/// Where the sockets and the time of a run come from: the operating system, or a test's imagination.
+pub(crate) trait Machine: Sync {
+    /// One worker's.
+    type Driver: Driver + Send + 'static;
+
+    /// A driver for a worker, which will have about so many connections.
+    ///
+    /// # Errors
+    /// When the system has no more of what it takes.
+    fn driver(&self, connections: usize) -> io::Result<Self::Driver>;
+
+    /// The clock that the drivers' [`Driver::now`] reads, for the watchdog.
+    fn clock(&self) -> Clock;
+
+    /// What finds the addresses of a host.
+    fn resolve(&self) -> Resolve;
+}
+
+/// Finds the addresses of a host, with this port. It may block.
+pub(crate) type Resolve = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+
+/// Tells the time on the run's clock, in nanoseconds.
+pub(crate) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;

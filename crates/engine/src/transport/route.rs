@@ -1,12 +1,13 @@
 //! Which ways lead to the target: its addresses, the local ones to connect from, TLS.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
+use brunt_model::outcome::Failure;
 use brunt_model::plan::{Family, Plan};
 
-use super::Address;
-use super::tls::TlsRoute;
-use crate::EngineError;
+use super::tls::{TlsError, TlsRoute};
+use super::{Address, Resolve};
 
 /// Which ways lead to the target.
 #[derive(Debug, Clone)]
@@ -34,11 +35,87 @@ impl Route {
     }
 }
 
-const UNREACHED_V4: &str = "it has only IPv4 addresses, and --source-ip none to reach them from";
-const UNREACHED_V6: &str = "it has only IPv6 addresses, and --source-ip none to reach them from";
+/// Why no way leads to a target.
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    /// No protocol of the run has the target's scheme.
+    #[error("there is no way to '{scheme}://'")]
+    Scheme {
+        /// The scheme.
+        scheme: String,
+    },
+    /// The name cannot be looked up.
+    #[error("'{host}' cannot be resolved: {problem}")]
+    Resolve {
+        /// The host asked for.
+        host: String,
+        /// The resolver's words.
+        problem: String,
+    },
+    /// The host has no address of the family that the plan allows.
+    #[error("'{host}' cannot be resolved: it has no {}address", family_word(*.family))]
+    NoAddress {
+        /// The host asked for.
+        host: String,
+        /// The family that the plan allows.
+        family: Family,
+    },
+    /// The host has addresses, and none is of a family that the plan has a source address of.
+    #[error(
+        "'{host}' cannot be resolved: it has only {0}addresses, and none of the source addresses is an {0}one",
+        family_word(*.family)
+    )]
+    NoSource {
+        /// The host asked for.
+        host: String,
+        /// The family of its addresses.
+        family: Family,
+    },
+    /// A source address is not one of this machine's.
+    #[error("cannot connect from {address}")]
+    Source {
+        /// The address.
+        address: IpAddr,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// TLS cannot be had as the plan wants it.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+impl RouteError {
+    /// Whether the target has no address that could be tried. Everything else is wrong in the plan.
+    pub fn is_no_address(&self) -> bool {
+        match self {
+            Self::Resolve { .. } | Self::NoAddress { .. } | Self::NoSource { .. } => true,
+            Self::Scheme { .. } | Self::Source { .. } | Self::Tls(_) => false,
+        }
+    }
+
+    /// The failure of a call to such a target.
+    pub(crate) fn failure(&self) -> Failure {
+        match self {
+            Self::Scheme { .. } | Self::Resolve { .. } | Self::NoAddress { .. } | Self::NoSource { .. } => {
+                Failure::Resolve
+            }
+            Self::Source { .. } => Failure::Connect,
+            Self::Tls(_) => Failure::Tls,
+        }
+    }
+}
+
+/// A family's name before a noun, with the space between.
+fn family_word(family: Family) -> &'static str {
+    match family {
+        Family::Any => "",
+        Family::V4 => "IPv4 ",
+        Family::V6 => "IPv6 ",
+    }
+}
 
 /// Finds every address of the plan's target that can be reached as the plan wants it.
-pub(crate) fn addresses(plan: &Plan, default_port: u16) -> Result<Vec<Address>, EngineError> {
+pub(crate) fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Address>, RouteError> {
     let transport = &plan.transport;
     if let Some(path) = &transport.unix_socket {
         return Ok(vec![Address::Unix(path.clone())]);
@@ -48,10 +125,7 @@ pub(crate) fn addresses(plan: &Plan, default_port: u16) -> Result<Vec<Address>, 
         None => (plan.target.host.as_str(), plan.target.port.unwrap_or(default_port)),
     };
     let found: Vec<SocketAddr> = if transport.addresses.is_empty() {
-        (host, port)
-            .to_socket_addrs()
-            .map_err(|e| EngineError::Resolve { host: host.to_owned(), problem: e.to_string() })?
-            .collect()
+        resolve(host, port).map_err(|e| RouteError::Resolve { host: host.to_owned(), problem: e.to_string() })?
     } else {
         transport.addresses.clone()
     };
@@ -69,7 +143,7 @@ pub(crate) fn addresses(plan: &Plan, default_port: u16) -> Result<Vec<Address>, 
     let mut unreached = None;
     for address in found {
         if !reached(&address) {
-            unreached = Some(if address.is_ipv4() { UNREACHED_V4 } else { UNREACHED_V6 });
+            unreached = Some(if address.is_ipv4() { Family::V4 } else { Family::V6 });
             continue;
         }
         let address = Address::Tcp(address);
@@ -78,12 +152,11 @@ pub(crate) fn addresses(plan: &Plan, default_port: u16) -> Result<Vec<Address>, 
         }
     }
     if addresses.is_empty() {
-        let problem = unreached.unwrap_or(match transport.family {
-            Family::Any => "it has no address",
-            Family::V4 => "it has no IPv4 address (-4)",
-            Family::V6 => "it has no IPv6 address (-6)",
+        let host = host.to_owned();
+        return Err(match unreached {
+            Some(family) => RouteError::NoSource { host, family },
+            None => RouteError::NoAddress { host, family: transport.family },
         });
-        return Err(EngineError::Resolve { host: host.to_owned(), problem: problem.to_owned() });
     }
     Ok(addresses)
 }
@@ -94,7 +167,7 @@ const PORTS_COUNTED_ON: f64 = 0.75;
 const USUAL_PORTS: u32 = 28_232;
 
 /// How many ports the system gives out to one address (ip(7), `ip_local_port_range`).
-fn ports_of_an_address() -> u32 {
+pub(crate) fn ports_of_an_address() -> u32 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u32>().ok());
     match (ends.next(), ends.next()) {
@@ -117,13 +190,13 @@ fn spread(connections: u32, ports: u32, addresses: &[Address]) -> Vec<IpAddr> {
 
 /// The local addresses to connect from: those of the plan, each of which must be one of this machine's; or several of
 /// 127.0.0.0/8, where the target is there and the ports of one are not enough.
-pub(crate) fn sources(plan: &Plan, addresses: &[Address]) -> Result<Vec<IpAddr>, EngineError> {
+pub(crate) fn sources(plan: &Plan, addresses: &[Address]) -> Result<Vec<IpAddr>, RouteError> {
     if plan.transport.source_ips.is_empty() {
-        return Ok(spread(plan.connections, ports_of_an_address(), addresses));
+        return Ok(spread(plan.connections.most(), ports_of_an_address(), addresses));
     }
     for &address in &plan.transport.source_ips {
         // A socket that is bound and sends nothing: whether the address can be had at all.
-        UdpSocket::bind((address, 0)).map_err(|source| EngineError::Source { address, source })?;
+        UdpSocket::bind((address, 0)).map_err(|source| RouteError::Source { address, source })?;
     }
     Ok(plan.transport.source_ips.clone())
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use super::refusal;
 use brunt_model::plan::{Plan, Tls};
+use brunt_model::secret::SecretError;
+use brunt_model::setting::Setting;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -15,33 +18,53 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStor
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// A PEM text that should hold something does not.
-    #[error("{option}: expected {expected} in PEM: {problem}")]
+    #[error("{setting}: expected {expected} in PEM: {problem}")]
     Pem {
-        /// The command line's name for it.
-        option: &'static str,
+        /// Which text.
+        setting: Setting,
         /// What should be in it.
         expected: &'static str,
         /// What is wrong.
         problem: String,
     },
     /// The system trusts nobody.
-    #[error(
-        "no trusted certificates were found on this system ({problem}): install ca-certificates, name a file with \
-         --cacert, or take any certificate with -k"
-    )]
+    #[error("no trusted certificates were found on this system ({problem})")]
     NoRoots {
         /// What was tried.
         problem: String,
     },
     /// The name to verify is no name.
-    #[error("'{name}' cannot be a TLS server name: give one with --sni")]
+    #[error("'{name}' cannot be a TLS server name")]
     ServerName {
         /// The name.
         name: String,
     },
-    /// Certificate and key do not fit, or only one is there.
-    #[error("--cert and --key: {0}")]
-    ClientAuth(String),
+    /// Only one is there of the client's certificate and its key.
+    #[error("{given} needs {missing}")]
+    Half {
+        /// The one that is there.
+        given: Setting,
+        /// The one that is not.
+        missing: Setting,
+    },
+    /// The client's key is a reference to the environment, and cannot be had.
+    #[error("the client's private key: {0}")]
+    Key(SecretError),
+    /// The client's certificate and key do not belong together.
+    #[error(
+        "the client's certificate and private key: they do not fit each other, or the key is of no kind known here: \
+         {problem}"
+    )]
+    Mismatch {
+        /// What is wrong.
+        problem: String,
+    },
+    /// The TLS library refuses.
+    #[error("TLS cannot be set up: {problem}")]
+    Setup {
+        /// The library's words.
+        problem: String,
+    },
 }
 
 /// How TLS connections of a run are made.
@@ -61,14 +84,14 @@ impl TlsRoute {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|e| TlsError::ClientAuth(e.to_string()))?;
+            .map_err(|e| setup(&e))?;
         let trust = if options.insecure { Trust::Anyone } else { known(options, &provider)? };
         let verifier = Arc::new(Verifier { trust, provider });
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match client_auth(options)? {
-            Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| {
-                TlsError::ClientAuth(format!("they do not fit each other, or the key is of no kind known here: {e}"))
-            })?,
+            Some((chain, key)) => {
+                builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch { problem: e.to_string() })?
+            }
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = alpn;
@@ -86,17 +109,19 @@ impl TlsRoute {
 fn known(options: &Tls, provider: &Arc<CryptoProvider>) -> Result<Trust, TlsError> {
     let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(options)?), Arc::clone(provider))
         .build()
-        .map_err(|e| TlsError::ClientAuth(e.to_string()))?;
-    let trusted = options.trusted_pem.as_deref().map_or(Ok(Vec::new()), |pem| certificates("--cacert", pem))?;
+        .map_err(|e| setup(&e))?;
+    let certificates = |pem| certificates(Setting::TrustedCertificates, pem);
+    let trusted = options.trusted_pem.as_deref().map_or(Ok(Vec::new()), certificates)?;
     Ok(Trust::Known { authorities, trusted })
 }
 
 fn roots(options: &Tls) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     if let Some(pem) = &options.trusted_pem {
-        for certificate in certificates("--cacert", pem)? {
+        let setting = Setting::TrustedCertificates;
+        for certificate in certificates(setting, pem)? {
             roots.add(certificate).map_err(|e| TlsError::Pem {
-                option: "--cacert",
+                setting,
                 expected: "certificates",
                 problem: e.to_string(),
             })?;
@@ -113,8 +138,13 @@ fn roots(options: &Tls) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-fn certificates(option: &'static str, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let error = |problem: String| TlsError::Pem { option, expected: "certificates", problem };
+/// What the TLS library says when it cannot be configured.
+fn setup(error: &impl ToString) -> TlsError {
+    TlsError::Setup { problem: error.to_string() }
+}
+
+fn certificates(setting: Setting, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let error = |problem: String| TlsError::Pem { setting, expected: "certificates", problem };
     let chain: Vec<_> =
         CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<_, _>>().map_err(|e| error(e.to_string()))?;
     if chain.is_empty() {
@@ -129,26 +159,44 @@ fn client_auth(options: &Tls) -> Result<Option<Identity>, TlsError> {
     let (chain, key) = match (&options.certificate_pem, &options.key_pem) {
         (None, None) => return Ok(None),
         (Some(chain), Some(key)) => (chain, key),
-        (Some(_), None) => return Err(TlsError::ClientAuth("a certificate without a key".to_owned())),
-        (None, Some(_)) => return Err(TlsError::ClientAuth("a key without a certificate".to_owned())),
+        (Some(_), None) => {
+            return Err(TlsError::Half { given: Setting::ClientCertificate, missing: Setting::ClientKey });
+        }
+        (None, Some(_)) => {
+            return Err(TlsError::Half { given: Setting::ClientKey, missing: Setting::ClientCertificate });
+        }
     };
-    let key = key.reveal(|name| std::env::var(name).ok()).map_err(|e| TlsError::ClientAuth(e.to_string()))?;
+    let key = key.reveal(|name| std::env::var(name).ok()).map_err(TlsError::Key)?;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|e| TlsError::Pem {
-        option: "--key",
+        setting: Setting::ClientKey,
         expected: "a private key",
         problem: e.to_string(),
     })?;
-    Ok(Some((certificates("--cert", chain)?, key)))
+    Ok(Some((certificates(Setting::ClientCertificate, chain)?, key)))
 }
 
 /// Whose certificates are taken.
 #[derive(Debug)]
 enum Trust {
-    /// Everybody's, as asked for by `--insecure`.
+    /// Everybody's, as an insecure plan asks for.
     Anyone,
     /// Those that the trusted certificates vouch for, and these themselves: a server that shows a self-signed certificate
     /// is known by it, as it is to OpenSSL, though webpki takes no authority's certificate for a server's.
     Known { authorities: Arc<WebPkiServerVerifier>, trusted: Vec<CertificateDer<'static>> },
+}
+
+impl Verifier {
+    /// Whether a certificate vouches for itself: as its own authority it is known, or refused only for being one.
+    fn is_self_signed(&self, certificate: &CertificateDer<'_>, name: &ServerName<'_>, now: UnixTime) -> bool {
+        let mut roots = RootCertStore::empty();
+        if roots.add(certificate.clone().into_owned()).is_err() {
+            return false;
+        }
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&self.provider)).build();
+        let Ok(verifier) = verifier else { return false };
+        let verified = verifier.verify_server_cert(certificate, &[], name, &[], now);
+        !matches!(verified, Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)))
+    }
 }
 
 /// Verifies servers. Signatures of the handshake are checked whoever is trusted.
@@ -174,6 +222,11 @@ impl ServerCertVerifier for Verifier {
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) if trusted.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
+            }
+            Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::Other(_)))
+                if self.is_self_signed(end_entity, server_name, now) =>
+            {
+                Err(refusal::self_signed())
             }
             verified => verified,
         }

@@ -1,296 +1,355 @@
-//! One worker: a thread with its own connections, pace, user and recorder, and one loop for every protocol.
+//! One worker: a thread with a network of its own, what makes calls on it, and one loop for both.
 //!
-//! `mod.rs` has the loop and the phases of a run; [`calls`] makes calls, [`sending`] sends them, [`receiving`] takes their
-//! answers, [`ending`] ends those that get none; [`connecting`] makes and loses connections.
+//! The loop takes a run through its phases ([`Phases`]): connecting, warm-up, measured, drain. It hands each second's figures
+//! over to the coordinator.
 
-mod calls;
-mod connecting;
-mod connection;
-mod ending;
-pub(crate) mod origins;
-pub(crate) mod pace;
-mod receiving;
-mod recorder;
 mod reports;
-mod sending;
-mod source;
-#[cfg(test)]
-mod tests;
-mod unsent;
-pub(crate) mod users;
 mod vitals;
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use brunt_model::SECOND_NS;
-use brunt_model::arrivals::Arrivals;
-use brunt_model::plan::{Load, Plan};
-use brunt_model::profile::Profile;
+use brunt_model::plan::Plan;
 use brunt_model::snapshot::{Phase, Snapshot};
+use brunt_model::stop::StopHandle;
 
-use self::connection::{Connection, Connections, NEVER, Owner, State};
-use self::origins::Origins;
-use self::pace::{Pace, Quota, Schedule};
-use self::recorder::Recorder;
 pub(crate) use self::reports::{Interval, Report, StartingLine};
-pub(crate) use self::source::Source;
 use self::vitals::Vitals;
-use crate::StopHandle;
-use crate::protocol::Prepared;
-use crate::transport::{Driver, Ready};
-use crate::user::{Interests, Refusal};
+use crate::error::EngineError;
+use crate::network::origins::Origins;
+use crate::network::{Load, NEVER, Network, Terms};
+use crate::transport::{Driver, Machine, Ready};
 
 /// How often a worker looks whether it should stop, at least, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
-/// How long the beginning may go without a new connection before the load begins without the rest, in nanoseconds.
-const SETUP_PATIENCE_NS: u64 = SECOND_NS;
-/// The size of a worker's read buffer, in bytes.
-const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// How often a worker reports that may be left behind, in nanoseconds: what it has not reported then is lost.
+const PART_NS: u64 = 100_000_000;
+/// How long a load goes on whose target refuses every connection, in nanoseconds: it may be about to start.
+const REFUSED_NS: u64 = SECOND_NS;
+/// The same for a target that says nothing: long enough for the first packet to be sent again twice (after 1 and 3 s).
+const UNHEARD_NS: u64 = 4 * SECOND_NS;
+/// How often a worker looks whether the others are ready too, in nanoseconds.
+const STARTING_LOOK_NS: u64 = 1_000_000;
 
-/// What workers of a run have in common.
+/// What the workers of a run share.
 pub(crate) struct Shared {
-    pub(crate) plan: Plan,
-    pub(crate) prepared: Arc<dyn Prepared>,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) line: StartingLine,
-    pub(crate) warmup_quota: Quota,
-    pub(crate) quota: Quota,
     pub(crate) stop: StopHandle,
     /// Whether a script has ended the run.
     pub(crate) ended: AtomicBool,
+    /// Whether a connection to the target was ever made.
+    reached: AtomicBool,
 }
 
 impl Shared {
-    /// A script ends the run, on all workers.
-    fn end(&self) {
-        self.ended.store(true, Ordering::Relaxed);
+    /// For the workers of a run of `plan`.
+    pub(crate) fn new(plan: Arc<Plan>, stop: &StopHandle) -> Self {
+        Self {
+            plan,
+            line: StartingLine::default(),
+            stop: stop.clone(),
+            ended: AtomicBool::new(false),
+            reached: AtomicBool::new(false),
+        }
     }
+}
+
+/// How a load goes through the phases of a run.
+pub(crate) trait Phases<D: Driver>: Load<D> {
+    /// Does what comes before the load. Asked again until it is true: ready.
+    fn prepare(&mut self, _network: &mut Network<D, Self::Tag>, _now: u64) -> bool {
+        true
+    }
+
+    /// When [`Phases::prepare`] gives up waiting, if nothing happens.
+    fn prepare_until(&self, _network: &Network<D, Self::Tag>) -> u64 {
+        NEVER
+    }
+
+    /// The warm-up or the measured part began at `began` and lasts until `until`, or [`NEVER`].
+    fn begin(&mut self, network: &mut Network<D, Self::Tag>, phase: Phase, began: u64, until: u64);
+
+    /// Does what is due by time.
+    fn tick(&mut self, network: &mut Network<D, Self::Tag>, now: u64);
+
+    /// All that had come was read: makes the next calls.
+    fn turn(&mut self, network: &mut Network<D, Self::Tag>);
+
+    /// When something is due by time.
+    fn next_wake(&self, now: u64) -> u64;
+
+    /// Whether nothing is left to do before the planned end.
+    fn is_over(&self, network: &Network<D, Self::Tag>, now: u64) -> bool;
+
+    /// Why the load ends by itself, if it does.
+    fn leaving(&self) -> Option<Leaving>;
+
+    /// The warm-up or the measured part ended at `end`: no new calls are made, and what was due and not sent never will be.
+    fn end_load(&mut self, network: &mut Network<D, Self::Tag>, end: u64);
+
+    /// The drain ended, and every call with it.
+    fn end_drain(&mut self, _network: &mut Network<D, Self::Tag>, _now: u64) {}
+
+    /// The recorder is about to hand over what happened until `until`.
+    fn hand_over(&mut self, network: &mut Network<D, Self::Tag>, until: u64);
+
+    /// About how long scripts were busy since this was last asked, in nanoseconds.
+    fn take_busy_ns(&mut self) -> u64;
+
+    /// Whether the run ends when its target cannot be reached.
+    fn needs_target(&self) -> bool {
+        false
+    }
+
+    /// Whether a script's function may never return, so that the worker is left behind.
+    fn may_hang(&self) -> bool;
+}
+
+/// Why a load ends by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It has done what it wanted on this worker.
+    Done,
+    /// Its script ends the whole run, for this reason.
+    Stopped(String),
+    /// It failed, for this reason, and the whole run ends.
+    Failed(String),
 }
 
 /// Where a worker is in its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Connections are made.
-    Connecting,
+    Preparing,
     /// This worker is ready and waits for the others.
     Waiting,
-    /// Load is put on the target, measured or not.
+    /// Load is put on the target, measured or not; or what is left of it drains.
     Loading(Phase),
     /// The end.
     Over,
 }
 
-impl Stage {
-    /// Whether new calls are made.
-    fn is_loading(self) -> bool {
-        matches!(self, Self::Loading(Phase::Warmup | Phase::Measured))
-    }
-}
-
 /// One worker.
-pub(crate) struct Worker<D> {
+pub(crate) struct Worker<D: Driver, L: Phases<D>> {
     shared: Arc<Shared>,
-    driver: D,
-    origins: Origins,
+    network: Network<D, L::Tag>,
+    load: L,
     reports: Sender<Report>,
     number: u32,
-    source: Source,
-    interests: Interests,
-    /// Why the user asks for no more calls.
-    refusal: Option<Refusal>,
-    /// Why the user has ended the run by itself.
-    stopped: Option<String>,
-    connections: Connections,
-    /// Places among them where there is none.
-    vacant: Vec<usize>,
-    /// Connections that can carry a call; some may have lost that since.
-    ready: VecDeque<usize>,
-    /// Connections that were answered since the last wait, and when.
-    free: Vec<(usize, u64)>,
-    /// Connections whose socket may hold more than was read.
-    unread: Vec<usize>,
-    pace: Pace,
-    recorder: Recorder,
     vitals: Vitals,
     stage: Stage,
     /// When the phase began, and the second that is under way in it.
     phase_began: u64,
     second: u64,
+    /// When it reports again within the second, if it may be left behind.
+    next_part: u64,
+    /// When the load's phase ends: [`NEVER`] if not by time.
+    load_until: u64,
     /// When the measured part began.
     measured_began: u64,
-    /// When the closed model stops to call: at the end of its phase.
-    calls_until: u64,
     measured_ns: u64,
     interrupted: bool,
-    /// The earliest time at which a timeout may be due.
-    next_expiry: u64,
-    /// Measured calls that are under way, sent or waiting for their connection.
-    under_way: u64,
+    /// Whether no connection to a target that the load needs was made yet; and why the run was ended for that.
+    awaits_target: bool,
+    unreached: Option<String>,
+    /// When calls began.
+    load_began: u64,
     /// What there is to say about the connections made before the load.
     connected_ahead: Snapshot,
-    /// Connections being made.
-    connecting: usize,
-    /// The next connection to make in the beginning, and when one was last made.
-    next_to_connect: usize,
-    last_progress: u64,
-    buffer: Vec<u8>,
-    clear: Vec<u8>,
-    outgoing: Vec<u8>,
 }
 
-impl<D: Driver> Worker<D> {
-    /// Worker `number` with its share of the plan's connections.
+impl<D: Driver, L: Phases<D>> Worker<D, L> {
+    /// Worker `number`, which makes the calls of `load` on a network of its own.
     pub(crate) fn new(
         shared: Arc<Shared>,
         mut driver: D,
-        mut origins: Origins,
+        origins: Origins,
         number: u32,
-        connections: usize,
-        source: Source,
+        load: L,
         reports: Sender<Report>,
     ) -> Self {
         let now = driver.now();
-        origins.keep_own_sessions();
-        let interests = source.interests();
-        let client = || Connection::new(shared.prepared.client(interests.answers), Owner::Flood, 0);
-        let clients = (0..connections).map(|_| client());
+        let network = Network::new(driver, origins, Terms::of(&shared.plan));
+        let awaits_target = load.needs_target();
         Self {
-            connections: Connections(clients.collect()),
-            vacant: Vec::new(),
-            source,
-            interests,
-            refusal: None,
-            stopped: None,
-            pace: Pace::Closed(shared.quota.clone()),
-            driver,
-            origins,
+            shared,
+            network,
+            load,
             reports,
             number,
-            ready: VecDeque::new(),
-            free: Vec::new(),
-            unread: Vec::new(),
-            recorder: Recorder::default(),
             vitals: Vitals::new(now),
-            stage: Stage::Connecting,
+            stage: Stage::Preparing,
             phase_began: now,
             second: 0,
+            next_part: NEVER,
+            load_until: NEVER,
             measured_began: 0,
-            calls_until: NEVER,
             measured_ns: 0,
             interrupted: false,
-            next_expiry: NEVER,
-            under_way: 0,
+            awaits_target,
+            unreached: None,
+            load_began: now,
             connected_ahead: Snapshot::default(),
-            connecting: 0,
-            next_to_connect: 0,
-            last_progress: now,
-            buffer: vec![0; READ_BUFFER_BYTES],
-            clear: Vec::new(),
-            outgoing: Vec::new(),
-            shared,
         }
     }
 
-    /// Carries the worker's share of the plan out, to its end, and gives back what asked for calls.
+    /// Where it reports to.
+    pub(crate) fn reports(&self) -> Sender<Report> {
+        self.reports.clone()
+    }
+
+    /// Carries the worker's share of the plan out, to its end, and gives back what made the calls.
     ///
     /// # Errors
-    /// When the operating system refuses to wait for events, which ends the run.
-    pub(crate) fn run(mut self) -> io::Result<Source> {
-        let mut events: Vec<Ready> = Vec::new();
-        loop {
-            let now = self.driver.now();
-            self.vitals.beat(now);
-            self.tick(now);
-            if self.stage == Stage::Over {
-                break;
-            }
-            let until = if self.unread.is_empty() && self.free.is_empty() { self.next_wake(now) } else { now };
-            self.driver.wait(until, &mut events)?;
-            for token in std::mem::take(&mut self.unread) {
-                self.readable(token, false);
-            }
-            for &event in &events {
-                self.handle(event);
-            }
-            self.call_again();
+    /// When the operating system refuses to wait for events. What was measured until then is handed over all the same.
+    pub(crate) fn run(mut self) -> io::Result<L> {
+        // The scheduler's figures are a thread's own, and another one has put this worker together.
+        self.vitals = Vitals::new(self.network.driver.now());
+        let outcome = self.go_through();
+        if outcome.is_err() {
+            let now = self.network.driver.now();
+            self.end_early(now);
+            self.end_drain(now);
         }
-        let failed = match self.refusal.take() {
-            Some(Refusal::Failed(reason)) => Some(reason),
-            Some(Refusal::Done) | None => None,
-        };
+        let leaving = self.load.leaving();
         let finished = Report::Finished {
             worker: self.number,
             measured_ns: self.measured_ns,
             interrupted: self.interrupted,
-            failed,
-            stopped: self.stopped.take(),
+            failed: match &leaving {
+                Some(Leaving::Failed(reason)) => Some(reason.clone()),
+                _ => outcome.as_ref().err().map(|error| format!("cannot wait for events: {error}")),
+            },
+            stopped: match leaving {
+                Some(Leaving::Stopped(reason)) => Some(reason),
+                _ => None,
+            },
+            unreached: self.unreached.take(),
         };
         // The coordinator listens until every worker has finished; if it is gone, so is the run.
         let _ = self.reports.send(finished);
-        Ok(self.source)
+        outcome.map(|()| self.load)
+    }
+
+    fn go_through(&mut self) -> io::Result<()> {
+        let mut events: Vec<Ready> = Vec::new();
+        loop {
+            let now = self.network.driver.now();
+            self.vitals.beat(now);
+            self.tick(now);
+            if self.stage == Stage::Over {
+                return Ok(());
+            }
+            let until = if self.network.has_work() { now } else { self.next_wake(now) };
+            self.network.driver.wait(until, &mut events)?;
+            self.network.woke();
+            self.network.read_on(&mut self.load);
+            for &event in &events {
+                self.network.handle(&mut self.load, event);
+            }
+            self.load.turn(&mut self.network);
+        }
     }
 
     /// Does what is due by time alone.
     fn tick(&mut self, now: u64) {
         match self.stage {
-            Stage::Connecting => self.connect_ahead(now),
+            Stage::Preparing => {
+                if self.load.prepare(&mut self.network, now) {
+                    self.shared.line.arrive(self.shared.plan.workers, now);
+                    self.stage = Stage::Waiting;
+                }
+            }
             Stage::Waiting => {
                 if let Some(begin) = self.shared.line.time().filter(|begin| *begin <= now) {
                     self.begin(begin);
                 }
             }
-            Stage::Loading(phase) => self.tick_load(phase, now),
+            Stage::Loading(phase) => self.tick_phase(phase, now),
             Stage::Over => {}
         }
-        if now >= self.next_expiry {
-            self.expire(now);
+        if self.awaits_target {
+            self.look_for_target(now);
         }
-        if self.refusal.is_some() {
-            if matches!(self.refusal, Some(Refusal::Failed(_))) {
-                self.shared.stop.stop();
+        if now >= self.network.next_deadline() {
+            self.network.expire(&mut self.load, now);
+        }
+        match self.load.leaving() {
+            Some(leaving) => {
+                match leaving {
+                    Leaving::Failed(_) => self.shared.stop.stop(),
+                    Leaving::Stopped(_) => self.shared.ended.store(true, Ordering::Relaxed),
+                    Leaving::Done => {}
+                }
+                self.end_early(now);
             }
-            self.end_early(now);
-        } else if self.shared.ended.load(Ordering::Relaxed) {
-            self.end_early(now);
-        } else if self.shared.stop.is_stopped() {
-            self.interrupted |= self.end_early(now);
+            None if self.shared.ended.load(Ordering::Relaxed) => {
+                self.end_early(now);
+            }
+            None if self.shared.stop.is_stopped() => self.interrupted |= self.end_early(now),
+            None => {}
         }
     }
 
-    fn tick_load(&mut self, phase: Phase, now: u64) {
-        let plan = &self.shared.plan;
+    /// Ends the run if nothing of it has ever reached the target, and nothing will.
+    fn look_for_target(&mut self, now: u64) {
+        if self.network.has_connected {
+            self.shared.reached.store(true, Ordering::Relaxed);
+        }
+        let is_loading = matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured));
+        if self.shared.reached.load(Ordering::Relaxed) {
+            self.awaits_target = false;
+        } else if is_loading {
+            let waited = now.saturating_sub(self.load_began);
+            let reason = match &self.network.refusal {
+                Some(reason) if waited >= REFUSED_NS => reason.as_str(),
+                None if waited >= UNHEARD_NS => "no answer to connecting",
+                _ => return,
+            };
+            let seconds = waited / SECOND_NS;
+            self.unreached = Some(format!("no connection to the target could be made in {seconds}s: {reason}"));
+            self.awaits_target = false;
+            self.shared.ended.store(true, Ordering::Relaxed);
+            self.end_early(now);
+        }
+    }
+
+    fn tick_phase(&mut self, phase: Phase, now: u64) {
+        if now >= self.next_part {
+            self.next_part = now + PART_NS;
+            self.report_part(phase, now);
+        }
+        let end = self.load_until;
         match phase {
             Phase::Warmup => {
-                let end = self.phase_began + plan.warmup_ns;
                 self.close_seconds(phase, now.min(end));
                 if now >= end {
+                    self.load.end_load(&mut self.network, end);
                     self.close_phase(phase, end);
                     self.begin_measured(end);
-                    self.begin_calls(now);
                 } else {
-                    self.dispatch();
+                    self.load.tick(&mut self.network, now);
                 }
             }
             Phase::Measured => {
-                let end = self.calls_until;
                 // The last second is handed over with what was never sent in it.
                 self.close_seconds(phase, now.min(end.saturating_sub(1)));
                 // Before the end as after it: what was due in time is sent if a connection is free for it.
-                self.dispatch();
-                self.wake_users(now);
+                self.load.tick(&mut self.network, now);
                 if now >= end {
                     self.end_measured(end);
-                } else if self.is_exhausted() || self.users_have_ended(now) {
+                } else if self.load.is_over(&self.network, now) {
                     self.end_measured(now);
                 }
             }
             Phase::Drain => {
-                let end = self.phase_began + plan.drain_ns;
+                let end = self.phase_began.saturating_add(self.shared.plan.drain_ns);
                 self.close_seconds(phase, now.min(end));
-                if self.under_way == 0 || now >= end {
+                if self.network.under_way() == 0 || now >= end {
                     self.end_drain(now.min(end));
                 }
             }
@@ -299,44 +358,27 @@ impl<D: Driver> Worker<D> {
 
     /// When to wake up if no connection has anything to say.
     fn next_wake(&self, now: u64) -> u64 {
-        let plan = &self.shared.plan;
-        let mut wake = self.next_expiry.min(now - now % HEARTBEAT_NS + HEARTBEAT_NS);
-        match self.stage {
-            Stage::Connecting => wake = wake.min(self.last_progress + SETUP_PATIENCE_NS),
-            Stage::Waiting => wake = wake.min(self.shared.line.time().unwrap_or(now + 1_000_000)),
+        let wake = self.network.next_deadline().min(now - now % HEARTBEAT_NS + HEARTBEAT_NS);
+        wake.min(match self.stage {
+            Stage::Preparing => self.load.prepare_until(&self.network),
+            Stage::Waiting => self.shared.line.time().unwrap_or(now + STARTING_LOOK_NS),
             Stage::Loading(phase) => {
-                wake = wake.min(self.phase_began + (self.second + 1) * SECOND_NS);
-                let length = match phase {
-                    Phase::Warmup => Some(plan.warmup_ns),
-                    Phase::Measured => plan.duration_ns(),
-                    Phase::Drain => Some(plan.drain_ns),
+                let end = match phase {
+                    Phase::Warmup | Phase::Measured => self.load_until.min(self.load.next_wake(now)),
+                    Phase::Drain => self.phase_began.saturating_add(self.shared.plan.drain_ns),
                 };
-                if let Some(length) = length {
-                    wake = wake.min(self.phase_began.saturating_add(length));
-                }
-                if let Source::Users(users) = &self.source
-                    && phase == Phase::Measured
-                {
-                    wake = wake.min(users.next_wake(now));
-                }
-                if let Pace::Open(schedule) = &self.pace
-                    && phase != Phase::Drain
-                    && !self.ready.is_empty()
-                    && let Some(due) = schedule.due()
-                {
-                    wake = wake.min(due);
-                }
+                end.min(self.phase_began + (self.second + 1) * SECOND_NS)
             }
-            Stage::Over => {}
-        }
-        wake
+            Stage::Over => NEVER,
+        })
     }
 
     /// The load begins, at the same time on every worker.
     fn begin(&mut self, now: u64) {
         self.vitals.lap(now);
+        self.load_began = now;
         // How connections were made belongs to the result, also when a warm-up comes first.
-        let begun = self.recorder.take();
+        let begun = self.network.recorder.take();
         self.connected_ahead = Snapshot {
             connect: begun.connect,
             tls: begun.tls,
@@ -347,85 +389,56 @@ impl<D: Driver> Worker<D> {
         };
         if self.shared.plan.warmup_ns == 0 {
             self.begin_measured(now);
-            self.begin_calls(now);
-            return;
+        } else {
+            self.network.recorder.warming_up = true;
+            self.begin_phase(Phase::Warmup, now, Some(self.shared.plan.warmup_ns));
         }
-        self.recorder.warming_up = true;
-        (self.phase_began, self.second) = (now, 0);
-        self.calls_until = now + self.shared.plan.warmup_ns;
-        self.pace = match &self.shared.plan.load {
-            Load::Closed {} => Pace::Closed(self.shared.warmup_quota.clone()),
-            Load::Open { profile, arrivals } => {
-                let seed = self.shared.plan.seed ^ 1;
-                let rate = profile.first_rate();
-                let constant = Profile::constant(rate).unwrap_or_else(|_| profile.clone());
-                let arrivals = Arrivals::new(constant, *arrivals, self.number, self.shared.plan.workers, seed, None);
-                Pace::Open(Box::new(Schedule::new(arrivals, now, now + self.shared.plan.warmup_ns)))
-            }
-        };
-        self.stage = Stage::Loading(Phase::Warmup);
-        self.begin_calls(now);
     }
 
     /// The measured part begins. Calls of the warm-up that are under way end unseen.
     fn begin_measured(&mut self, now: u64) {
-        let plan = &self.shared.plan;
-        if let Source::Users(users) = &mut self.source {
-            users.begin(now);
-        }
-        self.recorder.warming_up = false;
-        self.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
-        (self.phase_began, self.second, self.measured_began) = (now, 0, now);
-        self.under_way = 0;
-        self.calls_until = plan.duration_ns().map_or(NEVER, |duration| now.saturating_add(duration));
-        self.pace = match &plan.load {
-            _ if matches!(self.source, Source::Users(_)) => Pace::Users,
-            Load::Closed {} => Pace::Closed(self.shared.quota.clone()),
-            Load::Open { profile, arrivals } => {
-                let requests = plan.stop.requests;
-                let arrivals =
-                    Arrivals::new(profile.clone(), *arrivals, self.number, plan.workers, plan.seed, requests);
-                Pace::Open(Box::new(Schedule::new(arrivals, now, self.calls_until)))
-            }
-        };
-        self.stage = Stage::Loading(Phase::Measured);
+        self.network.recorder.warming_up = false;
+        self.network.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
+        self.measured_began = now;
+        self.begin_phase(Phase::Measured, now, self.shared.plan.duration_ns());
     }
 
-    /// Whether nothing is left to do before the planned end.
-    fn is_exhausted(&self) -> bool {
-        self.under_way == 0
-            && self.shared.plan.stop.requests.is_some()
-            && match &self.pace {
-                Pace::Closed(quota) => quota.is_used_up(),
-                Pace::Open(schedule) => schedule.due().is_none(),
-                Pace::Users => false,
-            }
+    fn begin_phase(&mut self, phase: Phase, began: u64, length_ns: Option<u64>) {
+        (self.phase_began, self.second) = (began, 0);
+        self.next_part = if self.load.may_hang() { began } else { NEVER };
+        self.load_until = length_ns.map_or(NEVER, |length| began.saturating_add(length));
+        self.stage = Stage::Loading(phase);
+        self.load.begin(&mut self.network, phase, began, self.load_until);
     }
 
     /// The measured part is over: what was due and not sent never will be, what is in flight may still end.
     fn end_measured(&mut self, end: u64) {
-        self.measured_ns = end - self.measured_began;
-        if let Pace::Open(schedule) = &mut self.pace {
-            schedule.end_at(end);
-        }
-        self.drop_unsent(end);
+        self.measured_ns = end.saturating_sub(self.measured_began);
+        self.load.end_load(&mut self.network, end);
         self.close_phase(Phase::Measured, end);
         (self.phase_began, self.second) = (end, 0);
         self.stage = Stage::Loading(Phase::Drain);
-        self.tick_load(Phase::Drain, end);
+        self.tick_phase(Phase::Drain, end);
     }
 
     fn end_drain(&mut self, now: u64) {
-        self.drop_unfinished(now);
-        self.take_leave();
-        self.close_phase(Phase::Drain, now);
+        if self.stage != Stage::Over {
+            self.network.complete_all(&mut self.load, now);
+            self.load.end_drain(&mut self.network, now);
+            self.network.take_leave();
+            self.close_phase(Phase::Drain, now);
+        }
         self.stage = Stage::Over;
     }
 
     /// Ends the load before its time; false if it had ended already.
     fn end_early(&mut self, now: u64) -> bool {
         match self.stage {
-            Stage::Connecting | Stage::Waiting | Stage::Loading(Phase::Warmup) => self.stage = Stage::Over,
+            Stage::Preparing | Stage::Waiting | Stage::Loading(Phase::Warmup) => {
+                self.network.recorder.warming_up = false;
+                self.network.complete_all(&mut self.load, now);
+                self.stage = Stage::Over;
+            }
             Stage::Loading(Phase::Measured) => self.end_measured(now),
             Stage::Loading(Phase::Drain) | Stage::Over => return false,
         }
@@ -446,51 +459,51 @@ impl<D: Driver> Worker<D> {
         let began = self.phase_began + self.second * SECOND_NS;
         let left = end.saturating_sub(began);
         // A phase that ends with a full second has nothing left, but for what ended at that very moment.
-        let Snapshot { due, figures, .. } = &self.recorder.snapshot;
-        if left > 0 || *due > 0 || !figures.is_empty() || self.recorder.snapshot.ended() > 0 {
+        let Snapshot { due, figures, .. } = &self.network.recorder.snapshot;
+        if left > 0 || *due > 0 || !figures.is_empty() || self.network.recorder.snapshot.ended() > 0 {
             self.hand_over(phase, end, left);
         }
     }
 
-    fn hand_over(&mut self, phase: Phase, end: u64, length_ns: u64) {
-        if let Pace::Open(schedule) = &mut self.pace
-            && phase != Phase::Drain
-        {
-            self.recorder.snapshot.due += schedule.count_due(end);
+    /// Reports what has happened so far in the second that is under way.
+    fn report_part(&mut self, phase: Phase, now: u64) {
+        let began = self.phase_began + self.second * SECOND_NS;
+        let length_ns = now.saturating_sub(began);
+        if length_ns < SECOND_NS {
+            self.load.hand_over(&mut self.network, now);
+            let part = self.interval(phase, length_ns);
+            let _ = self.reports.send(Report::Part(Box::new(part)));
         }
-        if let Source::Users(users) = &mut self.source {
-            users.hand_over(&mut self.recorder);
-        }
-        self.recorder.snapshot.health = self.vitals.lap(end);
-        self.recorder.snapshot.health.script_ns = self.source.take_busy_ns();
-        let interval = Interval {
+    }
+
+    /// What has happened since this was last asked, in the second that is under way.
+    fn interval(&mut self, phase: Phase, length_ns: u64) -> Interval {
+        Interval {
             worker: self.number,
             phase,
             second: self.second,
             length_ns,
-            snapshot: self.recorder.take(),
-            open_connections: self.connections.0.iter().filter(|c| c.state == State::Open).count() as u64,
-            in_flight: self.connections.0.iter().map(|c| c.calls.len() as u64).sum(),
-        };
+            snapshot: self.network.recorder.take(),
+            open_connections: self.network.connections.open(),
+            in_flight: self.network.connections.in_flight(),
+        }
+    }
+
+    fn hand_over(&mut self, phase: Phase, end: u64, length_ns: u64) {
+        self.load.hand_over(&mut self.network, end);
+        let health = &mut self.network.recorder.snapshot.health;
+        *health = self.vitals.lap(end);
+        health.script_ns = self.load.take_busy_ns();
+        let interval = self.interval(phase, length_ns);
         self.second += 1;
         let _ = self.reports.send(Report::Interval(Box::new(interval)));
     }
+}
 
-    fn handle(&mut self, event: Ready) {
-        if event.token >= self.connections.0.len() {
-            return;
-        }
-        match self.connections[event.token].state {
-            State::Connecting => self.socket_connected(event.token),
-            State::Handshaking | State::Opening | State::Open => {
-                if event.writable {
-                    self.writable(event.token);
-                }
-                if event.readable {
-                    self.readable(event.token, event.ended);
-                }
-            }
-            State::Idle | State::Backoff => {}
-        }
-    }
+/// A driver for a worker with so many connections.
+///
+/// # Errors
+/// When the system has no more of what it takes.
+pub(crate) fn make_driver<M: Machine>(machine: &M, connections: usize) -> Result<M::Driver, EngineError> {
+    machine.driver(connections).map_err(|source| EngineError::System { what: "wait for events", source })
 }

@@ -2,13 +2,15 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use brunt_model::snapshot::{Phase, Snapshot};
+pub(crate) use brunt_model::interval::Interval;
 
 /// What a worker tells the coordinator.
 #[derive(Debug)]
 pub(crate) enum Report {
     /// A second of a phase is over, or what was left of the phase.
     Interval(Box<Interval>),
+    /// What has happened so far in the second that is under way, and was not reported yet: of workers that may be left behind.
+    Part(Box<Interval>),
     /// The worker has ended.
     Finished {
         /// Its number.
@@ -21,26 +23,9 @@ pub(crate) enum Report {
         failed: Option<String>,
         /// Why its user has ended the run, if it did by itself.
         stopped: Option<String>,
+        /// Why it has ended the run, if no connection to the target could be made.
+        unreached: Option<String>,
     },
-}
-
-/// One worker's figures for one second.
-#[derive(Debug)]
-pub(crate) struct Interval {
-    /// The worker's number.
-    pub(crate) worker: u32,
-    /// The part of the run it belongs to.
-    pub(crate) phase: Phase,
-    /// Which second of the phase, from 0.
-    pub(crate) second: u64,
-    /// How long it was, in nanoseconds.
-    pub(crate) length_ns: u64,
-    /// What happened.
-    pub(crate) snapshot: Snapshot,
-    /// Connections open at its end.
-    pub(crate) open_connections: u64,
-    /// Calls in flight at its end.
-    pub(crate) in_flight: u64,
 }
 
 /// Lets workers begin at the same time: once all are connected.
@@ -53,14 +38,14 @@ pub(crate) struct StartingLine {
 
 impl StartingLine {
     /// A worker is ready at `now`; the last of `workers` sets the beginning.
-    pub(super) fn arrive(&self, workers: u32, now: u64) {
+    pub(crate) fn arrive(&self, workers: u32, now: u64) {
         if self.ready.fetch_add(1, Ordering::AcqRel) + 1 >= workers {
             // Late enough for the others, who look every millisecond.
             self.at.store(now + 2_000_000, Ordering::Release);
         }
     }
 
-    pub(super) fn time(&self) -> Option<u64> {
+    pub(crate) fn time(&self) -> Option<u64> {
         match self.at.load(Ordering::Acquire) {
             0 => None,
             at => Some(at),

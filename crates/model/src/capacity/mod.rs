@@ -7,12 +7,16 @@
 //! rate in doubt, and the edge moves outwards past it. So the answer is an interval whose ends were each seen the same
 //! way `repeats` times out of as many.
 //!
-//! What that is worth: call capacity the rate at which half of all trials would be met. Were an end on the wrong side
+//! What that is worth: call capacity the rate at which half of all trials would be met. Were a rate on the wrong side
 //! of it, to see it the same way n times would have a probability of at most ½ⁿ (the sign test; W. J. Conover,
-//! "Practical Nonparametric Statistics", 3rd edition, section 3.4): 1.6 % at either end for n = 6.
+//! "Practical Nonparametric Statistics", 3rd edition, section 3.4): 1.6 % for n = 6. The search picks the ends among all
+//! rates that it repeats, so that the chance of any of them misleading it counts: at most ½ⁿ times their number (the
+//! union bound; [`Capacity::chance_of_error`]).
 //!
-//! A trial that fails while the generator had no room to spare says nothing about the target: it counts as spoiled, and
-//! is made again. Where such trials are all there are, there is no answer.
+//! A trial that the generator can have decided says nothing about the target, whether it was met or failed: it counts as
+//! spoiled, and is made again. That is so where the target did not see the load asked for, or where a threshold would
+//! come out otherwise within the interval that own delays leave. Any other doubt about the run does not matter here.
+//! Where spoiled trials are all there are, there is no answer.
 
 mod search;
 #[cfg(test)]
@@ -20,8 +24,10 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::Spread;
 use crate::evidence::Evidence;
 use crate::profile::HIGHEST_RATE;
+use crate::threshold::ThresholdResult;
 
 pub use search::{next, trials_left};
 
@@ -29,6 +35,9 @@ pub use search::{next, trials_left};
 pub const PRECISION: (f64, f64) = (0.005, 0.5);
 /// The lowest rate that is tried, in calls a second.
 pub const LOWEST_RATE: f64 = 1.0;
+
+/// By how much a target may fall behind, as a share of what the rates tried are apart.
+const MOST_BEHIND: f64 = 0.25;
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -90,6 +99,28 @@ pub enum Length {
     Full,
 }
 
+/// How much shorter a short trial is, how long it is at least, in nanoseconds, and how many calls it has at least.
+const SHORTER: u64 = 3;
+const SHORTEST_NS: u64 = crate::SECOND_NS;
+const FEWEST_CALLS: f64 = 30.0;
+/// The fewest calls of a trial of full length with random arrivals: of fewer, chance alone makes many more or fewer than the
+/// rate says.
+const FEWEST_RANDOM_CALLS: f64 = 200.0;
+
+/// How long a trial at this rate is, in nanoseconds, where `asked_ns` is asked for one of full length. It is longer
+/// where arrivals are random and would be too few, and a short one is no shorter than it takes to see anything.
+pub fn trial_ns(asked_ns: u64, length: Length, rate_per_s: f64, arrivals: Spread) -> u64 {
+    let time_of = |calls: f64| (calls / rate_per_s.max(f64::MIN_POSITIVE) * 1e9).min(1e15).ceil() as u64;
+    let full = match arrivals {
+        Spread::Uniform => asked_ns,
+        Spread::Poisson => asked_ns.max(time_of(FEWEST_RANDOM_CALLS)),
+    };
+    match length {
+        Length::Full => full,
+        Length::Short => (full / SHORTER).max(SHORTEST_NS).max(time_of(FEWEST_CALLS)).min(full),
+    }
+}
+
 /// What came of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -98,7 +129,7 @@ pub enum Outcome {
     Met,
     /// One did not, or the target fell behind.
     Failed,
-    /// Failed, and the generator may be why.
+    /// Met or failed, and the generator may be why.
     Spoiled,
 }
 
@@ -123,27 +154,37 @@ impl Trial {
     /// Judges a run at the rate of `step`.
     ///
     /// Thresholds alone would take a rate above the capacity for met as long as the backlog is small, so the target
-    /// must keep up as well: it may fall behind by no more than half of what rates are apart.
+    /// must keep up as well: it may fall behind by no more than a quarter of what rates are apart.
     pub fn of(settings: &Settings, step: i32, length: Length, evidence: Evidence) -> Self {
-        let behind = evidence.behind_ratio > settings.precision_ratio / 2.0;
-        let mut why: Vec<_> = evidence
-            .thresholds
-            .iter()
-            .filter(|result| !result.held)
-            .map(|result| format!("{} was {}", result.threshold.trim(), result.got))
-            .collect();
-        if !evidence.is_answered() {
-            why = vec![format!("no answer ({})", evidence.failure)];
-        } else if behind {
-            why.push(format!("fell behind by {:.1} %", evidence.behind_ratio * 100.0));
-        }
-        let outcome = match (why.is_empty(), evidence.is_trustworthy()) {
-            (true, _) => Outcome::Met,
-            (false, true) => Outcome::Failed,
-            (false, false) => Outcome::Spoiled,
-        };
-        Self { step, rate_per_s: settings.rate(step), length, outcome, why: why.join("; "), evidence }
+        let (outcome, why) = judge(settings, &evidence);
+        Self { step, rate_per_s: settings.rate(step), length, outcome, why, evidence }
     }
+}
+
+/// What a run comes to, and why if it is not met.
+fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
+    if !evidence.is_load_as_asked {
+        return (Outcome::Spoiled, "the target did not see this rate".to_owned());
+    }
+    if !evidence.is_answered() {
+        return (Outcome::Failed, format!("no answer ({})", evidence.failure));
+    }
+    let was = |result: &ThresholdResult| format!("{} was {}", result.threshold.trim(), result.got);
+    let missed = evidence.thresholds.iter().filter(|result| !result.held);
+    let (surely, perhaps): (Vec<_>, Vec<_>) = missed.partition(|result| result.sure);
+    let mut why: Vec<_> = surely.into_iter().map(was).collect();
+    if evidence.behind_ratio > settings.precision_ratio * MOST_BEHIND {
+        why.push(format!("fell behind by {:.1} %", evidence.behind_ratio * 100.0));
+    }
+    if !why.is_empty() {
+        why.extend(perhaps.into_iter().map(was));
+        return (Outcome::Failed, why.join("; "));
+    }
+    let unsure: Vec<_> = evidence.thresholds.iter().filter(|result| !result.sure).map(was).collect();
+    if unsure.is_empty() {
+        return (Outcome::Met, String::new());
+    }
+    (Outcome::Spoiled, format!("{}, which brunt's own delays can have decided", unsure.join("; ")))
 }
 
 /// What to do next.
@@ -243,4 +284,20 @@ pub struct Capacity {
     pub answer: Answer,
     /// What it rests on, in the order of time.
     pub trials: Vec<Trial>,
+}
+
+impl Capacity {
+    /// How many rates were tried at full length, at least once without being spoiled.
+    pub fn rates_tried(&self) -> usize {
+        let counted = |trial: &&Trial| trial.length == Length::Full && trial.outcome != Outcome::Spoiled;
+        let mut steps: Vec<_> = self.trials.iter().filter(counted).map(|trial| trial.step).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        steps.len()
+    }
+
+    /// The most that the probability of an answer can be that does not hold the capacity, 0 to 1: see the module's text.
+    pub fn chance_of_error(&self) -> f64 {
+        (self.rates_tried() as f64 * 0.5_f64.powi(self.settings.repeats as i32)).min(1.0)
+    }
 }

@@ -90,7 +90,7 @@ impl Seen {
         self.tally(step, Length::Full)
     }
 
-    /// What trials of full length say; where there is none, what short ones do.
+    /// The result of trials of full length, or of short ones before the first of those.
     fn status(&self, step: i32) -> Option<Status> {
         self.full(step).status().or_else(|| self.tally(step, Length::Short).status())
     }
@@ -218,7 +218,10 @@ fn generator(settings: &Settings, met: Option<i32>, at: i32, trials: &[Trial]) -
     Answer::Generator {
         met_per_s: met.map(|step| settings.rate(step)),
         at_per_s: settings.rate(at),
-        verdict: spoiled.map_or(String::new(), |trial| trial.evidence.verdict.clone()),
+        verdict: spoiled.map_or(String::new(), |trial| {
+            let run = &trial.evidence;
+            if run.is_trustworthy() { trial.why.clone() } else { run.verdict.clone() }
+        }),
     }
 }
 

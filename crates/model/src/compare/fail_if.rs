@@ -3,7 +3,8 @@
 //! Figures: `rate`, `mean`, `p50`, `p90`, `p99`, `p99.9`, each with a factor that ends in `x`; and `error_rate` with a
 //! difference such as `+0.5%`. Operators: `<` and `>`. It is true only where the 95 % interval lies wholly on that side of
 //! the limit, so that noise does not make it true; and where the figure could not be compared, since that must not pass
-//! for good.
+//! for good. Where the interval reaches over the limit, it is neither shown nor ruled out ([`FailIfResult::undecided`]):
+//! the result says from which difference on it would have been seen.
 
 use std::fmt;
 use std::str::FromStr;
@@ -47,6 +48,9 @@ pub struct FailIfResult {
     pub got: String,
     /// Whether it is true, which it is not to be.
     pub failed: bool,
+    /// Where it is neither true nor ruled out: from which value on it would have been seen in 80 % of cases, for people.
+    #[serde(default)]
+    pub undecided: Option<String>,
 }
 
 impl FromStr for FailIf {
@@ -102,18 +106,43 @@ impl FailIf {
                 (Ok(found.unwrap_or((0.0, 0.0, 0.0))), limit)
             }
         };
-        let (got, failed) = match found {
-            Ok((value, low, high)) => {
-                (self.show(value, low, high), if self.above { low > limit } else { high < limit })
-            }
+        let (value, low, high) = match found {
+            Ok(found) => found,
             Err(why) => return self.cannot_judge(&why),
         };
-        FailIfResult { condition: self.text.clone(), got, failed }
+        let failed = if self.above { low > limit } else { high < limit };
+        let is_ruled_out = if self.above { high <= limit } else { low >= limit };
+        FailIfResult {
+            condition: self.text.clone(),
+            got: self.show(value, low, high),
+            failed,
+            undecided: (!failed && !is_ruled_out).then(|| self.detectable(limit, low, high)),
+        }
+    }
+
+    /// From which true value on the condition would have been seen: the limit, and beyond it as far as the interval
+    /// is wide to one side, and half as much again, which makes it 80 % of cases (the quotient of 1.96 + 0.84 and 1.96;
+    /// H. S. Bloom, "Minimum detectable effects", Evaluation Review 19, 1995).
+    fn detectable(&self, limit: f64, low: f64, high: f64) -> String {
+        const POWERED: f64 = (1.96 + 0.84) / 1.96;
+        let sign = if self.above { 1.0 } else { -1.0 };
+        match self.limit {
+            Limit::Ratio(..) => {
+                let half = (high.ln() - low.ln()) / 2.0;
+                format!("{:.3}x", limit * (sign * POWERED * half).exp())
+            }
+            Limit::Errors(_) => format!("{:+.3}%", (limit + sign * POWERED * (high - low) / 2.0) * 100.0),
+        }
     }
 
     /// What it comes to where nothing is known.
     pub(super) fn cannot_judge(&self, why: &str) -> FailIfResult {
-        FailIfResult { condition: self.text.clone(), got: format!("cannot be judged: {why}"), failed: true }
+        FailIfResult {
+            condition: self.text.clone(),
+            got: format!("cannot be judged: {why}"),
+            failed: true,
+            undecided: None,
+        }
     }
 
     fn why_not(&self, comparison: &Comparison, metric: Metric) -> String {

@@ -1,6 +1,7 @@
 //! The figures of one run, or of one block of its seconds, that are compared.
 
 use super::Metric;
+use crate::evidence::Evidence;
 use crate::histogram::{AtLeast, Censored};
 use crate::series::Point;
 use crate::summary::Summary;
@@ -25,13 +26,30 @@ pub struct Figures {
     pub times: [Option<AtLeast<f64>>; 5],
     /// The share of calls due that are not a success, 0 to 1.
     pub error_ratio: f64,
+    /// Metrics that the generator's own doing spoils.
+    pub unreliable: Vec<Metric>,
 }
 
 impl Figures {
     /// The figures of a whole run.
     pub fn of(summary: &Summary) -> Self {
         let answered = summary.total.statuses.total();
-        Self::new(summary.rates.answered_per_s, answered, summary.error_rate, &summary.total.response)
+        let of = Self::new(summary.rates.answered_per_s, answered, summary.error_rate, &summary.total.response_times());
+        of.but_for(&Evidence::of(summary))
+    }
+
+    /// The same, without what the run's own evidence does not believe.
+    #[must_use]
+    pub fn but_for(self, evidence: &Evidence) -> Self {
+        let is_spoiled = |metric: &Metric| match metric {
+            Metric::Rate => !evidence.is_rate_believed,
+            Metric::Mean => !evidence.is_mean_reliable,
+            _ => !evidence.is_reliable(metric.name()),
+        };
+        // A target that saw another load than the one asked for had other times to it, too.
+        let unreliable = Metric::ALL.into_iter().filter(|metric| !evidence.is_load_as_asked || is_spoiled(metric));
+        // A side that never answered has no figures at all, and says so by itself.
+        Self { unreliable: if evidence.is_answered() { unreliable.collect() } else { Vec::new() }, ..self }
     }
 
     /// Figures from their parts: calls `answered`, `rate` of them a second, and every response time.
@@ -40,11 +58,14 @@ impl Figures {
         let [p50, p90, p99, p99_9] = response.quantiles(quantiles).map(|time| Some(time?.map(|ns| ns as f64)));
         let mean = response.lower().mean().map(|value| AtLeast { value, at_least: !response.bounds.is_empty() });
         let times = if answered > 0 { [mean, p50, p90, p99, p99_9] } else { [None; 5] };
-        Self { count: response.count(), rate, times, error_ratio }
+        Self { count: response.count(), rate, times, error_ratio, unreliable: Vec::new() }
     }
 
     /// The logarithm of a metric, or why there is none.
     fn logarithm(&self, metric: Metric) -> Result<f64, &'static str> {
+        if self.unreliable.contains(&metric) {
+            return Err(SPOILED);
+        }
         let value = match metric {
             Metric::Rate => AtLeast::exactly(self.rate),
             metric => {
@@ -62,8 +83,17 @@ impl Figures {
     }
 }
 
-/// The logarithm of a metric in each of `all`, or why it cannot be compared.
-pub(super) fn logarithms(metric: Metric, all: &[Figures]) -> Result<Vec<f64>, String> {
+/// Why a figure of a run does not count that the generator spoiled.
+const SPOILED: &str = "brunt's own delays spoil it";
+
+/// Which of `all` have a metric that the generator did not spoil.
+pub(super) fn believed(metric: Metric, all: &[Figures]) -> Vec<bool> {
+    all.iter().map(|figures| !figures.unreliable.contains(&metric)).collect()
+}
+
+/// The logarithm of a metric in each of `all` that `counts`, or why it cannot be compared.
+pub(super) fn logarithms(metric: Metric, all: &[Figures], counts: &[bool]) -> Result<Vec<f64>, String> {
+    let all: Vec<_> = all.iter().zip(counts).filter(|(_, counts)| **counts).map(|(figures, _)| figures).collect();
     let each: Vec<_> = all.iter().map(|figures| figures.logarithm(metric)).collect();
     let failed = each.iter().filter(|logarithm| logarithm.is_err()).count();
     match each.iter().find_map(|logarithm| logarithm.as_ref().err()) {

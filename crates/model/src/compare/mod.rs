@@ -16,6 +16,7 @@
 
 mod fail_if;
 mod figures;
+mod plans;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use fail_if::{FailIf, FailIfError, FailIfResult};
 pub use figures::{BLOCKS, Figures, LEAST_BLOCK_POINTS, blocks};
+pub use plans::differences;
 
 use crate::evidence::Evidence;
 use crate::random::choice;
@@ -174,6 +176,17 @@ pub struct LeftOut {
     pub why: String,
 }
 
+/// Runs that a metric leaves out, since the generator spoiled it there. The rest is compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Discarded {
+    /// Which metric.
+    pub metric: Metric,
+    /// How many rounds, or runs or blocks of both sides.
+    pub count: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
 /// A comparison of B with A.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
@@ -185,6 +198,9 @@ pub struct Comparison {
     pub errors: Option<ErrorDifference>,
     /// Metrics that could not be.
     pub left_out: Vec<LeftOut>,
+    /// Runs that some metrics leave out.
+    #[serde(default)]
+    pub discarded: Vec<Discarded>,
 }
 
 impl Comparison {
@@ -234,10 +250,15 @@ fn compare(a: &[Figures], b: &[Figures], design: Design, estimate: Estimator<'_>
         return None;
     }
     let mut differences = Vec::new();
-    let mut left_out = Vec::new();
+    let (mut left_out, mut discarded) = (Vec::new(), Vec::new());
     let mut estimates = Vec::new();
     for metric in Metric::ALL {
-        let logarithms = figures::logarithms(metric, a).and_then(|a| Ok((a, figures::logarithms(metric, b)?)));
+        let (a_counts, b_counts) = counted(metric, a, b, design);
+        let logarithms =
+            figures::logarithms(metric, a, &a_counts).and_then(|a| Ok((a, figures::logarithms(metric, b, &b_counts)?)));
+        if logarithms.is_ok() {
+            discarded.extend(discarded_of(metric, &a_counts, &b_counts, design));
+        }
         match logarithms {
             Err(why) => left_out.push(LeftOut { metric, why }),
             Ok((a, b)) => {
@@ -261,7 +282,32 @@ fn compare(a: &[Figures], b: &[Figures], design: Design, estimate: Estimator<'_>
         errors.adjusted_p_value = *p;
         errors.differs = *p < alpha;
     }
-    Some(Comparison { design, differences, errors, left_out })
+    Some(Comparison { design, differences, errors, left_out, discarded })
+}
+
+/// Which rounds, or runs and blocks of either side, count for a metric: those that the generator did not spoil. A round
+/// that is spoiled on one side is left out on both, so that neither is favoured. Where fewer than half are left, all
+/// count, and the metric is left out with the reason why.
+fn counted(metric: Metric, a: &[Figures], b: &[Figures], design: Design) -> (Vec<bool>, Vec<bool>) {
+    let (mut of_a, mut of_b) = (figures::believed(metric, a), figures::believed(metric, b));
+    if let Design::Rounds { .. } = design {
+        let both: Vec<_> = of_a.iter().zip(&of_b).map(|(a, b)| *a && *b).collect();
+        (of_a, of_b) = (both.clone(), both);
+    }
+    let enough = |counts: &[bool]| {
+        let left = counts.iter().filter(|counts| **counts).count();
+        left >= 2 && left * 2 >= counts.len()
+    };
+    if enough(&of_a) && enough(&of_b) { (of_a, of_b) } else { (vec![true; a.len()], vec![true; b.len()]) }
+}
+
+fn discarded_of(metric: Metric, a: &[bool], b: &[bool], design: Design) -> Option<Discarded> {
+    let dropped = |counts: &[bool]| counts.iter().filter(|counts| !**counts).count();
+    let (count, of) = match design {
+        Design::Rounds { .. } => (dropped(a), a.len()),
+        _ => (dropped(a) + dropped(b), a.len() + b.len()),
+    };
+    (count > 0).then_some(Discarded { metric, count, of })
 }
 
 fn difference(metric: Metric, a: &[f64], b: &[f64], estimate: &Estimate) -> Difference {
@@ -324,6 +370,9 @@ pub struct Compared {
     pub b: String,
     /// How both were run; empty where results were given.
     pub how: String,
+    /// In what the plans of both sides differ, besides what is compared, for people.
+    #[serde(default)]
+    pub differing: Vec<String>,
     /// What came of it; none if there was too little to compare.
     pub comparison: Option<Comparison>,
     /// What was not to be.

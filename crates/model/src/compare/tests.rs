@@ -45,6 +45,7 @@ impl Machine {
             rate: 20_000.0 / slow * noise,
             times: std::array::from_fn(|at| Some(AtLeast::exactly(times[at] * own[at]))),
             error_ratio: 0.0,
+            unreliable: Vec::new(),
         }
     }
 
@@ -255,4 +256,47 @@ fn conditions_that_are_nonsense_are_refused_with_a_way_out() {
         let error = text.parse::<FailIf>().unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
     }
+}
+
+#[test]
+fn a_condition_that_could_not_have_been_seen_says_so() {
+    // p99 is anything from a tenth to ten times as long.
+    let with = |factor: f64| {
+        let mut of = figures(100.0);
+        of.times[3] = Some(AtLeast::exactly(1e6 * factor));
+        of
+    };
+    let rounds: Vec<_> = (0..10).map(|i| (with(1.0), with(if i % 2 == 0 { 0.03 } else { 33.0 }))).collect();
+    let wide = Comparison::of_rounds(&rounds).unwrap();
+    let judge = |comparison: &Comparison, text: &str| text.parse::<FailIf>().unwrap().judge(comparison);
+    let result = judge(&wide, "p99 > 1.1x");
+    assert!(!result.failed && result.got.ends_with("12.") || result.got.contains("[0.0"), "{result:?}");
+    let seen_from: f64 = result.undecided.unwrap().strip_suffix('x').unwrap().parse().unwrap();
+    assert!(seen_from > 10.0, "{seen_from}");
+    assert!(judge(&wide, "p99 < 0.9x").undecided.is_some());
+    // Where the interval lies wholly on the good side, it is ruled out; where on the other, it is true.
+    let rounds: Vec<_> = (0..10).map(|i| (with(1.0), with(1.0 + 0.01 * f64::from(i % 3)))).collect();
+    let narrow = Comparison::of_rounds(&rounds).unwrap();
+    assert_eq!(judge(&narrow, "p99 > 1.1x").undecided, None);
+    assert!(judge(&narrow, "p99 > 1.01x").undecided.is_some_and(|from| from.starts_with("1.0")));
+    assert!(judge(&narrow, "p99 < 1.1x").failed);
+}
+
+#[test]
+fn rounds_that_the_generator_spoiled_count_for_neither_side() {
+    let spoiled = |rate: f64, metric| Figures { unreliable: vec![metric], ..figures(rate) };
+    let mut rounds: Vec<_> = (0..10).map(|i| (figures(100.0), figures(100.0 + f64::from(i % 2)))).collect();
+    rounds[3].1 = spoiled(5000.0, Metric::Rate);
+    rounds[5].0 = spoiled(1.0, Metric::Rate);
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    let rate = comparison.difference(Metric::Rate).unwrap();
+    assert!(rate.ratio > 1.0 && rate.ratio < 1.01, "{rate:?}");
+    assert_eq!(comparison.discarded, [Discarded { metric: Metric::Rate, count: 2, of: 10 }]);
+    assert!(comparison.difference(Metric::P99).is_some());
+    // Where most are spoiled, there is nothing to compare.
+    rounds.iter_mut().take(8).for_each(|(a, _)| *a = spoiled(100.0, Metric::Rate));
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    assert!(comparison.difference(Metric::Rate).is_none() && comparison.discarded.is_empty());
+    let left_out = comparison.left_out.iter().find(|left_out| left_out.metric == Metric::Rate).unwrap();
+    assert_eq!(left_out.why, "brunt's own delays spoil it in 8 of 10");
 }

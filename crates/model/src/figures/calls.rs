@@ -47,7 +47,7 @@ impl CallFigures {
         self.due += 1;
     }
 
-    /// It turned out that there is no call.
+    /// No call came of it.
     pub fn withdrawn(&mut self) {
         self.due = self.due.saturating_sub(1);
     }

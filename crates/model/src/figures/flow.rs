@@ -69,7 +69,7 @@ pub struct Example {
 }
 
 impl Example {
-    /// An answer with this status and body, of which the beginning is kept.
+    /// An answer with this status and body; the beginning of the body is kept.
     pub fn of(status: Option<u16>, body: &[u8]) -> Self {
         let start = body.get(..LONGEST_EXAMPLE).unwrap_or(body);
         let mut text = String::from_utf8_lossy(start).into_owned();
@@ -107,7 +107,7 @@ impl CheckFigures {
         self.passes += 1;
     }
 
-    /// It did not hold; `example` is asked for if there is none yet.
+    /// It did not hold; the first failure asks for its `example`.
     pub fn failed(&mut self, call: Option<&str>, check: &str, example: impl FnOnce() -> Example) {
         self.name(call, check);
         self.fails += 1;

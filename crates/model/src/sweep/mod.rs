@@ -51,8 +51,7 @@ impl Step {
     /// Connections and calls answered a second, where those are the target's doing and not the generator's.
     fn point(&self) -> Option<(f64, f64)> {
         let run = self.evidence.as_ref()?;
-        // Waits of the generator's own making lower what a fixed number of connections can ask for, too.
-        let counts = run.is_answered() && run.judgement == Judgement::Trustworthy && run.answered_per_s > 0.0;
+        let counts = run.is_answered() && run.is_rate_believed && run.answered_per_s > 0.0;
         counts.then_some((self.value as f64, run.answered_per_s))
     }
 }
@@ -80,7 +79,7 @@ pub struct Sweep {
     pub law: Option<Law>,
     /// Steps that the law leaves out, since the generator and not the target was their limit.
     pub generator_bound: usize,
-    /// Steps that it leaves out, since the generator had to wait, for a CPU for instance.
+    /// Others that it leaves out, since the generator's own delays lowered what its connections could ask for.
     pub latency_unreliable: usize,
     /// Why it ended before its last value, for people; empty if it did not.
     pub ended: String,
@@ -90,12 +89,14 @@ impl Sweep {
     /// Puts a sweep together, and fits the law where it is one of concurrency.
     pub fn of(axis: Axis, planned: Vec<u64>, steps: Vec<Step>, ended: String) -> Self {
         let points: Vec<_> = steps.iter().filter_map(Step::point).collect();
-        let judged = |judgement: Judgement| {
-            let is_so = |run: &Evidence| run.is_answered() && run.judgement == judgement;
+        let left_out = |is_bound: bool| {
+            let is_so = |run: &Evidence| {
+                let bound = run.judgement == Judgement::GeneratorBound;
+                run.is_answered() && !run.is_rate_believed && bound == is_bound
+            };
             steps.iter().filter(|step| step.evidence.as_ref().is_some_and(is_so)).count()
         };
-        let generator_bound = judged(Judgement::GeneratorBound);
-        let latency_unreliable = judged(Judgement::LatencyUnreliable);
+        let (generator_bound, latency_unreliable) = (left_out(true), left_out(false));
         let law = axis.is_concurrency.then(|| match fit(&points) {
             Ok(fit) => Law::Fit(fit),
             Err(why) => Law::NoFit(why),

@@ -76,7 +76,7 @@ pub struct Fit {
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum NoFit {
     /// Too few points say something of the target.
-    #[error("{points} of at least 5 values say something of the target: sweep over more")]
+    #[error("only {points} usable points; the fit needs 5: sweep over more values")]
     TooFew {
         /// How many there are.
         points: usize,

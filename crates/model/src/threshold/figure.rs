@@ -132,6 +132,22 @@ pub(super) enum Unit {
     Count,
 }
 
+/// What figures are called by other tools.
+const OTHER_TOOLS: [(&str, &str); 12] = [
+    ("rps", "rate"),
+    ("qps", "rate"),
+    ("throughput", "rate"),
+    ("errors", "error_rate"),
+    ("http_req_failed", "error_rate"),
+    ("avg", "mean"),
+    ("average", "mean"),
+    ("median", "p50"),
+    ("med", "p50"),
+    ("latency", "p99"),
+    ("http_req_duration", "p99"),
+    ("ttfb", "first_byte.p99"),
+];
+
 impl Figure {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let plain = match text {
@@ -157,8 +173,43 @@ impl Figure {
         })
     }
 
+    /// What may have been meant by an unknown name, for people: the nearest, or else all there are.
+    pub(super) fn meant(unknown: &str) -> String {
+        let unknown = unknown.trim().to_lowercase();
+        let other = OTHER_TOOLS.iter().find(|(name, _)| *name == unknown).map(|(_, ours)| *ours);
+        let (time, statistic) = match unknown.split_once('.') {
+            Some((time, rest)) if !rest.bytes().all(|b| b.is_ascii_digit()) => (Some(time), rest),
+            _ => (None, unknown.as_str()),
+        };
+        let near = |word: &str, known: Vec<&'static str>| {
+            let most = (word.chars().count() / 3).clamp(1, 3);
+            let slips = known.into_iter().map(|name| (strsim::damerau_levenshtein(word, name), name));
+            slips.filter(|(slips, _)| *slips <= most).min().map(|(_, name)| name)
+        };
+        let statistics = || ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "mean", "stdev", "min", "max"];
+        let nearest = match (other, time) {
+            (Some(ours), _) => Some(ours.to_owned()),
+            (None, Some(time)) => {
+                let times = Time::NAMED.iter().map(|(name, _)| *name).collect();
+                let both = near(time, times).zip(near(statistic, statistics().to_vec()));
+                both.map(|(time, statistic)| format!("{time}.{statistic}"))
+            }
+            (None, None) => {
+                let counts = Count::NAMED.iter().map(|(name, _)| *name);
+                let failures = Failure::ALL.into_iter().map(Failure::name);
+                let others = ["error_rate", "checks", "rate", "bytes_in", "bytes_out"];
+                let known = statistics().into_iter().chain(others).chain(counts).chain(failures).collect();
+                near(statistic, known).map(str::to_owned)
+            }
+        };
+        match nearest {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => format!("there are {}", Self::known()),
+        }
+    }
+
     /// All there are, for people.
-    pub(super) fn known() -> String {
+    fn known() -> String {
         let times: Vec<_> = Time::NAMED.iter().map(|(name, _)| format!("{name}.")).collect();
         let counts = Count::NAMED.iter().map(|(name, _)| *name);
         let failures = Failure::ALL.iter().map(|failure| failure.name());

@@ -22,10 +22,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use self::figure::{Count, Figure};
+use self::figure::{Count, Figure, Statistic, Time};
 use self::subject::{Kind, Subject};
-use crate::histogram::AtLeast;
+use crate::histogram::{AtLeast, Histogram};
+use crate::instrument::least_without;
 use crate::summary::Summary;
+use crate::verdict::Judgement;
 
 pub use self::outlook::Outlook;
 pub use self::subject::Standing;
@@ -107,7 +109,7 @@ impl FromStr for Threshold {
         };
         let figure = figure.trim();
         let figure = Figure::parse(figure)
-            .ok_or_else(|| error(format!("'{figure}' is no figure; there are {}", Figure::known())))?;
+            .ok_or_else(|| error(format!("'{figure}' is no figure; {}", Figure::meant(figure))))?;
         let limit = figure.unit().parse(right).map_err(|e| error(e.to_string()))?;
         Ok(Self { text: text.to_owned(), name, abort, figure, operator: *operator, limit })
     }
@@ -153,6 +155,15 @@ pub struct ThresholdResult {
     /// Whether it held. A threshold on something that was not measured, or that can only be bounded from below and
     /// might lie beyond, does not.
     pub held: bool,
+    /// Whether the generator's own delays cannot have decided it: anywhere within the figure's instrument interval it
+    /// comes out the same.
+    #[serde(default = "known")]
+    pub sure: bool,
+}
+
+/// Results of before that was looked into say nothing against themselves.
+const fn known() -> bool {
+    true
 }
 
 impl Threshold {
@@ -196,9 +207,48 @@ impl Threshold {
         })
     }
 
-    /// Whether it holds for `summary`.
+    /// The quantile of the response time of all calls that it limits (0 to 1), if it does.
+    pub fn response_quantile(&self) -> Option<f64> {
+        match self.figure {
+            Figure::Time(Time::Usual | Time::Response, Statistic::Quantile(q)) if self.name.is_none() => Some(q),
+            _ => None,
+        }
+    }
+
+    /// Whether it holds for `summary`, and whether that is sure.
     pub fn judge(&self, summary: &Summary) -> ThresholdResult {
-        self.judge_standing(&Standing::of(&summary.run, &summary.total))
+        let result = self.judge_standing(&Standing::of(&summary.run, &summary.total));
+        let sure = self.is_sure(summary, result.held);
+        ThresholdResult { sure, ..result }
+    }
+
+    /// Whether it comes out as `held` wherever the generator's own part lies.
+    fn is_sure(&self, summary: &Summary, held: bool) -> bool {
+        let total = &summary.total;
+        if total.statuses.total() == 0 {
+            return true;
+        }
+        let (bracket, lag) = match (self.figure, &self.name) {
+            (Figure::Time(Time::Usual | Time::Response, _), None) => (total.response_bracket(), total.lag.clone()),
+            (Figure::Time(Time::Service, _), None) => (total.service_bracket(), Histogram::new()),
+            // What was answered is the least that could have been.
+            (Figure::Rate, None) => return held || summary.verdict.judgement != Judgement::GeneratorBound,
+            // Calls that were not sent for want of ports are the generator's failures.
+            (Figure::ErrorRate | Figure::Count(Count::Unsent), None) => {
+                return held || summary.verdict.is_load_as_asked();
+            }
+            _ => return true,
+        };
+        let Figure::Time(_, statistic) = self.figure else { return true };
+        let low = match statistic {
+            Statistic::Quantile(q) if !bracket.knows_receiving => {
+                let at_least = statistic.of(&bracket.low).is_some_and(|value| value.at_least);
+                least_without(&bracket.low, &lag, q).map(|ns| AtLeast { value: ns as f64, at_least })
+            }
+            _ => statistic.of(&bracket.low),
+        };
+        let ends = [low, statistic.of(&bracket.high)];
+        ends.into_iter().flatten().all(|end| self.operator.holds(end, self.limit) == held)
     }
 
     /// Whether it holds for what a run came to so far.
@@ -213,7 +263,7 @@ impl Threshold {
             (None, Ok(_)) => "nothing measured".to_owned(),
         };
         let held = value.is_some_and(|value| self.operator.holds(value, self.limit));
-        ThresholdResult { threshold: self.text.clone(), got, held }
+        ThresholdResult { threshold: self.text.clone(), got, held, sure: true }
     }
 }
 
@@ -233,7 +283,7 @@ mod tests {
         for (text, got, held) in [
             ("p99 < 50ms", "1.00ms", true),
             ("p99.99<50ms", "2.00s", false),
-            ("service.min<=900us", "900.0us", true),
+            ("service.min<=900us", "900.0µs", true),
             ("max>1s", "2.00s", true),
             ("error_rate<=0.1%", "0.1%", true),
             ("error_rate < 0.05%", "0.1%", false),
@@ -268,6 +318,43 @@ mod tests {
         run.measured.response.known.record(30_000);
         let result = "p99<50ms".parse::<Threshold>().unwrap().judge(&Summary::of(run));
         assert_eq!((result.got.as_str(), result.held), ("nothing measured", false));
+    }
+
+    #[test]
+    fn own_delays_that_could_decide_a_threshold_make_it_unsure() {
+        use crate::instrument::{Arrival, CallTimes};
+        let mut run = run();
+        // Of 2,000 calls 40 were sent 5 ms late; the target took 1 ms.
+        run.measured.instrument = crate::instrument::Instrument::default();
+        for i in 0..2000 {
+            let sent = if i < 40 { 5_000_000 } else { 0 };
+            let at = sent + 1_000_000;
+            let call = CallTimes {
+                due: 0,
+                ready: 0,
+                sent,
+                exposed: u64::MAX,
+                first_byte: Some(at),
+                arrived: Arrival::At(at),
+                read: at + 9,
+            };
+            run.measured.instrument.record(&call, 1);
+        }
+        let summary = Summary::of(run);
+        for (text, held, sure) in [
+            ("p99 < 50ms", true, true),
+            ("p99 < 4ms", true, false),
+            ("p99 < 900us", false, true),
+            ("p50 < 4ms", true, true),
+            ("service.p99 < 4ms", true, true),
+            ("max<4ms", true, false),
+            ("error_rate<1%", true, true),
+        ] {
+            let result = text.parse::<Threshold>().unwrap().judge(&summary);
+            assert_eq!((result.held, result.sure), (held, sure), "{text}: {result:?}");
+        }
+        assert_eq!("p99.5<1s".parse::<Threshold>().unwrap().response_quantile(), Some(0.995));
+        assert_eq!("service.p99<1s".parse::<Threshold>().unwrap().response_quantile(), None);
     }
 
     /// One user, who was at home and in the cart.
@@ -332,6 +419,22 @@ mod tests {
         assert!(!Threshold::expected("p99", "<20ms", false).unwrap().aborts());
         let error = Threshold::expected("p99", "20ms", true).unwrap_err().to_string();
         assert!(error.contains("got 'p99 20ms") && error.contains("there is none of <"), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_figure_names_the_nearest() {
+        for (text, meant) in [
+            ("eror_rate<1%", "error_rate"),
+            ("p999<1s", "p99"),
+            ("rps>10k", "rate"),
+            ("conect.p99<1s", "connect.p99"),
+            ("timeuot==0", "timeout"),
+            ("avg<5ms", "mean"),
+        ] {
+            let error = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(error.contains(&format!("did you mean {meant}")), "{text}: {error}");
+        }
+        assert!("zzzzzzz<1".parse::<Threshold>().unwrap_err().to_string().contains("there are p50"));
     }
 
     #[test]

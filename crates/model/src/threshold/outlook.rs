@@ -107,7 +107,7 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// The most there may be in the end of something of which there are `n` so far.
+    /// The most that a count, now at `n`, may reach by the end.
     fn most(&self, n: u64) -> f64 {
         // What there is more often than calls (checks) goes on to be.
         let a_call = (n as f64 / self.standing.total.due.max(1) as f64).max(1.0);

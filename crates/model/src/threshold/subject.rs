@@ -23,7 +23,7 @@ pub struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    /// That of a run that is over, of which `total` is every call.
+    /// The subject of a run that is over; `total` has every call of it.
     pub fn of(run: &'a Run, total: &'a Snapshot) -> Self {
         Self {
             total,
@@ -126,9 +126,9 @@ impl<'a> Subject<'a> {
             (Self::All, Time::Usual | Time::Response | Time::Service) if total.statuses.total() == 0 => {
                 Some(Censored::default())
             }
-            (Self::All, Time::Usual | Time::Response) => Some(total.response.clone()),
-            (Self::All, Time::Service) => Some(total.service.clone()),
-            (Self::All, Time::FirstByte) => known(&total.first_byte),
+            (Self::All, Time::Usual | Time::Response) => Some(total.response_times().into_owned()),
+            (Self::All, Time::Service) => Some(total.service_times().into_owned()),
+            (Self::All, Time::FirstByte) => known(total.first_byte_times()),
             (Self::All, Time::Connect) => known(&total.connect),
             (Self::All, Time::Tls) => known(&total.tls),
             (Self::All, Time::Handshake) => known(&total.handshake),

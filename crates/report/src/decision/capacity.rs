@@ -11,7 +11,7 @@ use super::table::{Cell, Table};
 use crate::csv::Row;
 use crate::numbers::{clean, counted, percent};
 use crate::style::{Paint, Role};
-use crate::text::{WIDTH, wrapped};
+use crate::text::{WIDTH, connections_of, wrapped};
 
 /// Room for the plot beside the figures of a rate.
 const PLOT: usize = 24;
@@ -85,7 +85,7 @@ pub(super) fn how(plan: &Plan) -> String {
     };
     format!(
         "{} on {}, {arrivals} arrivals, trials of {}, seed {}",
-        counted(plan.connections.into(), "connection"),
+        connections_of(plan),
         counted(plan.workers.into(), "thread"),
         runs::lengths(plan.duration_ns(), None, plan.warmup_ns),
         plan.seed
@@ -182,7 +182,9 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
     reasons.extend(why.map(|why| format!("there {why}")));
     reasons.extend(doubtful(capacity, low, high));
     reasons.push(format!(
-        "were either end wrong, it would look like this by chance in at most {} of searches",
+        "chance of error: at most {}, for {} tried, each wrong by chance in at most {}",
+        percent(capacity.chance_of_error()),
+        counted(capacity.rates_tried() as u64, "rate"),
         percent(0.5_f64.powi(repeats as i32))
     ));
     reasons

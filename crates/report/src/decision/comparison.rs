@@ -1,6 +1,8 @@
 //! The views of a comparison.
 
-use brunt_model::compare::{Compared, Comparison, Design, Difference, ErrorDifference, LEAST_ROUNDS, Metric};
+use brunt_model::compare::{
+    Compared, Comparison, Design, Difference, ErrorDifference, FailIfResult, LEAST_ROUNDS, Metric,
+};
 use brunt_model::units::{Duration, Number};
 
 use super::plot::Around;
@@ -41,9 +43,13 @@ pub(super) fn markdown(compared: &Compared) -> String {
         parts.push(table(comparison, None).markdown().trim_end().to_owned());
         parts.extend(left_out(comparison));
     }
-    let condition = |result: &brunt_model::compare::FailIfResult| {
-        let sign = if result.failed { "❌" } else { "✅" };
-        format!("- {sign} not `{}`: {}", code(&result.condition), clean(&result.got))
+    let condition = |result: &FailIfResult| {
+        let sign = match (result.failed, &result.undecided) {
+            (true, _) => "❌",
+            (false, Some(_)) => "❔",
+            (false, None) => "✅",
+        };
+        format!("- {sign} not `{}`: {}", code(&result.condition), clean(&told(result)))
     };
     if !compared.conditions.is_empty() {
         parts.push(compared.conditions.iter().map(condition).collect::<Vec<_>>().join("\n"));
@@ -161,6 +167,9 @@ pub(super) fn notes(compared: &Compared) -> Vec<String> {
     if compared.interrupted {
         notes.push("interrupted: the comparison is of what was done".to_owned());
     }
+    if !compared.differing.is_empty() {
+        notes.push(format!("A and B were run differently: {}", compared.differing.join("; ")));
+    }
     match compared.comparison.as_ref().map(|comparison| comparison.design) {
         Some(Design::Rounds { rounds }) if rounds < LEAST_ROUNDS as usize => {
             notes.push(format!("only {rounds} rounds: ten or more make sure of what is said"));
@@ -250,21 +259,40 @@ fn probability(p: f64) -> String {
 pub(super) fn left_out(comparison: &Comparison) -> Option<String> {
     let each = comparison.left_out.iter().map(|left_out| format!("{} ({})", left_out.metric.name(), left_out.why));
     let each: Vec<_> = each.collect();
-    (!each.is_empty()).then(|| format!("not compared: {}", each.join(", ")))
+    let discarded = comparison.discarded.iter().map(|of| format!("{} in {} of {}", of.metric.name(), of.count, of.of));
+    let discarded: Vec<_> = discarded.collect();
+    let parts = [("not compared", each), ("left out, since brunt's own delays spoil it", discarded)];
+    let parts = parts.into_iter().filter(|(_, list)| !list.is_empty());
+    let parts: Vec<_> = parts.map(|(what, list)| format!("{what}: {}", list.join(", "))).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn conditions(compared: &Compared, paint: Paint) -> Vec<String> {
     if compared.conditions.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![paint.strong("Not to be")];
+    let mut lines = vec![paint.strong("Fail conditions")];
     for result in &compared.conditions {
-        let (condition, got) = (clean(result.condition.trim()), clean(&result.got));
-        lines.push(if result.failed {
-            format!("  {} {condition}  {}", paint.bad("✗"), paint.bad(got))
-        } else {
-            format!("  {} {condition}  {got}", paint.good("✓"))
-        });
+        let (sign, role) = match (result.failed, &result.undecided) {
+            (true, _) => ("✗", Role::Bad),
+            (false, Some(_)) => ("?", Role::Warning),
+            (false, None) => ("✓", Role::Good),
+        };
+        let text = format!("{}\u{a0} {}", clean(result.condition.trim()), clean(&told(result)));
+        let wrapped = wrapped("", "      ", &text, WIDTH - 4).into_iter();
+        let role_of_text = if role == Role::Good { Role::Plain } else { role };
+        let mut dressed: Vec<_> = wrapped.map(|line| paint.as_(role_of_text, line)).collect();
+        if let Some(first) = dressed.first_mut() {
+            *first = format!("  {} {first}", paint.as_(role, sign.to_owned()));
+        }
+        lines.extend(dressed);
     }
     lines
+}
+
+/// What came of a condition, and where nothing did, what would have.
+pub(super) fn told(result: &FailIfResult) -> String {
+    let undecided = result.undecided.as_ref();
+    let seen = undecided.map(|from| format!(": not ruled out; it would have been seen from {from} on"));
+    format!("{}{}", result.got, seen.unwrap_or_default())
 }

@@ -5,11 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
-use brunt_model::capacity::Capacity;
-use brunt_model::compare::Compared;
-use brunt_model::plan::Plan;
-use brunt_model::sweep::Sweep;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::format::FormatError;
 use crate::style::{Paint, Style};
@@ -21,6 +17,9 @@ mod plot;
 mod runs;
 mod sweep;
 pub(crate) mod table;
+
+pub use brunt_model::decision::Decision;
+pub use page::conclusion;
 
 /// A format of what was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,17 +76,6 @@ impl FromStr for Format {
     }
 }
 
-/// What was decided, with the plan of its runs.
-#[derive(Debug, Clone, Copy)]
-pub enum Decision<'a> {
-    /// The highest rate that meets the plan's thresholds.
-    Capacity(&'a Plan, &'a Capacity),
-    /// How a target behaves over a range of loads.
-    Sweep(&'a Plan, &'a Sweep),
-    /// Whether one is slower than another.
-    Comparison(&'a Compared),
-}
-
 /// Writes `decision` in `format`.
 ///
 /// # Errors
@@ -139,40 +127,6 @@ pub fn write_page(out: &mut impl Write, decision: Decision<'_>, kept: &[i64]) ->
 /// None: writing JSON is fallible in type.
 pub fn page_data(decision: Decision<'_>, kept: &[i64], live: Option<String>) -> io::Result<String> {
     page::data(decision, kept, live)
-}
-
-pub(crate) use page::{conclusion, evidence};
-
-/// A decision as it is kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decided {
-    /// See [`Decision::Capacity`].
-    Capacity(Box<Plan>, Capacity),
-    /// See [`Decision::Sweep`].
-    Sweep(Box<Plan>, Sweep),
-    /// See [`Decision::Comparison`].
-    Comparison(Compared),
-}
-
-impl Decided {
-    /// What is to be kept of `decision`.
-    pub fn of(decision: Decision<'_>) -> Self {
-        match decision {
-            Decision::Capacity(plan, capacity) => Self::Capacity(Box::new(plan.clone()), capacity.clone()),
-            Decision::Sweep(plan, sweep) => Self::Sweep(Box::new(plan.clone()), sweep.clone()),
-            Decision::Comparison(compared) => Self::Comparison(compared.clone()),
-        }
-    }
-
-    /// What was decided.
-    pub fn decision(&self) -> Decision<'_> {
-        match self {
-            Self::Capacity(plan, capacity) => Decision::Capacity(plan, capacity),
-            Self::Sweep(plan, sweep) => Decision::Sweep(plan, sweep),
-            Self::Comparison(compared) => Decision::Comparison(compared),
-        }
-    }
 }
 
 /// The version of these documents.

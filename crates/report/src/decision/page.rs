@@ -273,8 +273,12 @@ fn of_comparison(compared: &Compared) -> Page {
     page.found.extend(comparison::sentences(compared).into_iter().map(|sentence| text(sentence, Role::Strong)));
     page.found.extend(comparison::notes(compared).into_iter().map(|note| text(note, Role::Warning)));
     page.found.extend(compared.conditions.iter().map(|condition| {
-        let (sign, role) = if condition.failed { ("✗", Role::Bad) } else { ("✓", Role::Good) };
-        text(format!("{sign} not to be {}: {}", condition.condition.trim(), condition.got), role)
+        let (sign, role) = match (condition.failed, &condition.undecided) {
+            (true, _) => ("✗", Role::Bad),
+            (false, Some(_)) => ("?", Role::Warning),
+            (false, None) => ("✓", Role::Good),
+        };
+        text(format!("{sign} fail condition {}: {}", condition.condition.trim(), comparison::told(condition)), role)
     }));
     let Some(found) = &compared.comparison else { return page };
     page.found.extend(comparison::left_out(found).map(|left_out| text(left_out, Role::Faint)));
@@ -325,7 +329,7 @@ fn over_rounds(compared: &Compared) -> Option<Chart> {
 }
 
 /// What was decided, in a sentence.
-pub(crate) fn conclusion(decision: Decision<'_>) -> String {
+pub fn conclusion(decision: Decision<'_>) -> String {
     match decision {
         Decision::Sweep(_, sweep) => sweep::law(sweep).into_iter().next().map_or(String::new(), |(_, text)| text),
         Decision::Capacity(_, capacity) => capacity::sentence(capacity).0,
@@ -334,7 +338,7 @@ pub(crate) fn conclusion(decision: Decision<'_>) -> String {
 }
 
 /// The runs that a decision rests on, and what they are of.
-pub(crate) fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
+fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
     match decision {
         Decision::Sweep(_, sweep) => {
             let of = |step: &'_ brunt_model::sweep::Step| format!("{} {}", sweep.axis.name, count(step.value));

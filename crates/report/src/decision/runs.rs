@@ -93,25 +93,19 @@ pub(super) fn lengths(duration_ns: Option<u64>, requests: Option<u64>, warmup_ns
 
 /// A line on whether the runs can be believed.
 pub(super) fn verdicts<'a>(runs: impl IntoIterator<Item = &'a Evidence>) -> (Role, String) {
-    let (mut all, mut bound, mut late) = (0_usize, 0_usize, 0_usize);
-    let mut worst = None;
-    for run in runs {
-        all += 1;
-        match run.judgement {
-            Judgement::Trustworthy => continue,
-            Judgement::GeneratorBound => bound += 1,
-            Judgement::LatencyUnreliable => late += 1,
-        }
-        worst.get_or_insert(&run.verdict);
-    }
-    let Some(worst) = worst else { return (Role::Good, format!("✓ the verdict on all {all} runs: trustworthy")) };
-    let mut parts = Vec::new();
-    for (n, what) in [(bound, "generator-bound"), (late, "with latency not to be believed")] {
-        if n > 0 {
-            parts.push(format!("{n} {what}"));
-        }
-    }
-    (Role::Warning, format!("! of {all} runs {}, such as: {worst}", parts.join(" and ")))
+    let runs: Vec<_> = runs.into_iter().collect();
+    let of = |judgement: Judgement| runs.iter().filter(|run| run.judgement == judgement).count();
+    let Some(worst) = runs.iter().find(|run| !run.is_trustworthy()) else {
+        return (Role::Good, format!("✓ all {} runs trustworthy", runs.len()));
+    };
+    let parts = [
+        (of(Judgement::GeneratorBound), "generator-bound"),
+        (of(Judgement::LatencyUnreliable), "with unreliable latency"),
+        (of(Judgement::NothingMeasured), "without an answer"),
+    ];
+    let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let line = format!("! of {} runs {}, such as: {}", runs.len(), parts.join(" and "), worst.verdict);
+    (Role::Warning, line)
 }
 
 /// Nanoseconds as people read them.

@@ -214,10 +214,12 @@ fn mark(step: &Step, run: &Evidence) -> Cell {
         Cell::from("✗ no answer").as_(Role::Bad)
     } else if !run.held() {
         Cell::from("✗ threshold").as_(Role::Bad)
-    } else if run.is_trustworthy() {
-        "".into()
-    } else {
+    } else if !run.is_rate_believed {
         Cell::from("! generator").as_(Role::Warning)
+    } else if !run.is_trustworthy() {
+        Cell::from("! latency").as_(Role::Warning)
+    } else {
+        "".into()
     }
 }
 

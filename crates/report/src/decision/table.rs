@@ -1,5 +1,6 @@
 //! Tables: aligned for people, piped for Markdown.
 
+use crate::columns;
 use crate::style::Paint;
 
 /// A cell, and how it is coloured.
@@ -45,16 +46,16 @@ impl Table {
     /// Columns aligned to the right, but for the last, which may hold text and is not padded.
     pub fn text(&self, paint: Paint) -> Vec<String> {
         let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.chars().count());
-            let header = self.header.get(column).map_or(0, |name| name.chars().count());
+            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns::width(&cell.text));
+            let header = self.header.get(column).map_or(0, |name| columns::width(name));
             cells.max().unwrap_or(0).max(header)
         };
         let widths: Vec<_> = (0..self.header.len()).map(width).collect();
         let last = self.header.len().saturating_sub(1);
         let line = |cells: &mut dyn Iterator<Item = (String, crate::style::Role)>| {
             let mut line = String::new();
-            for (at, ((text, role), width)) in cells.zip(&widths).enumerate() {
-                let padded = if at == last { text } else { format!("{text:>width$}") };
+            for (at, ((text, role), &width)) in cells.zip(&widths).enumerate() {
+                let padded = if at == last { text } else { columns::padded_left(&text, width) };
                 line.push_str("  ");
                 line.push_str(&if padded.trim().is_empty() { padded } else { paint.as_(role, padded) });
             }

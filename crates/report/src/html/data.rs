@@ -1,4 +1,4 @@
-//! What the page is given: a result without its histograms, of which it gets what it shows. `web/src/data.ts` reads it.
+//! Data of the page: a result, with drawn curves in place of its histograms. `web/src/data.ts` reads it.
 
 use brunt_model::histogram::Censored;
 use brunt_model::plan::Load;

@@ -36,6 +36,13 @@ pub(super) struct Distribution {
     min_ns: u64,
     /// At the shares that `quantiles` names.
     quantiles_ns: Vec<Bound>,
+    /// What they may be: the ends of each one's interval, where there are some; the upper one missing where nothing is
+    /// known from above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantile_ends_ns: Option<Vec<(u64, Option<u64>)>>,
+    /// The places of those that own delays spoil.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    spoiled_quantiles: Vec<usize>,
     max_ns: Bound,
 }
 
@@ -48,6 +55,11 @@ impl Distribution {
             stdev_ns: Bound::of_mean(times.stdev_ns),
             min_ns: times.min_ns,
             quantiles_ns: times.quantiles.iter().map(bound).collect(),
+            quantile_ends_ns: times.quantiles.iter().map(|q| q.interval.map(|of| (of.low_ns, of.high_ns))).collect(),
+            spoiled_quantiles: {
+                let quantiles = times.quantiles.iter().enumerate();
+                quantiles.filter(|(_, q)| q.interval.is_some_and(|of| of.spoiled)).map(|(at, _)| at).collect()
+            },
             max_ns: Bound(times.max_ns),
         }
     }
@@ -68,7 +80,7 @@ pub(super) struct Spectrum {
 }
 
 impl Spectrum {
-    /// The spectrum of `times`; none if there are none.
+    /// The spectrum of `times`; none if it is empty.
     pub(super) fn of(name: &'static str, times: &Censored) -> Option<Self> {
         const MOST: usize = (POINTS_A_DECADE * DECADES) as usize;
         let tails: [f64; MOST] = std::array::from_fn(|i| 10_f64.powf(-(i as f64) / f64::from(POINTS_A_DECADE)));

@@ -59,6 +59,7 @@ impl Running {
                 drained: Snapshot::default(),
                 series: Series::default(),
                 status_names: std::collections::BTreeMap::new(),
+                redirected_to: None,
             },
             phase: None,
             state: State { phase: "starting", ..State::default() },

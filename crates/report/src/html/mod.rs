@@ -35,7 +35,7 @@ const NOWHERE: &str = "default-src 'none'";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this brunt was built without the report page: with Node.js 18 or later, run `make page` in brunt's sources and \
-     build it again; -o result.json keeps the result until then"
+     build it again"
 )]
 pub struct NoPage;
 

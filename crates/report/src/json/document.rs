@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use brunt_model::evidence;
 use brunt_model::histogram::{AtLeast, Histogram};
+use brunt_model::instrument::Parts;
 use brunt_model::plan::Plan;
 use brunt_model::series::{Packed, Point};
 use brunt_model::snapshot;
 use brunt_model::summary::{self, Ending, QUANTILES, Summary};
-use brunt_model::verdict::{self, Cause, Judgement};
+use brunt_model::trend::Settled;
+use brunt_model::uncertainty::Interval;
+use brunt_model::verdict::{self, Cause, FigureVerdict, Judgement, Spoils};
 use serde::{Deserialize, Serialize};
 
 use super::{FORMAT, Names, VERSION};
@@ -41,6 +45,9 @@ pub struct Document {
     pub connections: Connections,
     /// How the generator fared.
     pub health: Health,
+    /// Of how many calls it is known when their answers arrived.
+    #[serde(default)]
+    pub arrivals: Arrivals,
     /// Each threshold and whether it held.
     pub thresholds: Vec<Threshold>,
     /// What was to be done, without secrets.
@@ -55,14 +62,36 @@ pub struct Document {
 }
 
 /// Whether the figures can be believed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The answer.
     pub judgement: Judgement,
     /// The answer and what it rests on, for people.
     pub sentence: String,
+    /// The percentiles that were asked for, one by one.
+    #[serde(default)]
+    pub figures: Vec<FigureVerdict>,
+    /// Whether the target saw the load asked for.
+    #[serde(default = "known")]
+    pub is_load_as_asked: bool,
+    /// Whether the calls answered a second are the target's doing and not a lower bound of it.
+    #[serde(default = "known")]
+    pub is_rate_believed: bool,
     /// What was found wrong with the generator.
     pub findings: Vec<Finding>,
+    /// Whether the run had settled.
+    #[serde(default = "unknown")]
+    pub settled: Settled,
+}
+
+/// Results of before something was looked into say nothing against themselves.
+const fn known() -> bool {
+    true
+}
+
+/// And nothing of how they went.
+const fn unknown() -> Settled {
+    Settled::Unknown
 }
 
 /// Something that was found wrong with the generator.
@@ -70,6 +99,9 @@ pub struct Verdict {
 pub struct Finding {
     /// What it is.
     pub cause: Cause,
+    /// Which figures it spoils; missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoils: Option<Spoils>,
     /// What was seen, for people.
     pub message: String,
     /// What to change, for people.
@@ -94,6 +126,12 @@ pub struct Seconds {
 pub struct Rates {
     /// Calls answered a second.
     pub answered_per_s: f64,
+    /// The lower end of its 95 % sampling interval; missing where the run was too short to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_low_per_s: Option<f64>,
+    /// The upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_high_per_s: Option<f64>,
     /// Calls due a second.
     pub due_per_s: f64,
     /// Bytes received a second, at the socket.
@@ -123,8 +161,11 @@ pub struct Times {
     pub tls: Option<Distribution>,
     /// The protocol's own opening exchanges.
     pub handshake: Option<Distribution>,
-    /// Generator lag.
+    /// Generator lag: its own delay in sending.
     pub lag: Option<Distribution>,
+    /// The generator's own delay in receiving.
+    #[serde(default)]
+    pub receiving: Option<Distribution>,
 }
 
 /// Figures of a distribution of times.
@@ -134,6 +175,9 @@ pub struct Distribution {
     pub count: u64,
     /// The arithmetic mean.
     pub mean_ns: AtLeast<f64>,
+    /// How far the mean may be from the truth; missing where that is not looked into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_interval: Option<Uncertainty>,
     /// The standard deviation.
     pub stdev_ns: AtLeast<f64>,
     /// The smallest.
@@ -155,6 +199,53 @@ pub struct Quantile {
     pub value_ns: u64,
     /// Whether the true time may be larger.
     pub at_least: bool,
+    /// How far it may be from the truth; missing where that is not looked into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Uncertainty>,
+}
+
+/// How far a time may be from the truth. An upper end is `null` where nothing is known from above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uncertainty {
+    /// The least that it can be with regard to the generator's own delays.
+    pub instrument_low_ns: u64,
+    /// The most.
+    pub instrument_high_ns: Option<u64>,
+    /// The 95 % sampling interval: its lower end. Missing where the run was too short to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_low_ns: Option<u64>,
+    /// Its upper end.
+    #[serde(default)]
+    pub sampling_high_ns: Option<u64>,
+    /// Both together: the lower end.
+    pub low_ns: u64,
+    /// The upper end.
+    pub high_ns: Option<u64>,
+    /// Whether own delays spoil it: they leave more than a tenth of it and more than 50 µs open.
+    pub spoiled: bool,
+}
+
+impl Uncertainty {
+    pub(super) fn of(interval: &Interval) -> Self {
+        Self {
+            instrument_low_ns: interval.instrument.low_ns,
+            instrument_high_ns: interval.instrument.high_ns,
+            sampling_low_ns: interval.sampling.map(|ends| ends.low_ns),
+            sampling_high_ns: interval.sampling.and_then(|ends| ends.high_ns),
+            low_ns: interval.combined.low_ns,
+            high_ns: interval.combined.high_ns,
+            spoiled: interval.is_spoiled,
+        }
+    }
+}
+
+/// Of how many calls it is known when their answers arrived. The others stand for calls that were asked about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// The kernel told.
+    pub timed: u64,
+    /// Only bounds are known.
+    pub bounded: u64,
 }
 
 /// How every call ended: `due = answered + failed + unfinished + unsent`.
@@ -271,6 +362,9 @@ pub struct Health {
     pub busiest_worker_cpu_ratio: f64,
     /// The largest share of an interval that a worker had no CPU.
     pub most_starved_worker_ratio: f64,
+    /// Time, summed over the workers, in intervals in which a worker had next to none left.
+    #[serde(default)]
+    pub saturated_ns: u64,
 }
 
 /// A threshold and what came of it.
@@ -282,6 +376,9 @@ pub struct Threshold {
     pub got: String,
     /// Whether it held.
     pub held: bool,
+    /// Whether the generator's own delays cannot have decided it.
+    #[serde(default = "known")]
+    pub sure: bool,
 }
 
 /// What happened in one stretch of the measured part, usually a second.
@@ -313,8 +410,20 @@ pub struct SeriesPoint {
     /// Connections open at its end, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_connections: Option<u64>,
+    /// Calls that ended here with a time of their own.
+    #[serde(default)]
+    pub ended: u64,
+    /// Whether the generator's own delays are taken off the times.
+    #[serde(default)]
+    pub is_target_part: bool,
     /// Response times of calls that ended here.
     pub response: Packed,
+    /// The least that these can be, where that is not the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_low: Option<Packed>,
+    /// The most that these can be, where that is not the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_high: Option<Packed>,
     /// Lower bounds of response times of calls that never ended.
     pub response_bounds: Packed,
     /// Service times of calls that ended here.
@@ -346,6 +455,28 @@ pub struct Histograms {
     pub handshake: Histogram,
     /// Generator lag.
     pub lag: Histogram,
+    /// The generator's own delay in receiving.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub receiving: Histogram,
+    /// The times before own delays were taken off, and their bounds; missing where
+    /// nothing was taken off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instrument: Option<Bounds>,
+}
+
+/// Distributions that bound those shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// From due to when the answer was read.
+    pub response_as_read: Histogram,
+    /// The least that response times can be.
+    pub response_low: Histogram,
+    /// The most that response times can be.
+    pub response_high: Histogram,
+    /// From sent to when the answer was read.
+    pub service_as_read: Histogram,
+    /// The least that service times can be.
+    pub service_low: Histogram,
 }
 
 impl Document {
@@ -359,7 +490,7 @@ impl Document {
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: run.started_unix_ms,
             ending: run.ending.clone(),
-            verdict: Verdict::of(&summary.verdict),
+            verdict: Verdict::of(summary),
             rates: Rates::of(&summary.rates),
             times: Times::of(&summary.times),
             outcomes: Outcomes::of(summary),
@@ -372,10 +503,11 @@ impl Document {
             bytes: Bytes::of(total.bytes),
             connections: Connections::of(total),
             health: Health::of(total.health),
+            arrivals: Arrivals { timed: total.instrument.timed, bounded: total.instrument.bounded },
             thresholds: summary
                 .thresholds
                 .iter()
-                .map(|t| Threshold { threshold: t.threshold.clone(), got: t.got.clone(), held: t.held })
+                .map(|t| Threshold { threshold: t.threshold.clone(), got: t.got.clone(), held: t.held, sure: t.sure })
                 .collect(),
             plan: run.plan.clone(),
             series: run.series.points().iter().map(|point| SeriesPoint::of(point, has_users)).collect(),
@@ -386,15 +518,25 @@ impl Document {
 }
 
 impl Verdict {
-    fn of(verdict: &verdict::Verdict) -> Self {
+    fn of(summary: &Summary) -> Self {
+        let verdict = &summary.verdict;
         let findings = verdict.findings.iter().map(|finding| Finding {
             cause: finding.cause,
+            spoils: Some(finding.spoils),
             message: finding.message.clone(),
             advice: finding.advice.clone(),
             decisive: finding.decisive,
             seconds: finding.seconds.iter().map(|&(first, last)| Seconds { first, last }).collect(),
         });
-        Self { judgement: verdict.judgement, sentence: verdict.sentence(), findings: findings.collect() }
+        Self {
+            judgement: verdict.judgement,
+            sentence: verdict.sentence(),
+            figures: verdict.figures.clone(),
+            is_load_as_asked: verdict.is_load_as_asked(),
+            is_rate_believed: evidence::is_rate_believed(summary),
+            findings: findings.collect(),
+            settled: verdict.settled,
+        }
     }
 }
 
@@ -402,6 +544,8 @@ impl Rates {
     fn of(rates: &summary::Rates) -> Self {
         Self {
             answered_per_s: rates.answered_per_s,
+            answered_low_per_s: rates.answered_interval_per_s.map(|(low, _)| low),
+            answered_high_per_s: rates.answered_interval_per_s.map(|(_, high)| high),
             due_per_s: rates.due_per_s,
             wire_in_bytes_per_s: rates.wire_in_per_s,
             wire_out_bytes_per_s: rates.wire_out_per_s,
@@ -423,6 +567,7 @@ impl Times {
             tls: of(&times.tls),
             handshake: of(&times.handshake),
             lag: of(&times.lag),
+            receiving: of(&times.receiving),
         }
     }
 }
@@ -435,15 +580,19 @@ impl Status {
 
 impl Distribution {
     pub(super) fn of(times: &summary::Distribution) -> Self {
-        let quantiles = QUANTILES.iter().zip(&times.quantiles).map(|(&(name, share_ratio), value)| Quantile {
-            name: name.to_owned(),
-            share_ratio,
-            value_ns: value.value,
-            at_least: value.at_least,
-        });
+        let intervals = times.intervals.as_ref();
+        let quantiles =
+            QUANTILES.iter().zip(&times.quantiles).enumerate().map(|(at, (&(name, share_ratio), value))| Quantile {
+                name: name.to_owned(),
+                share_ratio,
+                value_ns: value.value,
+                at_least: value.at_least,
+                interval: intervals.and_then(|all| all.quantiles.get(at)).map(Uncertainty::of),
+            });
         Self {
             count: times.count,
             mean_ns: times.mean,
+            mean_interval: intervals.map(|all| Uncertainty::of(&all.mean)),
             stdev_ns: times.stdev,
             min_ns: times.min,
             max_ns: times.max,
@@ -511,6 +660,7 @@ impl Health {
             starved_ns: health.starved_ns,
             busiest_worker_cpu_ratio: health.busiest_worker,
             most_starved_worker_ratio: health.most_starved_worker,
+            saturated_ns: health.saturated_ns,
         }
     }
 }
@@ -530,7 +680,11 @@ impl SeriesPoint {
             health: Health::of(point.health),
             users: has_users.then_some(point.users),
             open_connections: point.open_connections,
+            ended: point.ended,
+            is_target_part: point.is_target_part,
             response: point.response.clone(),
+            response_low: point.response_low.clone(),
+            response_high: point.response_high.clone(),
             response_bounds: point.response_bounds.clone(),
             service: point.service.clone(),
             lag: point.lag.clone(),
@@ -540,17 +694,33 @@ impl SeriesPoint {
 
 impl Histograms {
     fn of(total: &snapshot::Snapshot) -> Self {
+        let (response, service) = (total.response_times(), total.service_times());
         Self {
-            response: total.response.known.clone(),
-            response_bounds: total.response.bounds.clone(),
-            service: total.service.known.clone(),
-            service_bounds: total.service.bounds.clone(),
+            response: response.known.clone(),
+            response_bounds: response.bounds.clone(),
+            service: service.known.clone(),
+            service_bounds: service.bounds.clone(),
             failed: total.failed.clone(),
-            first_byte: total.first_byte.clone(),
+            first_byte: total.first_byte_times().clone(),
             connect: total.connect.clone(),
             tls: total.tls.clone(),
             handshake: total.handshake.clone(),
             lag: total.lag.clone(),
+            receiving: total.instrument.receiving.clone(),
+            instrument: Bounds::of(total),
         }
+    }
+}
+
+impl Bounds {
+    fn of(total: &snapshot::Snapshot) -> Option<Self> {
+        let (response, service): (&Parts, &Parts) = (&total.instrument.response, &total.instrument.service);
+        response.cover(&total.response).then(|| Self {
+            response_as_read: total.response.known.clone(),
+            response_low: response.low.clone(),
+            response_high: response.high.clone(),
+            service_as_read: total.service.known.clone(),
+            service_low: service.low.clone(),
+        })
     }
 }

@@ -37,7 +37,7 @@ pub enum ReadError {
         problem: String,
     },
     /// JSON, and not a result.
-    #[error("expected a result that brunt wrote with --format json, got JSON without \"format\": \"{FORMAT}\"")]
+    #[error("expected a result that brunt wrote as JSON, got JSON without \"format\": \"{FORMAT}\"")]
     Format,
     /// A result of another version.
     #[error(

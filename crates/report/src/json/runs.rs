@@ -15,7 +15,9 @@ impl Document {
     pub fn figures(&self) -> Figures {
         let response =
             Censored { known: self.histograms.response.clone(), bounds: self.histograms.response_bounds.clone() };
-        Figures::new(self.rates.answered_per_s, self.outcomes.answered, self.outcomes.error_ratio, &response)
+        let figures =
+            Figures::new(self.rates.answered_per_s, self.outcomes.answered, self.outcomes.error_ratio, &response);
+        figures.but_for(&self.evidence())
     }
 
     /// The measured part over time.
@@ -49,18 +51,33 @@ impl Document {
             p99_9_ns: quantile(response, "p99.9"),
             service_p50_ns: quantile(service, "p50"),
             waited_for_connection: self.outcomes.waited_for_connection,
-            behind_ratio: falls_behind(&self.points()),
+            behind_ratio: falls_behind(&self.plan, &self.points()),
+            unreliable: response.map_or_else(Vec::new, unreliable),
+            is_mean_reliable: response.and_then(|times| times.mean_interval).is_none_or(|interval| !interval.spoiled),
+            is_load_as_asked: self.verdict.is_load_as_asked,
+            is_rate_believed: self.verdict.is_rate_believed,
             judgement: self.verdict.judgement,
             verdict: self.verdict.sentence.clone(),
             thresholds: self
                 .thresholds
                 .iter()
-                .map(|t| ThresholdResult { threshold: t.threshold.clone(), got: t.got.clone(), held: t.held })
+                .map(|t| ThresholdResult {
+                    threshold: t.threshold.clone(),
+                    got: t.got.clone(),
+                    held: t.held,
+                    sure: t.sure,
+                })
                 .collect(),
             failure: failure.map_or(String::new(), |failure| failure.failure.clone()),
             interrupted: self.ending == Ending::Interrupted,
         }
     }
+}
+
+/// Percentiles that own delays spoil.
+fn unreliable(times: &super::Distribution) -> Vec<String> {
+    let spoiled = times.quantiles.iter().filter(|quantile| quantile.interval.is_some_and(|interval| interval.spoiled));
+    spoiled.map(|quantile| quantile.name.clone()).collect()
 }
 
 impl SeriesPoint {
@@ -85,8 +102,13 @@ impl SeriesPoint {
                 script_ns: 0,
                 busiest_worker: self.health.busiest_worker_cpu_ratio,
                 most_starved_worker: self.health.most_starved_worker_ratio,
+                saturated_ns: self.health.saturated_ns,
             },
+            ended: self.ended,
+            is_target_part: self.is_target_part,
             response: self.response.clone(),
+            response_low: self.response_low.clone(),
+            response_high: self.response_high.clone(),
             response_bounds: self.response_bounds.clone(),
             service: self.service.clone(),
             lag: self.lag.clone(),

@@ -8,7 +8,7 @@ use brunt_model::units::{ExactDuration, Number};
 
 use super::second::{Second, name};
 use crate::chart;
-use crate::numbers;
+use crate::{columns, numbers};
 
 /// The widest progress bar.
 const WIDEST_BAR: usize = 40;
@@ -23,7 +23,7 @@ pub fn overall(title: &str, past: Duration, left: Duration, width: usize) -> Str
     let share = past.as_secs_f64() / (past + left).as_secs_f64().max(1e-9);
     let text = format!("  {}, about {} left", clock(past), clock(left));
     let title = format!("brunt {title}  ");
-    let room = width.saturating_sub(title.chars().count() + text.chars().count());
+    let room = width.saturating_sub(columns::width(&title) + columns::width(&text));
     format!("{title}{}{text}", chart::bar(share, room.min(WIDEST_BAR)))
 }
 

@@ -8,10 +8,12 @@ use brunt_model::plan::Plan;
 use brunt_model::snapshot::Phase;
 use brunt_model::units::{Duration, ExactDuration, Number, Size};
 
-use super::second::{Second, counts_on, name};
+use super::second::{Second, counts_on, has_latency, name};
 use crate::chart;
+use crate::columns;
 use crate::numbers::{bound, clean, count, counted};
 use crate::style::{Paint, Role, Style};
+use crate::text::connections_of;
 
 /// How many seconds the chart shows.
 const SECONDS: usize = 60;
@@ -52,7 +54,7 @@ impl Screen {
         let title = if let Some(script) = plan.scenarios.as_ref().and_then(|scenarios| scenarios.files.first()) {
             format!("{}  {threads}", clean(&script.name))
         } else {
-            let connections = counted(plan.connections.into(), "connection");
+            let connections = connections_of(plan);
             format!("{}  {connections}, {threads}", clean(&plan.target.url()))
         };
         Self {
@@ -74,7 +76,9 @@ impl Screen {
         }
         self.answered += second.answered;
         self.not_ok += second.not_ok;
-        self.response.merge(&live.snapshot.response);
+        if has_latency(live) {
+            self.response.merge(&live.snapshot.response_times());
+        }
         if self.seconds.len() >= SECONDS {
             self.seconds.pop_front();
         }
@@ -122,7 +126,7 @@ impl Screen {
         let line = Line::named(name(last.phase));
         match nearest {
             Some((share, text)) => {
-                let room = width.saturating_sub(NAME + 2 + 2 + text.chars().count());
+                let room = width.saturating_sub(NAME + 2 + 2 + columns::width(&text));
                 let bar = chart::bar(share, room.min(WIDEST_BAR));
                 line.add(Role::Chart, &bar).add(Role::Plain, &format!("  {text}"))
             }
@@ -209,8 +213,8 @@ impl Line {
         let mut room = width;
         let mut line = String::new();
         for (role, text) in self.0 {
-            let text: String = text.chars().take(room).collect();
-            room -= text.chars().count();
+            let text = columns::cut(&text, room);
+            room -= columns::width(text);
             if !text.is_empty() {
                 line.push_str(&paint.as_(role, text));
             }

@@ -1,8 +1,10 @@
 //! The figures of one second, as both live views show them.
 
+use std::borrow::Cow;
+
 use brunt_model::histogram::AtLeast;
 use brunt_model::live::Live;
-use brunt_model::outcome::OkStatus;
+use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::snapshot::Phase;
 
 /// What happened in a second.
@@ -22,8 +24,9 @@ impl Second {
     pub fn of(live: &Live, ok: &OkStatus) -> Self {
         let snapshot = &live.snapshot;
         let per_s = |n: u64| if live.length_ns > 0 { n as f64 * 1e9 / live.length_ns as f64 } else { 0.0 };
-        let [p50, p99] = snapshot.response.quantiles([0.5, 0.99]);
-        let at_least = !snapshot.response.bounds.is_empty();
+        let response = if has_latency(live) { snapshot.response_times() } else { Cow::default() };
+        let [p50, p99] = response.quantiles([0.5, 0.99]);
+        let at_least = !response.bounds.is_empty();
         Self {
             answered: snapshot.statuses.total(),
             not_ok: snapshot.not_ok(ok),
@@ -32,9 +35,16 @@ impl Second {
             out_per_s: per_s(snapshot.bytes.wire_out),
             p50,
             p99,
-            max: snapshot.response.lower().max().map(|value| AtLeast { value, at_least }),
+            max: response.lower().max().map(|value| AtLeast { value, at_least }),
         }
     }
+}
+
+/// Whether a call ended that was sent: what a refused connection took is no latency.
+pub(crate) fn has_latency(live: &Live) -> bool {
+    let failures = &live.snapshot.failures;
+    let never_sent: u64 = Failure::ALL.into_iter().filter(|f| f.is_of_connecting()).map(|f| failures.count(f)).sum();
+    live.snapshot.ended() > never_sent
 }
 
 /// What a phase is called while it goes on.

@@ -2,10 +2,11 @@
 
 use brunt_model::histogram::AtLeast;
 use brunt_model::summary::{Distribution, QUANTILES, Summary};
+use brunt_model::uncertainty::Interval;
 use brunt_model::units::Duration;
+use brunt_model::verdict::Spoils;
 
-use super::verdict::{self, Spoils};
-use super::{WIDTH, wrapped};
+use super::{WIDTH, verdict, wrapped};
 use crate::numbers::{count, counted, duration};
 use crate::style::{Paint, Role};
 
@@ -14,40 +15,125 @@ const COLUMN: usize = 11;
 /// The width of the rows' names.
 const NAME: usize = 10;
 
+/// The width of what a time may be off, behind its column.
+const OFF: usize = 13;
+
+/// One cell of the table: its text, and whether it is a lower bound or spoiled.
+struct Figure {
+    text: String,
+    is_doubtful: bool,
+    off: String,
+}
+
+impl Figure {
+    fn plain(text: String) -> Self {
+        Self { text, is_doubtful: false, off: String::new() }
+    }
+
+    fn of(value: AtLeast<u64>, interval: Option<&Interval>) -> Self {
+        let is_spoiled = interval.is_some_and(|interval| interval.is_spoiled);
+        let off = interval.filter(|_| !value.at_least).map_or(String::new(), |interval| {
+            Duration(value.value).within(interval.combined.low_ns, interval.combined.high_ns)
+        });
+        Self { text: duration(value), is_doubtful: value.at_least || is_spoiled, off }
+    }
+}
+
+/// What spoils times.
+const SPOILS: [Spoils; 2] = [Spoils::Latency, Spoils::Arrivals];
+
+/// The rows that tell most.
+const BRIEF: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+
 pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+    let mut lines = table(summary, paint, |_| true);
+    if !lines.is_empty() {
+        let notes = legend(&columns(summary)).into_iter().chain(notes(summary));
+        lines.extend(notes.map(|line| paint.faint(line)));
+        lines.extend(verdict::findings(summary, &SPOILS, paint));
+    }
+    lines
+}
+
+/// Without the rows between, and with the run `over_time`.
+pub(super) fn brief(summary: &Summary, over_time: impl Iterator<Item = String>, paint: Paint) -> Vec<String> {
+    let mut lines = table(summary, paint, |row| BRIEF.contains(&row));
+    lines.extend(over_time);
+    lines.extend(verdict::findings(summary, &SPOILS, paint));
+    lines
+}
+
+fn table(summary: &Summary, paint: Paint, is_shown: impl Fn(&str) -> bool) -> Vec<String> {
     let columns = columns(summary);
     if columns.is_empty() {
         return Vec::new();
     }
-    let spoiled = verdict::is_spoiled(summary, Spoils::Latency);
-    let names: Vec<_> = columns.iter().map(|(name, _)| format!("{name:>COLUMN$}")).collect();
-    let title = format!("{:<NAME$}", if spoiled { "Latency ✗" } else { "Latency" });
-    let title = if spoiled { paint.bad(title) } else { paint.strong(title) };
-    let mut lines = vec![format!("{title}{}", paint.faint(names.concat()))];
-    let row = |name: &str, role: Role, cell: &dyn Fn(&Distribution) -> (String, bool)| {
-        let cells = columns.iter().map(|(_, times)| {
-            let (text, at_least) = cell(times);
-            let role = if at_least || spoiled { Role::Warning } else { role };
-            paint.as_(role, format!("{text:>COLUMN$}"))
+    // Beside the first column, which is what is looked for, there is room for how far it may be off.
+    let offs = if has_room(&columns) { first_offs(&columns) } else { 0 };
+    let is_spoiled = verdict::is_spoiled(summary, &SPOILS);
+    let gap = |at: usize| if at == 0 && offs > 0 { " ".repeat(OFF) } else { String::new() };
+    let names = columns.iter().enumerate().map(|(at, (name, _))| format!("{name:>COLUMN$}{}", gap(at)));
+    let title = format!("{:<NAME$}", if is_spoiled { "Latency ✗" } else { "Latency" });
+    let title = if is_spoiled { paint.bad(title) } else { paint.strong(title) };
+    let mut lines = vec![format!("{title}{}", paint.faint(names.collect::<String>().trim_end()))];
+    for (name, role, figure) in rows().into_iter().filter(|(name, ..)| is_shown(name)) {
+        let cells = columns.iter().enumerate().map(|(at, (_, times))| {
+            let Figure { text, is_doubtful, off } = figure(times);
+            let role = if is_doubtful { Role::Warning } else { role };
+            let off = if at > 0 || offs == 0 {
+                String::new()
+            } else if columns.len() > 1 {
+                paint.faint(format!(" {off:<width$}", width = OFF - 1))
+            } else if off.is_empty() {
+                off
+            } else {
+                paint.faint(format!(" {off}"))
+            };
+            format!("{}{off}", paint.as_(role, format!("{text:>COLUMN$}")))
         });
-        format!("{}{}", paint.faint(format!("  {name:<8}")), cells.collect::<String>())
-    };
-    let bounded = |value: AtLeast<u64>| (duration(value), value.at_least);
-    let rounded = |value: AtLeast<f64>| bounded(value.map(|ns| ns.round() as u64));
-    lines.push(row("mean", Role::Plain, &|times| rounded(times.mean)));
-    lines.push(row("stdev", Role::Plain, &|times| rounded(times.stdev)));
-    lines.push(row("min", Role::Plain, &|times| (Duration(times.min).to_string(), false)));
+        lines.push(format!("{}{}", paint.faint(format!("  {name:<8}")), cells.collect::<String>()));
+    }
+    lines
+}
+
+type Row = (&'static str, Role, Box<dyn Fn(&Distribution) -> Figure>);
+
+fn rows() -> Vec<Row> {
+    let rounded = |value: AtLeast<f64>| value.map(|ns| ns.round() as u64);
+    let mut rows: Vec<Row> = vec![
+        (
+            "mean",
+            Role::Plain,
+            Box::new(move |times| {
+                Figure::of(rounded(times.mean), times.intervals.as_ref().map(|intervals| &intervals.mean))
+            }),
+        ),
+        ("stdev", Role::Plain, Box::new(move |times| Figure::of(rounded(times.stdev), None))),
+        ("min", Role::Plain, Box::new(|times| Figure::plain(Duration(times.min).to_string()))),
+    ];
     for (at, (name, _)) in QUANTILES.iter().enumerate() {
         let role = if matches!(*name, "p50" | "p99") { Role::Strong } else { Role::Plain };
-        lines.push(row(name, role, &|times| {
-            times.quantiles.get(at).map_or((String::new(), false), |value| bounded(*value))
-        }));
+        rows.push((*name, role, Box::new(move |times| quantile(times, at))));
     }
-    lines.push(row("max", Role::Plain, &|times| bounded(times.max)));
-    lines.push(row("count", Role::Faint, &|times| (count(times.count), false)));
-    lines.extend(notes(summary).into_iter().map(|line| paint.faint(line)));
-    lines.extend(verdict::findings(summary, Spoils::Latency, paint));
-    lines
+    rows.push(("max", Role::Plain, Box::new(|times| Figure::of(times.max, None))));
+    rows.push(("count", Role::Faint, Box::new(|times| Figure::plain(count(times.count)))));
+    rows
+}
+
+fn quantile(times: &Distribution, at: usize) -> Figure {
+    let interval = times.intervals.as_ref().and_then(|intervals| intervals.quantiles.get(at));
+    times.quantiles.get(at).map_or_else(|| Figure::plain(String::new()), |value| Figure::of(*value, interval))
+}
+
+/// Whether what a time may be off fits behind the first column.
+fn has_room(columns: &[(&str, &Distribution)]) -> bool {
+    NAME + OFF + COLUMN * columns.len() <= WIDTH
+}
+
+/// How many figures of the first column show how far they may be off.
+fn first_offs(columns: &[(&str, &Distribution)]) -> usize {
+    let Some((_, times)) = columns.first() else { return 0 };
+    (0..QUANTILES.len()).filter(|at| !quantile(times, *at).off.is_empty()).count()
 }
 
 /// The times that tell something: service time only where calls could wait before they were sent.
@@ -64,6 +150,30 @@ fn columns(summary: &Summary) -> Vec<(&'static str, &Distribution)> {
         ("lag", times.lag.as_ref()),
     ];
     columns.into_iter().filter_map(|(name, times)| Some((name, times?))).collect()
+}
+
+/// What the marks behind the first column mean, or what would stand there if there were room.
+fn legend(columns: &[(&str, &Distribution)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let first = columns.first().map(|(_, times)| *times).filter(|_| first_offs(columns) > 0);
+    if let Some(times) = first.filter(|_| !has_room(columns)) {
+        let off = |at: usize, name: &str| {
+            let off = quantile(times, at).off;
+            (!off.is_empty()).then(|| format!("{name} {off}"))
+        };
+        let offs: Vec<_> = QUANTILES.iter().enumerate().filter_map(|(at, (name, _))| off(at, name)).collect();
+        notes.extend(wrapped("  ", "  ", &format!("response {}", offs.join(", ")), WIDTH));
+    }
+    if let Some(times) = first {
+        let has_sampling = times.intervals.as_ref().is_some_and(|intervals| intervals.mean.sampling.is_some());
+        let text = if has_sampling {
+            "± or from–to: 95 % sampling and brunt's own delays"
+        } else {
+            "from–to: what brunt's own delays leave open"
+        };
+        notes.push(format!("  {text}"));
+    }
+    notes
 }
 
 fn notes(summary: &Summary) -> Vec<String> {

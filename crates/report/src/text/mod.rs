@@ -4,41 +4,68 @@ use std::io::{self, Write};
 
 use brunt_model::summary::Summary;
 
-use crate::numbers;
 use crate::style::{Paint, Style};
+use crate::{columns, numbers};
 
 mod latency;
 mod names;
 mod outcomes;
 mod plan;
 mod seconds;
+mod single;
 mod throughput;
 mod verdict;
 
-pub(crate) use plan::{heading as plan_heading, in_words as plan_in_words};
+pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words};
 
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;
 
-/// Writes `summary` for people, in some 40 lines, and more where there are names.
+/// Writes `summary` for people: in 24 lines where nothing is wrong with the run, and more where there are names; with
+/// `style.verbose` in some 40. A single call is its times and its outcome.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Result<()> {
     let paint = Paint(style.colour);
-    let mut sections = vec![plan::section(summary, paint)];
-    if summary.answered() {
-        sections.push(verdict::headline(summary, paint));
+    let mut sections = Vec::new();
+    if single::is_single(summary) && summary.answered() && !style.verbose {
+        sections.push(verdict::remarks(summary, paint));
+        sections.push(single::section(summary, paint));
+        sections.push(thresholds(summary, paint));
+        return write_sections(out, &sections);
+    }
+    sections.push(plan::section(summary, paint));
+    if summary.answered() && style.verbose {
+        sections.push(beside_verdict(summary, verdict::headline(summary, paint), paint));
         sections.push(throughput::section(summary, paint));
         sections.push(latency::section(summary, paint));
         sections.push(seconds::section(summary, paint));
+    } else if summary.answered() {
+        let over_time = seconds::section(summary, paint).into_iter().skip(1);
+        let headline = verdict::headline(summary, paint).into_iter().take(1).collect();
+        sections.push(beside_verdict(summary, headline, paint));
+        sections.push(throughput::brief(summary, paint));
+        sections.push(latency::brief(summary, over_time, paint));
     } else {
         sections.push(outcomes::nothing_answered(summary, paint));
         sections.push(verdict::all_findings(summary, paint));
     }
-    sections.push(outcomes::section(summary, paint));
+    sections.push(outcomes::section(summary, paint, style.verbose));
     sections.extend(names::sections(summary, paint));
     sections.push(thresholds(summary, paint));
+    write_sections(out, &sections)
+}
+
+/// The verdict, after what stands out about the target.
+fn beside_verdict(summary: &Summary, headline: Vec<String>, paint: Paint) -> Vec<String> {
+    let mut lines = verdict::remarks(summary, paint);
+    lines.extend(headline);
+    lines
+}
+
+/// Writes those that have lines, with an empty line between them.
+fn write_sections(out: &mut impl Write, sections: &[Vec<String>]) -> io::Result<()> {
     let sections: Vec<_> = sections.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     writeln!(out, "{}", sections.join("\n\n"))
 }
@@ -48,14 +75,19 @@ fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {
         return Vec::new();
     }
     let names: Vec<_> = summary.thresholds.iter().map(|result| numbers::clean(result.threshold.trim())).collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let width = names.iter().map(|name| columns::width(name)).max().unwrap_or(0);
     let mut lines = vec![paint.strong("Thresholds")];
     for (result, name) in summary.thresholds.iter().zip(&names) {
+        let name = columns::padded(name, width);
         let got = numbers::clean(&result.got);
-        lines.push(if result.held {
-            format!("  {} {name:<width$}  {got}", paint.good("✓"))
+        lines.push(if !result.sure {
+            let sign = if result.held { "✓" } else { "✗" };
+            let text = format!("{got} ? brunt's own delays can have decided it");
+            format!("  {} {name}  {}", paint.warning(sign), paint.warning(text))
+        } else if result.held {
+            format!("  {} {name}  {got}", paint.good("✓"))
         } else {
-            format!("  {} {name:<width$}  {}", paint.bad("✗"), paint.bad(got))
+            format!("  {} {name}  {}", paint.bad("✗"), paint.bad(got))
         });
     }
     lines
@@ -80,7 +112,7 @@ pub(crate) fn wrapped(first: &str, rest: &str, text: &str, width: usize) -> Vec<
     let mut line = first.to_owned();
     let mut has_word = false;
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let longer = line.chars().count() + usize::from(has_word) + word.chars().count();
+        let longer = columns::width(&line) + usize::from(has_word) + columns::width(word);
         if has_word && longer > width {
             lines.push(std::mem::replace(&mut line, rest.to_owned()));
             has_word = false;
@@ -102,7 +134,7 @@ mod tests {
     #[test]
     fn long_text_is_broken_between_words() {
         let lines = wrapped("  - ", "    ", &"word ".repeat(40), WIDTH);
-        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH));
+        assert!(lines.iter().all(|line| columns::width(line) <= WIDTH));
         assert!(lines.len() == 3 && lines[0].starts_with("  - word") && lines[1].starts_with("    word"));
         assert_eq!(wrapped("> ", "", &"x".repeat(100), WIDTH), [format!("> {}", "x".repeat(100))]);
     }

@@ -6,6 +6,7 @@ use brunt_model::summary::{Distribution, QUANTILES, Summary};
 use brunt_model::units::Number;
 
 use super::{WIDTH, wrapped};
+use crate::columns;
 use crate::numbers::{brief, clean, count, counted, duration, percent};
 use crate::style::{Paint, Role};
 
@@ -44,11 +45,12 @@ fn header(name: &str, columns: [&str; 6], paint: Paint) -> String {
 fn named(name: &str) -> String {
     let name = clean(name);
     let width = NAME - 3;
-    let text = match name.char_indices().nth(width) {
-        Some(_) => name.chars().take(width - 1).chain(['…']).collect(),
-        None => name.into_owned(),
+    let text = if columns::width(&name) > width {
+        format!("{}…", columns::cut(&name, width - 1))
+    } else {
+        name.into_owned()
     };
-    format!("  {text:<width$} ")
+    format!("  {} ", columns::padded(&text, width))
 }
 
 fn cell(text: &str, role: Role, paint: Paint) -> String {

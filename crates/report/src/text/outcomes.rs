@@ -2,7 +2,7 @@
 
 use brunt_model::outcome::Failure;
 use brunt_model::snapshot::Failures;
-use brunt_model::summary::Summary;
+use brunt_model::summary::{Ending, Summary};
 
 use super::{WIDTH, label, title, wrapped};
 use crate::numbers::{brief, count, counted, percent};
@@ -11,7 +11,7 @@ use crate::style::Paint;
 /// The most reasons that are shown for one failure.
 const MOST_REASONS: usize = 3;
 
-pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
     let mut lines = vec![sum(summary, paint)];
     // A protocol without statuses has answers with status 0.
     let statuses: Vec<_> = summary.total.statuses.sorted().into_iter().filter(|(status, _)| *status != 0).collect();
@@ -37,6 +37,10 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     if summary.total.unasked > 0 {
         lines.push(format!("{}{}", label("unasked", paint), counted(summary.total.unasked, "message")));
     }
+    if !verbose && summary.total.connections.failed == 0 && summary.total.connections.reconnects == 0 {
+        lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
+        return lines;
+    }
     let made = wrapped("", "", &connections(summary), WIDTH - 15);
     let names = ["connections"].into_iter().chain(std::iter::repeat(""));
     lines.extend(made.iter().zip(names).map(|(line, name)| format!("{}{line}", label(name, paint))));
@@ -58,6 +62,7 @@ pub(super) fn nothing_answered(summary: &Summary, paint: Paint) -> Vec<String> {
     let what = match worst {
         Some((failure, n)) => format!("the target never answered: {}", failed(&summary.total.failures, failure, n)),
         None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
+        None if matches!(summary.run.ending, Ending::Aborted(_)) => return Vec::new(),
         None => "no call was ever due".to_owned(),
     };
     wrapped("✗ ", "  ", &what, WIDTH).iter().map(|line| paint.bad(line)).collect()

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use brunt_model::arrivals::Spread;
-use brunt_model::plan::{Load, Plan};
+use brunt_model::plan::{ArrivalTimes, Load, Plan};
 use brunt_model::scenario::{Population, Scenarios, Step};
 use brunt_model::summary::{Ending, Summary};
 use brunt_model::units::{Duration, ExactDuration};
 
 use super::{UNBROKEN, WIDTH, wrapped};
-use crate::numbers::{brief, clean, counted};
+use crate::numbers::{brief, clean, count, counted};
 use crate::style::Paint;
 
 pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
@@ -20,7 +20,15 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
         return lines;
     }
     let mut lines = vec![format!("{} {}", paint.strong("brunt"), paint.strong(clean(&plan.target.url())))];
-    let how = in_words(plan).join(", ");
+    let mut words = in_words(plan);
+    if plan.connections.is_growing()
+        && let Some(connections) = words.first_mut()
+    {
+        let opened = format!(" ({} opened)", count(summary.total.connections.made));
+        let at = connections_of(plan).len();
+        connections.insert_str(at, &opened);
+    }
+    let how = words.join(", ");
     // Broken after commas only.
     let how = how.replace(' ', UNBROKEN).replace(&format!(",{UNBROKEN}"), ", ");
     lines.extend(wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
@@ -151,9 +159,14 @@ fn step(step: &Step) -> String {
     }
 }
 
+/// Such as `64 connections`, or `up to 7,058 connections`.
+pub(crate) fn connections_of(plan: &Plan) -> String {
+    let up_to = if plan.connections.is_growing() { "up to " } else { "" };
+    format!("{up_to}{}", counted(plan.connections.most().into(), "connection"))
+}
+
 fn connections(plan: &Plan) -> String {
-    let mut text =
-        format!("{} on {}", counted(plan.connections.into(), "connection"), counted(plan.workers.into(), "thread"));
+    let mut text = format!("{} on {}", connections_of(plan), counted(plan.workers.into(), "thread"));
     if plan.pipeline > 1 {
         let _ = write!(text, ", {} calls in flight on each", plan.pipeline);
     }
@@ -203,6 +216,9 @@ fn via(plan: &Plan) -> Option<String> {
     }
     if transport.tls.insecure {
         parts.push("any certificate".to_owned());
+    }
+    if transport.arrival_times == ArrivalTimes::Read {
+        parts.push("times as read".to_owned());
     }
     (!parts.is_empty()).then(|| parts.join(", "))
 }

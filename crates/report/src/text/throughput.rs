@@ -2,19 +2,39 @@
 
 use brunt_model::summary::Summary;
 use brunt_model::units::{Number, Size};
+use brunt_model::verdict::Spoils;
 
-use super::verdict::{self, Spoils};
+use super::verdict;
 use super::{label, title};
-use crate::numbers::bound;
+use crate::numbers::{bound, percent};
 use crate::style::Paint;
 
 pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+    let mut lines = vec![answered(summary, paint)];
+    lines.extend(bytes(summary, paint));
+    lines.extend(verdict::findings(summary, &[Spoils::Throughput], paint));
+    lines
+}
+
+/// Without bytes.
+pub(super) fn brief(summary: &Summary, paint: Paint) -> Vec<String> {
+    let mut lines = vec![answered(summary, paint)];
+    lines.extend(verdict::findings(summary, &[Spoils::Throughput], paint));
+    lines
+}
+
+fn answered(summary: &Summary, paint: Paint) -> String {
     let rates = &summary.rates;
-    let spoiled = verdict::is_spoiled(summary, Spoils::Throughput);
+    let spoiled = verdict::is_spoiled(summary, &[Spoils::Throughput]);
     let answered = format!("{}{}", bound(spoiled), Number(rates.answered_per_s));
     let answered = if spoiled { paint.warning(answered) } else { paint.strong(answered) };
     let asked = if summary.is_open() { format!(" of {} due/s", Number(rates.due_per_s)) } else { String::new() };
-    let mut lines = vec![format!("{}{answered} answered/s{asked}", title("Throughput", paint))];
+    let off = paint.faint(sampling(summary));
+    format!("{}{answered} answered/s{asked}{off}", title("Throughput", paint))
+}
+
+fn bytes(summary: &Summary, paint: Paint) -> Vec<String> {
+    let (rates, mut lines) = (&summary.rates, Vec::new());
     let bytes = &summary.total.bytes;
     let wire = traffic(rates.wire_in_per_s, bytes.wire_in, rates.wire_out_per_s, bytes.wire_out);
     if (bytes.wire_in, bytes.wire_out) == (bytes.clear_in, bytes.clear_out) {
@@ -24,8 +44,17 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
         lines.push(format!("{}{wire}", label("on the wire", paint)));
         lines.push(format!("{}{clear}", label("in the clear", paint)));
     }
-    lines.extend(verdict::findings(summary, Spoils::Throughput, paint));
     lines
+}
+
+/// How far the rate may be off by chance, where the target and not the plan sets it: ` ±0.4%`.
+fn sampling(summary: &Summary) -> String {
+    let rate = summary.rates.answered_per_s;
+    let Some((low, high)) = summary.rates.answered_interval_per_s.filter(|_| !summary.is_open() && rate > 0.0) else {
+        return String::new();
+    };
+    let off = (rate - low).max(high - rate) / rate;
+    if off < 0.0005 { String::new() } else { format!(" ±{}", percent((off * 1000.0).round() / 1000.0)) }
 }
 
 fn traffic(in_per_s: f64, total_in: u64, out_per_s: f64, total_out: u64) -> String {

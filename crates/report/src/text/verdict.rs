@@ -2,40 +2,78 @@
 
 use std::fmt::Write as _;
 
+use brunt_model::SECOND_NS;
+use brunt_model::remarks::{About, Remark};
 use brunt_model::summary::Summary;
-use brunt_model::units::Duration;
-use brunt_model::verdict::{Cause, Finding, Judgement};
+use brunt_model::trend::{Settled, Watched};
+use brunt_model::units::{Duration, Number};
+use brunt_model::verdict::{Finding, Judgement, Spoils};
 
 use super::{WIDTH, wrapped};
-use crate::numbers::percent;
+use crate::numbers::{clean, percent};
 use crate::style::{Paint, Role};
-
-/// The figures that a finding spoils.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spoils {
-    Throughput,
-    Latency,
-}
-
-impl Spoils {
-    fn of(cause: Cause) -> Self {
-        match cause {
-            Cause::CpuSaturated | Cause::SlowScript | Cause::Ports | Cause::Descriptors => Self::Throughput,
-            Cause::CpuStarved | Cause::Lag => Self::Latency,
-        }
-    }
-}
 
 /// The judgement, and what speaks for or against it.
 pub(super) fn headline(summary: &Summary, paint: Paint) -> Vec<String> {
-    let judgement = match summary.verdict.judgement {
-        Judgement::Trustworthy if summary.verdict.findings.is_empty() => paint.good("✓ trustworthy"),
-        Judgement::Trustworthy => paint.good("✓ trustworthy, but for the seconds named below"),
-        Judgement::GeneratorBound => paint.bad("✗ generator-bound: throughput is a lower bound"),
-        Judgement::LatencyUnreliable => paint.bad("✗ latency is not to be believed"),
+    let (sign, text, role) = match summary.verdict.judgement {
+        Judgement::Trustworthy if summary.verdict.findings.is_empty() => ("✓", "trustworthy".to_owned(), Role::Good),
+        Judgement::Trustworthy => ("✓", "trustworthy, but for what is named below".to_owned(), Role::Good),
+        Judgement::GeneratorBound => ("✗", "generator-bound: throughput is a lower bound".to_owned(), Role::Bad),
+        Judgement::LatencyUnreliable => ("✗", summary.verdict.holding(), Role::Bad),
+        Judgement::NothingMeasured => ("✗", summary.verdict.sentence(), Role::Bad),
     };
+    let judgement = wrapped(&format!("{sign} "), "  ", &text, WIDTH).into_iter().map(|line| paint.as_(role, line));
+    let settled = not_settled(summary).into_iter().flat_map(|text| wrapped("! ", "  ", &text, WIDTH));
     let generator = wrapped("  ", "  ", &generator(summary), WIDTH);
-    std::iter::once(judgement).chain(generator.into_iter().map(|line| paint.faint(line))).collect()
+    judgement
+        .chain(generator.into_iter().map(|line| paint.faint(line)))
+        .chain(settled.map(|line| paint.warning(line)))
+        .collect()
+}
+
+/// What stands out about the target or the plan, and what to do about it.
+pub(super) fn remarks(summary: &Summary, paint: Paint) -> Vec<String> {
+    let lines = |remark: &Remark| {
+        let (sign, role) = match remark.about {
+            About::NoSuccess | About::Redirects => ("✗ ", Role::Bad),
+            About::Connections | About::Outage => ("! ", Role::Warning),
+        };
+        let message = wrapped(sign, "  ", &clean(&remark.message), WIDTH);
+        let mut lines: Vec<_> = message.into_iter().map(|line| paint.as_(role, line)).collect();
+        if !remark.advice.is_empty() {
+            lines.extend(wrapped("  → ", "    ", &remark.advice, WIDTH));
+        }
+        lines
+    };
+    summary.remarks.iter().flat_map(lines).collect()
+}
+
+/// That the run had not settled, and what to do about it.
+fn not_settled(summary: &Summary) -> Option<String> {
+    let value = |figure: Watched, value: f64| match figure {
+        Watched::Rate => format!("{}/s", Number(value)),
+        _ => Duration(value.max(0.0).round() as u64).to_string(),
+    };
+    match summary.verdict.settled {
+        Settled::Yes | Settled::Unknown => None,
+        Settled::WarmingUp { until_s, figure, all, rest } => {
+            // What was warmed up already was not enough.
+            let warmup_s = until_s + summary.run.plan.warmup_ns.div_ceil(SECOND_NS);
+            Some(format!(
+                "still warming up until second {until_s} ({} {}, without it {}): -w {warmup_s}",
+                figure.name(),
+                value(figure, all),
+                value(figure, rest)
+            ))
+        }
+        Settled::Drifting { figure, per_minute, typical } => Some(format!(
+            "not settled: {} {} by {} a minute, around {}",
+            figure.name(),
+            if per_minute < 0.0 { "falls" } else { "grows" },
+            value(figure, per_minute.abs()),
+            value(figure, typical)
+        )),
+    }
 }
 
 fn generator(summary: &Summary) -> String {
@@ -47,17 +85,20 @@ fn generator(summary: &Summary) -> String {
     if let Some([p50, .., p99, _, _]) = summary.times.lag.as_ref().map(|lag| &lag.quantiles) {
         let _ = write!(text, "; lag p50 {}, p99 {}", Duration(p50.value), Duration(p99.value));
     }
+    if let Some([p50, .., p99, _, _]) = summary.times.receiving.as_ref().map(|receiving| &receiving.quantiles) {
+        let _ = write!(text, "; answers read after p50 {}, p99 {}", Duration(p50.value), Duration(p99.value));
+    }
     text
 }
 
 /// Whether figures are spoiled in the run as a whole.
-pub(super) fn is_spoiled(summary: &Summary, figures: Spoils) -> bool {
-    summary.verdict.findings.iter().any(|finding| finding.decisive && Spoils::of(finding.cause) == figures)
+pub(super) fn is_spoiled(summary: &Summary, figures: &[Spoils]) -> bool {
+    summary.verdict.findings.iter().any(|finding| finding.decisive && figures.contains(&finding.spoils))
 }
 
 /// What was found that spoils `figures`, and what to do about it.
-pub(super) fn findings(summary: &Summary, figures: Spoils, paint: Paint) -> Vec<String> {
-    let of_these = summary.verdict.findings.iter().filter(|finding| Spoils::of(finding.cause) == figures);
+pub(super) fn findings(summary: &Summary, figures: &[Spoils], paint: Paint) -> Vec<String> {
+    let of_these = summary.verdict.findings.iter().filter(|finding| figures.contains(&finding.spoils));
     of_these.flat_map(|finding| lines(finding, paint)).collect()
 }
 

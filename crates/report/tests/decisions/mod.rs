@@ -37,6 +37,10 @@ pub fn evidence(per_s: f64, seconds: u64, typical_ns: u64) -> Evidence {
         service_p50_ns: time(1.0),
         waited_for_connection: 0,
         behind_ratio: 0.0,
+        unreliable: Vec::new(),
+        is_mean_reliable: true,
+        is_load_as_asked: true,
+        is_rate_believed: true,
         judgement: Judgement::Trustworthy,
         verdict: "trustworthy".into(),
         thresholds: Vec::new(),
@@ -65,6 +69,7 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
         threshold: "p99<50ms".into(),
         got: if held { "6.00ms".into() } else { "≥150.0ms".into() },
         held,
+        sure: true,
     });
     if !held {
         run.p99_ns = run.p99_ns.map(|p99| AtLeast { value: p99.value, at_least: true });
@@ -78,6 +83,7 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
     }
     if rate > generator {
         run.judgement = Judgement::GeneratorBound;
+        (run.is_load_as_asked, run.is_rate_believed) = (false, false);
         run.verdict = "generator-bound: throughput is a lower bound (a worker used 99 % of a CPU)".into();
     }
     Trial::of(settings, step, length, run)
@@ -157,6 +163,7 @@ fn compared(rounds: u32, cost: f64, errors: f64) -> Compared {
         b: "http://127.0.0.1:8081/".into(),
         how: "10 rounds in turn (A B B A …), 64 connections on 2 threads, closed model, 3s each after 500ms of warm-up"
             .into(),
+        differing: Vec::new(),
         comparison: Comparison::of_rounds(&pairs),
         conditions: Vec::new(),
         interrupted: false,
@@ -170,17 +177,18 @@ fn conditions(texts: &[&str]) -> Vec<FailIf> {
 
 /// Of each kind one.
 pub fn comparisons() -> Vec<(&'static str, Compared)> {
-    let slower = compared(10, 1.25, 0.0).with_conditions(&conditions(&["p99 > 1.05x", "rate < 0.5x"]));
+    let slower = compared(10, 1.25, 0.0).with_conditions(&conditions(&["p99 > 1.05x", "rate < 0.5x", "p50 > 1.25x"]));
     let mut few = compared(4, 1.0, 0.0);
     few.interrupted = true;
     few.runs[2].evidence.judgement = Judgement::LatencyUnreliable;
     few.runs[2].evidence.verdict =
-        "latency is not to be believed: a worker waited for a CPU for 22 % of a second".into();
+        "p50 holds; p90 and p99 are unreliable: a worker waited for a CPU for 22 % of a second".into();
     let mut nothing = compared(1, 1.0, 0.0);
     nothing.b = "http://127.0.0.1:8081/ --pipeline '4' | `x`".into();
     let nothing = nothing.with_conditions(&conditions(&["p99 > 1.05x"]));
     let mut blocks = compared(10, 0.9, 0.0);
     blocks.how = String::new();
+    blocks.differing = vec!["connections 64 and 128".into()];
     blocks.comparison = Comparison::of_blocks(
         &(0..10).map(|i| figures(2000.0 + f64::from(i % 3), 2e6, 0.0)).collect::<Vec<_>>(),
         &(0..10).map(|i| figures(2200.0 - f64::from(i % 4), 1.8e6, 0.0)).collect::<Vec<_>>(),
@@ -209,19 +217,19 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
         let mut run = evidence(per_s, 5, (n / per_s * 1e9) as u64);
         let (got, held) =
             (brunt_model::units::Duration(run.p99_ns.unwrap().value).to_string(), run.p99_ns.unwrap().value < 50 * MS);
-        run.thresholds.push(ThresholdResult { threshold: "p99<50ms".into(), got, held });
+        run.thresholds.push(ThresholdResult { threshold: "p99<50ms".into(), got, held, sure: true });
         Step::of(value, run)
     };
     let peak: Vec<_> = values.iter().map(|value| step(*value, 2e-6)).collect();
     let mut fallen: Vec<_> = values.iter().take(9).map(|value| step(*value, 0.0)).collect();
     for bound in fallen.iter_mut().take(2) {
         let run = bound.evidence.as_mut().unwrap();
-        run.judgement = Judgement::GeneratorBound;
+        (run.judgement, run.is_rate_believed) = (Judgement::GeneratorBound, false);
         run.verdict = "generator-bound: throughput is a lower bound (a worker used 99 % of a CPU)".into();
     }
     let starved = fallen[2].evidence.as_mut().unwrap();
-    starved.judgement = Judgement::LatencyUnreliable;
-    starved.verdict = "latency is not to be believed: a worker waited for a CPU for 22 % of a second".into();
+    (starved.judgement, starved.is_rate_believed) = (Judgement::LatencyUnreliable, false);
+    starved.verdict = "p50 holds; p90 and p99 are unreliable: a worker waited for a CPU for 22 % of a second".into();
     let mut dead = evidence(0.0, 5, MS);
     (dead.due, dead.failed, dead.ok, dead.answered, dead.p50_ns, dead.p99_ns, dead.mean_ns) =
         (512, 512, 0, 0, None, None, None);

@@ -1,18 +1,8 @@
-//! An HTTP/1.1 server to aim load at: as fast as two system calls per request allow, or as slow and
-//! unreliable as it is told to be.
-//!
-//! ```
-//! use brunt_testbed::http::{Config, Server};
-//!
-//! let server = Server::start(Config { body_bytes: 100, ..Config::default() })?;
-//! println!("aim at {}", server.url());
-//! server.stop();
-//! # Ok::<(), brunt_testbed::http::StartError>(())
-//! ```
+//! HTTP/1.1 as the built-in target speaks it.
 //!
 //! # What it answers
 //!
-//! Every method and path gets `200 OK` with a plain-text body of [`Config::body_bytes`], except for
+//! Every method and path gets `200 OK` with a plain-text body of [`Config::body_bytes`](crate::server::Config::body_bytes), except for
 //! a few paths with answers of their own ([`PATHS`]):
 //!
 //! | path | answer |
@@ -30,14 +20,6 @@
 //! Long bodies are made as they are sent, so N may be any number; byte `i` of them is the same as
 //! byte `i % 64` of `a-zA-Z0-9-_`. The configured delay, queue and errors apply to default answers alone.
 //!
-//! # What it does badly, if asked
-//!
-//! [`Delay`] makes default answers slow, each on its own; a [`Queue`] makes them wait for one of a few servers, so
-//! that the target has a capacity; `error_share` makes some of them 503;
-//! [`Stall`] freezes the server as a whole at times that are known beforehand; `close_after` ends
-//! connections early. Chance is fixed by [`Config::seed`]. For servers that break HTTP itself see
-//! [`faulty`](crate::faulty).
-//!
 //! # What it does with requests
 //!
 //! HTTP/1.0 and 1.1 with persistent connections, pipelining (answers keep the order of requests),
@@ -47,257 +29,15 @@
 //!
 //! A connection holds little memory whatever its peer does: from a peer that does not read its
 //! answers, nothing more is read.
-//!
-//! # How it is built
-//!
-//! Each worker is a thread with its own event loop (epoll, edge triggered), its own listening socket
-//! on the same port (`SO_REUSEPORT`), and its own buffers; they share nothing but the addresses of
-//! each other's counters. A default answer is rendered at the start and costs one read, one write,
-//! no allocation and no look at the clock. All requests found in one read are answered in one write.
 
-mod alarm;
-mod config;
-mod connection;
-mod conversation;
-mod delay;
-mod listen;
 mod request;
 mod response;
 mod routes;
-mod servers;
-mod service;
 mod session;
 mod shop;
-mod worker;
+mod site;
 
-use std::fmt;
-use std::io;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
-use std::time::Instant;
-
-pub use config::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall};
-pub use listen::listen_on_unix;
 pub use routes::{PATHS, Path};
 
-use crate::tls::{TlsError, server_config};
-use servers::Servers;
-use service::Counters;
-
-pub(crate) use response::Kind;
-pub(crate) use service::Service;
-pub(crate) use session::Closing;
-
-use worker::Worker;
-
-/// Why a server did not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// A figure of the configuration makes no sense.
-    #[error("{field}: expected {expected}, got {got}")]
-    Config {
-        /// Which one.
-        field: &'static str,
-        /// What it may be.
-        expected: &'static str,
-        /// What it was.
-        got: String,
-    },
-    /// Another server listens there.
-    #[error(
-        "expected a free address, but {address} is in use; stop what listens there or choose another{}",
-        port_hint(address)
-    )]
-    InUse {
-        /// The address asked for.
-        address: Listen,
-    },
-    /// The address cannot be listened on.
-    #[error(
-        "cannot listen on {address}: {source}; expected an address of this machine that you may use (ports below 1024 may need privileges)"
-    )]
-    Bind {
-        /// The address asked for.
-        address: Listen,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file stands where the Unix socket should.
-    #[error("expected no file or a socket at {}, found something else; choose another path or remove it", path.display())]
-    NotASocket {
-        /// The path asked for.
-        path: PathBuf,
-    },
-    /// TLS cannot be spoken as asked.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// A worker could not be set up.
-    #[error("cannot set up a worker: {source}; expected descriptors and threads to be left (see ulimit -n and -u)")]
-    Worker {
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
-fn port_hint(address: &Listen) -> &'static str {
-    match address {
-        Listen::Tcp(_) => " (port 0 takes a free one)",
-        Listen::Unix(_) => "",
-    }
-}
-
-impl StartError {
-    fn bind(address: &Listen, source: io::Error) -> Self {
-        let address = address.clone();
-        match source.kind() {
-            io::ErrorKind::AddrInUse => Self::InUse { address },
-            _ => Self::Bind { address, source },
-        }
-    }
-}
-
-/// A running server. It ends with [`Server::stop`] or when dropped.
-pub struct Server {
-    address: Listen,
-    speaks: Speaks,
-    started: Instant,
-    certificate_pem: Option<String>,
-    counters: Arc<[Counters]>,
-    stopped: Arc<AtomicBool>,
-    workers: Vec<(JoinHandle<io::Result<()>>, mio::Waker)>,
-}
-
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server")
-            .field("address", &self.address)
-            .field("requests", &self.requests())
-            .finish_non_exhaustive()
-    }
-}
-
-impl Server {
-    /// Starts the workers. When this returns, the address takes connections.
-    ///
-    /// # Errors
-    /// Figures that make no sense, an address that cannot be had, certificates that cannot be used,
-    /// or a system without descriptors or threads left.
-    #[expect(clippy::needless_pass_by_value, reason = "a configuration is made for the call")]
-    pub fn start(config: Config) -> Result<Self, StartError> {
-        config.validate()?;
-        let tls = config.tls.as_ref().map(server_config).transpose()?;
-        let (tls, certificate_pem) = tls.unzip();
-        let (listeners, address) = listen::bind(&config.address, config.workers)?;
-        let counters: Arc<[Counters]> = (0..config.workers).map(|_| Counters::default()).collect();
-        let started = Instant::now();
-        let servers = config.queue.map(|queue| Arc::new(Mutex::new(Servers::new(queue.count))));
-        let mut server = Self {
-            address,
-            speaks: config.speaks,
-            started,
-            certificate_pem,
-            counters,
-            stopped: Arc::default(),
-            workers: Vec::with_capacity(config.workers),
-        };
-        for (index, listener) in listeners.into_iter().enumerate() {
-            let service = Service::new(&config, started, Arc::clone(&server.counters), servers.clone(), index);
-            let stopped = Arc::clone(&server.stopped);
-            let worker = Worker::new(listener, tls.clone(), service, stopped)
-                .and_then(|(worker, waker)| {
-                    let name = format!("brunt-serve-{index}");
-                    let thread = std::thread::Builder::new().name(name).spawn(|| worker.run())?;
-                    Ok((thread, waker))
-                })
-                .map_err(|source| StartError::Worker { source })?;
-            server.workers.push(worker);
-        }
-        Ok(server)
-    }
-
-    /// The address, with the port that was taken.
-    pub fn addr(&self) -> &Listen {
-        &self.address
-    }
-
-    /// The same as a socket address; `None` on a Unix socket.
-    pub fn socket_addr(&self) -> Option<SocketAddr> {
-        match self.address {
-            Listen::Tcp(address) => Some(address),
-            Listen::Unix(_) => None,
-        }
-    }
-
-    /// The TCP port; 0 on a Unix socket.
-    pub fn port(&self) -> u16 {
-        self.socket_addr().map_or(0, |address| address.port())
-    }
-
-    /// `http://` or `https://` (`ws://`, `wss://`) and the address; for a Unix socket `unix:` and the path.
-    pub fn url(&self) -> String {
-        let scheme = match (self.speaks, self.certificate_pem.is_some()) {
-            (Speaks::Http, false) => "http",
-            (Speaks::Http, true) => "https",
-            (Speaks::WebSocket, false) => "ws",
-            (Speaks::WebSocket, true) => "wss",
-            (Speaks::Thrift, false) => "thrift",
-            (Speaks::Thrift, true) => "thrifts",
-        };
-        match &self.address {
-            Listen::Unix(_) => self.address.to_string(),
-            Listen::Tcp(address) => format!("{scheme}://{address}/"),
-        }
-    }
-
-    /// Answers given so far, refusals included. An answer is counted just before its last bytes are
-    /// handed to the system, so whoever holds an answer finds it counted.
-    pub fn requests(&self) -> u64 {
-        self.sum(|worker| &worker.answered)
-    }
-
-    /// Connections accepted so far.
-    pub fn connections(&self) -> u64 {
-        self.sum(|worker| &worker.accepted)
-    }
-
-    fn sum(&self, counter: impl Fn(&Counters) -> &AtomicU64) -> u64 {
-        self.counters.iter().map(|worker| counter(worker).load(Ordering::Relaxed)).sum()
-    }
-
-    /// When it started: the moment from which [`Stall`]s are counted.
-    pub fn started(&self) -> Instant {
-        self.started
-    }
-
-    /// The server's certificate in PEM, for clients to trust; `None` without TLS.
-    pub fn certificate_pem(&self) -> Option<&str> {
-        self.certificate_pem.as_deref()
-    }
-
-    /// Ends all connections and waits for the workers.
-    pub fn stop(self) {
-        drop(self);
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stopped.store(true, Ordering::Relaxed);
-        for (thread, waker) in &self.workers {
-            // A worker that cannot be woken is in a stall, from which unparking wakes it.
-            let _ = waker.wake();
-            thread.thread().unpark();
-        }
-        for (thread, _) in self.workers.drain(..) {
-            // A worker that failed has said so by closing its connections.
-            let _ = thread.join();
-        }
-        if let Listen::Unix(path) = &self.address {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
+pub(crate) use session::Session;
+pub(crate) use site::Site;

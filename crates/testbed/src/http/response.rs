@@ -4,20 +4,17 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::request::Version;
+use crate::service::{Kind, OUTPUT};
 
 /// Body bytes repeat with this period: byte `i` of any filler body is `ALPHABET[i % 64]`.
-pub(super) const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-
-/// How much output is made at a time for one connection, in bytes: what it may hold back for a
-/// peer that does not read is this plus one indivisible piece.
-pub(super) const OUTPUT: usize = 64 * 1024;
+pub(crate) const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 
 /// Data bytes in one chunk of a chunked body.
 const CHUNK: usize = 8 * 1024;
 
 /// What an answer says about the connection's future.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Persistence {
+pub(crate) enum Persistence {
     /// It stays open, which HTTP/1.1 need not say.
     Implied,
     /// It stays open, which HTTP/1.0 must be told.
@@ -34,7 +31,7 @@ impl Persistence {
         }
     }
 
-    pub(super) fn header(self) -> &'static str {
+    pub(crate) fn header(self) -> &'static str {
         match self {
             Self::Implied => "",
             Self::Announced => "Connection: keep-alive\r\n",
@@ -43,18 +40,9 @@ impl Persistence {
     }
 }
 
-/// Which of the answers rendered at start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// 200 with the default body.
-    Default,
-    /// 503, the error that `error_share` asks for.
-    Unavailable,
-}
-
 /// A whole answer, rendered.
 #[derive(Debug)]
-pub(super) struct Rendered {
+pub(crate) struct Rendered {
     bytes: Vec<u8>,
     /// Length of the head: what HEAD is answered with.
     head: usize,
@@ -69,7 +57,7 @@ impl Rendered {
     }
 
     #[inline]
-    pub(super) fn bytes(&self, no_body: bool) -> &[u8] {
+    pub(crate) fn bytes(&self, no_body: bool) -> &[u8] {
         if no_body { self.bytes.get(..self.head).unwrap_or_default() } else { &self.bytes }
     }
 }
@@ -94,17 +82,17 @@ impl Trio {
 
 /// Everything that is rendered once, before the first request.
 #[derive(Debug)]
-pub(super) struct Answers {
+pub(crate) struct Answers {
     default: Trio,
     unavailable: Trio,
     /// The length of the part of the default body that is not in `default`, because it is too long
     /// to be kept three times over: it is made as it is sent.
-    pub(super) streamed: u64,
+    pub(crate) streamed: u64,
     filler: Vec<u8>,
 }
 
 impl Answers {
-    pub(super) fn new(body_bytes: u64) -> Self {
+    pub(crate) fn new(body_bytes: u64) -> Self {
         let filler: Vec<u8> = ALPHABET.iter().copied().cycle().take(OUTPUT + ALPHABET.len()).collect();
         let kept = usize::try_from(body_bytes).ok().filter(|&length| length <= OUTPUT / 2);
         let body = kept.and_then(|length| filler.get(..length)).unwrap_or_default();
@@ -117,7 +105,7 @@ impl Answers {
     }
 
     #[inline]
-    pub(super) fn get(&self, kind: Kind, persistence: Persistence) -> &Rendered {
+    pub(crate) fn get(&self, kind: Kind, persistence: Persistence) -> &Rendered {
         let trio = match kind {
             Kind::Default => &self.default,
             Kind::Unavailable => &self.unavailable,
@@ -139,7 +127,7 @@ impl Answers {
 
 /// How a body is delimited, as the head says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Body {
+pub(crate) enum Body {
     Length(u64),
     Chunked,
     UntilClose,
@@ -148,7 +136,7 @@ pub(super) enum Body {
 }
 
 /// An answer's head, blank line included.
-pub(super) fn head(status: u16, body: Body, persistence: Persistence) -> String {
+pub(crate) fn head(status: u16, body: Body, persistence: Persistence) -> String {
     let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
     if body != Body::None {
         head.push_str("Content-Type: text/plain\r\n");
@@ -165,7 +153,7 @@ pub(super) fn head(status: u16, body: Body, persistence: Persistence) -> String 
 }
 
 /// The phrase registered for a status (RFC 9110, section 15); empty, which is allowed, for others.
-pub(super) fn reason(status: u16) -> &'static str {
+pub(crate) fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
         201 => "Created",
@@ -202,21 +190,21 @@ pub(super) fn reason(status: u16) -> &'static str {
 }
 
 /// The interim answer to `Expect: 100-continue`.
-pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A stretch of output that waits for its turn on a connection.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     /// Not before this time since the server's start; zero for at once.
-    pub(super) due: Duration,
+    pub(crate) due: Duration,
     /// With this piece an answer is complete.
-    pub(super) ends_answer: bool,
-    pub(super) content: Content,
+    pub(crate) ends_answer: bool,
+    pub(crate) content: Content,
 }
 
 /// What a piece consists of, and how far it has been sent.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(crate) enum Content {
     Rendered { kind: Kind, persistence: Persistence, no_body: bool, sent: usize },
     Own { bytes: Vec<u8>, sent: usize },
     Filler { at: u64, left: u64 },
@@ -224,18 +212,18 @@ pub(super) enum Content {
 }
 
 impl Content {
-    pub(super) fn own(bytes: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn own(bytes: impl Into<Vec<u8>>) -> Self {
         Self::Own { bytes: bytes.into(), sent: 0 }
     }
 
     /// How much memory it holds, in bytes, apart from itself.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         if let Self::Own { bytes, .. } = self { bytes.len() } else { 0 }
     }
 
     /// Appends the next stretch to `out`, about as much as there is room for below [`OUTPUT`];
     /// true when that was the last of it.
-    pub(super) fn render(&mut self, answers: &Answers, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn render(&mut self, answers: &Answers, out: &mut Vec<u8>) -> bool {
         let room = OUTPUT.saturating_sub(out.len());
         match self {
             Self::Rendered { kind, persistence, no_body, sent } => {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::config::MAX_DELAY;
 use super::request::{Head, decimal};
 use super::shop;
+use crate::service::MAX_DELAY;
 
 /// A path with an answer of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) enum Route {
     Count,
     /// Something in the shop.
     Shop(Box<shop::Request>),
-    /// A path below `/_/` that is none of these, or a parameter that cannot be: 404 with this text.
+    /// An unknown path below `/_/`, or an invalid parameter: 404 with this text.
     Unknown(&'static str),
 }
 

@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::request::{BodyReader, Framing, Head, MAX_HEAD, Parsed, Refusal, Version, parse};
-use super::response::{Body, CONTINUE, Content, Kind, OUTPUT, Persistence, Piece, head};
+use super::response::{Body, CONTINUE, Content, Persistence, Piece, head};
 use super::routes::{Route, route};
-use super::service::Service;
 use super::shop;
+use super::site::Site;
+use crate::service::{Closing, Kind, OUTPUT};
 
 /// The longest body that is echoed, in bytes.
 const MAX_ECHO: usize = 1024 * 1024;
@@ -18,15 +19,6 @@ const MAX_QUEUE: usize = 1024;
 
 /// Nor while the pieces hold this much memory, in bytes.
 const MAX_HELD: usize = 1024 * 1024;
-
-/// Who ended the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Closing {
-    /// The client asked for it, and sends nothing more.
-    Asked,
-    /// This server: the client may be sending still.
-    Ours,
-}
 
 /// A request whose body is still being read, or that is about to be answered.
 #[derive(Debug)]
@@ -63,7 +55,7 @@ enum State {
 /// An answer goes straight to the output when it is due at once and nothing waits before it;
 /// otherwise it queues in pieces, so that answers keep the order of their requests.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     state: State,
     /// The beginning of a head that was not all there; shorter than [`MAX_HEAD`].
     carry: Vec<u8>,
@@ -76,38 +68,38 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { state: State::Head, carry: Vec::new(), queue: VecDeque::new(), held: 0, decided: 0, closing: None }
     }
 
     /// Everything was said: the connection can end once its output is sent.
-    pub(super) fn closing(&self) -> Option<Closing> {
+    pub(crate) fn closing(&self) -> Option<Closing> {
         self.closing.filter(|_| self.queue.is_empty())
     }
 
     /// Nothing waits to be said.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 
     /// Too much waits for a peer that does not read, or does not wait for its answers.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.queue.len() >= MAX_QUEUE || self.held >= MAX_HELD
     }
 
     /// When the next piece is due, if one waits.
-    pub(super) fn next_due(&self) -> Option<Duration> {
+    pub(crate) fn next_due(&self) -> Option<Duration> {
         self.queue.front().map(|piece| piece.due)
     }
 
     /// Takes bytes from the client and appends what can be answered at once to `out`.
-    pub(super) fn receive(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) {
+    pub(crate) fn receive(&mut self, input: &[u8], site: &mut Site, out: &mut Vec<u8>) {
         let mut rest = input;
         while !rest.is_empty() {
             let used = match self.state {
-                State::Head if self.carry.is_empty() => self.head(rest, service, out),
-                State::Head => self.carried_head(rest, service, out),
-                State::Body(..) => self.body(rest, service, out),
+                State::Head if self.carry.is_empty() => self.head(rest, site, out),
+                State::Head => self.carried_head(rest, site, out),
+                State::Body(..) => self.body(rest, site, out),
                 State::Over => return,
             };
             rest = rest.get(used..).unwrap_or_default();
@@ -116,10 +108,10 @@ impl Session {
 
     /// A head from the start of the input; how much of that it took.
     #[inline]
-    fn head(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) -> usize {
+    fn head(&mut self, input: &[u8], site: &mut Site, out: &mut Vec<u8>) -> usize {
         match parse(input) {
             Parsed::Complete(head, used) => {
-                self.begin(&head, service, out);
+                self.begin(&head, site, out);
                 used
             }
             Parsed::Incomplete => {
@@ -127,21 +119,21 @@ impl Session {
                 input.len()
             }
             Parsed::Refused(refusal) => {
-                self.refuse(refusal, service, out);
+                self.refuse(refusal, site, out);
                 input.len()
             }
         }
     }
 
     /// The same for a head that began in an earlier read.
-    fn carried_head(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) -> usize {
+    fn carried_head(&mut self, input: &[u8], site: &mut Site, out: &mut Vec<u8>) -> usize {
         let mut carry = std::mem::take(&mut self.carry);
         let before = carry.len();
         let room = MAX_HEAD.saturating_sub(before);
         carry.extend_from_slice(input.get(..room).unwrap_or(input));
         match parse(&carry) {
             Parsed::Complete(head, used) => {
-                self.begin(&head, service, out);
+                self.begin(&head, site, out);
                 used.saturating_sub(before)
             }
             Parsed::Incomplete => {
@@ -149,14 +141,14 @@ impl Session {
                 input.len()
             }
             Parsed::Refused(refusal) => {
-                self.refuse(refusal, service, out);
+                self.refuse(refusal, site, out);
                 input.len()
             }
         }
     }
 
     #[inline]
-    fn begin(&mut self, head: &Head<'_>, service: &mut Service, out: &mut Vec<u8>) {
+    fn begin(&mut self, head: &Head<'_>, site: &mut Site, out: &mut Vec<u8>) {
         let request = Request {
             route: route(head),
             no_body: head.no_body,
@@ -165,12 +157,12 @@ impl Session {
             kept: Vec::new(),
         };
         if head.framing == Framing::None {
-            self.answer(request, service, out);
+            self.answer(request, site, out);
             return;
         }
         let most = request.most_kept().unwrap_or(usize::MAX);
         if matches!(head.framing, Framing::Length(length) if length > most as u64) {
-            self.refuse(Refusal::BodyTooLong, service, out);
+            self.refuse(Refusal::BodyTooLong, site, out);
             return;
         }
         if head.expects_continue && head.version == Version::Http11 {
@@ -180,20 +172,20 @@ impl Session {
     }
 
     /// The next stretch of a request body; how much of the input it took.
-    fn body(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) -> usize {
+    fn body(&mut self, input: &[u8], site: &mut Site, out: &mut Vec<u8>) -> usize {
         let State::Body(reader, request) = &mut self.state else {
             return 0;
         };
         let step = match reader.step(input) {
             Ok(step) => step,
             Err(refusal) => {
-                self.refuse(refusal, service, out);
+                self.refuse(refusal, site, out);
                 return input.len();
             }
         };
         if let Some(most) = request.most_kept() {
             if request.kept.len() + step.data.len() > most {
-                self.refuse(Refusal::BodyTooLong, service, out);
+                self.refuse(Refusal::BodyTooLong, site, out);
                 return input.len();
             }
             request.kept.extend_from_slice(step.data);
@@ -201,38 +193,38 @@ impl Session {
         if reader.is_done()
             && let State::Body(_, request) = std::mem::replace(&mut self.state, State::Head)
         {
-            self.answer(request, service, out);
+            self.answer(request, site, out);
         }
         step.used
     }
 
     /// Decides on the answer to a request that is complete.
     #[inline]
-    fn answer(&mut self, request: Request, service: &mut Service, out: &mut Vec<u8>) {
+    fn answer(&mut self, request: Request, site: &mut Site, out: &mut Vec<u8>) {
         self.decided += 1;
-        let keep_alive = request.keep_alive && self.decided < service.close_after;
+        let keep_alive = request.keep_alive && self.decided < site.service.close_after;
         if !keep_alive {
             self.state = State::Over;
             self.closing = Some(if request.keep_alive { Closing::Ours } else { Closing::Asked });
         }
         let persistence = Persistence::new(request.version, keep_alive);
         match request.route {
-            None => self.answer_default(persistence, request.no_body, service, out),
+            None => self.answer_default(persistence, request.no_body, site, out),
             Some(route) => {
                 let answer = Answer { session: self, persistence, no_body: request.no_body };
-                answer.route(route, request.version, &request.kept, service);
+                answer.route(route, request.version, &request.kept, site);
             }
         }
     }
 
     #[inline]
-    fn answer_default(&mut self, persistence: Persistence, no_body: bool, service: &mut Service, out: &mut Vec<u8>) {
-        let due = service.due();
-        let kind = service.kind();
-        let streamed = if kind == Kind::Default && !no_body { service.answers.streamed } else { 0 };
+    fn answer_default(&mut self, persistence: Persistence, no_body: bool, site: &mut Site, out: &mut Vec<u8>) {
+        let due = site.service.due();
+        let kind = site.service.kind();
+        let streamed = if kind == Kind::Default && !no_body { site.answers.streamed } else { 0 };
         if due.is_zero() && streamed == 0 && self.queue.is_empty() && out.len() < OUTPUT {
-            out.extend_from_slice(service.answers.get(kind, persistence).bytes(no_body));
-            service.answered += 1;
+            out.extend_from_slice(site.answers.get(kind, persistence).bytes(no_body));
+            site.service.answered += 1;
             return;
         }
         self.push(due, Content::Rendered { kind, persistence, no_body, sent: 0 }, streamed == 0);
@@ -242,13 +234,13 @@ impl Session {
     }
 
     /// Says what was wrong, and that this was all.
-    fn refuse(&mut self, refusal: Refusal, service: &mut Service, out: &mut Vec<u8>) {
+    fn refuse(&mut self, refusal: Refusal, site: &mut Site, out: &mut Vec<u8>) {
         self.state = State::Over;
         self.closing = Some(Closing::Ours);
         let text = format!("{}\n", refusal.reason());
         let mut answer = Answer { session: self, persistence: Persistence::Close, no_body: false };
         answer.text(refusal.status(), text.as_bytes());
-        self.pump(service, out);
+        self.pump(site, out);
     }
 
     fn push(&mut self, due: Duration, content: Content, ends_answer: bool) {
@@ -258,20 +250,20 @@ impl Session {
 
     /// Appends what is due to `out`, until that is full.
     #[inline]
-    pub(super) fn pump(&mut self, service: &mut Service, out: &mut Vec<u8>) {
+    pub(crate) fn pump(&mut self, site: &mut Site, out: &mut Vec<u8>) {
         if !self.queue.is_empty() {
-            self.pump_queue(service, out);
+            self.pump_queue(site, out);
         }
     }
 
-    fn pump_queue(&mut self, service: &mut Service, out: &mut Vec<u8>) {
+    fn pump_queue(&mut self, site: &mut Site, out: &mut Vec<u8>) {
         while let Some(piece) = self.queue.front_mut() {
-            if out.len() >= OUTPUT || !service.is_due(piece.due) {
+            if out.len() >= OUTPUT || !site.service.is_due(piece.due) {
                 return;
             }
-            if piece.content.render(&service.answers, out) {
+            if piece.content.render(&site.answers, out) {
                 self.held = self.held.saturating_sub(piece.content.held());
-                service.answered += u64::from(piece.ends_answer);
+                site.service.answered += u64::from(piece.ends_answer);
                 self.queue.pop_front();
             }
         }
@@ -286,16 +278,16 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    fn route(mut self, route: Route, version: Version, body: &[u8], service: &mut Service) {
+    fn route(mut self, route: Route, version: Version, body: &[u8], site: &mut Site) {
         match route {
             Route::Echo => self.text(200, body),
             Route::Headers(head) => self.text(200, &head),
             Route::Shop(request) => {
-                let reply = service.shop.answer(&request, body);
-                let due = if reply.delay.is_zero() { Duration::ZERO } else { service.now() + reply.delay };
+                let reply = site.shop.answer(&request, body);
+                let due = if reply.delay.is_zero() { Duration::ZERO } else { site.service.now() + reply.delay };
                 self.session.push(due, Content::own(reply.bytes(self.persistence, self.no_body)), true);
             }
-            Route::Count => self.text(200, service.count().to_string().as_bytes()),
+            Route::Count => self.text(200, site.service.count().to_string().as_bytes()),
             Route::Unknown(text) => self.text(404, text.as_bytes()),
             Route::Status(status @ (204 | 304)) => self.streamed(status, Body::None, None),
             Route::Status(status) => self.text(status, format!("{status}\n").as_bytes()),
@@ -311,7 +303,7 @@ impl Answer<'_> {
                 self.session.state = State::Over;
                 self.session.closing = Some(Closing::Ours);
             }
-            Route::Delay(delay) => self.text_at(service.now() + delay, 200, b"delayed, as asked for\n"),
+            Route::Delay(delay) => self.text_at(site.service.now() + delay, 200, b"delayed, as asked for\n"),
         }
     }
 
@@ -343,26 +335,26 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::config::{Config, Delay};
-    use super::super::service::Counters;
     use super::*;
+    use crate::service::{Config, Counters, Delay, Service};
 
-    fn service(config: &Config) -> Service {
-        Service::new(config, Instant::now(), [Counters::default()].into(), None, 0)
+    fn site(config: &Config) -> Site {
+        let service = Service::new(config, Instant::now(), [Counters::default()].into(), None, 0);
+        Site::new(service, config.body_bytes)
     }
 
     /// All that a session says to these pieces of input, and who ends it.
     fn converse(pieces: &[&[u8]], config: &Config) -> (String, Option<Closing>, u64) {
-        let (mut session, mut service) = (Session::new(), service(config));
+        let (mut session, mut site) = (Session::new(), site(config));
         let (mut all, mut out) = (Vec::new(), Vec::new());
         for piece in pieces {
-            session.receive(piece, &mut service, &mut out);
+            session.receive(piece, &mut site, &mut out);
             while !out.is_empty() || !session.is_idle() {
                 all.append(&mut out);
-                session.pump(&mut service, &mut out);
+                session.pump(&mut site, &mut out);
             }
         }
-        (String::from_utf8(all).unwrap(), session.closing(), service.answered)
+        (String::from_utf8(all).unwrap(), session.closing(), site.service.answered)
     }
 
     const PIPELINE: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n\
@@ -495,30 +487,30 @@ mod tests {
     #[test]
     fn what_is_not_due_waits_and_holds_back_what_follows() {
         let config = Config { delay: Delay::Fixed(Duration::from_secs(3600)), ..Config::default() };
-        let (mut session, mut service, mut out) = (Session::new(), service(&config), Vec::new());
+        let (mut session, mut site, mut out) = (Session::new(), site(&config), Vec::new());
         let requests = "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /_/count HTTP/1.1\r\nHost: x\r\n\r\n";
-        session.receive(requests.as_bytes(), &mut service, &mut out);
-        session.pump(&mut service, &mut out);
+        session.receive(requests.as_bytes(), &mut site, &mut out);
+        session.pump(&mut site, &mut out);
         assert!(out.is_empty() && !session.is_idle());
         assert!(session.next_due().unwrap() >= Duration::from_secs(3600));
-        assert_eq!(service.answered, 0);
+        assert_eq!(site.service.answered, 0);
     }
 
     #[test]
     fn a_peer_that_does_not_read_fills_the_session() {
         let config = Config { body_bytes: 1 << 40, ..Config::default() };
-        let (mut session, mut service, mut out) = (Session::new(), service(&config), Vec::new());
+        let (mut session, mut site, mut out) = (Session::new(), site(&config), Vec::new());
         let requests = "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(MAX_QUEUE);
-        session.receive(requests.as_bytes(), &mut service, &mut out);
+        session.receive(requests.as_bytes(), &mut site, &mut out);
         assert!(session.is_full());
         let head = format!("POST /_/echo HTTP/1.1\r\nHost: x\r\nContent-Length: {MAX_ECHO}\r\n\r\n");
         let mut session = Session::new();
-        session.receive(head.as_bytes(), &mut service, &mut out);
-        session.receive(&vec![b'x'; MAX_ECHO], &mut service, &mut out);
+        session.receive(head.as_bytes(), &mut site, &mut out);
+        session.receive(&vec![b'x'; MAX_ECHO], &mut site, &mut out);
         assert!(session.is_full());
         while !session.is_idle() {
             out.clear();
-            session.pump(&mut service, &mut out);
+            session.pump(&mut site, &mut out);
         }
         assert!(!session.is_full());
     }

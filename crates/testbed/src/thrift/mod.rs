@@ -10,7 +10,7 @@ mod scan;
 use std::time::Duration;
 
 use crate::echo::{Carry, Waiting};
-use crate::http::{Closing, Kind, Service};
+use crate::service::{Closing, Kind, Service};
 use scan::{Call, Trouble, Written, call};
 
 /// The longest message that is echoed, in bytes.

@@ -10,7 +10,7 @@ mod handshake;
 use std::time::Duration;
 
 use crate::echo::{Carry, Waiting};
-use crate::http::{Closing, Kind, Service};
+use crate::service::{Closing, Kind, Service};
 use frame::{Frame, Opcode, Read};
 use handshake::Answer;
 

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use brunt_testbed::http::Server;
+use brunt_testbed::server::Server;
 
 /// An answer as it came.
 #[derive(Debug, PartialEq, Eq)]

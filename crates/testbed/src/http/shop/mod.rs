@@ -18,7 +18,7 @@ use super::request::Head;
 use super::response::{Persistence, reason};
 
 /// The longest body that the shop takes, in bytes.
-pub(super) const MAX_BODY: usize = 1024 * 1024;
+pub(crate) const MAX_BODY: usize = 1024 * 1024;
 /// How many items there are; their ids count from 1.
 const ITEMS: u64 = 100;
 /// Items on one page of the list.
@@ -150,7 +150,7 @@ impl Reply {
 
 /// What one worker keeps of the shop.
 #[derive(Debug, Default)]
-pub(in crate::http) struct Shop {
+pub(crate) struct Shop {
     /// How often the failing page was asked for.
     failing: u64,
     /// Login forms given out.

@@ -1,0 +1,124 @@
+//! The short help: what fits a screen. `--help` has the rest.
+
+use std::process::ExitCode;
+
+use brunt_protocol::Registry;
+use clap::Command;
+use clap::error::ErrorKind;
+
+use super::words::run_flags;
+use crate::commands::Exit;
+use crate::console;
+
+/// What `brunt -h` says.
+pub const HELP: &str = "\
+brunt puts load on network services and tells the truth about what happened.
+
+Usage: brunt [bench] [OPTIONS] URL
+       brunt COMMAND …
+
+Load
+  -c N              connections kept open [default: 64; with -r, what it takes]
+  -t N              threads [default: cores]
+  -d T              stop after this time [default: 10s]
+  -n N              stop after this many requests
+  -r R              requests a second, whatever the answers take: 2000, 0..5k/1m
+  -w T              warm-up before it, which is in no figure
+Request
+  -m M              method [default: GET, or POST with a body]
+  -H 'K: V'         header field
+  --body TEXT|@F    body; --json TEXT|@F for one in JSON
+  --basic U:P       user and password
+  -k                take any certificate
+Results
+  --once            make one request and print it with its answer
+  --threshold T     what must hold: 'p99<50ms', 'error_rate<0.1%'; else exit 1
+  -o FILE           write the result: .json, .csv, .xml (JUnit), .html, .txt
+  -v                every figure, and a line for each second
+Commands
+  run, new, types   users by a script in Lua
+  find              the highest rate that meets thresholds
+  compare, sweep    A against B; a run for each of several values
+  runs, show, report     runs that were kept
+  serve, demo       the built-in target; watch it freeze
+  proxy, coalesce-check  serve identical requests in flight once
+  completions, man  for your shell
+
+brunt http://localhost:8080/               as fast as it goes, for 10 s
+brunt -r 2000 -d 30s http://localhost:8080/
+brunt help                                 topics of the guide
+brunt --help                               all flags, by protocol
+";
+
+/// The flags of a run that the short help of other commands has, by how they are called in their definitions.
+const FLAGS: [&str; 11] =
+    ["url", "connections", "threads", "duration", "rate", "thresholds", "outputs", "html", "once", "scale", "env"];
+
+/// How long the runs of commands that make many take by themselves: the duration, and the warm-up before it.
+const LENGTHS: [(&str, &str, &str); 3] = [("find", "5s", "1s"), ("sweep", "5s", "1s"), ("compare", "3s", "500ms")];
+
+/// The order in which commands are listed.
+const COMMANDS: [&str; 17] = [
+    "bench",
+    "run",
+    "find",
+    "compare",
+    "sweep",
+    "new",
+    "types",
+    "runs",
+    "show",
+    "report",
+    "serve",
+    "demo",
+    "proxy",
+    "coalesce-check",
+    "help",
+    "completions",
+    "man",
+];
+
+/// Leaves in the short help of commands that make runs what most calls need, and gives them defaults of their own.
+pub fn apply(command: Command, registry: &Registry) -> Command {
+    let run = run_flags(registry);
+    let of_runs: Vec<_> = run.get_arguments().map(clap::Arg::get_id).collect();
+    let brief = |command: Command| {
+        command.mut_args(|arg| {
+            let is_short = !of_runs.contains(&arg.get_id()) || FLAGS.contains(&arg.get_id().as_str());
+            arg.hide_short_help(!is_short)
+        })
+    };
+    let command = ["run", "find", "sweep", "compare"]
+        .into_iter()
+        .fold(command, |command, name| command.mut_subcommand(name, brief));
+    let place = |name: &str| COMMANDS.iter().position(|known| *known == name).unwrap_or(COMMANDS.len());
+    let command = LENGTHS.into_iter().fold(command, |command, (name, duration, warmup)| {
+        command.mut_subcommand(name, |command| {
+            command
+                .mut_arg("duration", |arg| arg.help(format!("How long each run takes [default: {duration}]")))
+                .mut_arg("warmup", |arg| {
+                    arg.help(format!("Make calls for this long before each; they are in no figure [default: {warmup}]"))
+                })
+        })
+    });
+    command.mut_subcommands(|sub| {
+        let order = place(sub.get_name());
+        sub.display_order(order)
+    })
+}
+
+/// Prints the short help where it was asked for, or nothing was; none if clap has something else to say.
+pub fn shown(error: &clap::Error) -> Option<ExitCode> {
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    let is_top = words.first().is_none_or(|word| word == "bench" || !super::is_command(word));
+    match error.kind() {
+        ErrorKind::DisplayHelp if is_top && !words.iter().any(|word| word == "--help") => {
+            Some(console::print(HELP.as_bytes()).map_or(Exit::Wrong, |()| Exit::Done).into())
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if words.is_empty() => {
+            console::note(HELP.trim_end());
+            Some(Exit::Wrong.into())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! The Markdown that pages are written in: headings, paragraphs, lists, tables and fenced code.
+
+/// A piece of a page.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Part {
+    Heading {
+        level: usize,
+        text: String,
+    },
+    Paragraph(String),
+    Item(String),
+    /// A row of a table; the delimiter row is skipped.
+    Row(Vec<String>),
+    Code(Vec<String>),
+}
+
+/// The parts of a page, without comments.
+pub fn parts(page: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    // Whether the next line may go on what stands last.
+    let mut is_open = false;
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let was_open = std::mem::take(&mut is_open);
+        let text = line.trim();
+        if line.starts_with("```") {
+            parts.push(Part::Code(
+                lines.by_ref().take_while(|line| !line.starts_with("```")).map(str::to_owned).collect(),
+            ));
+        } else if text.is_empty() || text.starts_with("<!--") {
+        } else if let Some((level, heading)) = heading(text) {
+            parts.push(Part::Heading { level, text: plain(heading) });
+        } else if text.starts_with('|') {
+            parts.extend(row(text).map(Part::Row));
+        } else if let Some(item) = line.strip_prefix("- ") {
+            parts.push(Part::Item(plain(item)));
+            is_open = true;
+        } else {
+            match parts.last_mut() {
+                Some(Part::Paragraph(last) | Part::Item(last)) if was_open => {
+                    last.push(' ');
+                    last.push_str(&plain(text));
+                }
+                _ => parts.push(Part::Paragraph(plain(text))),
+            }
+            is_open = true;
+        }
+    }
+    parts
+}
+
+fn heading(text: &str) -> Option<(usize, &str)> {
+    let level = text.chars().take_while(|c| *c == '#').count();
+    Some((level, text.trim_start_matches('#').strip_prefix(' ')?)).filter(|(level, _)| *level > 0)
+}
+
+/// The cells of a row; none of a line of dashes.
+fn row(text: &str) -> Option<Vec<String>> {
+    // A bar within a cell is written `\|`.
+    let escaped = text.trim_matches('|').replace("\\|", "\0");
+    let cells: Vec<_> = escaped.split('|').map(|cell| plain(&cell.replace('\0', "|"))).collect();
+    let is_rule = cells.iter().all(|cell| !cell.is_empty() && cell.chars().all(|c| matches!(c, '-' | ':')));
+    let is_empty = cells.iter().all(String::is_empty);
+    (!is_rule && !is_empty).then_some(cells)
+}
+
+/// Text without marks: links as their text, code and emphasis as they are read.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text.trim();
+    let mut is_code = false;
+    while let Some(c) = rest.chars().next() {
+        if c == '`' {
+            is_code = !is_code;
+        } else if !is_code && rest.starts_with("**") {
+            rest = rest.get(1..).unwrap_or_default();
+        } else if let Some((link, behind)) = link(rest).filter(|_| !is_code) {
+            plain.push_str(&self::plain(link));
+            rest = behind;
+            continue;
+        } else if is_code || !is_emphasis(&plain, rest) {
+            plain.push(c);
+        }
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+    }
+    plain
+}
+
+/// Whether `rest` begins with an asterisk that begins or ends words to stress.
+fn is_emphasis(before: &str, rest: &str) -> bool {
+    let Some(behind) = rest.strip_prefix('*') else { return false };
+    let is_word = |c: Option<char>| c.is_some_and(|c| !c.is_whitespace());
+    is_word(before.chars().last()) != is_word(behind.chars().next()) || is_word(before.chars().last())
+}
+
+/// The text of the link that `text` begins with, and what stands behind it.
+fn link(text: &str) -> Option<(&str, &str)> {
+    let (label, behind) = text.strip_prefix('[')?.split_once("](")?;
+    let (_, behind) = behind.split_once(')')?;
+    Some((label, behind)).filter(|(label, _)| !label.contains(']'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_taken_apart() {
+        let page = "# A *page*\n\nSome `co*de*`, **bold**\nand a [link](http://a/).\n\n- one\n  more\n- two\n\n<!-- not run: x -->\n\
+                    ```sh\nbrunt  x\n```\n\n| a | `b\\|c` |\n| --- | --- |\n| 2 * 3 | [d](e) |\n";
+        let text = |text: &str| text.to_owned();
+        assert_eq!(
+            parts(page),
+            [
+                Part::Heading { level: 1, text: text("A page") },
+                Part::Paragraph(text("Some co*de*, bold and a link.")),
+                Part::Item(text("one more")),
+                Part::Item(text("two")),
+                Part::Code(vec![text("brunt  x")]),
+                Part::Row(vec![text("a"), text("b|c")]),
+                Part::Row(vec![text("2 * 3"), text("d")]),
+            ]
+        );
+    }
+}

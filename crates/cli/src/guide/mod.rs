@@ -1,0 +1,64 @@
+//! The guide, offline: the pages of `docs/`, for the terminal and as manual pages.
+
+mod markdown;
+pub mod roff;
+mod terminal;
+
+use markdown::Part;
+
+/// A page of the guide.
+#[derive(Debug, Clone, Copy)]
+pub struct Topic {
+    /// What `brunt help` calls it: its file's name.
+    pub name: &'static str,
+    /// What it is about, in a line.
+    pub about: &'static str,
+    text: &'static str,
+}
+
+/// A page of `docs/`, wherever `build.rs` found that.
+macro_rules! topic {
+    ($name:literal, $about:literal) => {
+        Topic { name: $name, about: $about, text: include_str!(concat!(env!("BRUNT_DOCS"), "/", $name, ".md")) }
+    };
+}
+
+/// Every page, in the order in which a new user needs them.
+pub const TOPICS: [Topic; 15] = [
+    topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
+    topic!("report", "every figure of the report, the verdict, exit statuses"),
+    topic!("http", "requests, headers, bodies, many URLs; connections and TLS; --once"),
+    topic!("thresholds", "pass or fail, for CI"),
+    topic!("results", "files, the report page, live view, runs that are kept, plans"),
+    topic!("deciding", "find the capacity, compare A and B, sweep over values"),
+    topic!("scenarios", "users in Lua, with sessions, data, checks"),
+    topic!("wrk-scripts", "wrk's Lua scripts as they are"),
+    topic!("websocket", "WebSocket"),
+    topic!("thrift", "Thrift, from a service's IDL"),
+    topic!("tcp", "plain TCP"),
+    topic!("custom-protocol", "a protocol of your own, in Rust"),
+    topic!("coalescing", "a proxy that serves identical requests once, and a check of it"),
+    topic!("target", "the built-in target: slow, failing, with a known capacity"),
+    topic!("other-tools", "the flags of wrk, ab, hey, oha, curl, and brunt's for them"),
+];
+
+/// The page of this name.
+pub fn topic(name: &str) -> Option<&'static Topic> {
+    TOPICS.iter().find(|topic| topic.name == name)
+}
+
+impl Topic {
+    fn parts(&self) -> Vec<Part> {
+        markdown::parts(self.text)
+    }
+
+    /// The page for a terminal so many columns wide.
+    pub fn for_terminal(&self, width: usize, colour: bool) -> String {
+        terminal::text(&self.parts(), width, colour)
+    }
+
+    /// The page for `man`, as `brunt-NAME(7)`.
+    pub fn for_man(&self) -> String {
+        roff::text(self.name, self.about, &self.parts())
+    }
+}

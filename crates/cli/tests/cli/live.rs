@@ -1,0 +1,184 @@
+//! Who can see a live page: everybody on this machine on loopback, and elsewhere those who have its token.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, Stdio};
+use std::sync::Arc;
+
+use brunt_testbed::server::Config;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::program::{Directory, brunt, run};
+use crate::runs::target;
+
+/// A run with a live page. It ends with its test.
+struct Page {
+    child: Child,
+    errors: BufReader<ChildStderr>,
+    /// As it was printed.
+    url: String,
+    /// Host and port to connect to.
+    address: String,
+    /// The path of the page, `/` at its end.
+    path: String,
+}
+
+impl Page {
+    fn of(target: &str, args: &[&str]) -> Self {
+        let mut child = brunt(["-r", "20", "-d", "1h", "-c", "1"])
+            .args(args)
+            .arg(target)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        errors.read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("live: ").unwrap_or_else(|| panic!("{line}")).to_owned();
+        let (authority, path) = url.split_once("://").unwrap().1.split_once('/').unwrap();
+        let address = format!("127.0.0.1:{}", authority.rsplit_once(':').unwrap().1);
+        let path = format!("/{path}");
+        Self { child, errors, url, address, path }
+    }
+
+    /// The head of the answer, and as much of its body as came with it.
+    fn ask(&self, path: &str, host: &str) -> String {
+        exchange(TcpStream::connect(&self.address).unwrap(), path, host)
+    }
+
+    fn status(&self, path: &str, host: &str) -> u16 {
+        let answer = self.ask(path, host);
+        answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{answer}"))
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn exchange(mut stream: impl std::io::Read + std::io::Write, path: &str, host: &str) -> String {
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
+    while !answer.windows(4).any(|four| four == b"\r\n\r\n") {
+        match stream.read(&mut piece).unwrap() {
+            0 => break,
+            length => answer.extend_from_slice(&piece[..length]),
+        }
+    }
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Whether this brunt has a page to serve.
+fn has_page() -> bool {
+    brunt_report::html::check().is_ok()
+}
+
+#[test]
+fn a_page_that_others_can_reach_needs_its_token() {
+    if !has_page() {
+        return;
+    }
+    let (_server, url) = target(Config::default());
+    let page = Page::of(&url, &["--live=0.0.0.0:0"]);
+    let token = page.path.trim_matches('/');
+    assert!(token.len() == 32 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{}", page.url);
+    let host = page.address.as_str();
+    let shorter = format!("/{}/", &token[1..]);
+    let upper = format!("/{}g/", &token[..31]);
+    for path in ["/", "/events", "/nothing", "/?token=x", &shorter, &upper, &format!("{shorter}events"), "//", "/x/../"]
+    {
+        assert_eq!(page.status(path, host), 403, "{path}");
+        assert_eq!(page.status(path, "evil.example"), 403, "{path}");
+    }
+    assert_eq!(page.status(&page.path, host), 200);
+    assert_eq!(page.status(&format!("{}events", page.path), host), 200);
+    assert_eq!(page.status(&format!("{}nothing", page.path), host), 404);
+    // A name of somebody else's that leads here (DNS rebinding).
+    assert_eq!(page.status(&page.path, "evil.example"), 421);
+    let answer = page.ask(&page.path, host).to_lowercase();
+    assert!(answer.contains("referrer-policy: no-referrer") && answer.contains("cache-control: no-store"), "{answer}");
+    // Another run has another.
+    let other = Page::of(&url, &["--live=0.0.0.0:0"]);
+    assert_ne!(other.path, page.path);
+    assert_eq!(other.status(&page.path, &other.address), 403);
+}
+
+#[test]
+fn a_page_of_this_machine_needs_none_and_no_foreign_name() {
+    if !has_page() {
+        return;
+    }
+    let (_server, url) = target(Config::default());
+    let page = Page::of(&url, &["--live"]);
+    assert_eq!((page.path.as_str(), page.status("/", &page.address)), ("/", 200));
+    assert_eq!(page.status("/events", "localhost"), 200);
+    assert_eq!(page.status("/", "evil.example"), 421);
+    assert_eq!(page.status("/events", "evil.example"), 421);
+}
+
+/// The answer to a request over TLS by a client that trusts this certificate alone.
+fn over_tls(page: &Page, pem: &str, path: &str) -> String {
+    use rustls::pki_types::pem::PemObject as _;
+    let mut roots = RootCertStore::empty();
+    roots.add(rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    let client = ClientConnection::new(Arc::new(config), ServerName::try_from("127.0.0.1").unwrap()).unwrap();
+    exchange(StreamOwned::new(client, TcpStream::connect(&page.address).unwrap()), path, &page.address)
+}
+
+#[test]
+fn a_page_speaks_tls_with_a_certificate_that_is_given() {
+    if !has_page() {
+        return;
+    }
+    let (_server, url) = target(Config::default());
+    let made = brunt_testbed::tls::server_certificate().unwrap();
+    let dir = Directory::new();
+    let (cert, key) = (dir.file("cert.pem", &made.certificate_pem), dir.file("key.pem", &made.key_pem));
+    let mut page = Page::of(&url, &["--live=0.0.0.0:0", "--live-cert", &cert, "--live-key", &key]);
+    assert!(page.url.starts_with("https://0.0.0.0:"), "{}", page.url);
+    let mut line = String::new();
+    page.errors.read_line(&mut line).unwrap();
+    let fingerprint = brunt_testbed::tls::certificate_fingerprint(&made.certificate_pem).unwrap();
+    assert_eq!(line.trim(), format!("SHA-256 of its certificate: {fingerprint}"));
+    assert!(over_tls(&page, &made.certificate_pem, &page.path).starts_with("HTTP/1.1 200"));
+    assert!(over_tls(&page, &made.certificate_pem, "/events").starts_with("HTTP/1.1 403"));
+    // What is no TLS gets nothing.
+    let mut plain = TcpStream::connect(&page.address).unwrap();
+    write!(plain, "GET {} HTTP/1.1\r\nHost: a\r\n\r\n", page.path).unwrap();
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
+}
+
+#[test]
+fn a_page_speaks_tls_with_a_certificate_made_on_the_spot() {
+    if !has_page() {
+        return;
+    }
+    let (_server, url) = target(Config::default());
+    let mut page = Page::of(&url, &["--live", "--live-tls"]);
+    assert!(page.url.starts_with("https://127.0.0.1:"), "{}", page.url);
+    let mut line = String::new();
+    page.errors.read_line(&mut line).unwrap();
+    let fingerprint = line.trim().strip_prefix("SHA-256 of its certificate: ").unwrap();
+    assert!(fingerprint.len() == 95 && fingerprint.split(':').count() == 32, "{line}");
+}
+
+#[test]
+fn flags_of_the_page_need_a_page() {
+    for args in [["--live-tls", "http://a/"].as_slice(), &["--live", "--live-cert", "x", "http://a/"]] {
+        run(args).with_status(2);
+    }
+    if has_page() {
+        let error = run(["--live", "--live-cert", "/nothing", "--live-key", "/nothing", "http://127.0.0.1:1/"]);
+        assert!(error.status == Some(2) && error.stderr.contains("--live-cert"), "{error:#?}");
+    }
+}

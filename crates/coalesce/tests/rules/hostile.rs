@@ -1,0 +1,292 @@
+//! Rules that hold against clients who mean harm: what one of them sends decides nothing for others.
+
+use std::task::Poll;
+
+use brunt_coalesce::CoalesceLayer;
+use bytes::Bytes;
+
+use crate::origin::{Client, Origin, request};
+
+const KB: usize = 1024;
+
+/// Whether a GET with these headers joins the flight of a plain GET.
+fn joins_plain(headers: &[(&str, &str)]) -> bool {
+    let mut origin = Origin::new();
+    let _plain = origin.get("/", &[]);
+    let _other = origin.get("/", headers);
+    origin.calls() == 1
+}
+
+#[test]
+fn a_nominated_field_bars() {
+    for value in ["x-tenant", "close, x-tenant", "host", "keep-alive,accept-language"] {
+        assert!(!joins_plain(&[("connection", value)]), "{value}");
+    }
+    for value in ["close", "Keep-Alive", "keep-alive, TE", ""] {
+        assert!(joins_plain(&[("connection", value)]), "{value}");
+    }
+}
+
+#[test]
+fn a_method_override_bars() {
+    for name in ["x-http-method-override", "x-http-method", "x-method-override"] {
+        assert!(!joins_plain(&[(name, "DELETE")]), "{name}");
+    }
+}
+
+#[test]
+fn headers_that_say_what_was_asked_for_are_told_apart() {
+    for name in ["x-forwarded-host", "x-forwarded-proto", "x-forwarded-prefix", "x-original-url", "x-rewrite-url"] {
+        assert!(!joins_plain(&[(name, "evil.example")]), "{name}");
+    }
+    assert!(!joins_plain(&[("forwarded", "for=10.0.0.1;host=evil.example")]));
+    assert!(!joins_plain(&[("forwarded", "for=10.0.0.1, for=10.0.0.2;Proto=http")]));
+    assert!(!joins_plain(&[("forwarded", "host=\"a;b\"")]));
+    assert!(!joins_plain(&[("forwarded", "for=\"10.0.0.1;host=a")]));
+    // Who asked is no part of what is asked for.
+    assert!(joins_plain(&[("forwarded", "for=10.0.0.1;by=10.0.0.9")]));
+    assert!(joins_plain(&[("forwarded", "for=\"[2001:db8::1]:80, host=a;\\\";host=b\"")]));
+    assert!(joins_plain(&[("x-forwarded-for", "10.0.0.1")]));
+}
+
+#[test]
+fn headers_that_some_take_for_others_are_told_apart() {
+    for name in [
+        "x_api_key",
+        "accept_language",
+        "x_forwarded_host",
+        "content_length",
+        "if_none_match",
+        "x_http_method_override",
+    ] {
+        assert!(!joins_plain(&[(name, "7")]), "{name}");
+    }
+    assert!(joins_plain(&[("x_own", "1")]));
+}
+
+/// A GET that is under way, an unsafe request to `target`, and a GET that comes at `stage` of it.
+fn get_after(method: &str, target: &str, stage: &str) -> (Origin, Vec<Client>) {
+    let mut origin = Origin::new();
+    let early = origin.get("/item", &[]);
+    drop(origin.call());
+    let mut write = origin.ask(request(method, target, &[]));
+    let call = origin.call();
+    let mut clients = vec![early];
+    if stage != "started" {
+        clients.push(origin.get("/item", &[]));
+        assert_eq!(origin.calls(), 1, "what comes during the write calls");
+        drop(origin.call());
+    }
+    match stage {
+        "started" => {}
+        "answered" => {
+            call.answer("written");
+            write.has_all("written");
+        }
+        "failed" => {
+            call.fail(1);
+            write.error();
+        }
+        _ => {
+            write.go_away();
+            drop(call);
+        }
+    }
+    clients.push(write);
+    let reader = origin.get("/item", &[]);
+    clients.push(reader);
+    (origin, clients)
+}
+
+#[test]
+fn a_read_after_a_write_starts_anew() {
+    for method in ["PUT", "POST", "DELETE", "PATCH", "MADEUP"] {
+        for stage in ["started", "answered", "failed", "dropped"] {
+            let (origin, _clients) = get_after(method, "/item", stage);
+            assert_eq!(origin.calls(), 1, "{method} {stage}: the read must call");
+        }
+    }
+    for (method, target) in [("OPTIONS", "/item"), ("PUT", "/other")] {
+        let (origin, _clients) = get_after(method, target, "started");
+        assert_eq!(origin.calls(), 0, "{method} {target}: the read joins");
+    }
+}
+
+#[test]
+fn a_write_is_over_before_its_answer_begins() {
+    let mut origin = Origin::new();
+    let mut write = origin.ask(request("POST", "/item", &[]));
+    let source = origin.call().begin(201, &[], None);
+    let _during = origin.get("/item", &[]);
+    drop(origin.call());
+    write.head();
+    let _reader = origin.get("/item", &[]);
+    assert_eq!(origin.calls(), 1);
+    drop(source);
+}
+
+#[test]
+fn a_write_is_over_before_the_end_of_its_answer() {
+    let mut origin = Origin::new();
+    let mut write = origin.ask(request("POST", "/item", &[]));
+    let source = origin.call().begin(200, &[], None);
+    write.head();
+    let _during = origin.get("/item", &[]);
+    drop(origin.call());
+    source.send_last("written");
+    write.reads("written");
+    let _reader = origin.get("/item", &[]);
+    assert_eq!(origin.calls(), 1);
+}
+
+#[test]
+fn an_overridden_method_is_a_write() {
+    let mut origin = Origin::new();
+    let _early = origin.get("/item", &[]);
+    let mut write = origin.get("/item", &[("x-http-method-override", "DELETE")]);
+    drop(origin.call());
+    origin.call().answer("gone");
+    write.has_all("gone");
+    let _reader = origin.get("/item", &[]);
+    assert_eq!(origin.calls(), 1);
+}
+
+#[test]
+fn those_who_came_before_a_write_keep_their_flight() {
+    let mut origin = Origin::new();
+    let (mut one, mut two) = (origin.get("/item", &[]), origin.get("/item", &[]));
+    let call = origin.call();
+    let mut write = origin.ask(request("PUT", "/item", &[]));
+    origin.call().answer("written");
+    write.has_all("written");
+    call.answer("as it was");
+    one.has_all("as it was");
+    two.has_all("as it was");
+    drop((one, two, write));
+    origin.is_empty(3);
+}
+
+#[test]
+fn a_held_answer_ends_with_a_write() {
+    let mut origin = Origin::behind(CoalesceLayer::new().hold(std::time::Duration::from_secs(60)));
+    let mut early = origin.get("/item", &[]);
+    origin.call().answer("as it was");
+    early.has_all("as it was");
+    let mut write = origin.ask(request("DELETE", "/item", &[]));
+    origin.call().answer("gone");
+    write.has_all("gone");
+    let _reader = origin.get("/item", &[]);
+    assert_eq!(origin.calls(), 1);
+}
+
+#[test]
+fn a_bad_request_is_answered_for_itself_and_the_next_leads() {
+    for status in [302, 400, 405, 414, 500, 502, 503, 504] {
+        let mut origin = Origin::new();
+        let mut clients: Vec<_> = (0..4).map(|_| origin.get("/", &[])).collect();
+        drop(origin.call().begin(status, &[], None));
+        assert_eq!(clients[0].head().status(), status);
+        assert!(clients[1..].iter_mut().all(|client| !client.poll()), "{status}");
+        origin.call().answer("right");
+        assert_eq!(origin.calls(), 0, "{status}: one of them calls");
+        clients[1..].iter_mut().for_each(|client| client.has_all("right"));
+        drop(clients);
+        origin.is_empty(4);
+    }
+}
+
+#[test]
+fn when_all_who_led_got_a_status_of_their_own_the_others_call() {
+    let mut origin = Origin::behind(CoalesceLayer::new().max_promotions(1));
+    let mut clients: Vec<_> = (0..5).map(|_| origin.get("/", &[])).collect();
+    for leader in 0..2 {
+        drop(origin.call().begin(400, &[], None));
+        clients.iter_mut().for_each(|client| assert!(client.poll() || client.answer.is_none()));
+        assert_eq!(clients[leader].head().status(), 400);
+    }
+    assert_eq!(origin.calls(), 3);
+    for client in &mut clients[2..] {
+        origin.call().answer("right");
+        client.has_all("right");
+    }
+    drop(clients);
+    origin.is_empty(5);
+}
+
+#[test]
+fn failures_are_not_shared_if_so_asked() {
+    let mut origin = Origin::behind(CoalesceLayer::new().max_promotions(1).share_failures(false));
+    let mut clients: Vec<_> = (0..5).map(|_| origin.get("/", &[])).collect();
+    for _ in 0..2 {
+        origin.call().fail(0);
+        clients.iter_mut().for_each(|client| assert!(client.poll() || client.answer.is_none()));
+    }
+    assert_eq!(origin.calls(), 3);
+    for client in &mut clients[2..] {
+        origin.call().answer("right");
+        client.has_all("right");
+    }
+    drop(clients);
+    origin.is_empty(5);
+}
+
+#[test]
+fn keys_and_heads_are_held_too() {
+    let mut origin = Origin::behind(CoalesceLayer::new().max_bytes(64 * KB));
+    let long = "x".repeat(4 * KB);
+    let mut one = origin.get("/", &[("x-long", &long)]);
+    let first = origin.layer.held_bytes();
+    assert!(first >= 4 * KB, "{first}");
+    let two = origin.get("/", &[("x-long", &long)]);
+    let asked = origin.layer.held_bytes();
+    assert!(asked >= first + 4 * KB, "{asked}");
+    let source = origin.call().begin(200, &[("x-answer", &long)], None);
+    one.head();
+    assert!(origin.layer.held_bytes() >= asked + 4 * KB, "{}", origin.layer.held_bytes());
+    drop((one, two, source));
+    origin.is_empty(2);
+}
+
+#[test]
+fn too_many_long_requests_go_to_the_handler() {
+    let mut origin = Origin::behind(CoalesceLayer::new().max_bytes(64 * KB));
+    let long = "x".repeat(4 * KB);
+    let clients: Vec<_> = (0..100).map(|_| origin.get("/", &[("x-long", &long)])).collect();
+    assert!(origin.layer.held_bytes() <= 64 * KB, "{}", origin.layer.held_bytes());
+    assert!(origin.counters().refused > 80, "{:?}", origin.counters());
+    drop(clients);
+    origin.is_empty(100);
+}
+
+#[test]
+fn a_slow_reader_is_not_cut_off_because_others_fill_the_total() {
+    let total = 256 * KB;
+    let mut origin = Origin::behind(CoalesceLayer::new().max_bytes(total));
+    let flights: Vec<_> = (0..8)
+        .map(|number| {
+            let uri = format!("/{number}");
+            let (fast, slow) = (origin.get(&uri, &[]), origin.get(&uri, &[]));
+            (fast, slow, origin.call().begin(200, &[], None))
+        })
+        .collect();
+    let mut flights = flights;
+    flights.iter_mut().for_each(|(_, slow, _)| assert_eq!(slow.head().status(), 200));
+    let (victim, fillers) = flights.split_last_mut().unwrap();
+    for round in 0..200 {
+        // Of these, the slow reader reads nothing.
+        for (fast, _, source) in &mut *fillers {
+            source.data(Bytes::from(vec![b'x'; KB]));
+            assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))));
+        }
+        // This one stays four pieces behind, far less than its share.
+        let (fast, slow, source) = &mut *victim;
+        source.data(Bytes::from(vec![b'v'; KB]));
+        assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))));
+        let goes_on = round < 4 || matches!(slow.piece(), Poll::Ready(Some(Ok(_))));
+        assert!(goes_on, "cut off in round {round}");
+        assert!(origin.layer.held_bytes() <= total, "{}", origin.layer.held_bytes());
+    }
+    assert_eq!(origin.counters().cut_off, 7);
+    drop(flights);
+    origin.is_empty(16);
+}

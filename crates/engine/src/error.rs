@@ -1,0 +1,66 @@
+//! Why a plan could not be carried out at all.
+
+use std::io;
+
+use brunt_lua::ScriptError;
+use brunt_model::plan::PlanError;
+use brunt_protocol::{OptionsError, UnknownScheme};
+
+use crate::transport::route::RouteError;
+
+/// Why a plan could not be carried out at all.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Something in the plan is wrong.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Something in its protocol part is wrong.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// No way leads to the target, or to a host that a script calls.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// No protocol has this scheme.
+    #[error(transparent)]
+    Scheme(#[from] UnknownScheme),
+    /// The URL names no port, and its scheme has none of its own.
+    #[error(
+        "the URL names no port, and {scheme}:// has none of its own: write it behind the host, such as {scheme}://localhost:7"
+    )]
+    NoPort {
+        /// The target's scheme.
+        scheme: &'static str,
+    },
+    /// More connections than this process may have.
+    #[error("{connections} connections need {needed} file descriptors, and the limit is {limit}")]
+    Descriptors {
+        /// Connections asked for.
+        connections: u32,
+        /// Descriptors that takes.
+        needed: u64,
+        /// Descriptors there are.
+        limit: u64,
+    },
+    /// The operating system refused something that a run cannot do without.
+    #[error("cannot {what}")]
+    System {
+        /// What was refused.
+        what: &'static str,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The protocol's calls are not such as scripts make.
+    #[error(
+        "a script makes HTTP/1.1 requests, and {scheme}:// takes none: leave the script out, or aim at http:// or https://"
+    )]
+    Unscriptable {
+        /// The target's scheme.
+        scheme: &'static str,
+    },
+    /// The plan's script is wrong, or failed before the load began.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// A defect of brunt.
+    #[error("a worker came to an unplanned end; this is a defect of brunt, please report it")]
+    Defect,
+}

@@ -1,0 +1,198 @@
+//! Connections as a rate takes them: one more whenever a due call finds none free, up to a limit.
+//!
+//! What bounds the growth: no more connections are being made than calls wait for one, nor than [`CONNECTING_AT_ONCE`]; none is
+//! made in the first moment of a shortage, which may be a burst of calls that were sent late and will soon be answered; none while
+//! answers wait for this worker, since then it is not connections that are short; and after the target or the system has refused
+//! one, a single one now and then until that is made.
+
+use brunt_model::SECOND_NS;
+use brunt_model::arrivals::{Arrival, Arrivals};
+use brunt_model::plan::Plan;
+use brunt_model::profile::Profile;
+
+use super::CONNECTING_AT_ONCE;
+use crate::network::NEVER;
+
+/// How long all connections have to be busy before one is added, in nanoseconds.
+const PATIENCE_NS: u64 = 1_000_000;
+/// How long none is added after one could not be made, in nanoseconds.
+const HOLD_NS: u64 = SECOND_NS;
+/// How long the answers take, in seconds, for which the first connections are enough.
+const FIRST_ANSWER_S: f64 = 0.01;
+/// The fewest and the most of the first connections, over all workers.
+const FIRST: (f64, f64) = (4.0, 64.0);
+
+/// How many connections a run begins with whose rate begins as this profile does.
+pub(crate) fn first_connections(plan: &Plan, profile: &Profile) -> u32 {
+    let enough = (profile.first_rate() * FIRST_ANSWER_S).ceil().clamp(FIRST.0, FIRST.1);
+    (enough as u32).max(plan.workers).min(plan.connections.most())
+}
+
+/// The growth of one worker's connections.
+#[derive(Debug)]
+pub(super) struct Growth {
+    /// The most connections that the worker may have.
+    limit: usize,
+    due: Option<Due>,
+    /// Since when no connection was free; [`NEVER`] while one is.
+    short_since: u64,
+    /// Before this none is added.
+    held_until: u64,
+    /// Whether the last one could not be made.
+    is_refused: bool,
+    /// Whether half of the connections were answered in this turn: it is then this worker that is behind.
+    is_behind: bool,
+    /// When to look again whether one is to be added, if nothing happens before.
+    pub(super) next_look: u64,
+}
+
+/// The schedule's arrivals once more, to count the calls that are due.
+#[derive(Debug)]
+struct Due {
+    arrivals: Arrivals,
+    begin_ns: u64,
+    next: Option<Arrival>,
+    passed: u64,
+}
+
+impl Due {
+    /// How many calls are due at `now`.
+    fn at(&mut self, now: u64) -> u64 {
+        if self.next().is_some_and(|due| due <= now) {
+            self.passed += 1 + self.arrivals.pass((now + 1).saturating_sub(self.begin_ns));
+            self.next = self.arrivals.next();
+        }
+        self.passed
+    }
+
+    /// When the next one is due.
+    fn next(&self) -> Option<u64> {
+        self.next.map(|arrival| self.begin_ns.saturating_add(arrival.due_ns))
+    }
+}
+
+/// How the worker's connections stand.
+pub(super) struct Standing {
+    /// All of them, made or being made.
+    pub(super) connections: usize,
+    /// Those being made.
+    pub(super) connecting: usize,
+    /// Calls that were taken from the schedule.
+    pub(super) taken: u64,
+    /// Whether each call has a connection of its own, so that those being made have calls already.
+    pub(super) reconnect: bool,
+}
+
+impl Growth {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            due: None,
+            short_since: NEVER,
+            held_until: 0,
+            is_refused: false,
+            is_behind: false,
+            next_look: NEVER,
+        }
+    }
+
+    /// A phase begins at `begin_ns` whose calls are due as `arrivals` says.
+    pub(super) fn begin(&mut self, mut arrivals: Arrivals, begin_ns: u64) {
+        let next = arrivals.next();
+        self.due = Some(Due { arrivals, begin_ns, next, passed: 0 });
+    }
+
+    /// So many of the worker's connections were answered in this turn.
+    pub(super) fn answered(&mut self, connections: usize, all: usize) {
+        self.is_behind = connections > 0 && 2 * connections >= all;
+    }
+
+    /// A connection could not be made at `now`.
+    pub(super) fn refused(&mut self, now: u64) {
+        (self.held_until, self.is_refused) = (now + HOLD_NS, true);
+    }
+
+    /// A connection was made.
+    pub(super) fn made(&mut self) {
+        self.is_refused = false;
+    }
+
+    /// A connection is free at this time.
+    pub(super) fn has_free(&mut self) {
+        (self.short_since, self.next_look) = (NEVER, NEVER);
+    }
+
+    /// No connection is free at `now`: how many to add.
+    pub(super) fn missing(&mut self, standing: &Standing, now: u64) -> usize {
+        self.short_since = self.short_since.min(now);
+        let Some(due) = &mut self.due else { return 0 };
+        let mut waiting = usize::try_from(due.at(now).saturating_sub(standing.taken)).unwrap_or(usize::MAX);
+        let at_once = if standing.reconnect { usize::MAX } else { CONNECTING_AT_ONCE };
+        let at_once = if self.is_refused { at_once.min(1) } else { at_once };
+        let room = self.limit.saturating_sub(standing.connections).min(at_once.saturating_sub(standing.connecting));
+        if !standing.reconnect {
+            waiting = waiting.saturating_sub(standing.connecting);
+        }
+        let from = self.held_until.max(self.short_since.saturating_add(PATIENCE_NS));
+        self.next_look = match () {
+            // Room comes with a connection that is made or lost, which is looked at by itself.
+            () if room == 0 => NEVER,
+            () if now < from => from,
+            () if self.is_behind => now + PATIENCE_NS,
+            () => due.next().unwrap_or(NEVER),
+        };
+        if now < from || self.is_behind { 0 } else { waiting.min(room) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_model::arrivals::Spread;
+    use brunt_model::share::Share;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// 1,000 calls a second from 0 on.
+    fn growth(limit: usize) -> Growth {
+        let mut growth = Growth::new(limit);
+        growth.begin(Arrivals::new(Profile::constant(1000.0).unwrap(), Spread::Uniform, Share::WHOLE, 0, None), 0);
+        growth
+    }
+
+    fn standing(connections: usize, connecting: usize, taken: u64) -> Standing {
+        Standing { connections, connecting, taken, reconnect: false }
+    }
+
+    #[test]
+    fn a_connection_is_added_for_each_waiting_call_that_has_none_coming() {
+        let mut growth = growth(100);
+        assert_eq!(growth.missing(&standing(4, 0, 0), 0), 0, "a shortage may be over in a moment");
+        assert_eq!(growth.next_look, MS);
+        // Calls 0 to 10 are due, 4 of them taken.
+        assert_eq!(growth.missing(&standing(4, 0, 4), 10 * MS), 7);
+        assert_eq!(growth.missing(&standing(11, 7, 4), 10 * MS), 0);
+        assert_eq!(growth.next_look, 11 * MS, "when the next call is due");
+        growth.has_free();
+        assert_eq!((growth.missing(&standing(11, 0, 4), 12 * MS), growth.next_look), (0, 13 * MS));
+    }
+
+    #[test]
+    fn growth_is_bounded() {
+        let mut growth = growth(1000);
+        growth.missing(&standing(4, 0, 0), 0);
+        assert_eq!(growth.missing(&standing(900, 0, 0), 9 * SECOND_NS), 100, "the limit");
+        assert_eq!(growth.missing(&standing(10, 100, 0), 9 * SECOND_NS), CONNECTING_AT_ONCE - 100);
+        growth.answered(5, 10);
+        assert_eq!(growth.missing(&standing(10, 0, 0), 9 * SECOND_NS), 0, "answers wait for the worker");
+        growth.answered(4, 10);
+        assert_eq!(growth.missing(&standing(10, 0, 0), 9 * SECOND_NS), CONNECTING_AT_ONCE);
+        growth.refused(9 * SECOND_NS);
+        assert_eq!(growth.missing(&standing(10, 0, 0), 9 * SECOND_NS), 0);
+        assert_eq!(growth.next_look, 10 * SECOND_NS);
+        assert_eq!(growth.missing(&standing(10, 0, 0), 10 * SECOND_NS), 1, "one to see whether it can be had");
+        growth.made();
+        assert_eq!(growth.missing(&standing(10, 0, 0), 10 * SECOND_NS), CONNECTING_AT_ONCE);
+    }
+}

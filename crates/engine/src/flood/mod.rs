@@ -1,0 +1,411 @@
+//! A flood: one user asks for calls on connections that are all alike, as soon as they are free (the closed model) or at
+//! times of their own (the open one).
+
+mod exposure;
+mod growth;
+mod load;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use brunt_model::arrivals::Arrivals;
+use brunt_model::plan::{self, Plan};
+use brunt_model::profile::Profile;
+use brunt_model::share::Share;
+use brunt_model::snapshot::Phase;
+
+use self::exposure::Exposure;
+pub(crate) use self::growth::first_connections;
+use self::growth::{Growth, Standing};
+use crate::network::{Call, CallId, Counted, End, NEVER, Network, State};
+use crate::pace::{Quota, Schedule};
+use crate::transport::Driver;
+use brunt_protocol::user::{Interests, Refusal, User};
+
+/// This long before calls end it is not certain that one more is made for each free connection, in nanoseconds.
+const ENDING_NS: u64 = 100_000_000;
+/// Connections being made at once in the beginning: less than what a listening socket usually holds.
+const CONNECTING_AT_ONCE: usize = 128;
+/// How long the beginning may go without a new connection before the load begins without the rest, in nanoseconds.
+const CONNECTING_PATIENCE_NS: u64 = brunt_model::SECOND_NS;
+
+/// The network of a flood, whose calls are known by their numbers among all calls.
+type FloodNetwork<D> = Network<D, u64>;
+
+/// When calls are due.
+enum Pace {
+    /// Each connection calls again as soon as it is answered.
+    Closed(Quota),
+    /// At times of their own.
+    Open(Box<Schedule>),
+}
+
+/// What the workers of a flood take their calls' numbers from, in the closed model.
+#[derive(Debug, Clone)]
+pub(crate) struct Quotas {
+    /// For the warm-up, which ends by time.
+    pub(crate) warmup: Quota,
+    /// For the measured part.
+    pub(crate) measured: Quota,
+}
+
+impl Quotas {
+    /// Those of `plan`, for all its workers.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Self { warmup: Quota::new(None, plan.workers), measured: Quota::new(plan.stop.requests, plan.workers) }
+    }
+}
+
+/// One worker's share of a flood.
+pub(crate) struct Flood {
+    plan: Arc<Plan>,
+    /// The worker's share of the run.
+    share: Share,
+    user: Box<dyn User>,
+    interests: Interests,
+    /// Why the user asks for no more calls.
+    refusal: Option<Refusal>,
+    quotas: Quotas,
+    pace: Pace,
+    /// The most calls in flight on one connection.
+    pipeline: usize,
+    /// Whether calls are made, and whether they are measured.
+    loading: bool,
+    measured: bool,
+    /// When the closed model stops to call: at the end of its phase.
+    calls_until: u64,
+    /// The open model's connections that can carry a call; some may have lost that since.
+    ready: VecDeque<usize>,
+    /// Calls that a peer has not processed, to be made again; some may have ended since.
+    again: VecDeque<CallId>,
+    /// How many connections there are to be when the load begins, and how many have been begun ahead of it.
+    connections: usize,
+    begun: usize,
+    /// How they grow, if they do.
+    growth: Option<Growth>,
+    exposure: Exposure,
+}
+
+impl Flood {
+    /// A worker's share of `plan`, with so many connections at first, of the calls that `user` asks for.
+    pub(crate) fn new(plan: Arc<Plan>, share: Share, connections: usize, user: Box<dyn User>, quotas: Quotas) -> Self {
+        let most = share.part_of(u64::from(plan.connections.most())) as usize;
+        Self {
+            growth: plan.connections.is_growing().then(|| Growth::new(most)),
+            share,
+            interests: user.interests(),
+            user,
+            refusal: None,
+            pace: Pace::Closed(quotas.warmup.clone()),
+            quotas,
+            pipeline: plan.pipeline as usize,
+            loading: false,
+            measured: false,
+            calls_until: NEVER,
+            exposure: Exposure::new(share == Share::WHOLE),
+            ready: VecDeque::new(),
+            again: VecDeque::new(),
+            connections,
+            begun: 0,
+            plan,
+        }
+    }
+
+    /// Whether new calls are made.
+    fn is_loading(&self) -> bool {
+        self.loading && self.refusal.is_none()
+    }
+
+    /// Makes the connections ahead of the load, some at a time; true when they are there, or nothing more comes.
+    fn connect_ahead<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
+        while network.connections.len() < self.connections {
+            network.add(0);
+        }
+        if self.plan.reconnect {
+            return true;
+        }
+        while network.connecting < CONNECTING_AT_ONCE && self.begun < self.connections {
+            let token = self.begun;
+            self.begun += 1;
+            network.connect(self, token, now);
+        }
+        let settled = self.begun == self.connections && network.has_settled();
+        settled || now >= network.last_connected + CONNECTING_PATIENCE_NS
+    }
+
+    /// The load of a phase begins at `began`: in the closed model every connection calls.
+    fn begin_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: u64, until: u64) {
+        (self.loading, self.measured, self.calls_until) = (true, phase == Phase::Measured, until);
+        self.pace = match &self.plan.load {
+            plan::Load::Closed {} if self.measured => Pace::Closed(self.quotas.measured.clone()),
+            plan::Load::Closed {} => Pace::Closed(self.quotas.warmup.clone()),
+            plan::Load::Open { profile, arrivals } => {
+                let seed = self.plan.seed;
+                let arrivals = if self.measured {
+                    let requests = self.plan.stop.requests;
+                    Arrivals::new(profile.clone(), *arrivals, self.share, seed, requests)
+                } else {
+                    let first = Profile::constant(profile.first_rate()).unwrap_or_else(|_| profile.clone());
+                    Arrivals::new(first, *arrivals, self.share, seed ^ 1, None)
+                };
+                if let Some(growth) = &mut self.growth {
+                    growth.begin(arrivals.clone(), began);
+                }
+                Pace::Open(Box::new(Schedule::new(arrivals, began, until)))
+            }
+        };
+        let now = network.driver.now();
+        for token in 0..network.connections.len() {
+            if !network.connections[token].vacant {
+                let ready_since = network.connections[token].ready_since.clamp(began.min(now), now);
+                self.give_work(network, token, now);
+                // Free before the load came: that the worker comes to it only now is its own delay, and no waiting.
+                let connection = &mut network.connections[token];
+                if connection.listed {
+                    connection.ready_since = connection.ready_since.min(ready_since);
+                }
+            }
+        }
+        self.dispatch(network);
+    }
+
+    /// Gives a connection that may be free what it should do next.
+    fn give_work<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        if !self.is_loading() {
+            return;
+        }
+        match self.pace {
+            Pace::Closed(_) => self.refill(network, token, now),
+            Pace::Open(_) => self.offer(network, token, now),
+        }
+    }
+
+    /// Closed model: calls until the connection has as many in flight as it may.
+    fn refill<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        if now >= self.calls_until {
+            return;
+        }
+        let mut composed = false;
+        loop {
+            let connection = &network.connections[token];
+            let open = connection.state == State::Open;
+            let carried = connection.carried();
+            let room = match connection.state {
+                State::Open => connection.room(self.pipeline),
+                State::Backoff => 0,
+                // One call is enough to have a connection made for it.
+                _ => 1_usize.saturating_sub(carried),
+            };
+            if room == 0 || self.interests.pauses && carried == 0 && self.pauses(network, token, now) {
+                break;
+            }
+            let Some(id) = self.next_call(network, now) else { break };
+            if open {
+                composed |= network.compose(self, token, id, now);
+            } else {
+                network.enqueue(token, id);
+            }
+            if self.refusal.is_some() {
+                break;
+            }
+        }
+        if composed {
+            network.flush(self, token);
+        }
+        self.connect_for_queue(network, token, now);
+    }
+
+    /// Makes a connection for the call that waits for it.
+    fn connect_for_queue<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        let connection = &network.connections[token];
+        if connection.state == State::Idle && connection.carried() > 0 {
+            network.connect(self, token, now);
+        }
+    }
+
+    /// Closed model: the next call, which is due now, or one that has to be made again.
+    #[inline]
+    fn next_call<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> Option<CallId> {
+        if !self.again.is_empty()
+            && let Some(id) = self.next_again(network)
+        {
+            return Some(id);
+        }
+        let Pace::Closed(quota) = &mut self.pace else { return None };
+        let number = quota.take()?;
+        Some(network.begin(Call::new(number, now, self.measured, Counted::OnceSent)))
+    }
+
+    /// A call that a peer has not processed, and that has not ended since.
+    fn next_again<D: Driver>(&mut self, network: &FloodNetwork<D>) -> Option<CallId> {
+        std::iter::from_fn(|| self.again.pop_front()).find(|id| network.call(*id).is_some())
+    }
+
+    /// Whether the user lets the connection wait before its next call; it is asked once for each.
+    fn pauses<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) -> bool {
+        let connection = &mut network.connections[token];
+        if connection.deadline != NEVER {
+            if connection.deadline > now {
+                return true;
+            }
+            connection.deadline = NEVER;
+            return false;
+        }
+        match self.user.pause() {
+            Ok(0) => false,
+            Ok(pause) => {
+                network.set_deadline(token, now.saturating_add(pause));
+                true
+            }
+            Err(refusal) => {
+                self.refusal = Some(refusal);
+                true
+            }
+        }
+    }
+
+    /// Open model: lists the connection among those that can carry a call.
+    fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        while !self.again.is_empty() && network.connections[token].room(self.pipeline) > 0 {
+            let Some(id) = self.next_again(network) else { break };
+            network.send(self, token, id, now);
+        }
+        let reconnect = self.plan.reconnect;
+        let connection = &mut network.connections[token];
+        let free = match connection.state {
+            State::Open => connection.room(self.pipeline) > 0,
+            State::Idle => reconnect && connection.carried() == 0,
+            _ => false,
+        };
+        if free && !connection.listed {
+            connection.listed = true;
+            connection.ready_since = now;
+            self.ready.push_back(token);
+        }
+        if network.connections[token].state == State::Idle && !reconnect {
+            network.connect(self, token, now);
+        }
+    }
+
+    /// Open model: sends what is due on the connections that are free, and adds some where none is, if they grow.
+    fn dispatch<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
+        self.send_due(network);
+        if self.growth.is_some() && self.grow(network) && self.plan.reconnect {
+            // A connection for each call is made when there is one.
+            self.send_due(network);
+        }
+    }
+
+    /// Adds connections for the calls that wait, if none is free; true if it did.
+    fn grow<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> bool {
+        let (Some(growth), Pace::Open(schedule)) = (&mut self.growth, &self.pace) else { return false };
+        if !self.ready.is_empty() {
+            growth.has_free();
+            return false;
+        }
+        let now = network.driver.now();
+        let standing = Standing {
+            connections: network.places(),
+            connecting: network.connecting,
+            taken: schedule.taken(),
+            reconnect: self.plan.reconnect,
+        };
+        let missing = growth.missing(&standing, now);
+        for _ in 0..missing {
+            let token = network.add(0);
+            self.offer(network, token, now);
+        }
+        missing > 0
+    }
+
+    /// Open model: sends what is due on the connections that are free, oldest first.
+    fn send_due<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
+        let Pace::Open(schedule) = &self.pace else { return };
+        if schedule.due().is_none() {
+            return;
+        }
+        let mut now = network.driver.now();
+        while let Pace::Open(schedule) = &mut self.pace
+            && schedule.due().is_some_and(|due| due <= now)
+            && let Some(token) = self.ready.pop_front()
+        {
+            let connection = &mut network.connections[token];
+            connection.listed = false;
+            let opens = connection.state == State::Idle && connection.carried() == 0;
+            if !opens && connection.room(self.pipeline) == 0 {
+                continue;
+            }
+            let ready_since = connection.ready_since;
+            let Some((due, number)) = schedule.take() else { break };
+            let snapshot = &mut network.recorder.snapshot;
+            let late = now.saturating_sub(due.max(ready_since));
+            snapshot.lag.record(late);
+            snapshot.waited_for_connection += u64::from(ready_since > due);
+            // On a connection yet to be made the call is sent once that is there, however late it was begun.
+            let call = Call::new(number, due, self.measured, Counted::Already);
+            let exposed = self.exposure.of(network, due.max(ready_since), now);
+            let id = network.begin(if opens { call } else { Call { late, exposed, ..call } });
+            if opens {
+                network.enqueue(token, id);
+                network.connect(self, token, now);
+            } else {
+                network.send(self, token, id, now);
+                self.offer(network, token, ready_since);
+            }
+            if self.refusal.is_some() {
+                break;
+            }
+            now = network.driver.now();
+        }
+    }
+
+    /// Gives the connections that were answered their next calls. All that has come is read first: it is then timed
+    /// when it came, and the code of one step stays in the processor's cache while it is done for every connection.
+    fn call_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
+        if self.interests.answers
+            && self.refusal.is_none()
+            && let Err(refusal) = self.user.settle()
+        {
+            self.refusal = Some(refusal);
+        }
+        let mut freed = std::mem::take(&mut network.freed);
+        let certain = self.certain_calls(&freed);
+        if let Some(growth) = &mut self.growth {
+            growth.answered(freed.len(), network.places());
+        }
+        self.user.expect(certain);
+        for (token, since) in freed.drain(..) {
+            if network.connections[token].state == State::Open {
+                // A call of the closed model is due when it is made; a connection of the open one has been free since.
+                let closed = matches!(self.pace, Pace::Closed(_));
+                let now = if closed { network.driver.now() } else { since };
+                self.give_work(network, token, now);
+            }
+        }
+        self.user.expect(0);
+        // Calls that end when they are sent have freed connections meanwhile: those have their next turn after what came.
+        freed.append(&mut network.freed);
+        network.freed = freed;
+        if self.is_loading() {
+            self.dispatch(network);
+        }
+    }
+
+    /// How many calls will be made at once for the connections that are free, as far as that is certain.
+    fn certain_calls(&self, freed: &[(usize, u64)]) -> usize {
+        let Some(&(_, since)) = freed.last() else { return 0 };
+        let unlimited = matches!(self.pace, Pace::Closed(_)) && self.plan.stop.requests.is_none();
+        let certain = unlimited && !self.interests.pauses && self.is_loading() && since + ENDING_NS < self.calls_until;
+        if certain { freed.len() } else { 0 }
+    }
+
+    /// The measured part ended: calls that were due and have no connection are never sent. Those for which one is being made
+    /// are under way, and may still end.
+    fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: u64) {
+        for id in std::mem::take(&mut self.again) {
+            network.complete(self, id, End::Unsent, end);
+        }
+        let Pace::Open(schedule) = &mut self.pace else { return };
+        schedule.drop_overdue(end, |due, calls| network.recorder.unsent_overdue(due, calls, end));
+    }
+}

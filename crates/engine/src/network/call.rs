@@ -1,0 +1,353 @@
+//! A call's life, from when it is due to its one end.
+//!
+//! ```text
+//! due ─▶ waiting ─▶ sent ─▶ (first byte …) ─▶ ended
+//!            └──────── unsent / withdrawn ──────┘
+//! ```
+//!
+//! [`Calls`] holds every call that has begun and not ended. A call leaves it by [`Calls::remove`] alone, which
+//! [`Network::complete`](super::Network::complete) alone calls, with the [`End`] that is then recorded: no call can be
+//! lost on the way. Times only grow along the line, since each transition takes the later of its own time and the one before.
+
+use brunt_model::outcome::Failure;
+
+use super::deadlines::{Deadlines, NEVER};
+
+/// Names a call while it lives: the slot that holds it, and which of the slot's calls it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallId {
+    slot: u32,
+    generation: u32,
+}
+
+/// When a call is added to the calls that were due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// It was already. The schedule of the open model counts arrivals by itself, so that the sum of outcomes can be checked
+    /// against it.
+    Already,
+    /// When it begins.
+    AtOnce,
+    /// When it is sent, or ends otherwise: a connection of the closed model waits for its call to be made, and the user
+    /// may then have none.
+    OnceSent,
+    /// When it ends, if it ends with an outcome: an answer that need not come.
+    OnceEnded,
+}
+
+/// Where a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// With the load that makes it: it has no connection yet.
+    Waiting,
+    /// It waits until this connection is ready.
+    Queued(usize),
+    /// It was sent on this connection.
+    InFlight(usize),
+}
+
+/// How a call has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End<'a> {
+    /// With this status.
+    Answered(u16),
+    /// Without a good answer, for this reason.
+    Failed(Failure, &'a str),
+    /// It was in flight when the drain ended.
+    Unfinished,
+    /// It was due and never sent.
+    Unsent,
+    /// There was no such call after all, and nothing is counted: its user had none, or its answer was optional.
+    Withdrawn,
+}
+
+/// A call that has begun. `T` is what its load knows it by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call<T> {
+    /// What its load knows it by.
+    pub(crate) tag: T,
+    /// When it was due, in nanoseconds on the run's clock, as all times here.
+    pub(crate) due: u64,
+    /// When it was sent; [`NEVER`] before.
+    pub(crate) sent: u64,
+    /// How long it was sent after it was due and a connection free for it: the generator's own delay, in nanoseconds.
+    pub(crate) late: u64,
+    /// For how much of that the target may have had other calls, in nanoseconds.
+    pub(crate) exposed: u64,
+    /// When the first byte of its answer came; [`NEVER`] before.
+    pub(crate) first_byte: u64,
+    /// When it has taken too long; [`NEVER`] before it is sent.
+    pub(crate) expires: u64,
+    /// Bytes given to its connection up to its own last.
+    pub(crate) last_byte: u64,
+    /// Where it is.
+    pub(crate) place: Place,
+    /// When it is counted as due.
+    pub(crate) counted: Counted,
+    /// Whether it belongs to the measured part.
+    pub(crate) measured: bool,
+    /// Whether it may be sent again.
+    pub(crate) idempotent: bool,
+    /// Whether it was sent again already.
+    pub(crate) again: bool,
+    /// How often a peer said that it has not processed it.
+    pub(crate) turned_away: u8,
+    /// The status with which it ends once its bytes are sent, if it waits for no answer.
+    pub(crate) ends_sent: Option<u16>,
+}
+
+impl<T> Call<T> {
+    /// A call due at `due`.
+    pub(crate) fn new(tag: T, due: u64, measured: bool, counted: Counted) -> Self {
+        Self {
+            tag,
+            due,
+            sent: NEVER,
+            late: 0,
+            exposed: 0,
+            first_byte: NEVER,
+            expires: NEVER,
+            last_byte: 0,
+            place: Place::Waiting,
+            counted,
+            measured,
+            idempotent: false,
+            again: false,
+            turned_away: 0,
+            ends_sent: None,
+        }
+    }
+
+    /// Whether it was ever sent.
+    #[inline]
+    pub(crate) fn was_sent(&self) -> bool {
+        self.sent != NEVER
+    }
+
+    /// The connection that it was sent on.
+    #[inline]
+    pub(crate) fn connection(&self) -> Option<usize> {
+        match self.place {
+            Place::InFlight(token) => Some(token),
+            Place::Waiting | Place::Queued(_) => None,
+        }
+    }
+
+    /// Whether its answer need not come.
+    pub(crate) fn is_optional(&self) -> bool {
+        self.counted == Counted::OnceEnded
+    }
+
+    /// It is sent at `now`, and has `timeout_ns` to end. What is sent again keeps its first time.
+    #[inline]
+    pub(crate) fn send(&mut self, now: u64, timeout_ns: u64) {
+        if self.sent == NEVER {
+            self.sent = now.max(self.due);
+            self.expires = self.sent.saturating_add(timeout_ns);
+        }
+    }
+
+    /// A part of its answer has come at `now`; the first counts.
+    #[inline]
+    pub(crate) fn receive(&mut self, now: u64) {
+        if self.first_byte == NEVER {
+            self.first_byte = if self.sent == NEVER { now } else { now.max(self.sent) };
+        }
+    }
+
+    /// From when it was due to `end`, in nanoseconds.
+    #[inline]
+    pub(crate) fn response_ns(&self, end: u64) -> u64 {
+        end.saturating_sub(self.due)
+    }
+
+    /// From when it was sent to `end`, in nanoseconds; 0 if it never was.
+    #[inline]
+    pub(crate) fn service_ns(&self, end: u64) -> u64 {
+        end.saturating_sub(self.sent)
+    }
+}
+
+/// A slot of [`Calls`].
+#[derive(Debug)]
+struct Slot<T> {
+    /// Grows with each call that the slot has held.
+    generation: u32,
+    call: Option<Call<T>>,
+}
+
+/// The calls of a worker that have begun and not ended.
+#[derive(Debug)]
+pub(crate) struct Calls<T> {
+    slots: Vec<Slot<T>>,
+    vacant: Vec<u32>,
+    deadlines: Deadlines,
+    under_way: u64,
+}
+
+impl<T> Default for Calls<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), vacant: Vec::new(), deadlines: Deadlines::default(), under_way: 0 }
+    }
+}
+
+impl<T> Calls<T> {
+    /// A call begins.
+    #[inline]
+    pub(super) fn insert(&mut self, call: Call<T>) -> CallId {
+        self.under_way += u64::from(call.measured);
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, call: None });
+            (self.slots.len() - 1) as u32
+        });
+        let mut id = CallId { slot, generation: 0 };
+        if let Some(place) = self.slots.get_mut(slot as usize) {
+            debug_assert!(place.call.is_none(), "a slot holds one call at a time");
+            id.generation = place.generation;
+            place.call = Some(call);
+        }
+        id
+    }
+
+    /// The call with this name, unless it has ended.
+    #[inline]
+    pub(crate) fn get(&self, id: CallId) -> Option<&Call<T>> {
+        let slot = self.slots.get(id.slot as usize)?;
+        if slot.generation == id.generation { slot.call.as_ref() } else { None }
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: CallId) -> Option<&mut Call<T>> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        if slot.generation == id.generation { slot.call.as_mut() } else { None }
+    }
+
+    /// A call has ended.
+    #[inline]
+    pub(super) fn remove(&mut self, id: CallId) -> Option<Call<T>> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        if slot.generation != id.generation {
+            return None;
+        }
+        let call = slot.call.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.vacant.push(id.slot);
+        self.under_way -= u64::from(call.measured);
+        Some(call)
+    }
+
+    /// A call's [`Call::expires`] was set: it shows in [`Calls::overdue`] then. A slot whose earlier call had a deadline
+    /// before this one has its alarm set already, so that a flood pays a comparison.
+    #[inline]
+    pub(super) fn watch(&mut self, id: CallId, expires: u64) {
+        self.deadlines.arm(id.slot, expires);
+    }
+
+    /// A call that has taken too long at `now`, each once.
+    pub(super) fn overdue(&mut self, now: u64) -> Option<CallId> {
+        while let Some(slot) = self.deadlines.due(now) {
+            let Some(Slot { generation, call: Some(call) }) = self.slots.get(slot as usize) else { continue };
+            if call.expires <= now {
+                return Some(CallId { slot, generation: *generation });
+            }
+            let expires = call.expires;
+            if expires != NEVER {
+                self.deadlines.arm(slot, expires);
+            }
+        }
+        None
+    }
+
+    /// When to ask for [`Calls::overdue`] next, at the latest.
+    pub(super) fn next_deadline(&self) -> u64 {
+        self.deadlines.next()
+    }
+
+    /// Measured calls that have not ended.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.under_way
+    }
+
+    /// The calls that have begun and not ended, in no order.
+    pub(super) fn ids(&self) -> Vec<CallId> {
+        let live = self.slots.iter().enumerate().filter(|(_, slot)| slot.call.is_some());
+        live.map(|(slot, held)| CallId { slot: slot as u32, generation: held.generation }).collect()
+    }
+}
+
+impl<T> Drop for Calls<T> {
+    /// A call that is dropped without an end is a defect.
+    fn drop(&mut self) {
+        if cfg!(debug_assertions) && !std::thread::panicking() {
+            let left = self.slots.iter().filter(|slot| slot.call.is_some()).count();
+            assert!(left == 0, "{left} calls were dropped without an end");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(due: u64) -> Call<u32> {
+        Call::new(7, due, true, Counted::AtOnce)
+    }
+
+    #[test]
+    fn a_name_outlives_its_call_and_means_no_other() {
+        let mut calls = Calls::default();
+        let first = calls.insert(call(1));
+        assert_eq!(calls.remove(first).map(|call| call.due), Some(1));
+        let second = calls.insert(call(2));
+        assert_eq!((second.slot, calls.get(first).is_none()), (first.slot, true), "the slot is used again");
+        assert!(calls.remove(first).is_none() && calls.get(second).is_some());
+        assert_eq!(calls.under_way(), 1);
+        calls.remove(second);
+        assert_eq!(calls.under_way(), 0);
+    }
+
+    #[test]
+    fn times_only_grow() {
+        let mut early = call(100);
+        early.send(90, 50);
+        assert_eq!((early.sent, early.expires), (100, 150));
+        early.receive(80);
+        early.receive(200);
+        assert_eq!(early.first_byte, 100);
+        assert_eq!((early.response_ns(60), early.service_ns(60), early.service_ns(130)), (0, 0, 30));
+        assert_eq!(call(100).service_ns(300), 0, "never sent");
+    }
+
+    #[test]
+    fn a_deadline_is_the_calls_own() {
+        let mut calls = Calls::default();
+        let begin = |calls: &mut Calls<u32>, now: u64, timeout: u64| {
+            let mut sent = call(now);
+            sent.send(now, timeout);
+            let expires = sent.expires;
+            let id = calls.insert(sent);
+            calls.watch(id, expires);
+            id
+        };
+        let slow = begin(&mut calls, 0, 1000);
+        let fast = begin(&mut calls, 0, 10);
+        assert_eq!((calls.overdue(9), calls.next_deadline()), (None, 10));
+        assert_eq!(calls.overdue(10), Some(fast));
+        calls.remove(fast);
+        // The next call in the slot of the fast one has its own, later one.
+        let next = begin(&mut calls, 20, 500);
+        assert_eq!((calls.overdue(500), calls.overdue(520)), (None, Some(next)));
+        calls.remove(next);
+        assert_eq!(calls.overdue(5000), Some(slow));
+        calls.remove(slow);
+        assert_eq!(calls.overdue(u64::MAX - 1), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "1 calls were dropped without an end")]
+    fn a_call_without_an_end_is_a_defect() {
+        let mut calls = Calls::default();
+        calls.insert(call(1));
+    }
+}

@@ -1,0 +1,200 @@
+//! One of a worker's connections and what is under way on it.
+
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+
+use rustls::ClientConnection;
+
+use super::call::{Call, CallId};
+use super::deadlines::NEVER;
+use super::origins::NoClient;
+use super::unsent::Unsent;
+use brunt_protocol::Client;
+
+/// Where in its life a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// No socket.
+    Idle,
+    /// No socket, and none is made before the deadline: the last attempt failed.
+    Backoff,
+    /// The socket is being connected.
+    Connecting,
+    /// The TLS handshake is under way.
+    Handshaking,
+    /// The protocol's own opening exchange is under way.
+    Opening,
+    /// Calls can be sent.
+    Open,
+}
+
+/// What lies between the protocol and the socket.
+pub(super) enum Channel {
+    Plain,
+    Tls(Box<ClientConnection>),
+}
+
+/// One of a worker's connections.
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about it")]
+pub(crate) struct Connection {
+    /// Where it goes, by the worker's number for it.
+    pub(crate) origin: usize,
+    /// Bytes received since it was made, after decryption.
+    pub(crate) bytes_in: u64,
+    pub(crate) state: State,
+    pub(super) channel: Channel,
+    /// The protocol's state; a placeholder while there is no connection.
+    pub(crate) client: Box<dyn Client>,
+    /// Calls in flight, oldest first.
+    pub(crate) calls: VecDeque<CallId>,
+    /// Calls that wait until the connection is ready.
+    pub(super) queue: VecDeque<CallId>,
+    /// Bytes that the socket did not take yet.
+    pub(super) unsent: Unsent,
+    /// Whether its client was told that bytes wait.
+    pub(super) stalled: bool,
+    /// How many of them, at most, answer what the peer asked by itself.
+    pub(super) unsent_aside: usize,
+    /// Bytes given to it since it was made, sent or not, before encryption.
+    pub(super) bytes_out: u64,
+    /// Grows whenever the connection is closed: an event for an earlier generation is stale.
+    pub(super) generation: u32,
+    /// When the socket began to connect.
+    pub(super) began: u64,
+    /// When the socket was connected, or TLS was there: when what comes next in connecting began.
+    pub(super) connected: u64,
+    /// Since when it could carry (another) call.
+    pub(crate) ready_since: u64,
+    /// When connecting is given up, backing off is over, or a pause before its next call; [`NEVER`] for none.
+    pub(crate) deadline: u64,
+    /// Attempts in a row that brought no answer.
+    pub(super) fruitless: u32,
+    /// Addresses tried in this attempt.
+    pub(super) tried: usize,
+    /// Whether it was answered since it was connected.
+    pub(super) served: bool,
+    /// Whether the peer takes no more calls on it.
+    pub(super) draining: bool,
+    /// Whether its load has it in a list of connections that have room.
+    pub(crate) listed: bool,
+    /// Whether the run's first attempt to connect it is over.
+    pub(super) settled: bool,
+    /// Whether its place is free for another.
+    pub(crate) vacant: bool,
+}
+
+impl Connection {
+    pub(super) fn new(origin: usize) -> Self {
+        Self {
+            origin,
+            bytes_in: 0,
+            state: State::Idle,
+            channel: Channel::Plain,
+            client: Box::new(NoClient),
+            calls: VecDeque::new(),
+            queue: VecDeque::new(),
+            unsent: Unsent::default(),
+            stalled: false,
+            unsent_aside: 0,
+            bytes_out: 0,
+            generation: 0,
+            began: 0,
+            connected: 0,
+            ready_since: 0,
+            deadline: NEVER,
+            fruitless: 0,
+            tried: 0,
+            served: false,
+            draining: false,
+            listed: false,
+            settled: false,
+            vacant: false,
+        }
+    }
+
+    /// Calls on it, sent or waiting for it.
+    #[inline]
+    pub(crate) fn carried(&self) -> usize {
+        self.calls.len() + self.queue.len()
+    }
+
+    /// How many more calls it can carry, of `most` in flight at once.
+    #[inline]
+    pub(crate) fn room(&self, most: usize) -> usize {
+        if self.state != State::Open || self.draining {
+            return 0;
+        }
+        most.min(self.client.capacity()).saturating_sub(self.carried())
+    }
+
+    /// Whether the peer takes no more calls on it.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Whether bytes are read from its socket.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.state, State::Handshaking | State::Opening | State::Open)
+    }
+
+    /// Whether the socket has taken everything that was to be sent.
+    pub(super) fn is_sent(&self) -> bool {
+        match &self.channel {
+            Channel::Plain => self.unsent.is_empty(),
+            Channel::Tls(tls) => self.unsent.is_empty() && !tls.wants_write(),
+        }
+    }
+
+    /// Whether everything up to this call's last byte was sent.
+    #[inline]
+    pub(super) fn has_sent<T>(&self, call: &Call<T>) -> bool {
+        self.unsent.is_empty() || call.last_byte + self.unsent.len() as u64 <= self.bytes_out
+    }
+
+    /// The peer has said something that was understood: nothing is wrong with the way to it.
+    #[inline]
+    pub(super) fn has_served(&mut self) {
+        self.served = true;
+        self.fruitless = 0;
+    }
+}
+
+/// A worker's connections, by its own numbers for them.
+#[derive(Default)]
+pub(crate) struct Connections(pub(super) Vec<Connection>);
+
+impl Connections {
+    /// How many places there are, vacant ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// How many can carry calls.
+    pub(crate) fn open(&self) -> u64 {
+        self.0.iter().filter(|connection| connection.state == State::Open).count() as u64
+    }
+
+    /// Calls in flight on all of them.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.0.iter().map(|connection| connection.calls.len() as u64).sum()
+    }
+}
+
+/// Numbers of connections are made by the network alone and never exceed their number.
+#[allow(clippy::indexing_slicing)]
+impl Index<usize> for Connections {
+    type Output = Connection;
+
+    #[inline]
+    fn index(&self, token: usize) -> &Connection {
+        &self.0[token]
+    }
+}
+
+#[allow(clippy::indexing_slicing)]
+impl IndexMut<usize> for Connections {
+    #[inline]
+    fn index_mut(&mut self, token: usize) -> &mut Connection {
+        &mut self.0[token]
+    }
+}

@@ -1,0 +1,121 @@
+//! Deadlines of many things; most never come.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A time that has not come.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// Stale alarms in the heap for which it is not worth making it anew.
+const TOLERATED_STALE: usize = 64;
+
+/// Says when to look at things with deadlines, by small numbers for them.
+///
+/// A deadline that moves to a later time, as that of a slot does with each call, costs a comparison and nothing else: the
+/// alarm stays where it is, and whoever looks when it rings sets it anew ([`Deadlines::arm`]). One that moves to an earlier time
+/// gets another alarm, and the old one goes stale; stale ones never outnumber the things.
+#[derive(Debug, Default)]
+pub(super) struct Deadlines {
+    /// When each thing's alarm rings; [`NEVER`] where none is set.
+    alarms: Vec<u64>,
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Deadlines {
+    /// `thing` is to be looked at by `at` at the latest.
+    #[inline]
+    pub(super) fn arm(&mut self, thing: u32, at: u64) {
+        if self.alarms.get(thing as usize).is_none_or(|alarm| *alarm > at) {
+            self.set(thing, at);
+        }
+    }
+
+    #[cold]
+    fn set(&mut self, thing: u32, at: u64) {
+        let place = thing as usize;
+        if place >= self.alarms.len() {
+            self.alarms.resize(place + 1, NEVER);
+        }
+        if let Some(alarm) = self.alarms.get_mut(place) {
+            *alarm = at;
+        }
+        self.heap.push(Reverse((at, thing)));
+        if self.heap.len() > 2 * self.alarms.len() + TOLERATED_STALE {
+            let set = self.alarms.iter().zip(0..).filter(|(alarm, _)| **alarm != NEVER);
+            self.heap = set.map(|(alarm, thing)| Reverse((*alarm, thing))).collect();
+        }
+    }
+
+    /// Something whose alarm rings at `now`; it has none any more.
+    pub(super) fn due(&mut self, now: u64) -> Option<u32> {
+        while let Some(Reverse((at, thing))) = self.heap.peek().copied()
+            && at <= now
+        {
+            self.heap.pop();
+            if let Some(alarm) = self.alarms.get_mut(thing as usize)
+                && *alarm == at
+            {
+                *alarm = NEVER;
+                return Some(thing);
+            }
+        }
+        None
+    }
+
+    /// When an alarm rings next; it may be a stale one.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        self.heap.peek().map_or(NEVER, |Reverse((at, _))| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against the plain way: every thing has one deadline, and each is reported at the first look at or after it.
+        #[test]
+        fn every_deadline_is_seen_in_time(
+            steps in prop::collection::vec((0..8_u32, prop::option::of(1..200_u64), 0..30_u64), 1..300),
+        ) {
+            let mut deadlines = Deadlines::default();
+            let mut expected = [NEVER; 8];
+            let mut now = 0;
+            for (thing, after, passes) in steps {
+                expected[thing as usize] = after.map_or(NEVER, |after| now + after);
+                if let Some(after) = after {
+                    deadlines.arm(thing, now + after);
+                }
+                now += passes;
+                let mut seen = Vec::new();
+                while let Some(thing) = deadlines.due(now) {
+                    let own = &mut expected[thing as usize];
+                    if *own <= now {
+                        seen.push(thing);
+                        *own = NEVER;
+                    } else if *own != NEVER {
+                        deadlines.arm(thing, *own);
+                    }
+                }
+                prop_assert!(expected.iter().all(|own| *own > now), "{:?} at {}, seen {:?}", expected, now, seen);
+                prop_assert!(deadlines.next() > now);
+                prop_assert!(deadlines.heap.len() <= 2 * 8 + TOLERATED_STALE + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn stale_alarms_are_forgotten() {
+        let mut deadlines = Deadlines::default();
+        for turn in 0..10_000_u64 {
+            // A long deadline, then a short one, again and again.
+            deadlines.arm(0, turn * 10 + 1_000_000);
+            deadlines.arm(0, turn * 10 + 5);
+            while deadlines.due(turn * 10 + 9).is_some() {}
+        }
+        assert!(deadlines.heap.len() <= 2 + TOLERATED_STALE + 1, "{}", deadlines.heap.len());
+    }
+}

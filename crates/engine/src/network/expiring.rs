@@ -1,0 +1,75 @@
+//! Deadlines: of calls, of connecting, of backing off, of pauses.
+
+use brunt_model::outcome::Failure;
+
+use super::call::{CallId, End, Place};
+use super::deadlines::NEVER;
+use super::{Load, Network, State};
+use crate::transport::Driver;
+
+/// Why a call has failed that took too long.
+const LATE: &str = "no complete answer within the timeout";
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Ends whatever has waited too long.
+    pub(crate) fn expire<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: u64) {
+        while let Some(id) = self.calls.overdue(now) {
+            self.call_late(load, id, now);
+        }
+        while let Some(token) = self.deadlines.due(now) {
+            let token = token as usize;
+            let deadline = self.connections[token].deadline;
+            if deadline > now {
+                if deadline != NEVER {
+                    self.deadlines.arm(token as u32, deadline);
+                }
+                continue;
+            }
+            self.connection_late(load, token, now);
+        }
+    }
+
+    fn connection_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        let reason = match self.connections[token].state {
+            State::Backoff => return self.backed_off(load, token, now),
+            // A pause before the connection's next call is over; whoever set it takes it away.
+            State::Idle | State::Open => return load.next_calls(self, token, now),
+            State::Connecting => "no connection within the connect timeout",
+            State::Handshaking => "no TLS handshake within the connect timeout",
+            State::Opening => "no opening handshake within the connect timeout",
+        };
+        self.connecting_failed(load, token, Failure::ConnectTimeout, reason, now);
+    }
+
+    /// A call has taken too long. Its connection goes on without it where the protocol can tell a late answer from
+    /// another's, and ends otherwise.
+    fn call_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {
+        let Some(call) = self.calls.get(id).copied() else { return };
+        match call.place {
+            // What was sent before and waits to be sent again has its deadline still.
+            Place::Waiting => self.complete(load, id, End::Failed(Failure::Timeout, LATE), now),
+            Place::Queued(token) => {
+                self.connections[token].queue.retain(|queued| *queued != id);
+                self.complete(load, id, End::Failed(Failure::Timeout, LATE), now);
+            }
+            Place::InFlight(token) => {
+                let connection = &mut self.connections[token];
+                let sent = connection.has_sent(&call);
+                let position = connection.calls.iter().position(|known| *known == id);
+                if let Some(position) = position
+                    && sent
+                    && connection.client.give_up(position, &mut self.outgoing)
+                {
+                    connection.calls.remove(position);
+                    self.flush_aside(token);
+                    let end = if call.is_optional() { End::Withdrawn } else { End::Failed(Failure::Timeout, LATE) };
+                    self.complete(load, id, end, now);
+                    self.freed.push((token, now));
+                } else {
+                    self.outgoing.clear();
+                    self.lost(load, token, Failure::Timeout, LATE, now);
+                }
+            }
+        }
+    }
+}

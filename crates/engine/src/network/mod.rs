@@ -1,0 +1,361 @@
+//! A worker's network: its connections, the calls on them, and where they go.
+//!
+//! [`Network`] does what is the same whoever makes calls: connecting and losing connections (`connecting`), bytes out
+//! (`sending`) and in (`receiving`), deadlines (`expiring`), and the life of each call from its beginning to its one end (`call`).
+//! It is lent to what makes the calls, a flood or virtual users, which it knows as a [`Load`] and nothing more.
+
+mod call;
+mod connecting;
+mod connection;
+mod deadlines;
+mod expiring;
+pub(crate) mod origins;
+mod receiving;
+mod recorder;
+mod sending;
+mod unsent;
+
+use std::collections::VecDeque;
+
+use brunt_model::outcome::Failure;
+use brunt_model::plan::{ArrivalTimes, Plan};
+
+use self::call::Calls;
+pub(crate) use self::call::{Call, CallId, Counted, End, Place};
+pub(crate) use self::connection::{Connection, Connections, State};
+use self::deadlines::Deadlines;
+pub(crate) use self::deadlines::NEVER;
+use self::origins::Origins;
+pub(crate) use self::recorder::Recorder;
+use crate::transport::{Driver, Ready};
+use brunt_protocol::Client;
+use brunt_protocol::user::{Message, Refusal};
+
+/// The size of a worker's read buffer, in bytes.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// What makes the calls that a network carries, and hears what comes of them.
+///
+/// The network calls back within its own methods, with itself lent along. An implementation may begin, send and complete calls
+/// and open connections from there.
+pub(crate) trait Load<D: Driver>: Sized {
+    /// What the load knows its calls by.
+    type Tag: Copy + std::fmt::Debug + Send + 'static;
+
+    /// What a call sends. Asked again for a call that is sent again.
+    ///
+    /// # Errors
+    /// When there is no such call: it ends as [`End::Withdrawn`], or as [`End::Unsent`] if it counts already, and the load
+    /// remembers why.
+    fn message(&mut self, tag: Self::Tag) -> Result<Message<'_>, Refusal>;
+
+    /// How long a call may take, in nanoseconds, if not as long as the plan says.
+    fn timeout_ns(&self, _tag: Self::Tag) -> Option<u64> {
+        None
+    }
+
+    /// The call that follows one whose message said so ([`Message::more`]), on the same connection.
+    fn next_of_batch(&mut self, _call: &Call<Self::Tag>) -> Option<Call<Self::Tag>> {
+        None
+    }
+
+    /// A call in flight was answered: whether that is its end.
+    fn judge(&mut self, _network: &mut Network<D, Self::Tag>, _answer: &AnswerOf<Self::Tag>) -> Judgement {
+        Judgement::Ended
+    }
+
+    /// A call has ended and was recorded. `token` is the connection that it was on, whose client still has the answer's
+    /// parts.
+    fn ended(&mut self, network: &mut Network<D, Self::Tag>, call: &Call<Self::Tag>, end: End<'_>, now: u64);
+
+    /// The connection may have room for a call, or have nothing to do: it is open, or idle after its backoff.
+    fn next_calls(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: u64);
+
+    /// An attempt to connect has failed, and no call waited for that connection. True if it cost a call all the same.
+    fn connect_failed(
+        &mut self,
+        _network: &mut Network<D, Self::Tag>,
+        _failure: Failure,
+        _reason: &str,
+        _now: u64,
+    ) -> bool {
+        false
+    }
+
+    /// The peer takes no more calls on the connection; it ends once those on it have.
+    fn draining(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: u64);
+
+    /// The peer has not processed these calls, and takes no more on their connection: they are to be sent again elsewhere.
+    fn turned_away(&mut self, network: &mut Network<D, Self::Tag>, calls: Vec<CallId>, now: u64);
+
+    /// The connection is gone, and no call waits for another in its place.
+    fn gone(&mut self, network: &mut Network<D, Self::Tag>, gone: Gone<'_>, now: u64);
+}
+
+/// An answer that a [`Load`] may judge.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AnswerOf<T> {
+    /// The connection that it came on.
+    pub(crate) token: usize,
+    /// The call's.
+    pub(crate) tag: T,
+    /// The protocol's own status.
+    pub(crate) status: u16,
+    /// When it was complete.
+    pub(crate) now: u64,
+}
+
+/// What a [`Load`] says of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Judgement {
+    /// It is the last of its call.
+    Ended,
+    /// The call takes another one; its load has begun to ask for that ([`Network::ask_on`]).
+    GoesOn {
+        /// The status with which the call ends once what it asks for is sent, if it waits for no other answer.
+        ends_sent: Option<u16>,
+    },
+    /// It is the wrong one, for this reason. Its connection can carry other calls, or not.
+    Wrong {
+        /// Why.
+        reason: String,
+        /// Whether the connection goes on.
+        reusable: bool,
+    },
+}
+
+/// A connection that is gone.
+pub(crate) struct Gone<'a> {
+    /// Its number, which is free once the load says so ([`Network::vacate`]).
+    pub(crate) token: usize,
+    /// The protocol's state of it, with what had come.
+    pub(crate) client: Box<dyn Client>,
+    /// How it ended.
+    pub(crate) failure: Failure,
+    /// Why.
+    pub(crate) reason: &'a str,
+    /// Whether the peer had said before that it takes no more calls on it ([`Load::draining`]).
+    pub(crate) drained: bool,
+    /// Whether it could carry calls.
+    pub(crate) was_ready: bool,
+}
+
+/// How calls are made on connections, from the plan.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    /// How long a call may take, in nanoseconds.
+    pub(crate) timeout_ns: u64,
+    /// How long connecting may take, in nanoseconds.
+    pub(crate) connect_timeout_ns: u64,
+    /// Whether each call has a connection of its own.
+    pub(crate) reconnect: bool,
+    /// Whether calls are due at times of their own.
+    pub(crate) is_open: bool,
+    /// Who tells when an answer arrived.
+    pub(crate) arrival_times: ArrivalTimes,
+}
+
+impl Terms {
+    /// Those of `plan`.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Self {
+            timeout_ns: plan.timeout_ns,
+            connect_timeout_ns: plan.connect_timeout_ns,
+            reconnect: plan.reconnect,
+            is_open: matches!(plan.load, brunt_model::plan::Load::Open { .. }),
+            arrival_times: plan.transport.arrival_times,
+        }
+    }
+}
+
+/// A worker's network. `T` is what the load knows its calls by.
+pub(crate) struct Network<D, T> {
+    pub(crate) driver: D,
+    pub(crate) connections: Connections,
+    pub(crate) origins: Origins,
+    pub(crate) recorder: Recorder,
+    /// Connections on which a call has ended since the load last had its turn, and when.
+    pub(crate) freed: Vec<(usize, u64)>,
+    /// Connections being made.
+    pub(crate) connecting: usize,
+    /// When a connection was last made.
+    pub(crate) last_connected: u64,
+    /// Whether one ever was; and why the last attempt before has failed.
+    pub(crate) has_connected: bool,
+    pub(crate) refusal: Option<String>,
+    terms: Terms,
+    calls: Calls<T>,
+    /// Those of connections.
+    deadlines: Deadlines,
+    /// Unused places among the connections.
+    vacant: Vec<usize>,
+    /// Connections whose socket may hold more than was read.
+    unread: VecDeque<usize>,
+    buffer: Vec<u8>,
+    clear: Vec<u8>,
+    outgoing: Vec<u8>,
+}
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// A network without connections.
+    pub(crate) fn new(mut driver: D, mut origins: Origins, terms: Terms) -> Self {
+        origins.keep_own_sessions();
+        let last_connected = driver.now();
+        Self {
+            driver,
+            connections: Connections::default(),
+            origins,
+            recorder: Recorder::new(terms),
+            freed: Vec::new(),
+            connecting: 0,
+            last_connected,
+            has_connected: false,
+            refusal: None,
+            terms,
+            calls: Calls::default(),
+            deadlines: Deadlines::default(),
+            vacant: Vec::new(),
+            unread: VecDeque::new(),
+            buffer: vec![0; READ_BUFFER_BYTES],
+            clear: Vec::new(),
+            outgoing: Vec::new(),
+        }
+    }
+
+    /// A place for a connection to `origin`.
+    pub(crate) fn add(&mut self, origin: usize) -> usize {
+        if let Some(token) = self.vacant.pop() {
+            let connection = &mut self.connections[token];
+            connection.vacant = false;
+            connection.origin = origin;
+            connection.fruitless = 0;
+            return token;
+        }
+        self.connections.0.push(Connection::new(origin));
+        self.connections.len() - 1
+    }
+
+    /// Places that are not vacant: connections, made or to be made.
+    #[inline]
+    pub(crate) fn places(&self) -> usize {
+        self.connections.len() - self.vacant.len()
+    }
+
+    /// The place of a connection that is gone is free for another.
+    pub(crate) fn vacate(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        debug_assert!(!connection.vacant, "a place is given back once");
+        debug_assert!(connection.carried() == 0, "no call is left on a connection that is gone");
+        if !connection.vacant {
+            connection.vacant = true;
+            connection.listed = false;
+            self.vacant.push(token);
+        }
+    }
+
+    /// A call begins.
+    #[inline]
+    pub(crate) fn begin(&mut self, mut call: Call<T>) -> CallId {
+        if call.counted == Counted::AtOnce {
+            self.recorder.due(&mut call);
+        }
+        self.calls.insert(call)
+    }
+
+    /// A call that has begun and not ended.
+    pub(crate) fn call(&self, id: CallId) -> Option<&Call<T>> {
+        self.calls.get(id)
+    }
+
+    /// The same, to change it.
+    pub(crate) fn call_mut(&mut self, id: CallId) -> Option<&mut Call<T>> {
+        self.calls.get_mut(id)
+    }
+
+    /// Measured calls that have begun and not ended.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.calls.under_way()
+    }
+
+    /// A call ends: it leaves the calls under way, is recorded, and its load hears of it. Every call ends here, and once: for
+    /// one that has ended already nothing happens.
+    ///
+    /// Its connection's lists are the caller's to keep.
+    #[inline]
+    pub(crate) fn complete<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, end: End<'_>, now: u64) {
+        let Some(mut call) = self.calls.remove(id) else { return };
+        self.recorder.ended(&mut call, end, now);
+        load.ended(self, &call, end, now);
+    }
+
+    /// The drain is over: ends the calls that are left.
+    pub(crate) fn complete_all<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: u64) {
+        for token in 0..self.connections.len() {
+            let connection = &mut self.connections[token];
+            connection.calls.clear();
+            connection.queue.clear();
+        }
+        for id in self.calls.ids() {
+            let end = match self.calls.get(id) {
+                // As no answer has come, it counts for nothing.
+                Some(call) if call.is_optional() => End::Withdrawn,
+                Some(call) if call.was_sent() => End::Unfinished,
+                _ => End::Unsent,
+            };
+            self.complete(load, id, end, now);
+        }
+    }
+
+    /// Bytes can be read or written, or connecting has ended.
+    pub(crate) fn handle<L: Load<D, Tag = T>>(&mut self, load: &mut L, event: Ready) {
+        if event.token >= self.connections.len() {
+            return;
+        }
+        match self.connections[event.token].state {
+            State::Connecting => self.socket_connected(load, event.token),
+            State::Handshaking | State::Opening | State::Open => {
+                if event.writable {
+                    self.writable(load, event.token);
+                }
+                if event.readable {
+                    self.readable(load, event.token, event.ended);
+                }
+            }
+            State::Idle | State::Backoff => {}
+        }
+    }
+
+    /// Whether something can be done without waiting for the operating system.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.unread.is_empty() || !self.freed.is_empty()
+    }
+
+    /// The worker woke to read what has come.
+    #[inline]
+    pub(crate) fn woke(&mut self) {
+        if self.recorder.is_sampling() {
+            let now = self.driver.now();
+            self.recorder.woke(now);
+        }
+    }
+
+    /// Reads on where there may be more than was read in one turn.
+    pub(crate) fn read_on<L: Load<D, Tag = T>>(&mut self, load: &mut L) {
+        for _ in 0..self.unread.len() {
+            if let Some(token) = self.unread.pop_front() {
+                self.readable(load, token, false);
+            }
+        }
+    }
+
+    /// When something is due by time, at the latest.
+    pub(crate) fn next_deadline(&self) -> u64 {
+        self.calls.next_deadline().min(self.deadlines.next())
+    }
+
+    /// The connection is to be looked at by `at` at the latest, since its deadline is then.
+    pub(crate) fn set_deadline(&mut self, token: usize, at: u64) {
+        self.connections[token].deadline = at;
+        self.deadlines.arm(token as u32, at);
+    }
+}

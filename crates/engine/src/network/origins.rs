@@ -1,0 +1,237 @@
+//! Where a worker's connections go: one origin for a flood, as many as a script's users call for.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use brunt_model::outcome::Failure;
+use brunt_model::share::Share;
+use brunt_model::target::Target;
+
+use crate::transport::route::{Route, RouteError};
+use brunt_lua::scenario::ScriptClient;
+use brunt_protocol::user::Message;
+use brunt_protocol::{Answer, Client, Malformed, Progress, Started};
+
+/// The most hosts that the users of a run may call, by scheme, name and port.
+const MOST_ORIGINS: usize = 1000;
+
+/// Finds the way to a target: its addresses, and TLS if its scheme wants it. May block.
+pub(crate) type Find = dyn Fn(&Target, &ScriptClient) -> Result<Route, RouteError> + Send + Sync;
+
+/// Makes the state of a new connection.
+pub(crate) type MakeClient = dyn Fn() -> Box<dyn Client> + Send + Sync;
+
+/// How an origin can be reached.
+enum Reach {
+    Known(Route),
+    /// It is being looked for.
+    Sought,
+    /// No origin.
+    None(Failure, String),
+}
+
+/// A scheme, a host and a port, for the calls of one client of a script, or of a flood.
+pub(crate) struct Origin {
+    /// The client of the script, by its place.
+    client: usize,
+    scheme: String,
+    authority: String,
+    reach: Reach,
+    /// The most calls in flight on one of its connections.
+    pipeline: usize,
+    /// Makes the state of its connections.
+    clients: Arc<MakeClient>,
+    /// Connections that all users share, if they share them.
+    pub(crate) pool: Option<Pool>,
+    /// Calls that wait for the way to be found, or for a connection of the pool.
+    pub(crate) waiting: VecDeque<u32>,
+}
+
+/// Connections of one worker that all its users share.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    /// The most there may be.
+    pub(crate) most: usize,
+    /// How many there are.
+    pub(crate) count: usize,
+    /// Those that may be free; some may have gone since.
+    pub(crate) free: Vec<usize>,
+}
+
+/// A way that was found, or not.
+type Found = (usize, Result<Route, RouteError>);
+
+/// The origins of a worker.
+pub(crate) struct Origins {
+    list: Vec<Origin>,
+    find: Option<Arc<Find>>,
+    finding: (Sender<Found>, Receiver<Found>),
+    /// How many are being looked for.
+    pub(crate) sought: usize,
+    share: Share,
+}
+
+impl Origins {
+    /// The one of a flood.
+    pub(crate) fn of_flood(route: Route, clients: Arc<MakeClient>) -> Self {
+        let origin = Origin {
+            client: 0,
+            scheme: String::new(),
+            authority: String::new(),
+            reach: Reach::Known(route),
+            pipeline: 1,
+            clients,
+            pool: None,
+            waiting: VecDeque::new(),
+        };
+        Self { list: vec![origin], find: None, finding: channel(), sought: 0, share: Share::WHOLE }
+    }
+
+    /// None at first; the ways to those that are called are found by `find`.
+    pub(crate) fn of_users(find: Arc<Find>, share: Share) -> Self {
+        Self { list: Vec::new(), find: Some(find), finding: channel(), sought: 0, share }
+    }
+
+    /// Has TLS sessions of its own to resume: workers share nothing per call.
+    pub(crate) fn keep_own_sessions(&mut self) {
+        for origin in &mut self.list {
+            if let Reach::Known(route) = &mut origin.reach {
+                route.tls = route.tls.take().map(|tls| tls.for_worker());
+            }
+        }
+    }
+
+    /// The way to an origin, if it is known.
+    pub(crate) fn route(&self, origin: usize) -> Option<&Route> {
+        match &self.list.get(origin)?.reach {
+            Reach::Known(route) => Some(route),
+            Reach::Sought | Reach::None(..) => None,
+        }
+    }
+
+    /// Why there is no way to it, if that is so.
+    pub(crate) fn lost(&self, origin: usize) -> Option<(Failure, String)> {
+        match &self.list.get(origin)?.reach {
+            Reach::None(failure, reason) => Some((*failure, reason.clone())),
+            Reach::Known(_) | Reach::Sought => None,
+        }
+    }
+
+    /// The origin with this number.
+    pub(crate) fn get(&mut self, origin: usize) -> Option<&mut Origin> {
+        self.list.get_mut(origin)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Origin> {
+        self.list.iter_mut()
+    }
+
+    /// The state of a new connection.
+    pub(crate) fn client(&self, origin: usize) -> Box<dyn Client> {
+        match self.list.get(origin) {
+            Some(origin) => (origin.clients)(),
+            None => Box::new(NoClient),
+        }
+    }
+
+    /// The most calls of users in flight on one connection to it.
+    pub(crate) fn pipeline(&self, origin: usize) -> usize {
+        self.list.get(origin).map_or(1, |origin| origin.pipeline)
+    }
+
+    /// The number of an origin that is known to a client already.
+    pub(crate) fn place(&self, client: usize, target: &Target) -> Option<usize> {
+        self.list.iter().position(|origin| {
+            origin.client == client && origin.scheme == target.scheme && origin.authority == target.authority()
+        })
+    }
+
+    /// Adds an origin whose way is known.
+    pub(crate) fn add_known(&mut self, client: usize, target: &Target, of: &ScriptClient, route: Route) -> usize {
+        let tls = route.tls.as_ref().map(crate::transport::tls::TlsRoute::for_worker);
+        self.add(client, target, of, Reach::Known(Route { tls, ..route }))
+    }
+
+    fn add(&mut self, client: usize, target: &Target, of: &ScriptClient, reach: Reach) -> usize {
+        let pool = of.pool.map(|connections| Pool {
+            most: self.share.part_of(u64::from(connections)).max(1) as usize,
+            ..Pool::default()
+        });
+        let caller = Arc::clone(&of.caller);
+        self.list.push(Origin {
+            client,
+            scheme: target.scheme.clone(),
+            authority: target.authority(),
+            reach,
+            pipeline: of.pipeline as usize,
+            clients: Arc::new(move || caller.connection()),
+            pool,
+            waiting: VecDeque::new(),
+        });
+        self.list.len() - 1
+    }
+
+    /// Adds an origin and begins to look for the way to it.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub(crate) fn seek(&mut self, client: usize, target: &Target, of: &ScriptClient) -> Result<usize, String> {
+        if self.list.len() >= MOST_ORIGINS {
+            return Err(format!("more than {MOST_ORIGINS} hosts were called: a run keeps connections to no more"));
+        }
+        let origin = self.add(client, target, of, Reach::Sought);
+        let Some(find) = self.find.clone() else { return Ok(origin) };
+        let (sender, target, of) = (self.finding.0.clone(), target.clone(), of.clone());
+        // Names are looked up by the C library, which blocks.
+        let spawned = thread::Builder::new().name("resolver".to_owned()).spawn(move || {
+            // Nobody listens once the run is over.
+            let _ = sender.send((origin, find(&target, &of)));
+        });
+        match spawned {
+            Ok(_) => self.sought += 1,
+            Err(error) => {
+                let reach =
+                    Reach::None(Failure::Resolve, format!("a thread to look it up cannot be started ({error})"));
+                if let Some(origin) = self.list.get_mut(origin) {
+                    origin.reach = reach;
+                }
+            }
+        }
+        Ok(origin)
+    }
+
+    /// An origin that was looked for since this was last asked, if one was; its way is known now, or that it has none.
+    pub(crate) fn found(&mut self) -> Option<usize> {
+        if self.sought == 0 {
+            return None;
+        }
+        let (place, found) = self.finding.1.try_recv().ok()?;
+        self.sought -= 1;
+        let origin = self.list.get_mut(place)?;
+        origin.reach = match found {
+            Ok(route) => Reach::Known(Route { tls: route.tls.map(|tls| tls.for_worker()), ..route }),
+            Err(error) => Reach::None(error.failure(), error.to_string()),
+        };
+        Some(place)
+    }
+}
+
+/// Placeholder client of a closed connection.
+pub(crate) struct NoClient;
+
+impl Client for NoClient {
+    fn start(&mut self, _message: &Message<'_>, _out: &mut Vec<u8>) -> Started {
+        Started::Awaited
+    }
+
+    fn receive(&mut self, _bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        Err(Malformed::because("bytes on a connection that is closed"))
+    }
+
+    fn closed(&mut self) -> Option<Answer> {
+        None
+    }
+}

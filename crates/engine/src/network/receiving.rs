@@ -1,0 +1,349 @@
+//! Bytes in, and what they mean.
+
+use std::io::{self, Read};
+
+use brunt_model::outcome::Failure;
+
+use super::call::{CallId, End, Place};
+use super::connection::Channel;
+use super::sending::{reason_of, write_tls};
+use super::{AnswerOf, Judgement, Load, Network, State};
+use crate::transport::{Driver, refusal};
+use brunt_protocol::Progress;
+
+/// How often one connection is read before the others have their turn.
+const READS_IN_A_ROW: usize = 16;
+/// Plain text taken from TLS at once, in bytes: a record's size.
+const CLEAR_BYTES: usize = 16 * 1024;
+/// How often a call is sent again since a peer did not process it.
+const MOST_TURNED_AWAY: u8 = 8;
+
+/// What came of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    /// Its call has ended.
+    Ended,
+    /// Its call takes another.
+    GoesOn,
+    /// Its connection is gone.
+    Gone,
+}
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Reads what is there. `ended` says that the end is near, so that it is read for, too.
+    pub(super) fn readable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, ended: bool) {
+        let generation = self.connections[token].generation;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut reads = 0;
+        loop {
+            let same = self.connections[token].generation == generation;
+            if !same || !self.connections[token].is_read() {
+                break;
+            }
+            reads += 1;
+            if reads > READS_IN_A_ROW {
+                self.unread.push_back(token);
+                break;
+            }
+            let calls = &self.calls;
+            let oldest = self.connections[token].calls.front().copied();
+            let timed = self.recorder.times_next_read(|| Some(calls.get(oldest?)?.sent));
+            let taken = if timed {
+                self.driver.read_timed(token, &mut buffer)
+            } else {
+                self.driver.read(token, &mut buffer).map(|n| (n, None))
+            };
+            match taken {
+                Ok((0, _)) => {
+                    let now = self.driver.now();
+                    self.peer_closed(load, token, now);
+                    break;
+                }
+                Ok((n, arrived)) => {
+                    let now = self.driver.now();
+                    self.recorder.snapshot.bytes.wire_in += n as u64;
+                    self.recorder.reads(arrived, now);
+                    self.received(load, token, buffer.get(..n).unwrap_or(&[]), now);
+                    self.recorder.has_read();
+                    if n < buffer.len() && !ended {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let now = self.driver.now();
+                    self.broken(load, token, Failure::Read, &reason_of(&error), now);
+                    break;
+                }
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
+        match self.connections[token].channel {
+            Channel::Plain => self.received_clear(load, token, bytes, now),
+            Channel::Tls(_) => self.received_tls(load, token, bytes, now),
+        }
+    }
+
+    /// Bytes of TLS arrived: handshake, records, or both.
+    fn received_tls<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
+        let generation = self.connections[token].generation;
+        let mut clear = std::mem::take(&mut self.clear);
+        clear.resize(CLEAR_BYTES, 0);
+        let mut rest = bytes;
+        while self.connections[token].generation == generation {
+            let Channel::Tls(tls) = &mut self.connections[token].channel else { break };
+            match tls.reader().read(&mut clear) {
+                // The peer's close_notify: it sends no more, whether or not it closes the socket (RFC 8446 §6.1).
+                Ok(0) => {
+                    self.peer_closed(load, token, now);
+                    break;
+                }
+                Ok(n) => {
+                    self.received_clear(load, token, clear.get(..n).unwrap_or(&[]), now);
+                    continue;
+                }
+                // Nothing decrypted is left: on with what arrived, if there is more of it.
+                Err(_) if rest.is_empty() => break,
+                Err(_) => {}
+            }
+            let came = rest;
+            let outcome = tls
+                .read_tls(&mut rest)
+                .map_err(|error| error.to_string())
+                .and_then(|_| tls.process_new_packets().map_err(|error| refusal::reason(&error, came)));
+            if let Err(reason) = outcome {
+                // The alert that says why, as far as the socket takes it.
+                let _ = write_tls(&mut self.driver, token, tls);
+                self.broken(load, token, Failure::Tls, &reason, now);
+                break;
+            }
+            self.after_records(load, token, now);
+        }
+        self.clear = clear;
+    }
+
+    /// Bytes for the protocol arrived.
+    fn received_clear<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
+        self.recorder.snapshot.bytes.clear_in += bytes.len() as u64;
+        self.connections[token].bytes_in += bytes.len() as u64;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match self.connections[token].client.receive(rest, &mut self.outgoing) {
+                Ok((taken, progress)) => {
+                    rest = rest.get(taken..).unwrap_or(&[]);
+                    if !self.progressed(load, token, progress, now) {
+                        return;
+                    }
+                }
+                Err(malformed) => {
+                    self.flush_aside(token);
+                    self.broken(load, token, Failure::Protocol, &malformed.0, now);
+                    return;
+                }
+            }
+        }
+        if let Err(reason) = self.reply_aside(token) {
+            return self.broken(load, token, Failure::Protocol, reason, now);
+        }
+        // It has been free since the answer came, whenever that was read.
+        self.freed.push((token, self.recorder.arrival(now)));
+    }
+
+    /// What comes of bytes; false if the connection is gone.
+    #[inline]
+    fn progressed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, progress: Progress, now: u64) -> bool {
+        match progress {
+            Progress::Answered(answer) => {
+                let connection = &mut self.connections[token];
+                let Some(id) = connection.calls.get(answer.position).copied() else {
+                    self.broken(load, token, Failure::Protocol, "an answer to no call in flight", now);
+                    return false;
+                };
+                connection.has_served();
+                // An answer before the request was sent in full: nobody will read the rest of it.
+                let sent = self.calls.get(id).is_none_or(|call| connection.has_sent(call));
+                match self.answered(load, token, answer.position, id, answer.status, now) {
+                    After::Gone => return false,
+                    After::GoesOn => return self.went_on(load, token),
+                    After::Ended => {}
+                }
+                if !(answer.reusable && sent) || self.terms.reconnect {
+                    self.flush_aside(token);
+                    self.lost(load, token, Failure::Closed, "the connection closed after an earlier answer", now);
+                    return false;
+                }
+                self.retire_if_drained(load, token, now)
+            }
+            Progress::More => {
+                let oldest = self.connections[token].calls.front().copied();
+                if let Some(call) = oldest.and_then(|id| self.calls.get_mut(id)) {
+                    call.receive(now);
+                }
+                true
+            }
+            other => self.progressed_otherwise(load, token, other, now),
+        }
+    }
+
+    /// The same for what is rare.
+    fn progressed_otherwise<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        progress: Progress,
+        now: u64,
+    ) -> bool {
+        if let Err(reason) = self.reply_aside(token) {
+            self.broken(load, token, Failure::Protocol, reason, now);
+            return false;
+        }
+        match progress {
+            Progress::Opened => {
+                let generation = self.connections[token].generation;
+                self.opened(load, token, now);
+                self.connections[token].generation == generation
+            }
+            Progress::Unasked => {
+                self.recorder.snapshot.unasked += 1;
+                true
+            }
+            Progress::Failed(failed) => {
+                let connection = &mut self.connections[token];
+                connection.has_served();
+                let call = connection.calls.remove(failed.position);
+                let sent = call.and_then(|id| self.calls.get(id)).is_none_or(|call| connection.has_sent(call));
+                if let Some(id) = call {
+                    self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
+                }
+                if !(failed.reusable && sent) || self.terms.reconnect {
+                    self.lost(load, token, Failure::Closed, "the connection ended with an earlier call", now);
+                    return false;
+                }
+                self.retire_if_drained(load, token, now)
+            }
+            Progress::Draining { unprocessed } => {
+                self.drain(load, token, unprocessed, now);
+                self.retire_if_drained(load, token, now)
+            }
+            Progress::Closing(reason) => {
+                let opening = self.connections[token].state == State::Opening;
+                let failure = if opening { Failure::Handshake } else { Failure::Closed };
+                self.broken(load, token, failure, &reason, now);
+                false
+            }
+            Progress::More | Progress::Aside | Progress::Answered(_) => true,
+        }
+    }
+
+    /// A call in flight, at this position, was answered: it ends, unless its load wants another answer for it.
+    #[inline]
+    pub(super) fn answered<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        position: usize,
+        id: CallId,
+        status: u16,
+        now: u64,
+    ) -> After {
+        let Some(call) = self.calls.get_mut(id) else { return After::Ended };
+        call.receive(now);
+        let answer = AnswerOf { token, tag: call.tag, status, now };
+        let judgement = load.judge(self, &answer);
+        let reason = match judgement {
+            Judgement::Ended => {
+                self.connections[token].calls.remove(position);
+                self.complete(load, id, End::Answered(status), now);
+                return After::Ended;
+            }
+            Judgement::GoesOn { ends_sent } => {
+                if let Some(call) = self.calls.get_mut(id) {
+                    call.ends_sent = ends_sent;
+                }
+                return After::GoesOn;
+            }
+            Judgement::Wrong { reason, reusable: false } => {
+                self.lost_with(load, token, id, Failure::Mismatch, &reason, now);
+                return After::Gone;
+            }
+            Judgement::Wrong { reason, reusable: true } => reason,
+        };
+        self.connections[token].calls.remove(position);
+        self.complete(load, id, End::Failed(Failure::Mismatch, &reason), now);
+        After::Ended
+    }
+
+    /// A call takes another answer, which may be there already, or may be all that was to be sent for it; false if the connection is gone.
+    fn went_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) -> bool {
+        let generation = self.connections[token].generation;
+        self.flush(load, token);
+        self.connections[token].generation == generation
+    }
+
+    /// The peer takes no more calls on a connection. Those that it has not processed, from this position on, are made again
+    /// elsewhere; the others may still be answered.
+    fn drain<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, unprocessed: usize, now: u64) {
+        let connection = &mut self.connections[token];
+        connection.draining = true;
+        let from = unprocessed.min(connection.calls.len());
+        let turned_away: Vec<CallId> = connection.calls.drain(from..).collect();
+        let mut again = Vec::new();
+        for id in turned_away {
+            let Some(call) = self.calls.get_mut(id) else { continue };
+            call.place = Place::Waiting;
+            call.turned_away += 1;
+            if call.turned_away > MOST_TURNED_AWAY {
+                let reason = "the peer turned the call away on each of 9 connections";
+                self.complete(load, id, End::Failed(Failure::Closed, reason), now);
+            } else {
+                again.push(id);
+            }
+        }
+        self.recorder.snapshot.connections.reconnects += again.len() as u64;
+        load.draining(self, token, now);
+        if !again.is_empty() {
+            load.turned_away(self, again, now);
+        }
+    }
+
+    /// Closes a connection on which the peer takes no more calls once none is left; false if it did.
+    #[inline]
+    fn retire_if_drained<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) -> bool {
+        let connection = &self.connections[token];
+        if !connection.draining || connection.carried() > 0 {
+            return true;
+        }
+        self.say_goodbye(token);
+        self.lost(load, token, Failure::Closed, "the peer takes no more calls on the connection", now);
+        false
+    }
+
+    /// The peer sends no more.
+    pub(super) fn peer_closed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        let connection = &mut self.connections[token];
+        match connection.state {
+            State::Handshaking => {
+                let reason = "the peer closed during the TLS handshake";
+                return self.connecting_failed(load, token, Failure::Tls, reason, now);
+            }
+            State::Opening => {
+                let reason = "the peer closed during the opening handshake";
+                return self.connecting_failed(load, token, Failure::Handshake, reason, now);
+            }
+            _ => {}
+        }
+        if let Some(answer) = connection.client.closed() {
+            connection.has_served();
+            if let Some(id) = connection.calls.get(answer.position).copied()
+                && self.answered(load, token, answer.position, id, answer.status, now) == After::Gone
+            {
+                return;
+            }
+        }
+        self.lost(load, token, Failure::Closed, "the peer closed before the answer was complete", now);
+    }
+}

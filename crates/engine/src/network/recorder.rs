@@ -1,0 +1,444 @@
+//! What a worker writes down about its calls.
+
+use brunt_model::SECOND_NS;
+use brunt_model::histogram::Histogram;
+use brunt_model::instrument::{Arrival, CallTimes};
+use brunt_model::outcome::Failure;
+use brunt_model::plan::ArrivalTimes;
+use brunt_model::snapshot::Snapshot;
+
+use super::Terms;
+use super::call::{Call, Counted, End};
+use super::deadlines::NEVER;
+
+/// Reads that are timed in a second, at most, where some may stand for the others. Asking the kernel and writing down what it
+/// says takes about 1 µs, so this is a quarter of a hundredth of a CPU.
+const TIMED_PER_S: u64 = 2_000;
+/// Reads after which the share that is timed is fitted to how many there are in a second.
+const FITTED_AFTER: u64 = 1024;
+/// A call that takes so many times the usual is slow.
+const SLOW: u64 = 4;
+/// The fewest that are timed: one in so many.
+const MOST_SKIPPED: u64 = 4096;
+
+/// What is known of the arrival of the bytes that are being handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Reading {
+    /// None are: what ends now is ended by this program.
+    #[default]
+    Nothing,
+    /// The kernel was not asked, or told nothing: another call stands for those that they end, if there is one. Where it never
+    /// tells (Unix sockets), a result is as read and says so.
+    Untimed,
+    /// When they did.
+    Arrived(u64),
+}
+
+/// Which reads may be timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Timed {
+    #[default]
+    All,
+    /// As many as cost little.
+    Some,
+    None,
+}
+
+/// Says of each read whether it is timed. Of ordinary calls the choice goes by the number of reads and by chance, and never by when
+/// a read comes: those behind a pause would be taken more often than those in a burst. Slow calls are few and are what
+/// high percentiles are made of, so all of them are timed, and each stands for itself alone (W. G. Cochran, "Sampling
+/// Techniques", 1977, chapter 5: strata).
+#[derive(Debug)]
+struct Sampler {
+    timed: Timed,
+    /// One read of so many is timed, on average.
+    one_in: u32,
+    /// Reads until the next one that is.
+    left: u32,
+    /// Reads that were timed or passed over since `fitted_at`.
+    reads: u64,
+    /// When `one_in` was fitted to the rate of reads.
+    fitted_at: u64,
+    /// A call that has been in flight for longer when its answer is read, in nanoseconds, is slow.
+    slow_from: u64,
+    /// Whether the read under way is that of a slow call.
+    is_slow: bool,
+    /// Where random numbers stand (xorshift; G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8, 2003). They
+    /// keep the choice from falling in step with the connections.
+    random: u32,
+    /// Calls that have ended since the last one that was recorded with its arrival.
+    skipped: u64,
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        let random = 0x9e37_79b9;
+        Self {
+            timed: Timed::default(),
+            one_in: 1,
+            left: 0,
+            reads: 0,
+            fitted_at: 0,
+            slow_from: 0,
+            is_slow: false,
+            random,
+            skipped: 0,
+        }
+    }
+}
+
+impl Sampler {
+    /// Whether the next read is timed, of a connection whose oldest call has been in flight for so long.
+    #[inline]
+    fn next(&mut self, in_flight_ns: impl FnOnce() -> u64) -> bool {
+        if self.timed != Timed::Some {
+            return self.timed == Timed::All;
+        }
+        self.is_slow = self.one_in > 1 && in_flight_ns() > self.slow_from;
+        if self.is_slow {
+            return true;
+        }
+        if self.left > 0 {
+            self.left -= 1;
+            return false;
+        }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        self.left = self.random % (2 * self.one_in - 1);
+        self.reads += 1 + u64::from(self.left);
+        true
+    }
+
+    /// A read was timed at `now`.
+    fn fit(&mut self, now: u64) {
+        if self.reads >= FITTED_AFTER {
+            let per_s = self.reads * SECOND_NS / (now.saturating_sub(self.fitted_at)).max(1);
+            self.one_in = (per_s / TIMED_PER_S).clamp(1, MOST_SKIPPED) as u32;
+            (self.reads, self.fitted_at) = (0, now);
+        }
+    }
+
+    /// How many calls the one that is recorded now stands for, which took so long.
+    fn weight(&mut self, service_ns: u64) -> u64 {
+        // Four times a moving mean, which no single call moves far.
+        let most = self.slow_from.saturating_add(1000);
+        let four_times = service_ns.saturating_mul(SLOW).min(most.saturating_mul(SLOW));
+        self.slow_from = self.slow_from - self.slow_from / 64 + four_times / 64;
+        if self.is_slow { 1 } else { 1 + std::mem::take(&mut self.skipped) }
+    }
+}
+
+/// The figures of the interval under way.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) snapshot: Snapshot,
+    /// Calls that were sent when due and whose answer came in one piece: response time, service time and first byte are
+    /// one, and are written down once.
+    plain: Histogram,
+    /// Such calls by the kernel's time of arrival, by weight, and how many they were.
+    exact: Histogram,
+    exact_calls: u64,
+    sampler: Sampler,
+    /// When the worker woke to read, where reads are sampled.
+    woke_at: u64,
+    /// The times of the last answer that was timed by chance.
+    last_timed: Option<CallTimes>,
+    reading: Reading,
+    /// The latest time at which an answer arrived, or was read where the kernel did not tell.
+    last_arrival: u64,
+    /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
+    pub(crate) warming_up: bool,
+}
+
+impl Recorder {
+    /// A recorder for calls that are made on these terms.
+    pub(super) fn new(terms: Terms) -> Self {
+        let timed = match terms.arrival_times {
+            ArrivalTimes::Read => Timed::None,
+            // A call may wait for a connection, and each answer says when that was free.
+            ArrivalTimes::Kernel if terms.is_open => Timed::All,
+            ArrivalTimes::Kernel => Timed::Some,
+        };
+        Self { sampler: Sampler { timed, ..Sampler::default() }, ..Self::default() }
+    }
+
+    /// Hands over what was written down, and begins anew.
+    pub(crate) fn take(&mut self) -> Snapshot {
+        // The numbers of names hold for the whole run.
+        let figures = self.snapshot.figures.take();
+        let names = std::mem::take(&mut self.snapshot.figures);
+        let mut snapshot = std::mem::take(&mut self.snapshot);
+        snapshot.figures = figures;
+        self.snapshot.figures = names;
+        snapshot.response.known.merge(&self.plain);
+        snapshot.service.known.merge(&self.plain);
+        snapshot.first_byte.merge(&self.plain);
+        self.plain.clear();
+        snapshot.instrument.add_exact(&self.exact, std::mem::take(&mut self.exact_calls));
+        // The last one that was timed stands for those after it, too, also where that was in the interval before.
+        if let Some(last) = &self.last_timed {
+            snapshot.instrument.weigh_more(last, std::mem::take(&mut self.sampler.skipped));
+        }
+        self.exact.clear();
+        snapshot
+    }
+
+    /// Whether the next read is to be timed, of a connection whose oldest call was `sent` then.
+    #[inline]
+    pub(super) fn times_next_read(&mut self, sent: impl FnOnce() -> Option<u64>) -> bool {
+        let woke_at = self.woke_at;
+        self.sampler.next(|| sent().map_or(0, |sent| woke_at.saturating_sub(sent)))
+    }
+
+    /// Whether it is of use to be told when the worker woke ([`Self::woke`]).
+    #[inline]
+    pub(super) fn is_sampling(&self) -> bool {
+        self.sampler.one_in > 1
+    }
+
+    /// The worker woke at `now`, to read what has come.
+    #[inline]
+    pub(super) fn woke(&mut self, now: u64) {
+        self.woke_at = now;
+    }
+
+    /// Bytes are about to be handled that arrived at `arrived`, where the kernel was asked and told.
+    #[inline]
+    pub(super) fn reads(&mut self, arrived: Option<u64>, now: u64) {
+        self.last_arrival = self.last_arrival.max(arrived.unwrap_or(now));
+        if arrived.is_some() {
+            self.sampler.fit(now);
+        }
+        self.reading = arrived.map_or(Reading::Untimed, Reading::Arrived);
+    }
+
+    /// The latest time at which an answer arrived, as far as that is known.
+    pub(crate) fn last_arrival(&self) -> u64 {
+        self.last_arrival
+    }
+
+    /// When the bytes arrived that are being handled, read at `now`; as far as that is known.
+    #[inline]
+    pub(super) fn arrival(&self, now: u64) -> u64 {
+        if let Reading::Arrived(at) = self.reading { at.min(now) } else { now }
+    }
+
+    /// They were handled.
+    #[inline]
+    pub(super) fn has_read(&mut self) {
+        self.reading = Reading::Nothing;
+    }
+
+    /// Whether the call is written down.
+    #[inline]
+    pub(crate) fn counts<T>(&self, call: &Call<T>) -> bool {
+        call.measured || self.warming_up
+    }
+
+    /// Something went wrong with a connection, and cost no call.
+    #[cold]
+    pub(crate) fn trouble(&mut self, failure: Failure, reason: &str) {
+        self.snapshot.troubles.record(failure, reason);
+    }
+
+    /// A call counts as due from now on. Asked again for the same call, it changes nothing.
+    #[inline]
+    pub(super) fn due<T>(&mut self, call: &mut Call<T>) {
+        if call.counted != Counted::Already {
+            call.counted = Counted::Already;
+            if self.counts(call) {
+                self.snapshot.due += 1;
+            }
+        }
+    }
+
+    /// A call has ended at `now`. The only place where outcomes are written down.
+    #[inline]
+    pub(super) fn ended<T>(&mut self, call: &mut Call<T>, end: End<'_>, now: u64) {
+        if end == End::Withdrawn {
+            return;
+        }
+        self.due(call);
+        if !self.counts(call) {
+            return;
+        }
+        match end {
+            End::Answered(status) => self.answered(call, status, now),
+            End::Failed(failure, reason) => self.failed(call, failure, reason, now),
+            End::Unfinished => {
+                self.snapshot.unfinished += 1;
+                self.snapshot.response.bounds.record(call.response_ns(now));
+                self.snapshot.service.bounds.record(call.service_ns(now));
+            }
+            End::Unsent => {
+                self.snapshot.unsent += 1;
+                self.snapshot.response.bounds.record(call.response_ns(now));
+            }
+            End::Withdrawn => {}
+        }
+    }
+
+    #[inline]
+    fn answered<T>(&mut self, call: &Call<T>, status: u16, now: u64) {
+        let snapshot = &mut self.snapshot;
+        snapshot.statuses.record(status);
+        let is_plain = call.due == call.sent && call.first_byte == now;
+        match self.reading {
+            Reading::Untimed => self.sampler.skipped += 1,
+            Reading::Arrived(at) if is_plain => {
+                let weight = self.sampler.weight(call.service_ns(now));
+                let at = at.clamp(call.sent, now);
+                self.exact.record_n(at - call.sent, weight);
+                self.exact_calls += 1;
+                snapshot.instrument.receiving.record_n(now - at, weight);
+                if !self.sampler.is_slow {
+                    self.last_timed = Some(Self::times(call, Some(at), at, now));
+                }
+            }
+            Reading::Arrived(at) => {
+                let times = Self::times(call, Self::first_byte(call, at, now), at, now);
+                snapshot.instrument.record(&times, self.sampler.weight(call.service_ns(now)));
+                if !self.sampler.is_slow {
+                    self.last_timed = Some(times);
+                }
+            }
+            // What ends when it is sent has no answer that could be late.
+            Reading::Nothing => {
+                let times = Self::times(call, Self::first_byte(call, now, now), now, now);
+                snapshot.instrument.record(&times, 1);
+            }
+        }
+        if is_plain {
+            self.plain.record(call.service_ns(now));
+            return;
+        }
+        snapshot.response.known.record(call.response_ns(now));
+        snapshot.service.known.record(call.service_ns(now));
+        snapshot.first_byte.record(call.service_ns(call.first_byte.min(now)));
+    }
+
+    fn failed<T>(&mut self, call: &Call<T>, failure: Failure, reason: &str, now: u64) {
+        let snapshot = &mut self.snapshot;
+        let response = call.response_ns(now);
+        snapshot.failures.record(failure, reason);
+        snapshot.response.known.record(response);
+        snapshot.failed.record(response);
+        if !call.was_sent() {
+            snapshot.instrument.record_never_sent(response);
+            return;
+        }
+        snapshot.service.known.record(call.service_ns(now));
+        let arrived = match (failure, self.reading) {
+            // This program's own clock ends it, at its time.
+            (Failure::Timeout, _) => call.expires,
+            (_, Reading::Arrived(at)) => at,
+            (_, Reading::Untimed | Reading::Nothing) => now,
+        };
+        // As in the times as read, only answers have a first byte.
+        snapshot.instrument.record(&Self::times(call, None, arrived, now), 1);
+    }
+
+    /// When the first byte of an answer came that arrived at `arrived` and was read at `now`.
+    fn first_byte<T>(call: &Call<T>, arrived: u64, now: u64) -> Option<u64> {
+        match call.first_byte {
+            NEVER => None,
+            // It came with the last.
+            first if first == now => Some(arrived),
+            first => Some(first.min(now)),
+        }
+    }
+
+    /// The times of a call whose answer arrived at `arrived` and was read at `now`.
+    fn times<T>(call: &Call<T>, first_byte: Option<u64>, arrived: u64, now: u64) -> CallTimes {
+        CallTimes {
+            due: call.due,
+            ready: call.sent.saturating_sub(call.late),
+            sent: call.sent,
+            exposed: call.exposed,
+            first_byte,
+            arrived: Arrival::At(arrived),
+            read: now.max(call.sent),
+        }
+    }
+
+    /// So many calls that never were any of [`Calls`](super::call::Calls), due at about `due`, are not sent by `end`: no
+    /// connection was free for them.
+    pub(crate) fn unsent_overdue(&mut self, due: u64, calls: u64, end: u64) {
+        self.snapshot.unsent += calls;
+        self.snapshot.waited_for_connection += calls;
+        self.snapshot.response.bounds.record_n(end.saturating_sub(due), calls);
+    }
+
+    /// A call that never was one of [`Calls`](super::call::Calls), due at `due`, has failed at `now`: it is counted by the
+    /// schedule, and no connection came about for it.
+    pub(crate) fn failed_overdue(&mut self, due: u64, measured: bool, failure: Failure, reason: &str, now: u64) {
+        let mut call = Call::new((), due, measured, Counted::Already);
+        self.ended(&mut call, End::Failed(failure, reason), now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of reads that come evenly, so many a second for two seconds, those that are timed in the second one.
+    fn timed_in_a_second(per_s: u64) -> u64 {
+        let mut sampler = Sampler { timed: Timed::Some, ..Sampler::default() };
+        let mut timed = 0;
+        for now in (0..2 * per_s).map(|read| read * SECOND_NS / per_s) {
+            if sampler.next(|| 0) {
+                sampler.fit(now);
+                timed += u64::from(now >= SECOND_NS);
+            }
+        }
+        timed
+    }
+
+    #[test]
+    fn reads_are_timed_as_often_as_costs_little() {
+        assert_eq!([100, 1_000, 3_000].map(timed_in_a_second), [100, 1_000, 3_000]);
+        for per_s in [20_000, 100_000, 1_000_000] {
+            let timed = timed_in_a_second(per_s);
+            assert!((TIMED_PER_S * 4 / 5..TIMED_PER_S * 7 / 5).contains(&timed), "{timed} of {per_s}");
+        }
+    }
+
+    #[test]
+    fn the_choice_fits_another_rate_within_moments() {
+        let mut sampler = Sampler { timed: Timed::Some, ..Sampler::default() };
+        let mut now = 0;
+        let mut timed = [0; 2];
+        for read in 0..200_000 {
+            // A target that was slow for 10 s, and is fast then.
+            now += if read < 1_000 { 10_000_000 } else { 1_000 };
+            if sampler.next(|| 0) {
+                sampler.fit(now);
+                timed[usize::from(read >= 1_000)] += 1;
+            }
+        }
+        assert!(timed[0] == 1_000 && timed[1] < 5_000, "{timed:?}");
+    }
+
+    #[test]
+    fn slow_calls_are_all_timed_and_stand_for_themselves() {
+        let mut sampler = Sampler { timed: Timed::Some, ..Sampler::default() };
+        let (mut weights, mut slow) = (0, 0);
+        for read in 0..100_000_u64 {
+            // One call in 10,000 takes a second; the others take 100 µs.
+            let takes = if read % 10_000 == 9_999 { SECOND_NS } else { 100_000 };
+            if sampler.next(|| takes) {
+                sampler.fit(read * 10_000);
+                let weight = sampler.weight(takes);
+                weights += weight;
+                if takes == SECOND_NS {
+                    assert_eq!(weight, 1);
+                    slow += 1;
+                }
+            } else {
+                sampler.skipped += 1;
+            }
+        }
+        assert_eq!((weights + sampler.skipped, slow), (100_000, 10));
+    }
+}

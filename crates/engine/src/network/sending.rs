@@ -1,0 +1,387 @@
+//! Bytes out.
+
+use std::io;
+
+use brunt_model::outcome::Failure;
+
+use super::call::{CallId, Counted, End, Place};
+use super::connection::{Channel, Connection};
+use super::receiving::After;
+use super::{Load, Network, State};
+use crate::transport::Driver;
+use brunt_protocol::Started;
+use brunt_protocol::user::Message;
+
+/// How much of what waits is encrypted at once, in bytes: no more than will soon be sent.
+const TLS_AT_ONCE_BYTES: usize = 64 << 10;
+/// The most bytes that wait on one connection to answer what its peer asks without being called (pings), beyond which
+/// the connection ends: a peer that asks and never reads must not fill our memory.
+const MOST_ASIDE_BYTES: usize = 64 << 10;
+
+/// Bytes that went out.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    /// Before encryption.
+    clear: usize,
+    /// On the wire.
+    wire: usize,
+}
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Sends a call on a connection that is open.
+    pub(crate) fn send<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: u64) {
+        if self.compose(load, token, id, now) {
+            self.flush(load, token);
+        }
+    }
+
+    /// The call waits for the connection, and is sent when that is ready.
+    pub(crate) fn enqueue(&mut self, token: usize, id: CallId) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.place = Place::Queued(token);
+            self.connections[token].queue.push_back(id);
+        }
+    }
+
+    /// The oldest call that waits for the connection, no longer waiting.
+    pub(crate) fn dequeue(&mut self, token: usize) -> Option<CallId> {
+        self.connections[token].queue.pop_front()
+    }
+
+    /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts them in flight. False if there is
+    /// nothing to flush: the load had no such call.
+    pub(crate) fn compose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: u64) -> bool {
+        let mut next = Some(id);
+        let mut composed = false;
+        while let Some(id) = next.take() {
+            let Some(tag) = self.calls.get(id).map(|call| call.tag) else { break };
+            let timeout_ns = load.timeout_ns(tag).unwrap_or(self.terms.timeout_ns);
+            let Ok(message) = load.message(tag) else {
+                let counted = self.calls.get(id).is_some_and(|call| call.counted == Counted::Already);
+                self.complete(load, id, if counted { End::Unsent } else { End::Withdrawn }, now);
+                break;
+            };
+            let (more, idempotent) = (message.more, message.idempotent);
+            let ends_sent = self.append(token, &message);
+            let connection = &mut self.connections[token];
+            let Some(call) = self.calls.get_mut(id) else { break };
+            call.ends_sent = ends_sent;
+            call.idempotent = idempotent;
+            call.last_byte = connection.bytes_out + self.outgoing.len() as u64;
+            call.place = Place::InFlight(token);
+            call.send(now, timeout_ns);
+            if call.counted == Counted::OnceSent {
+                self.recorder.due(call);
+            }
+            let call = *call;
+            self.calls.watch(id, call.expires);
+            connection.calls.push_back(id);
+            composed = true;
+            if more && !call.again {
+                next = load.next_of_batch(&call).map(|call| self.begin(call));
+            }
+        }
+        composed
+    }
+
+    /// Asks for another answer of the call that was just answered on this connection; the status with which it ends once
+    /// that is sent, if it waits for none.
+    pub(crate) fn ask_on(&mut self, token: usize, message: &Message<'_>) -> Option<u16> {
+        self.append(token, message)
+    }
+
+    /// Lets the connection's client write a message into the outgoing buffer.
+    #[inline]
+    fn append(&mut self, token: usize, message: &Message<'_>) -> Option<u16> {
+        let connection = &mut self.connections[token];
+        let started = connection.client.start(message, &mut self.outgoing);
+        if let Some(tail) = message.tail {
+            connection.bytes_out += (self.outgoing.len() + tail.bytes().len()) as u64;
+            connection.unsent.push(&self.outgoing);
+            self.outgoing.clear();
+            connection.unsent.push_shared(tail);
+        }
+        match started {
+            Started::Awaited => None,
+            Started::Sent(status) => Some(status),
+        }
+    }
+
+    /// Sends what is in the outgoing buffer, and what the connection still holds.
+    pub(crate) fn flush<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
+        match self.send_outgoing(token) {
+            Ok(()) => self.end_sent(load, token),
+            Err(error) => self.write_failed(load, token, &error),
+        }
+    }
+
+    /// Sends what a client has to say by itself, if anything. That the socket fails is seen by who reads it.
+    #[inline]
+    pub(super) fn flush_aside(&mut self, token: usize) {
+        if !self.outgoing.is_empty() {
+            let _ = self.send_outgoing(token);
+        }
+    }
+
+    /// The same where a peer's bytes made the client say it.
+    ///
+    /// # Errors
+    /// When more waits to be sent than a peer may make us keep.
+    #[inline]
+    pub(super) fn reply_aside(&mut self, token: usize) -> Result<(), &'static str> {
+        if self.outgoing.is_empty() {
+            return Ok(());
+        }
+        let aside = self.outgoing.len();
+        self.flush_aside(token);
+        let connection = &mut self.connections[token];
+        if connection.unsent.is_empty() {
+            connection.unsent_aside = 0;
+        } else {
+            connection.unsent_aside += aside;
+        }
+        if connection.unsent_aside > MOST_ASIDE_BYTES {
+            return Err("more than 64 KiB of replies wait for the peer, which does not read them");
+        }
+        Ok(())
+    }
+
+    fn send_outgoing(&mut self, token: usize) -> io::Result<()> {
+        let connection = &mut self.connections[token];
+        connection.bytes_out += self.outgoing.len() as u64;
+        let mut sent = Sent::default();
+        let outcome = send(&mut self.driver, token, connection, &self.outgoing, &mut sent);
+        if !connection.stalled && !connection.is_sent() {
+            connection.stalled = true;
+            connection.client.stalled();
+        }
+        self.outgoing.clear();
+        // A large body must not be kept in memory for ever after.
+        self.outgoing.shrink_to(1 << 20);
+        self.count(sent);
+        outcome
+    }
+
+    #[inline]
+    fn count(&mut self, sent: Sent) {
+        self.recorder.snapshot.bytes.clear_out += sent.clear as u64;
+        self.recorder.snapshot.bytes.wire_out += sent.wire as u64;
+    }
+
+    /// Ends the calls that wait for nothing but to be sent, once the socket has taken everything.
+    pub(super) fn end_sent<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
+        let Some((mut id, mut status)) = self.oldest_ends_sent(token) else { return };
+        if !self.connections[token].is_sent() {
+            return;
+        }
+        let now = self.driver.now();
+        let generation = self.connections[token].generation;
+        loop {
+            let after = self.answered(load, token, 0, id, status, now);
+            if after == After::Gone || self.connections[token].generation != generation {
+                return;
+            }
+            if after == After::GoesOn && !self.outgoing.is_empty() {
+                if let Err(error) = self.send_outgoing(token) {
+                    return self.write_failed(load, token, &error);
+                }
+                if !self.connections[token].is_sent() {
+                    return;
+                }
+            }
+            match self.oldest_ends_sent(token) {
+                Some(next) => (id, status) = next,
+                None => break,
+            }
+        }
+        self.connections[token].has_served();
+        if self.terms.reconnect {
+            self.lost(load, token, Failure::Closed, "the connection closed after an earlier answer", now);
+        } else {
+            self.freed.push((token, now));
+        }
+    }
+
+    /// The oldest call in flight, if it ends once it is sent, and its status then.
+    #[inline]
+    fn oldest_ends_sent(&self, token: usize) -> Option<(CallId, u16)> {
+        let id = *self.connections[token].calls.front()?;
+        Some((id, self.calls.get(id)?.ends_sent?))
+    }
+
+    /// The run is over: says goodbye on every connection where the protocol has a word for it.
+    pub(crate) fn take_leave(&mut self) {
+        for token in 0..self.connections.len() {
+            self.say_goodbye(token);
+        }
+    }
+
+    /// Says on a connection, as far as its protocol and TLS have words for it, that nothing more will come (RFC 8446 §6.1).
+    pub(super) fn say_goodbye(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        if connection.state != State::Open {
+            return;
+        }
+        connection.client.close(&mut self.outgoing);
+        self.flush_aside(token);
+        if let Channel::Tls(tls) = &mut self.connections[token].channel {
+            tls.send_close_notify();
+            // Best effort: ignore a failed close_notify.
+            let written = write_tls(&mut self.driver, token, tls).unwrap_or(0);
+            self.recorder.snapshot.bytes.wire_out += written as u64;
+        }
+    }
+
+    /// The socket takes more.
+    pub(super) fn writable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
+        let connection = &mut self.connections[token];
+        if connection.is_sent() {
+            return;
+        }
+        let mut sent = Sent::default();
+        let outcome = send_waiting(&mut self.driver, token, connection, &mut sent);
+        if connection.is_sent() {
+            connection.unsent_aside = 0;
+            if std::mem::take(&mut connection.stalled) {
+                connection.client.resumed(&mut self.outgoing);
+            }
+        }
+        self.count(sent);
+        self.flush_aside(token);
+        match outcome {
+            Ok(()) => self.end_sent(load, token),
+            Err(error) => self.write_failed(load, token, &error),
+        }
+    }
+
+    /// Sending failed. An answer may have come all the same, sent before the peer closed: it counts.
+    pub(super) fn write_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, error: &io::Error) {
+        let generation = self.connections[token].generation;
+        if self.connections[token].state == State::Open {
+            self.readable(load, token, true);
+        }
+        if self.connections[token].generation == generation {
+            let now = self.driver.now();
+            self.broken(load, token, Failure::Write, &reason_of(error), now);
+        }
+    }
+}
+
+/// The system's own words for an error, without what is added to them.
+pub(super) fn reason_of(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset => "connection reset by the peer".to_owned(),
+        io::ErrorKind::BrokenPipe => "the peer had closed the connection".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Sends `bytes` after what waits already, as far as the socket takes them; the rest waits. Adds to `sent` what it took.
+fn send(
+    driver: &mut impl Driver,
+    token: usize,
+    connection: &mut Connection,
+    bytes: &[u8],
+    sent: &mut Sent,
+) -> io::Result<()> {
+    if !connection.unsent.is_empty() {
+        connection.unsent.push(bytes);
+        return send_waiting(driver, token, connection, sent);
+    }
+    match &mut connection.channel {
+        Channel::Plain => {
+            let written = write_all(driver, token, bytes)?;
+            connection.unsent.push(bytes.get(written..).unwrap_or(&[]));
+            sent.clear += written;
+            sent.wire += written;
+        }
+        Channel::Tls(tls) => {
+            // Without a limit on its buffer this takes everything; it does no I/O.
+            io::Write::write_all(&mut tls.writer(), bytes)?;
+            sent.clear += bytes.len();
+            sent.wire += write_tls(driver, token, tls)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends what waits, as far as the socket takes it. Adds to `sent` what it took.
+#[cold]
+fn send_waiting(
+    driver: &mut impl Driver,
+    token: usize,
+    connection: &mut Connection,
+    sent: &mut Sent,
+) -> io::Result<()> {
+    let Connection { channel, unsent, .. } = connection;
+    match channel {
+        Channel::Plain => {
+            while !unsent.is_empty() {
+                let written = write_all(driver, token, unsent.next())?;
+                sent.clear += written;
+                sent.wire += written;
+                let all = written == unsent.next().len();
+                unsent.sent(written);
+                if !all {
+                    break;
+                }
+            }
+        }
+        Channel::Tls(tls) => loop {
+            sent.wire += write_tls(driver, token, tls)?;
+            let next = unsent.next();
+            if tls.wants_write() || next.is_empty() {
+                break;
+            }
+            let piece = next.get(..TLS_AT_ONCE_BYTES).unwrap_or(next);
+            io::Write::write_all(&mut tls.writer(), piece)?;
+            let count = piece.len();
+            sent.clear += count;
+            unsent.sent(count);
+        },
+    }
+    Ok(())
+}
+
+/// Writes as much of `bytes` as the socket takes.
+fn write_all(driver: &mut impl Driver, token: usize, bytes: &[u8]) -> io::Result<usize> {
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..)
+        && !rest.is_empty()
+    {
+        match driver.write(token, rest) {
+            Ok(n) => written += n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
+
+/// Writes as many of the TLS records that wait as the socket takes; returns how many bytes.
+pub(super) fn write_tls(
+    driver: &mut impl Driver,
+    token: usize,
+    tls: &mut rustls::ClientConnection,
+) -> io::Result<usize> {
+    struct Socket<'a, D>(&'a mut D, usize);
+    impl<D: Driver> io::Write for Socket<'_, D> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(self.1, bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut written = 0;
+    while tls.wants_write() {
+        match tls.write_tls(&mut Socket(driver, token)) {
+            Ok(n) => written += n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}

@@ -1,0 +1,301 @@
+//! A run: a plan's parts put together on the drivers of a [`Machine`], and carried out by workers.
+//!
+//! Production and tests go through the same lines: [`Machine`] alone says where sockets and time come from.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use brunt_model::connections::Connections;
+use brunt_model::plan::{Load, Plan};
+use brunt_model::scenario::Scenarios;
+use brunt_model::secret::shown_url;
+use brunt_model::share::Share;
+use brunt_model::stop::StopHandle;
+use brunt_model::summary::Run;
+
+use crate::coordinator::Coordinator;
+use crate::error::EngineError;
+use crate::flood::{Flood, Quotas, first_connections};
+use crate::network::origins::Origins;
+use crate::scenarios::{Cast, Surroundings};
+use crate::trace::{FloodTrace, Trace};
+use crate::transport::route::{Route, RouteError, addresses, sources};
+use crate::transport::tls::TlsRoute;
+use crate::transport::{Address, Machine};
+use crate::users::VirtualUsers;
+use crate::watchdog::Watchdog;
+use crate::worker::{self, Phases, Report, Shared, Worker};
+use crate::{Finished, Observer, limits};
+use brunt_lua::{self as script, Beginning, Begun, Scripted};
+use brunt_protocol::{Prepared, Registry, Scheme};
+
+/// What a run is given besides its plan.
+pub(crate) struct Given<'a, M> {
+    pub(crate) machine: &'a M,
+    /// This machine's share of the run, which its workers share in turn.
+    pub(crate) share: Share,
+    pub(crate) registry: &'a Registry,
+    pub(crate) stop: &'a StopHandle,
+    /// Sees everything that users do, or what connections send and receive.
+    pub(crate) trace: Option<Arc<dyn Trace>>,
+}
+
+/// Carries `plan` out; [`crate::run`] says more.
+pub(crate) fn run<M: Machine>(
+    plan: &Plan,
+    given: Given<'_, M>,
+    observer: &mut dyn Observer,
+) -> Result<Finished, EngineError> {
+    match &plan.scenarios {
+        Some(scenarios) => run_scenarios(plan, scenarios, given, observer),
+        None => run_flood(plan, given, observer),
+    }
+}
+
+/// Carries out a plan whose calls are all alike, or made by a wrk script.
+fn run_flood<M: Machine>(
+    plan: &Plan,
+    given: Given<'_, M>,
+    observer: &mut dyn Observer,
+) -> Result<Finished, EngineError> {
+    let Checked { scheme, mut prepared, tls } = examine(plan, given.registry)?;
+    let clock = given.machine.clock();
+    let seen = given.trace.map(|trace| Arc::new(FloodTrace::new(Arc::clone(&prepared), trace, clock)));
+    if let Some(seen) = &seen {
+        prepared = Arc::clone(seen) as Arc<dyn Prepared>;
+    }
+    let plan = &limits::make_room(plan)?;
+    let addresses = addresses(plan, scheme.default_port, &given.machine.resolve())?;
+    let route = Route { sources: sources(plan, &addresses)?, addresses, tls };
+    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), given.stop));
+    let (mut session, scripted) = match begin_script(&shared, prepared.as_ref(), &route, scheme)? {
+        Some(Begun { session, workers }) => (Some(session), workers),
+        None => (None, Vec::new()),
+    };
+    let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
+    let parts = flood_parts(&shared, given.share, &prepared, &route, scripted);
+    let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
+    run.status_names = prepared.status_names();
+    run.redirected_to = prepared.redirected_to().map(|to| absolute(plan, &to));
+    if let Some(seen) = seen {
+        seen.finish(&run);
+    }
+    if let Some(session) = &mut session {
+        (0..plan.workers).filter(|worker| watchdog.has_given_up(*worker)).for_each(|worker| session.give_up(worker));
+    }
+    Ok(Finished { run, script: session })
+}
+
+/// Where a redirect leads, without what may be secret in it: a path is one of the target's (RFC 3986 §4.2).
+fn absolute(plan: &Plan, to: &str) -> String {
+    let target = &plan.target;
+    let whole = match to {
+        _ if to.starts_with("//") => format!("{}:{to}", target.scheme),
+        _ if to.starts_with('/') => format!("{}://{}{to}", target.scheme, target.authority()),
+        _ => to.to_owned(),
+    };
+    shown_url(&whole).into_owned()
+}
+
+/// What a worker begins with.
+struct Part<L> {
+    load: L,
+    origins: Origins,
+    /// Connections that it will have, if that is known.
+    connections: usize,
+}
+
+/// The parts of a flood's workers.
+fn flood_parts(
+    shared: &Shared,
+    of_machine: Share,
+    prepared: &Arc<dyn Prepared>,
+    route: &Route,
+    scripted: Vec<Scripted>,
+) -> Vec<Part<Flood>> {
+    let plan = &shared.plan;
+    let quotas = Quotas::of(plan);
+    let first = u64::from(match (plan.connections, &plan.load) {
+        (Connections::UpTo(_), Load::Open { profile, .. }) => first_connections(plan, profile),
+        (connections, _) => connections.most(),
+    });
+    let mut scripted = scripted.into_iter();
+    let part = |share: Share| {
+        let theirs = scripted.next();
+        let mut route = route.clone();
+        if let Some(address) = theirs.as_ref().and_then(|scripted| scripted.address) {
+            route.addresses = vec![Address::Tcp(address)];
+        }
+        let user = theirs.map_or_else(|| prepared.user(), |scripted| scripted.user);
+        let connections = share.part_of(first) as usize;
+        let (protocol, keep) = (Arc::clone(prepared), user.interests().answers);
+        let origins = Origins::of_flood(route, Arc::new(move || protocol.client(keep)));
+        let load = Flood::new(Arc::clone(plan), share, connections, user, quotas.clone());
+        Part { load, origins, connections }
+    };
+    of_machine.split(plan.workers).map(part).collect()
+}
+
+/// Carries out a plan whose calls are made by virtual users.
+fn run_scenarios<M: Machine>(
+    plan: &Plan,
+    scenarios: &Scenarios,
+    given: Given<'_, M>,
+    observer: &mut dyn Observer,
+) -> Result<Finished, EngineError> {
+    plan.validate()?;
+    let mut surroundings = Surroundings::of(plan, scenarios, given.registry)?;
+    if let Some(trace) = given.trace {
+        surroundings.show(trace);
+    }
+    surroundings.setup(given.machine, given.stop)?;
+    let cast = surroundings.cast(given.machine, given.share)?;
+    let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
+    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), given.stop));
+    let parts: Vec<Part<VirtualUsers>> =
+        cast.into_iter().map(|Cast { users, origins }| Part { load: users, origins, connections: 0 }).collect();
+    let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
+    let mut figures = run.measured.figures.clone();
+    figures.merge(&run.drained.figures);
+    run.status_names = figures.status_names();
+    // What was measured stays, whatever comes of the teardown.
+    if let Err(error) = surroundings.teardown(given.machine, given.stop) {
+        run.fail(error.to_string());
+    }
+    Ok(Finished { run, script: None })
+}
+
+/// Does what the plan's script does before the load, if there is one.
+fn begin_script(
+    shared: &Shared,
+    prepared: &dyn Prepared,
+    route: &Route,
+    scheme: Scheme,
+) -> Result<Option<Begun>, EngineError> {
+    let plan = &shared.plan;
+    let (Some(script), Some(start)) = (&plan.script, script::Start::of(plan, prepared)?) else { return Ok(None) };
+    let tcp = route.addresses.iter().filter_map(|address| match address {
+        Address::Tcp(address) => Some(*address),
+        Address::Unix(_) => None,
+    });
+    let target = || (plan.target.host.clone(), plan.target.port.unwrap_or(scheme.default_port));
+    let beginning = Beginning {
+        script,
+        start: &start,
+        addresses: tcp.collect(),
+        host: plan.transport.connect_to.clone().unwrap_or_else(target),
+        workers: plan.workers,
+        sandbox: plan.sandbox,
+    };
+    Ok(Some(script::begin(&beginning, &shared.stop)?))
+}
+
+/// Checks everything about `plan` that can be checked without touching the network.
+///
+/// # Errors
+/// When something in it is wrong.
+pub(crate) fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
+    if let Some(scenarios) = &plan.scenarios {
+        plan.validate()?;
+        return Surroundings::of(plan, scenarios, registry).map(drop);
+    }
+    examine(plan, registry).map(drop)
+}
+
+/// A plan whose parts were found right, and what was made of them.
+struct Checked {
+    scheme: Scheme,
+    prepared: Arc<dyn Prepared>,
+    tls: Option<TlsRoute>,
+}
+
+fn examine(plan: &Plan, registry: &Registry) -> Result<Checked, EngineError> {
+    plan.validate()?;
+    let (protocol, scheme) = registry.named(&plan.target.scheme)?;
+    let transport = &plan.transport;
+    let has_port = plan.target.port.is_some() || transport.connect_to.is_some() || transport.unix_socket.is_some();
+    if scheme.default_port == 0 && !has_port {
+        return Err(EngineError::NoPort { scheme: scheme.name });
+    }
+    let prepared = protocol.prepare(plan)?;
+    if let Some(script) = &plan.script {
+        if script::Start::of(plan, prepared.as_ref())?.is_none() {
+            return Err(EngineError::Unscriptable { scheme: scheme.name });
+        }
+        script::check(script, plan.sandbox)?;
+    }
+    let tls = scheme.tls.then(|| TlsRoute::prepare(plan, prepared.alpn())).transpose().map_err(RouteError::Tls)?;
+    Ok(Checked { scheme, prepared, tls })
+}
+
+/// Starts a worker for each part and gathers what they report. Whatever becomes of a worker, what was measured is kept.
+fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
+    machine: &M,
+    shared: &Arc<Shared>,
+    parts: Vec<Part<L>>,
+    watchdog: &mut Watchdog,
+    observer: &mut dyn Observer,
+) -> Result<Run, EngineError> {
+    let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let (sender, reports) = channel();
+    let mut workers = Vec::new();
+    for (number, Part { load, origins, connections }) in (0..).zip(parts) {
+        let driver = worker::make_driver(machine, connections)?;
+        workers.push((number, Worker::new(Arc::clone(shared), driver, origins, number, load, sender.clone())));
+    }
+    drop(sender);
+    let mut threads = Vec::new();
+    for (number, worker) in workers {
+        let last_word = LastWord { number, reports: worker.reports(), stop: shared.stop.clone() };
+        let work = move || {
+            let _last_word = last_word;
+            // An error of the driver is in the worker's last report.
+            let _ = worker.run();
+        };
+        match thread::Builder::new().name(format!("worker-{number}")).spawn(work) {
+            Ok(thread) => threads.push((number, thread)),
+            Err(source) => {
+                // Those that run already wait for the others; they see this and end.
+                shared.stop.stop();
+                return Err(EngineError::System { what: "start a thread", source });
+            }
+        }
+    }
+    let clock = machine.clock();
+    let run = Coordinator::new(&shared.plan, observer, watchdog, &shared.stop, clock).gather(&reports, started_unix_ms);
+    for (number, thread) in threads {
+        // One that was given up never ends; how the others ended they have reported.
+        if !watchdog.has_given_up(number) {
+            let _ = thread.join();
+        }
+    }
+    Ok(run)
+}
+
+/// Reports the end of a worker that panics, so that the run ends and keeps what was measured.
+struct LastWord {
+    number: u32,
+    reports: Sender<Report>,
+    stop: StopHandle,
+}
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.stop.stop();
+            let reason = format!("worker {} panicked; this is a defect of brunt, please report it", self.number);
+            let finished = Report::Finished {
+                worker: self.number,
+                measured_ns: 0,
+                interrupted: false,
+                failed: Some(reason),
+                stopped: None,
+                unreached: None,
+            };
+            // The coordinator may be gone.
+            let _ = self.reports.send(finished);
+        }
+    }
+}

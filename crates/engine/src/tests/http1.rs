@@ -1,0 +1,139 @@
+//! HTTP/1.1: the suite, and what is its own.
+
+use brunt_model::outcome::Failure;
+use brunt_model::plan::{Plan, ProtocolOptions, Transport};
+
+use super::behaviour::{Speech, every_behaviour};
+use super::virtual_net::{Act, Peer, Reaction};
+use super::{MS, carry_out, plan};
+use brunt_http1::options::Options;
+
+const HTTP: Speech = Speech {
+    url: "http://127.0.0.1/",
+    options: ProtocolOptions::default,
+    aside: |_| None,
+    idempotent: true,
+    request: |bytes| bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4),
+    answer: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    fit: |_, _| {},
+    garbage: b"SSH-2.0-OpenSSH_9.2\r\n",
+    oversize: (b"HTTP/1.1 200 OK\r\n", b"x-a: bcdefghijklmnopqrst\r\n"),
+    oversize_is: Failure::Protocol,
+};
+
+#[test]
+fn behaves() {
+    every_behaviour(HTTP);
+}
+
+/// Answers each write with the same acts.
+struct Always(Reaction);
+
+impl Peer for Always {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        self.0.clone()
+    }
+}
+
+fn posting() -> Plan {
+    let options = Options { method: "POST".to_owned(), ..Options::default() };
+    Plan { protocol: options.to_protocol(), ..plan(HTTP.url) }
+}
+
+#[test]
+fn a_post_is_not_sent_twice() {
+    let acts = vec![(MS, Act::Send(HTTP.answer.to_vec())), (MS + 1, Act::Close)];
+    let summary = carry_out(&posting(), Always(acts)).summary;
+    assert!(summary.failures(Failure::Closed) > 100);
+    assert_eq!(summary.total.connections.reconnects, 0);
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_are_seen() {
+    let acts = vec![(MS, Act::Send([HTTP.answer, b"more"].concat()))];
+    let total = carry_out(&plan(HTTP.url), Always(acts)).summary.total;
+    assert_eq!(total.failures.total(), 0);
+    let troubles = total.troubles.reasons(Failure::Protocol);
+    // What came with the last answers is found in the drain.
+    assert_eq!(troubles, [("an answer that nobody asked for", total.statuses.total())]);
+    assert_eq!(total.troubles.total(), total.statuses.total());
+}
+
+/// Refuses every other connection, and answers on the others.
+struct HalfOpen(usize);
+
+impl Peer for HalfOpen {
+    fn connecting(&mut self, _now: u64) -> Reaction {
+        self.0 += 1;
+        vec![(MS, if self.0 % 2 == 1 { Act::Refuse } else { Act::Accept })]
+    }
+
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        vec![(MS, Act::Send(HTTP.answer.to_vec()))]
+    }
+}
+
+#[test]
+fn an_address_that_refuses_is_seen_where_another_works() {
+    let addresses = ["[::1]:80", "127.0.0.1:80"].map(|address| address.parse().unwrap()).to_vec();
+    let transport = Transport { addresses, ..Transport::default() };
+    let plan = Plan { reconnect: true, transport, ..plan(HTTP.url) };
+    let total = carry_out(&plan, HalfOpen(0)).summary.total;
+    assert_eq!((total.failures.total(), total.connections.failed), (0, 0));
+    let troubles = total.troubles.reasons(Failure::Connect);
+    assert_eq!(troubles, [("[::1]:80: connection refused", total.connections.made)]);
+}
+
+#[test]
+fn an_announced_close_is_no_failure() {
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let acts = vec![(MS, Act::Send(answer.to_vec())), (MS, Act::Close)];
+    let summary = carry_out(&posting(), Always(acts)).summary;
+    assert_eq!(summary.total.failures.total(), 0);
+    assert_eq!(summary.total.connections.reconnects, 0);
+    let made = summary.total.connections.made;
+    assert!(made.abs_diff(summary.total.statuses.total()) <= 1, "{made} connections");
+    // Connecting anew is part of what a user waits for, and not of what the server takes.
+    let (response, service) = (summary.times.response.unwrap(), summary.times.service.unwrap());
+    assert_eq!(service.max.value, MS);
+    assert_eq!(response.max.value, MS + 50_000);
+}
+
+#[test]
+fn a_body_may_end_with_the_connection() {
+    let acts = vec![
+        (MS, Act::Send(b"HTTP/1.1 200 OK\r\n\r\nhel".to_vec())),
+        (2 * MS, Act::Send(b"lo".to_vec())),
+        (3 * MS, Act::Close),
+    ];
+    let summary = carry_out(&posting(), Always(acts)).summary;
+    assert_eq!(summary.total.failures.total(), 0);
+    let first_byte = summary.times.first_byte.unwrap();
+    assert_eq!(first_byte.max.value, MS);
+    assert_eq!(summary.times.service.unwrap().min, 3 * MS);
+}
+
+#[test]
+fn interim_answers_do_not_count() {
+    let answer = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
+    let summary = carry_out(&posting(), Always(vec![(MS, Act::Send(answer.to_vec()))])).summary;
+    assert_eq!(summary.total.statuses.sorted(), [(204, 1000)]);
+}
+
+#[test]
+fn a_408_on_an_idle_connection_is_nobodys_failure() {
+    struct Impatient;
+    impl Peer for Impatient {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+            let timeout = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n";
+            vec![(MS, Act::Send(HTTP.answer.to_vec())), (20 * MS, Act::Send(timeout.to_vec())), (20 * MS, Act::Close)]
+        }
+    }
+    let load = brunt_model::plan::Load::Open {
+        profile: "10".parse().unwrap(),
+        arrivals: brunt_model::arrivals::Spread::Uniform,
+    };
+    let summary = carry_out(&Plan { load, ..plan(HTTP.url) }, Impatient).summary;
+    assert_eq!(summary.total.statuses.sorted(), [(200, 10)]);
+    assert_eq!(summary.total.failures.total(), 0, "{:?}", summary.total.failures);
+}

@@ -1,0 +1,158 @@
+//! What was measured is kept, and every call accounted for, whatever goes wrong.
+
+use brunt_model::outcome::Failure;
+use brunt_model::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_model::summary::{Ending, Summary};
+
+use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
+use super::{MS, SECOND_NS, Seconds, carry_out, carry_out_on, plan, run_on};
+use crate::StopHandle;
+use brunt_http1::options::Options;
+
+const URL: &str = "http://127.0.0.1/";
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+/// Answers each write after so long.
+struct After(u64);
+
+impl Peer for After {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        vec![(self.0, Act::Send(ANSWER.to_vec()))]
+    }
+}
+
+#[test]
+fn a_driver_that_fails_ends_the_run_and_keeps_what_was_measured() {
+    let plan =
+        Plan { stop: Stop { duration_ns: Some(5 * SECOND_NS), requests: None }, connections: 3.into(), ..plan(URL) };
+    let net = VirtualNet::new(After(MS)).failing_at(3_500 * MS);
+    let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
+    assert!(
+        matches!(&summary.run.ending, Ending::Failed(reason) if reason.contains("cannot wait for events")),
+        "{:?}",
+        summary.run.ending
+    );
+    assert!((7000..7600).contains(&summary.total.statuses.total()), "{}", summary.total.statuses.total());
+    assert_eq!(summary.total.unfinished, 3);
+}
+
+#[test]
+fn a_worker_that_panics_ends_the_run_and_keeps_what_the_others_measured() {
+    let stop = Stop { duration_ns: Some(5 * SECOND_NS), requests: None };
+    let plan = Plan { stop, workers: 2, connections: 2.into(), ..plan(URL) };
+    let net = VirtualNet::new(After(MS)).panicking_at(3_500 * MS);
+    let run = run_on(&plan, &net, &StopHandle::default(), &mut Seconds::default());
+    assert!(matches!(&run.ending, Ending::Failed(reason) if reason.contains("panicked")), "{:?}", run.ending);
+    // Two seconds of the one, two and a half at least of the other, which stops when it hears of it.
+    let answered = run.measured.statuses.total() + run.drained.statuses.total();
+    assert!((4400..=7000).contains(&answered), "{answered}");
+}
+
+#[test]
+fn bytes_count_as_sent_when_the_socket_has_taken_them() {
+    /// Takes 100 kB of each request, and has its answer by then.
+    struct Early(u64);
+    impl Peer for Early {
+        fn room(&mut self, _now: u64) -> usize {
+            if self.0 >= 100_000 { 0 } else { 10_000 }
+        }
+        fn connecting(&mut self, _now: u64) -> Reaction {
+            self.0 = 0;
+            vec![(MS, Act::Accept)]
+        }
+        fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+            self.0 += bytes.len() as u64;
+            let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            if self.0 >= 100_000 { vec![(MS, Act::Send(answer.to_vec())), (2 * MS, Act::Close)] } else { vec![] }
+        }
+    }
+    let body = vec![b'x'; 50_000_000];
+    let options =
+        Options { method: "POST".to_owned(), body: Some(brunt_model::content::Content(body)), ..Options::default() };
+    let plan = Plan { protocol: options.to_protocol(), ..plan(URL) };
+    let total = carry_out(&plan, Early(0)).summary.total;
+    let calls = total.statuses.total();
+    assert!(calls > 100, "{calls}");
+    assert_eq!(total.bytes.clear_out, total.bytes.wire_out);
+    assert!(total.bytes.clear_out <= (calls + 1) * 110_000, "{} bytes for {calls} calls", total.bytes.clear_out);
+}
+
+#[test]
+fn calls_that_were_never_sent_waited_for_a_connection() {
+    let load = Load::Open { profile: "100".parse().unwrap(), arrivals: brunt_model::arrivals::Spread::Uniform };
+    let plan = Plan { load, timeout_ns: 10 * SECOND_NS, drain_ns: SECOND_NS, ..plan(URL) };
+    let total = carry_out(&plan, After(100 * MS)).summary.total;
+    assert_eq!(total.due, 100);
+    assert!(total.unsent > 80);
+    assert!(total.waited_for_connection >= total.due - 2, "{} of {}", total.waited_for_connection, total.due);
+}
+
+/// Greets a WebSocket client and then pings without end, reading nothing.
+struct Pinging {
+    greeted: bool,
+}
+
+impl Peer for Pinging {
+    fn room(&mut self, _now: u64) -> usize {
+        if self.greeted { 0 } else { usize::MAX }
+    }
+
+    fn connecting(&mut self, _now: u64) -> Reaction {
+        self.greeted = false;
+        vec![(MS, Act::Accept)]
+    }
+
+    fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+        self.greeted = true;
+        let mut ping = vec![0x89, 125];
+        ping.resize(127, b'p');
+        let mut reaction =
+            vec![(0, Act::Send(super::websocket::handshake(bytes).map_or_else(Vec::new, |(_, answer)| answer)))];
+        reaction.extend((1..100).map(|turn| (turn * MS, Act::Send(ping.repeat(100)))));
+        reaction
+    }
+}
+
+#[test]
+fn a_peer_that_pings_and_never_reads_fills_no_memory() {
+    let options = brunt_websocket::options::Options::default();
+    let plan = Plan { protocol: options.to_protocol(), timeout_ns: 10 * SECOND_NS, ..plan("ws://127.0.0.1/") };
+    let summary = carry_out(&plan, Pinging { greeted: false }).summary;
+    // The newest ping is answered once the peer reads again; it never does.
+    assert_eq!((summary.total.unfinished, summary.total.failures.total()), (1, 0), "{:?}", summary.total.failures);
+    assert!(summary.total.bytes.clear_in > 1_000_000 && summary.total.bytes.clear_out < 10_000);
+}
+
+#[test]
+fn a_call_that_expires_in_the_tick_in_which_it_was_sent_has_a_time_of_its_own() {
+    let plan = Plan { timeout_ns: 1, protocol: ProtocolOptions::default(), connections: 4.into(), ..plan(URL) };
+    let summary = carry_out_on(&plan, &VirtualNet::new(After(MS)).oversleeping(3 * MS), &StopHandle::default()).summary;
+    assert!(summary.failures(Failure::Timeout) > 0);
+    let longest = summary.times.response.map_or(0, |response| response.max.value);
+    assert!(longest < SECOND_NS, "no time wraps: {longest}");
+}
+
+#[test]
+fn a_teardown_that_fails_loses_nothing() {
+    let played = super::users::play(
+        "brunt.teardown(function() error('the janitor is ill') end)
+         brunt.scenario('s', function() http:get('/') end):inject { brunt.iterations_each(2, 5) }",
+        super::users::hello,
+    );
+    let Summary { run, total, .. } = &played.summary;
+    assert!(matches!(&run.ending, Ending::Failed(reason) if reason.contains("the janitor is ill")), "{:?}", run.ending);
+    assert_eq!(total.statuses.total(), 10);
+}
+
+#[test]
+fn a_throttled_scenario_that_is_cut_short_has_no_call_too_many() {
+    // That due is the sum of outcomes is checked for every run.
+    for rate in [7, 10, 33] {
+        let script = format!(
+            "brunt.throttle({rate}) brunt.scenario('s', function() http:get('/') end):inject {{ brunt.users(20, '1s') }}"
+        );
+        let played = super::users::play(&script, super::users::hello);
+        // A second, and 200 ms more for those who are in an iteration.
+        assert!(played.summary.total.due <= rate * 12 / 10 + 2, "{} at {rate}/s", played.summary.total.due);
+    }
+}

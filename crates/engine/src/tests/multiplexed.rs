@@ -1,0 +1,331 @@
+//! A made-up protocol with many calls in flight on a connection, answered in any order: what HTTP/2 and its like need.
+//!
+//! A request is `Q`, an id and a dot; an answer `A`, the id and a dot. `L` and a number says how many calls the peer takes at once,
+//! `G` and an id that it takes no more and has processed those up to the id, `P0` asks for an `O0`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use brunt_lua::scenario::{Files, LoadOptions, read};
+use brunt_model::arrivals::Spread;
+use brunt_model::content::Content;
+use brunt_model::outcome::Failure;
+use brunt_model::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_model::scenario::{File, Scenarios};
+use brunt_model::share::Share;
+use brunt_model::summary::Summary;
+
+use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
+use super::{MS, Seconds, built_in, plan};
+use crate::StopHandle;
+use crate::run::{self, Given};
+use brunt_protocol::flags::Given as Flags;
+use brunt_protocol::user::{Message, Repeated, User};
+use brunt_protocol::{
+    Answer, Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started,
+};
+
+struct Multiplexed;
+
+impl Protocol for Multiplexed {
+    fn name(&self) -> &'static str {
+        "multiplexed"
+    }
+
+    fn schemes(&self) -> &[Scheme] {
+        &[Scheme { name: "mux", default_port: 1, tls: false }]
+    }
+
+    fn options(&self, _given: &Flags) -> Result<ProtocolOptions, OptionsError> {
+        Ok(ProtocolOptions::default())
+    }
+
+    fn prepare(&self, _plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
+        Ok(Arc::new(Multiplexed))
+    }
+}
+
+impl Prepared for Multiplexed {
+    fn client(&self, _keep: bool) -> Box<dyn Client> {
+        Box::new(Streams { limit: usize::MAX, next: 1, in_flight: Vec::new(), partial: Vec::new() })
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        Box::new(Repeated::new(b"call".to_vec(), false))
+    }
+}
+
+struct Streams {
+    limit: usize,
+    next: u32,
+    /// The ids of the calls in flight, oldest first.
+    in_flight: Vec<u32>,
+    partial: Vec<u8>,
+}
+
+impl Client for Streams {
+    fn start(&mut self, _message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+        assert!(self.in_flight.len() < self.limit, "the peer's limit holds");
+        out.extend_from_slice(format!("Q{}.", self.next).as_bytes());
+        self.in_flight.push(self.next);
+        self.next += 1;
+        Started::Awaited
+    }
+
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        let Some(end) = bytes.iter().position(|byte| *byte == b'.') else {
+            self.partial.extend_from_slice(bytes);
+            return Ok((bytes.len(), Progress::Aside));
+        };
+        self.partial.extend_from_slice(&bytes[..end]);
+        let frame = String::from_utf8(std::mem::take(&mut self.partial)).unwrap();
+        let (kind, number) = frame.split_at(1);
+        let number: u32 = number.parse().unwrap();
+        let progress = match kind {
+            "A" => match self.in_flight.iter().position(|id| *id == number) {
+                Some(position) => {
+                    self.in_flight.remove(position);
+                    Progress::Answered(Answer { position, status: 200, reusable: true })
+                }
+                // One that was given up.
+                None => Progress::Aside,
+            },
+            "L" => {
+                self.limit = number as usize;
+                Progress::Aside
+            }
+            "P" => {
+                out.extend_from_slice(b"O0.");
+                Progress::Aside
+            }
+            "G" => {
+                let unprocessed = self.in_flight.iter().filter(|id| **id <= number).count();
+                self.in_flight.truncate(unprocessed);
+                Progress::Draining { unprocessed }
+            }
+            _ => return Err(Malformed::because("an unknown frame")),
+        };
+        Ok((end + 1, progress))
+    }
+
+    fn capacity(&self) -> usize {
+        self.limit
+    }
+
+    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
+        let id = self.in_flight.remove(position);
+        out.extend_from_slice(format!("R{id}.").as_bytes());
+        true
+    }
+}
+
+/// What the peer saw: requests by connection, and calls that were given up.
+#[derive(Debug, Default)]
+struct Seen {
+    requests: BTreeMap<u64, Vec<u32>>,
+    given_up: u64,
+    most_in_flight: usize,
+}
+
+/// How a peer answers the request with this id on this connection.
+type Manner = fn(connection: u64, id: u32) -> Reaction;
+
+struct Server {
+    manner: Manner,
+    limit: Option<u32>,
+    partial: BTreeMap<u64, String>,
+    /// When the calls in flight on a connection end.
+    ends: BTreeMap<u64, Vec<u64>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Peer for Server {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+        let text = self.partial.entry(connection).or_default();
+        text.push_str(std::str::from_utf8(bytes).unwrap());
+        let mut reaction = Vec::new();
+        let mut seen = self.seen.lock().unwrap();
+        if let Some(limit) = self.limit
+            && !seen.requests.contains_key(&connection)
+        {
+            reaction.push((0, Act::Send(format!("L{limit}.").into_bytes())));
+        }
+        while let Some(end) = text.find('.') {
+            let frame: String = text.drain(..=end).collect();
+            let id = frame[1..end].parse().unwrap();
+            if frame.starts_with('R') {
+                seen.given_up += 1;
+                continue;
+            }
+            seen.requests.entry(connection).or_default().push(id);
+            let answers = (self.manner)(connection, id);
+            let ends = self.ends.entry(connection).or_default();
+            ends.retain(|end| *end > now);
+            ends.push(now + answers.iter().map(|(after, _)| *after).max().unwrap_or(u64::MAX - now));
+            seen.most_in_flight = seen.most_in_flight.max(ends.len());
+            reaction.extend(answers);
+        }
+        reaction
+    }
+}
+
+fn answer(after: u64, id: u32) -> (u64, Act) {
+    (after, Act::Send(format!("A{id}.").into_bytes()))
+}
+
+fn registry() -> Registry {
+    let mut registry = built_in();
+    registry.register(Multiplexed);
+    registry
+}
+
+fn carry_out(plan: &Plan, limit: Option<u32>, manner: Manner) -> (Summary, Seen) {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let server = Server { manner, limit, partial: BTreeMap::new(), ends: BTreeMap::new(), seen: Arc::clone(&seen) };
+    let registry = registry();
+    let (net, stop) = (VirtualNet::new(server), StopHandle::default());
+    let given = Given { machine: &net, share: Share::WHOLE, registry: &registry, stop: &stop, trace: None };
+    let summary = Summary::of(run::run(plan, given, &mut Seconds::default()).unwrap().run);
+    assert_eq!(summary.total.due, summary.total.ended(), "due is the sum of outcomes: {:#?}", summary.total);
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    (summary, seen)
+}
+
+fn plan_of(pipeline: u32, requests: u64) -> Plan {
+    let stop = Stop { duration_ns: None, requests: Some(requests) };
+    Plan { pipeline, stop, ..plan("mux://127.0.0.1/") }
+}
+
+#[test]
+fn answers_come_in_any_order_and_each_call_has_its_own() {
+    // Every third call takes longer than the next two.
+    let (summary, seen) =
+        carry_out(&plan_of(10, 300), None, |_, id| vec![answer(if id % 3 == 0 { 5 * MS } else { MS }, id)]);
+    assert_eq!((summary.total.statuses.total(), summary.total.failures.total()), (300, 0));
+    assert_eq!((seen.most_in_flight, seen.requests.len()), (10, 1));
+    let service = &summary.total.service.known;
+    assert_eq!((service.quantile(0.5).map(|ns| ns / MS), service.max().map(|ns| ns / MS)), (Some(1), Some(5)));
+}
+
+#[test]
+fn the_peers_limit_holds_and_calls_beyond_it_wait() {
+    let load = Load::Open { profile: "1000".parse().unwrap(), arrivals: Spread::Uniform };
+    for load in [Load::Closed {}, load] {
+        let plan = Plan { load, ..plan_of(50, 500) };
+        let (summary, seen) = carry_out(&plan, Some(4), |_, id| vec![answer(10 * MS, id)]);
+        assert_eq!(summary.total.statuses.total(), 500);
+        let (_, requests) = seen.requests.iter().next().unwrap();
+        assert_eq!(requests.len(), 500);
+        // What is sent before the limit is read may be more; from then on 4 calls take 10 ms.
+        assert!(summary.run.measured_ns >= (500 - 50) / 4 * 10 * MS, "{}", summary.run.measured_ns);
+    }
+}
+
+#[test]
+fn a_slow_call_does_not_cost_its_connection() {
+    // The tenth is never answered.
+    let manner: Manner = |_, id| if id == 10 { vec![] } else { vec![answer(MS, id)] };
+    let (summary, seen) = carry_out(&plan_of(5, 400), None, manner);
+    assert_eq!((summary.total.statuses.total(), summary.failures(Failure::Timeout)), (399, 1));
+    assert_eq!((seen.requests.len(), seen.given_up), (1, 1), "one connection for all, and the peer was told");
+}
+
+#[test]
+fn calls_that_a_draining_peer_has_not_processed_are_made_again_elsewhere() {
+    // Each connection takes 20 calls, says so when the 25th comes, and answers those up to the 20th.
+    let manner: Manner = |_, id| match id {
+        0..=20 => vec![answer(4 * MS, id)],
+        25 => vec![(MS, Act::Send(b"G20.".to_vec()))],
+        _ => vec![],
+    };
+    let load = Load::Open { profile: "2000".parse().unwrap(), arrivals: Spread::Uniform };
+    for load in [Load::Closed {}, load] {
+        let plan = Plan { load, ..plan_of(10, 500) };
+        let (summary, seen) = carry_out(&plan, None, manner);
+        let total = &summary.total;
+        assert_eq!((total.statuses.total(), total.failures.total()), (500, 0), "{:?}", total.failures);
+        assert!(total.connections.reconnects > 0 && seen.requests.len() >= 25, "{:?}", total.connections);
+        let sent: usize = seen.requests.values().map(Vec::len).sum();
+        assert_eq!(sent as u64, 500 + total.connections.reconnects, "made again once for each time turned away");
+    }
+}
+
+#[test]
+fn a_peer_that_turns_every_call_away_ends_them_by_name() {
+    let manner: Manner = |_, id| if id == 1 { vec![(MS, Act::Send(b"G0.".to_vec()))] } else { vec![] };
+    // Each connection is waited for longer than the one before.
+    let plan = Plan { timeout_ns: 60_000 * MS, ..plan_of(1, 3) };
+    let (summary, seen) = carry_out(&plan, None, manner);
+    assert_eq!(summary.failures(Failure::Closed), 3);
+    let reasons = summary.total.failures.reasons(Failure::Closed);
+    assert!(reasons.iter().all(|(reason, _)| reason.contains("turned the call away")), "{reasons:?}");
+    assert_eq!(seen.requests.len(), 27, "nine connections for each");
+}
+
+#[test]
+fn users_share_a_connection_that_carries_several_calls() {
+    // Eight users, one connection, calls of 10 ms: with so many in flight, ten rounds take as long as ten calls.
+    for (pipeline, limit, least_ms, most_ms) in [(8, None, 100, 120), (1, None, 800, 900), (8, Some(2), 360, 500)] {
+        let script = format!(
+            "local brunt = require 'brunt'
+             local mux = brunt.mux {{ base = 'mux://127.0.0.1', pool = 1, pipeline = {pipeline} }}
+             brunt.scenario('s', function() mux:call {{}} end):inject {{ brunt.iterations_each(8, 10) }}"
+        );
+        let (summary, seen) = carry_out(&scenario(&script), limit, |_, id| vec![answer(10 * MS, id)]);
+        assert_eq!((summary.total.statuses.total(), summary.total.failures.total()), (80, 0));
+        assert_eq!(seen.requests.len(), 1);
+        let took_ms = summary.run.measured_ns / MS;
+        assert!((least_ms..most_ms).contains(&took_ms), "{pipeline} in flight, limit {limit:?}: {took_ms} ms");
+    }
+}
+
+#[test]
+fn a_users_call_that_is_turned_away_goes_to_another_connection() {
+    let script = "local brunt = require 'brunt'
+        local mux = brunt.mux { base = 'mux://127.0.0.1', pool = 2, pipeline = 8 }
+        brunt.scenario('s', function() mux:call {} end):inject { brunt.iterations_each(8, 20) }";
+    let manner: Manner = |_, id| match id {
+        0..=20 => vec![answer(4 * MS, id)],
+        22 => vec![(MS, Act::Send(b"G20.".to_vec()))],
+        _ => vec![],
+    };
+    let (summary, seen) = carry_out(&scenario(script), None, manner);
+    let total = &summary.total;
+    assert_eq!((total.statuses.total(), total.failures.total()), (160, 0), "{:?}", total.failures);
+    assert!(seen.requests.len() >= 7, "{}", seen.requests.len());
+}
+
+fn scenario(script: &str) -> Plan {
+    let file = File { name: "s.lua".to_owned(), content: Content(script.as_bytes().to_vec()) };
+    let loaded = read(file.clone(), Files::Plan(Vec::new()), &LoadOptions::default(), &registry()).unwrap();
+    let scenarios = Scenarios { files: vec![file], ..loaded.scenarios };
+    Plan { scenarios: Some(scenarios), stop: Stop::default(), ..plan("mux://127.0.0.1/") }
+}
+
+#[test]
+fn a_peer_that_asks_and_never_reads_is_hung_up_on() {
+    /// Reads the first call, then nothing, and asks again and again.
+    struct Asking(bool);
+    impl Peer for Asking {
+        fn room(&mut self, _now: u64) -> usize {
+            if self.0 { 0 } else { usize::MAX }
+        }
+        fn connecting(&mut self, _now: u64) -> Reaction {
+            self.0 = false;
+            vec![(MS, Act::Accept)]
+        }
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+            self.0 = true;
+            (1..100).map(|turn| (turn * MS, Act::Send(b"P0.".repeat(1000)))).collect()
+        }
+    }
+    let registry = registry();
+    let (net, stop) = (VirtualNet::new(Asking(false)), StopHandle::default());
+    let given = Given { machine: &net, share: Share::WHOLE, registry: &registry, stop: &stop, trace: None };
+    let summary = Summary::of(run::run(&plan("mux://127.0.0.1/"), given, &mut Seconds::default()).unwrap().run);
+    let reasons = summary.total.failures.reasons(Failure::Protocol);
+    assert!(
+        !reasons.is_empty() && reasons.iter().all(|(reason, _)| reason.contains("does not read them")),
+        "{reasons:?}"
+    );
+}

@@ -1,0 +1,216 @@
+//! When calls are sent, and what their times are counted from.
+
+use brunt_model::arrivals::Spread;
+use brunt_model::plan::{Load, Plan, Stop};
+use brunt_model::snapshot::Phase;
+
+use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
+use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
+
+const URL: &str = "http://127.0.0.1/";
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+/// Answers after a time, and not at all for `stall_ns` in the middle of every `period_ns`: what came then is answered
+/// after.
+struct Target {
+    takes_ns: u64,
+    stall_ns: u64,
+    period_ns: u64,
+    began: Option<u64>,
+}
+
+impl Target {
+    fn taking(takes_ns: u64) -> Self {
+        Self { takes_ns, stall_ns: 0, period_ns: u64::MAX, began: None }
+    }
+}
+
+impl Peer for Target {
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
+        let began = *self.began.get_or_insert(now);
+        let (within, stall_begins) = ((now - began) % self.period_ns, self.period_ns / 2);
+        let stall = stall_begins..stall_begins + self.stall_ns;
+        let stalled = if stall.contains(&within) { stall.end - within } else { 0 };
+        let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
+        (0..requests).map(|_| (stalled + self.takes_ns, Act::Send(ANSWER.to_vec()))).collect()
+    }
+}
+
+fn open(profile: &str, connections: u32) -> Plan {
+    Plan {
+        load: Load::Open { profile: profile.parse().unwrap(), arrivals: Spread::Uniform },
+        stop: Stop { duration_ns: Some(10 * SECOND_NS), requests: None },
+        connections: connections.into(),
+        timeout_ns: 10 * SECOND_NS,
+        drain_ns: 10 * SECOND_NS,
+        ..plan(URL)
+    }
+}
+
+#[test]
+fn every_intended_start_is_kept_and_in_time() {
+    let summary = carry_out(&open("2000", 64), Target::taking(MS)).summary;
+    assert_eq!((summary.total.due, summary.total.statuses.total()), (20_000, 20_000));
+    assert_eq!(summary.times.lag.unwrap().max.value, 0);
+    assert_eq!(summary.times.response.unwrap().max.value, MS);
+    assert!((summary.rates.answered_per_s - 2000.0).abs() < 1.0);
+}
+
+#[test]
+fn a_stall_counts_for_every_call_that_was_due_in_it() {
+    let stalling = || Target { takes_ns: MS, stall_ns: SECOND_NS, period_ns: 5 * SECOND_NS, began: None };
+    let summary = carry_out(&open("1000", 64), stalling()).summary;
+    assert_eq!(summary.total.statuses.total(), 10_000);
+    // A fifth of all calls is due in a stall, and waits for what is left of it: evenly between nothing and one second.
+    // With 64 connections the rest of them wait for a connection; then all go out as fast as the target answers.
+    let backlog_ns = |waiting: f64| waiting * (MS as f64) / 64.0;
+    let response = &summary.total.response;
+    for (q, left) in [(0.85, 0.25), (0.9, 0.5), (0.95, 0.75), (0.99, 0.95)] {
+        let expected = left * SECOND_NS as f64 + backlog_ns(1000.0 * (1.0 - left));
+        let got = response.quantile(q).unwrap().value as f64;
+        assert!((got / expected - 1.0).abs() < 0.05, "p{}: {got} against {expected}", q * 100.0);
+    }
+    assert!(summary.total.waited_for_connection > 1500);
+    assert!(summary.verdict.is_trustworthy(), "a slow target is no slow generator: {:?}", summary.verdict);
+    // The closed model sees two slow calls for each connection, and calls it a good day.
+    let mut closed = open("1000", 64);
+    closed.load = Load::Closed {};
+    let summary = carry_out(&closed, stalling()).summary;
+    assert_eq!(summary.total.response.quantile(0.99).unwrap().value / MS, 1);
+}
+
+#[test]
+fn a_late_generator_loses_no_start_and_owns_up() {
+    let net = VirtualNet::new(Target::taking(MS)).oversleeping(7 * MS);
+    let summary = carry_out_on(&open("1000", 64), &net, &StopHandle::default()).summary;
+    assert_eq!(summary.total.statuses.total(), 10_000);
+    let lag = summary.times.lag.unwrap();
+    assert!(lag.max.value >= 6 * MS && lag.max.value <= 8 * MS, "{lag:?}");
+    // What the network took is known to the nanosecond, however late it was read.
+    let service = summary.times.service.as_ref().unwrap();
+    assert_eq!((service.min, service.max.value), (MS, MS));
+    assert!(summary.total.service.known.max().unwrap() > 2 * MS, "as read it is longer");
+    // What a call in time would have taken is not: it was sent up to 7 ms late.
+    let p99 = summary.times.response.as_ref().unwrap().intervals.as_ref().unwrap().quantiles[4];
+    assert!(p99.instrument.low_ns / 10_000 == MS / 10_000 && p99.instrument.high_ns.unwrap() > 6 * MS, "{p99:?}");
+    assert_eq!(summary.total.instrument.timed, 10_000);
+    assert!(!summary.verdict.is_trustworthy());
+    assert!(summary.verdict.sentence().contains("sent late"), "{}", summary.verdict.sentence());
+}
+
+/// Connections are there before the load is, so that no call waits for one because the load itself began late.
+#[test]
+fn a_load_that_begins_late_waits_for_no_connection() {
+    for (workers, warmup_ns) in [(1, 0), (1, SECOND_NS), (2, 0), (2, SECOND_NS)] {
+        let late = VirtualNet::new(Target::taking(MS)).oversleeping(7 * MS);
+        let plan = Plan { workers, warmup_ns, ..open("1000", 64) };
+        let summary = carry_out_on(&plan, &late, &StopHandle::default()).summary;
+        assert_eq!(summary.total.waited_for_connection, 0, "{workers} workers, warmed up for {warmup_ns} ns");
+        let response = summary.times.response.unwrap();
+        assert_eq!(response.max.value, MS, "{workers} workers, warmed up for {warmup_ns} ns");
+    }
+}
+
+/// What no call of ours can have kept busy answers a late call as it would have answered one in time.
+#[test]
+fn a_late_call_to_an_idle_target_leaves_nothing_open() {
+    // One call in 20 ms, each up to 7 ms late, and answered in 1 ms.
+    let late = || VirtualNet::new(Target::taking(MS)).oversleeping(7 * MS);
+    let interval = |plan: &Plan| {
+        let summary = carry_out_on(plan, &late(), &StopHandle::default()).summary;
+        assert!(summary.times.lag.unwrap().max.value > 5 * MS);
+        summary.times.response.unwrap().intervals.unwrap().quantiles[4].instrument
+    };
+    let alone = interval(&Plan { workers: 1, ..open("50", 4) });
+    assert_eq!((alone.low_ns / 10_000, alone.high_ns.unwrap() / 10_000), (MS / 10_000, MS / 10_000));
+    // Of another worker's calls a worker knows nothing.
+    let beside_another = interval(&Plan { workers: 2, ..open("50", 4) });
+    assert!(beside_another.high_ns.unwrap() > 5 * MS, "{beside_another:?}");
+}
+
+#[test]
+fn what_was_never_sent_is_counted_with_its_lower_bound() {
+    // One connection, 100 ms a call: ten a second of the hundred that are due.
+    let plan = Plan { drain_ns: SECOND_NS, ..open("100", 1) };
+    let summary = carry_out(&plan, Target::taking(100 * MS)).summary;
+    assert_eq!(summary.total.due, 1000);
+    assert!(summary.total.unsent >= 899, "{}", summary.total.unsent);
+    assert_eq!(summary.run.series.points().len(), 10, "they belong to the last second");
+    let response = summary.times.response.unwrap();
+    let p99 = response.quantiles[4];
+    assert!(p99.at_least && p99.value > 8 * SECOND_NS, "{p99:?}");
+    assert!(!response.quantiles[0].at_least || response.quantiles[0].value > 0);
+    assert!(summary.error_rate > 0.89);
+}
+
+#[test]
+fn a_warm_up_is_seen_and_not_counted() {
+    let mut plan = plan(URL);
+    plan.warmup_ns = 2500 * MS;
+    plan.stop.duration_ns = Some(2 * SECOND_NS);
+    let outcome = carry_out(&plan, Target::taking(MS));
+    assert_eq!(outcome.summary.total.due, 2000);
+    assert_eq!(outcome.summary.run.measured_ns, 2 * SECOND_NS);
+    assert_eq!(outcome.summary.times.connect.unwrap().count, 1, "how connections were made is kept");
+    let warm: Vec<_> = outcome.seconds.iter().filter(|(phase, ..)| *phase == Phase::Warmup).collect();
+    assert_eq!(warm.iter().map(|(_, length, _)| length).sum::<u64>(), 2500 * MS);
+    assert_eq!(warm.iter().map(|(.., answered)| answered).sum::<u64>(), 2500);
+}
+
+#[test]
+fn a_warm_up_of_the_open_model_runs_at_the_first_rate() {
+    let plan = Plan { warmup_ns: SECOND_NS, ..open("100..300/2s", 8) };
+    let outcome = carry_out(&plan, Target::taking(MS));
+    assert_eq!(outcome.summary.total.due, 400);
+    assert_eq!(outcome.seconds[0].2, 100);
+}
+
+#[test]
+fn a_profile_is_its_own_duration() {
+    let plan = Plan { stop: Stop::default(), ..open("100/1s,0/1s,50..150/1s", 8) };
+    let summary = carry_out(&plan, Target::taking(MS)).summary;
+    assert_eq!((summary.total.due, summary.run.measured_ns), (200, 3 * SECOND_NS));
+    let due: Vec<_> = summary.run.series.points().iter().map(|point| point.due).collect();
+    assert_eq!(due, [100, 0, 100]);
+}
+
+#[test]
+fn a_count_ends_the_open_model_when_its_last_call_ends() {
+    let plan = Plan { stop: Stop { duration_ns: None, requests: Some(500) }, ..open("1000", 8) };
+    let summary = carry_out(&plan, Target::taking(20 * MS)).summary;
+    // Eight connections at 20 ms carry 400 a second: the last calls are late, and still made.
+    assert_eq!(summary.total.statuses.total(), 500);
+    assert!(summary.run.measured_ns > 1200 * MS);
+}
+
+#[test]
+fn a_call_of_its_own_connection_waits_for_it() {
+    let plan = Plan { reconnect: true, ..open("100", 8) };
+    let summary = carry_out(&plan, Target::taking(MS)).summary;
+    assert_eq!(summary.total.connections.made, 1000);
+    assert_eq!(summary.times.response.unwrap().min, MS + 50_000);
+    assert_eq!(summary.times.service.unwrap().max.value, MS);
+    assert_eq!(summary.times.lag.unwrap().max.value, 0);
+}
+
+#[test]
+fn seconds_are_handed_over_in_order_and_add_up() {
+    let mut plan = plan(URL);
+    plan.stop.duration_ns = Some(3500 * MS);
+    let outcome = carry_out(&plan, Target::taking(MS));
+    let lengths: Vec<_> =
+        outcome.seconds.iter().filter(|(phase, ..)| *phase == Phase::Measured).map(|(_, length, _)| *length).collect();
+    assert_eq!(lengths, [SECOND_NS, SECOND_NS, SECOND_NS, SECOND_NS / 2]);
+    let points = outcome.summary.run.series.points();
+    assert_eq!(points.iter().map(|p| p.answered).sum::<u64>(), outcome.summary.run.measured.statuses.total());
+}
+
+#[test]
+fn poisson_arrivals_keep_their_number_and_repeat_from_the_seed() {
+    let mut plan = open("500", 64);
+    plan.load = Load::Open { profile: "500".parse().unwrap(), arrivals: Spread::Poisson };
+    let first = carry_out(&plan, Target::taking(MS)).summary;
+    let again = carry_out(&plan, Target::taking(MS)).summary;
+    assert_eq!(first.total.due, again.total.due);
+    assert!((4500..5500).contains(&first.total.due));
+}

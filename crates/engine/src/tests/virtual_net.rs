@@ -1,0 +1,338 @@
+//! A machine whose time and peers are made up, so that a run of minutes takes no time and always goes the same way.
+//!
+//! Its drivers share one clock. It moves when every driver waits, to whatever comes first for any of them, and then only that
+//! driver goes on: however many workers there are, one thread runs at a time, in an order that is always the same.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use crate::transport::{Address, Clock, Driver, Machine, Ready, Resolve};
+
+/// What a peer does, and how long after what it reacts to, in nanoseconds.
+pub(super) type Reaction = Vec<(u64, Act)>;
+
+/// What can happen to a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Act {
+    /// It is accepted.
+    Accept,
+    /// It is refused.
+    Refuse,
+    /// Bytes come from the peer.
+    Send(Vec<u8>),
+    /// The peer closes its side.
+    Close,
+    /// The peer resets it.
+    Reset,
+}
+
+/// The other end of every connection.
+pub(super) trait Peer: Send + 'static {
+    /// Somebody connects.
+    fn connecting(&mut self, _now: u64) -> Reaction {
+        vec![(50_000, Act::Accept)]
+    }
+
+    /// How many bytes it takes at this time.
+    fn room(&mut self, _now: u64) -> usize {
+        usize::MAX
+    }
+
+    /// Bytes came; `connection` is a number that no other connection has.
+    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction;
+}
+
+#[derive(Default)]
+struct Socket {
+    connection: u64,
+    connected: Option<Result<(), ()>>,
+    inbox: Vec<u8>,
+    /// When the last of it came.
+    arrived: u64,
+    closed: bool,
+    reset: bool,
+}
+
+/// A socket's place: its driver, and the driver's token for it.
+type Place = (usize, usize);
+
+/// See the module's text.
+struct World<P> {
+    now: u64,
+    peer: P,
+    sockets: BTreeMap<Place, Socket>,
+    /// What will happen: at which time, in which order; to which socket and connection.
+    future: BTreeMap<(u64, u64), (Place, u64, Act)>,
+    count: u64,
+    /// Every driver, and until when it waits, if it does.
+    drivers: BTreeMap<usize, Option<u64>>,
+    made: usize,
+    piece: usize,
+    oversleeps_ns: u64,
+    fails_at: u64,
+    panics_at: u64,
+}
+
+impl<P: Peer> World<P> {
+    fn schedule(&mut self, place: Place, connection: u64, reaction: Reaction) {
+        for (after, act) in reaction {
+            self.count += 1;
+            self.future.insert((self.now + after, self.count), (place, connection, act));
+        }
+    }
+
+    fn apply(&mut self, place: Place, connection: u64, act: Act, at: u64) -> Option<Ready> {
+        let socket = self.sockets.get_mut(&place).filter(|socket| socket.connection == connection)?;
+        let mut ready = Ready { token: place.1, readable: true, writable: false, ended: false };
+        match act {
+            Act::Accept => (socket.connected, ready.writable) = (Some(Ok(())), true),
+            Act::Refuse => (socket.connected, ready.writable) = (Some(Err(())), true),
+            Act::Send(bytes) => {
+                if !bytes.is_empty() {
+                    socket.arrived = at;
+                }
+                socket.inbox.extend(bytes);
+            }
+            Act::Close => (socket.closed, ready.ended) = (true, true),
+            Act::Reset => (socket.reset, ready.ended) = (true, true),
+        }
+        Some(ready)
+    }
+
+    /// The next event while all drivers wait: when, and for which driver.
+    fn first(&self) -> Option<(u64, usize)> {
+        let timed = self.drivers.iter().filter_map(|(driver, until)| Some(((*until)?.max(self.now), *driver)));
+        let event = self.future.first_key_value().map(|((time, _), (place, ..))| (*time, place.0));
+        timed.chain(event.map(|(time, driver)| (time.max(self.now), driver))).min()
+    }
+
+    /// What is ready for a driver that waits until `until`; nothing ends the wait by time.
+    fn take_events(&mut self, driver: usize, until: u64, ready: &mut Vec<Ready>) {
+        loop {
+            let next = self.future.iter().find(|(_, (place, ..))| place.0 == driver).map(|(key, _)| *key);
+            let Some(key) = next else { break };
+            if key.0 > until.max(self.now) || (!ready.is_empty() && key.0 > self.now) {
+                break;
+            }
+            let Some((place, connection, act)) = self.future.remove(&key) else { break };
+            self.now = self.now.max(key.0);
+            ready.extend(self.apply(place, connection, act, key.0));
+        }
+        if ready.is_empty() && until > self.now {
+            self.now = until + self.oversleeps_ns;
+        }
+    }
+}
+
+/// The machine, whose drivers' connections all lead to one peer.
+pub(super) struct VirtualNet<P> {
+    world: Arc<(Mutex<World<P>>, Condvar)>,
+}
+
+impl<P: Peer> VirtualNet<P> {
+    pub(super) fn new(peer: P) -> Self {
+        let world = World {
+            now: 1_000_000_000,
+            peer,
+            sockets: BTreeMap::new(),
+            future: BTreeMap::new(),
+            count: 0,
+            drivers: BTreeMap::new(),
+            made: 0,
+            piece: usize::MAX,
+            oversleeps_ns: 0,
+            fails_at: u64::MAX,
+            panics_at: u64::MAX,
+        };
+        Self { world: Arc::new((Mutex::new(world), Condvar::new())) }
+    }
+
+    /// One write takes, or one read gives, so many bytes at most.
+    pub(super) fn in_pieces_of(self, piece: usize) -> Self {
+        self.world.0.lock().unwrap().piece = piece;
+        self
+    }
+
+    /// Workers sleep so much too long, at each wait that ends by time.
+    pub(super) fn oversleeping(self, ns: u64) -> Self {
+        self.world.0.lock().unwrap().oversleeps_ns = ns;
+        self
+    }
+}
+
+impl<P: Peer> VirtualNet<P> {
+    /// The first worker that waits at this time or later cannot.
+    pub(super) fn failing_at(self, at: u64) -> Self {
+        self.world.0.lock().unwrap().fails_at = at;
+        self
+    }
+
+    /// The first worker that waits at this time or later panics.
+    pub(super) fn panicking_at(self, at: u64) -> Self {
+        self.world.0.lock().unwrap().panics_at = at;
+        self
+    }
+}
+
+impl<P: Peer> Machine for VirtualNet<P> {
+    type Driver = VirtualDriver<P>;
+
+    fn driver(&self, _connections: usize) -> io::Result<VirtualDriver<P>> {
+        let mut world = self.world.0.lock().unwrap();
+        let driver = world.made;
+        world.made += 1;
+        world.drivers.insert(driver, None);
+        Ok(VirtualDriver { driver, world: Arc::clone(&self.world) })
+    }
+
+    fn clock(&self) -> Clock {
+        let world = Arc::clone(&self.world);
+        Arc::new(move || world.0.lock().unwrap().now)
+    }
+
+    /// Every address is its own name, and there are no others.
+    fn resolve(&self) -> Resolve {
+        Arc::new(|host, port| {
+            let host = if host == "localhost" { "127.0.0.1" } else { host };
+            let ip: IpAddr = host.parse().map_err(|_| io::Error::other("there are no names here"))?;
+            Ok(vec![SocketAddr::new(ip, port)])
+        })
+    }
+}
+
+/// One worker's part of the machine.
+pub(super) struct VirtualDriver<P: Peer> {
+    driver: usize,
+    world: Arc<(Mutex<World<P>>, Condvar)>,
+}
+
+impl<P: Peer> VirtualDriver<P> {
+    fn world(&self) -> MutexGuard<'_, World<P>> {
+        self.world.0.lock().unwrap()
+    }
+
+    fn place(&self, token: usize) -> Place {
+        (self.driver, token)
+    }
+}
+
+fn no_socket() -> io::Error {
+    io::ErrorKind::NotConnected.into()
+}
+
+impl<P: Peer> Driver for VirtualDriver<P> {
+    fn now(&mut self) -> u64 {
+        self.world().now
+    }
+
+    fn connect(&mut self, token: usize, _address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
+        let place = self.place(token);
+        let mut world = self.world();
+        world.count += 1;
+        let connection = world.count;
+        world.sockets.insert(place, Socket { connection, ..Socket::default() });
+        let now = world.now;
+        let reaction = world.peer.connecting(now);
+        world.schedule(place, connection, reaction);
+        Ok(())
+    }
+
+    fn connected(&mut self, token: usize) -> io::Result<bool> {
+        match self.world().sockets.get(&self.place(token)).ok_or_else(no_socket)?.connected {
+            None => Ok(false),
+            Some(Ok(())) => Ok(true),
+            Some(Err(())) => Err(io::Error::from_raw_os_error(rustix::io::Errno::CONNREFUSED.raw_os_error())),
+        }
+    }
+
+    fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
+        let place = self.place(token);
+        let mut world = self.world();
+        let piece = world.piece;
+        let socket = world.sockets.get_mut(&place).ok_or_else(no_socket)?;
+        if !socket.inbox.is_empty() {
+            let n = socket.inbox.len().min(buffer.len()).min(piece);
+            buffer[..n].copy_from_slice(&socket.inbox[..n]);
+            socket.inbox.drain(..n);
+            if !socket.inbox.is_empty() && n < buffer.len() {
+                // A short read means there is no more for now: what is left is announced again.
+                let connection = socket.connection;
+                world.schedule(place, connection, vec![(0, Act::Send(Vec::new()))]);
+            }
+            return Ok(n);
+        }
+        match (socket.reset, socket.closed) {
+            (true, _) => Err(io::ErrorKind::ConnectionReset.into()),
+            (_, true) => Ok(0),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+        let n = self.read(token, buffer)?;
+        let arrived = self.world().sockets.get(&self.place(token)).map(|socket| socket.arrived);
+        Ok((n, arrived))
+    }
+
+    fn write(&mut self, token: usize, bytes: &[u8]) -> io::Result<usize> {
+        let place = self.place(token);
+        let mut world = self.world();
+        let (piece, now) = (world.piece, world.now);
+        let socket = world.sockets.get_mut(&place).ok_or_else(no_socket)?;
+        if socket.reset || socket.closed {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let connection = socket.connection;
+        let n = bytes.len().min(piece).min(world.peer.room(now));
+        if n == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let reaction = world.peer.received(connection, &bytes[..n], now);
+        world.schedule(place, connection, reaction);
+        Ok(n)
+    }
+
+    fn close(&mut self, token: usize) {
+        let place = self.place(token);
+        self.world().sockets.remove(&place);
+    }
+
+    fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.clear();
+        let mut world = self.world();
+        let now = world.now;
+        if now >= world.fails_at {
+            world.fails_at = u64::MAX;
+            return Err(io::Error::other("this machine is out of order"));
+        }
+        if now >= world.panics_at {
+            world.panics_at = u64::MAX;
+            drop(world);
+            panic!("a defect, for a test");
+        }
+        world.drivers.insert(self.driver, Some(until));
+        // Somebody else may be first now.
+        self.world.1.notify_all();
+        loop {
+            let all_wait = world.drivers.values().all(Option::is_some);
+            if all_wait && world.first().is_some_and(|(_, driver)| driver == self.driver) {
+                world.drivers.insert(self.driver, None);
+                world.take_events(self.driver, until, ready);
+                return Ok(());
+            }
+            world = self.world.1.wait(world).unwrap();
+        }
+    }
+}
+
+impl<P: Peer> Drop for VirtualDriver<P> {
+    fn drop(&mut self) {
+        if let Ok(mut world) = self.world.0.lock() {
+            world.drivers.remove(&self.driver);
+            world.future.retain(|_, (place, ..)| place.0 != self.driver);
+            self.world.1.notify_all();
+        }
+    }
+}

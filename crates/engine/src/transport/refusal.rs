@@ -1,0 +1,113 @@
+//! Why TLS with a target came to nothing, by the mistake that it most likely is, with the way out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::{AlertDescription, CertificateError, Error, OtherError};
+
+/// A certificate that its own key has signed, and that nobody vouches for.
+#[derive(Debug)]
+pub(super) struct SelfSigned;
+
+impl fmt::Display for SelfSigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("self-signed")
+    }
+}
+
+impl std::error::Error for SelfSigned {}
+
+/// [`SelfSigned`] as an error of TLS.
+pub(super) fn self_signed() -> Error {
+    Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(SelfSigned))))
+}
+
+/// The reason why a handshake or a record was not understood; `bytes` are those that came.
+pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
+    match error {
+        Error::InvalidMessage(_) if bytes.starts_with(b"HTTP/") => {
+            "the target answers in plain HTTP, without TLS: use http:// (or ws://)".to_owned()
+        }
+        Error::InvalidMessage(problem) => {
+            format!("the target's answer is no TLS ({problem:?}): use the URL's scheme without TLS, such as http://")
+        }
+        Error::InvalidCertificate(problem) => certificate(problem),
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) | Error::NoApplicationProtocol => {
+            "the target takes no protocol that brunt offers (ALPN): HTTP/2 only? brunt speaks HTTP/1.1".to_owned()
+        }
+        Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            "the target wants a client's certificate: give --cert and --key".to_owned()
+        }
+        Error::AlertReceived(AlertDescription::UnrecognisedName) => {
+            "the target knows no host of that name: give the one that it has with --sni".to_owned()
+        }
+        Error::AlertReceived(AlertDescription::ProtocolVersion) => {
+            "the target speaks neither TLS 1.2 nor 1.3, and brunt nothing older".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn certificate(problem: &CertificateError) -> String {
+    match problem {
+        CertificateError::Other(OtherError(cause)) if cause.is::<SelfSigned>() => {
+            "the certificate is self-signed: -k takes it unverified, --cacert FILE trusts it".to_owned()
+        }
+        CertificateError::UnknownIssuer => {
+            "the certificate's authority is not trusted: --cacert FILE trusts it, -k takes \
+                                            any certificate unverified"
+                .to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "the certificate has expired: renew it, or take it unverified with -k".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the certificate is not valid yet: check the clocks, or take it unverified with -k".to_owned()
+        }
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            /// The most names that are listed.
+            const MOST: usize = 3;
+            let names: Vec<_> = presented.iter().take(MOST).map(|name| plain(name)).collect();
+            let more = if presented.len() > MOST { ", …" } else { "" };
+            format!(
+                "the certificate is not for {} but for {}{more}: aim at a name that it has, ask for one with --sni, or take \
+                 it unverified with -k",
+                expected.to_str(),
+                if names.is_empty() { "no name".to_owned() } else { names.join(", ") }
+            )
+        }
+        CertificateError::NotValidForName => {
+            "the certificate is for another name: ask for that with --sni, or take it unverified with -k".to_owned()
+        }
+        other => format!("the certificate is not valid ({other}): -k takes it unverified"),
+    }
+}
+
+/// `localhost` of `DnsName("localhost")`.
+fn plain(name: &str) -> &str {
+    name.split_once("(\"").and_then(|(_, rest)| rest.strip_suffix("\")")).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::InvalidMessage;
+
+    use super::*;
+
+    #[test]
+    fn a_mistake_has_its_name_and_its_way_out() {
+        let told = |error: Error, bytes: &[u8]| reason(&error, bytes);
+        let plain = told(InvalidMessage::InvalidContentType.into(), b"HTTP/1.1 400 Bad Request");
+        assert!(plain.contains("plain HTTP") && plain.contains("use http://"), "{plain}");
+        assert!(told(InvalidMessage::InvalidContentType.into(), b"+OK").contains("no TLS"));
+        assert!(told(self_signed(), b"").contains("self-signed: -k"));
+        assert!(told(Error::AlertReceived(AlertDescription::NoApplicationProtocol), b"").contains("HTTP/2 only?"));
+        assert!(told(Error::InvalidCertificate(CertificateError::Expired), b"").contains("has expired"));
+    }
+
+    #[test]
+    fn names_of_certificates_are_shown_plainly() {
+        assert_eq!(plain("DnsName(\"localhost\")"), "localhost");
+        assert_eq!(plain("anything"), "anything");
+    }
+}

@@ -1,0 +1,376 @@
+//! When users come, and whether they iterate again.
+
+use brunt_model::figures::NameId;
+use brunt_model::injection::{Curve, UserArrivals};
+use brunt_model::plan::Plan;
+use brunt_model::random;
+use brunt_model::scenario::{Population, Step};
+use brunt_model::share::Share;
+
+use super::{Outcome, VirtualUser, VirtualUsers, Wake};
+use crate::network::{NEVER, Recorder};
+use crate::pace::Quota;
+use brunt_lua::ScriptError;
+use brunt_lua::scenario::Library;
+
+/// The most users of a population alive at once, over all workers, if the script does not say.
+const MOST_ALIVE: u64 = 100_000;
+
+/// How many users there are.
+enum Kind {
+    /// They come at times of their own, each for one iteration: when the next is due after the beginning.
+    Open { arrivals: Box<UserArrivals>, next: Option<u64> },
+    /// So many are there, over time.
+    Closed { curve: Curve, target: usize },
+    /// So many, each iterating so often.
+    Each { users: u64, iterations: u64 },
+    /// So many, who share iterations.
+    Shared { users: u64, quota: Quota },
+}
+
+/// A scenario that users of a population may carry out.
+struct Choice {
+    place: u32,
+    name: String,
+    id: Option<NameId>,
+    /// The weights up to this one, it included.
+    weight: f64,
+}
+
+/// A worker's share of a population.
+pub(super) struct Crowd {
+    kind: Kind,
+    choices: Vec<Choice>,
+    most_alive: usize,
+    after: Option<usize>,
+    share: Share,
+    /// What the choices of its users start from, and how many of them were made.
+    seed: u64,
+    chosen: u64,
+    began: Option<u64>,
+    /// Whether it was looked after since it began.
+    looked: bool,
+    pub(super) alive: usize,
+    /// Whether nobody comes any more, and who is there ends with its iteration.
+    pub(super) closed: bool,
+    /// Whether the other workers know that it is over here.
+    pub(super) announced: bool,
+}
+
+impl Crowd {
+    /// One worker's share of the population with this place in the plan.
+    pub(super) fn new(
+        population: &Population,
+        place: usize,
+        library: &Library,
+        plan: &Plan,
+        share: Share,
+        quota: Option<Quota>,
+    ) -> Result<Self, ScriptError> {
+        let own = |users: f64| share.part_of(users as u64);
+        let seed = plan.seed ^ (place as u64) << 48;
+        let mut weight = 0.0;
+        let mut choices = Vec::new();
+        for one in &population.scenarios {
+            weight += one.weight;
+            let place = library.place(&one.scenario)?;
+            choices.push(Choice { place, name: one.scenario.clone(), id: None, weight });
+        }
+        let kind = match (population.steps.first(), quota) {
+            (Some(Step::IterationsEach { users, iterations }), _) => {
+                Kind::Each { users: own(*users), iterations: *iterations as u64 }
+            }
+            (Some(Step::IterationsShared { users, .. }), Some(quota)) => Kind::Shared { users: own(*users), quota },
+            _ if population.is_open() => {
+                let mut arrivals = UserArrivals::new(&population.steps, population.arrivals, share, seed);
+                let next = arrivals.next();
+                Kind::Open { arrivals: Box::new(arrivals), next }
+            }
+            _ => Kind::Closed { curve: Curve::new(&population.steps), target: 0 },
+        };
+        let most = population.most_alive.unwrap_or(MOST_ALIVE);
+        Ok(Self {
+            kind,
+            choices,
+            most_alive: share.part_of(most).max(1) as usize,
+            after: population.after,
+            share,
+            seed: seed ^ 0xca11,
+            chosen: 0,
+            began: None,
+            looked: false,
+            alive: 0,
+            closed: false,
+            announced: false,
+        })
+    }
+
+    /// One user for one iteration.
+    pub(super) fn once(place: u32, name: &str) -> Self {
+        Self {
+            kind: Kind::Each { users: 1, iterations: 1 },
+            choices: vec![Choice { place, name: name.to_owned(), id: None, weight: 1.0 }],
+            most_alive: 1,
+            after: None,
+            share: Share::WHOLE,
+            seed: 0,
+            chosen: 0,
+            began: None,
+            looked: false,
+            alive: 0,
+            closed: false,
+            announced: false,
+        }
+    }
+
+    /// The name of its scenario with this place in the script.
+    pub(super) fn scenario(&self, place: u32) -> Option<&str> {
+        self.choices.iter().find(|choice| choice.place == place).map(|choice| choice.name.as_str())
+    }
+
+    /// Begins with the load, unless it comes after another.
+    pub(super) fn begin_first(&mut self, now: u64) {
+        if self.after.is_none() {
+            self.began = Some(now);
+        }
+    }
+
+    /// Whether the last user has come and gone.
+    pub(super) fn is_over(&self) -> bool {
+        self.closed && self.alive == 0
+    }
+
+    /// The population whose end it waits for.
+    pub(super) fn follows(&self) -> Option<usize> {
+        if self.began.is_none() { self.after } else { None }
+    }
+
+    /// When iterations stop, where a time stops them.
+    pub(super) fn ends(&self) -> Option<u64> {
+        match (&self.kind, self.began) {
+            (Kind::Closed { curve, .. }, Some(began)) => Some(began + nanoseconds(curve.seconds())),
+            _ => None,
+        }
+    }
+
+    /// Whether everybody who is there iterates again, as far as that is certain without asking for each.
+    pub(super) fn wants_all(&self) -> bool {
+        matches!(&self.kind, Kind::Closed { target, .. } if !self.closed && self.alive <= *target)
+    }
+
+    /// When somebody comes, or may have to go.
+    pub(super) fn next_wake(&self, now: u64) -> u64 {
+        let Some(began) = self.began else { return NEVER };
+        if self.closed {
+            return NEVER;
+        }
+        match &self.kind {
+            Kind::Open { next, .. } => next.map_or(NEVER, |next| began + next),
+            Kind::Closed { .. } if !self.looked => began,
+            Kind::Closed { curve, .. } => began + nanoseconds(curve.next_change(seconds(now.saturating_sub(began)))),
+            Kind::Each { .. } | Kind::Shared { .. } => now,
+        }
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / brunt_model::SECOND_NS as f64
+}
+
+/// Never before the time that it stands for.
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).ceil() as u64
+}
+
+impl VirtualUsers {
+    /// Lets those come who are due at `now`.
+    pub(super) fn admit(&mut self, now: u64, recorder: &mut Recorder) {
+        for place in 0..self.crowds.len() {
+            let after = self.crowds.get(place).and_then(|crowd| crowd.after);
+            let may_begin = after.is_none_or(|after| self.among.is_over(after));
+            let Some(crowd) = self.crowds.get_mut(place) else { continue };
+            if crowd.began.is_none() && may_begin {
+                crowd.began = Some(now);
+            }
+            if crowd.began.is_some_and(|began| began <= now) && !crowd.closed {
+                crowd.looked = true;
+                self.admit_to(place, now, recorder);
+            }
+            if let Some(crowd) = self.crowds.get_mut(place)
+                && crowd.is_over()
+                && !crowd.announced
+            {
+                crowd.announced = true;
+                self.among.ended(place);
+            }
+        }
+    }
+
+    fn admit_to(&mut self, place: usize, now: u64, recorder: &mut Recorder) {
+        while let Some(crowd) = self.crowds.get_mut(place) {
+            let Some(began) = crowd.began else { return };
+            let mut iterations = None;
+            let due = match &mut crowd.kind {
+                Kind::Open { arrivals, next } => {
+                    let Some(at) = *next else {
+                        crowd.closed = true;
+                        return;
+                    };
+                    if began + at > now {
+                        return;
+                    }
+                    *next = arrivals.next();
+                    if crowd.alive >= crowd.most_alive {
+                        self.refuse(place, recorder);
+                        continue;
+                    }
+                    Some(began + at)
+                }
+                Kind::Closed { curve, target } => {
+                    let at = seconds(now - began);
+                    if at >= curve.seconds() {
+                        (*target, crowd.closed) = (0, true);
+                        return self.call_in(place);
+                    }
+                    // What a ramp makes of whole numbers of users need not be whole.
+                    let wanted = (curve.users_at(at) + 1e-6) as u64;
+                    *target = crowd.share.part_of(wanted) as usize;
+                    if crowd.alive >= (*target).min(crowd.most_alive) {
+                        return;
+                    }
+                    None
+                }
+                Kind::Each { users, iterations: each } => {
+                    if *users == 0 {
+                        crowd.closed = true;
+                        return;
+                    }
+                    *users -= 1;
+                    iterations = Some(*each);
+                    None
+                }
+                Kind::Shared { users, quota } => {
+                    if *users == 0 || quota.take().is_none() {
+                        crowd.closed = true;
+                        return;
+                    }
+                    *users -= 1;
+                    None
+                }
+            };
+            self.spawn(place, due, iterations, recorder);
+        }
+    }
+
+    /// Tells users between two iterations that no next one comes.
+    fn call_in(&mut self, crowd: usize) {
+        for slot in 0..self.users.len() as u32 {
+            if self.user(slot).is_some_and(|user| user.crowd == crowd && !user.iterates) {
+                self.make_ready(slot, Wake::Begin);
+            }
+        }
+    }
+
+    /// Whether there are more users than are wanted, so that this one begins no other iteration.
+    pub(super) fn is_surplus(&mut self, user: u32) -> bool {
+        let crowd = self.user(user).map(|user| user.crowd);
+        let crowd = crowd.and_then(|crowd| self.crowds.get(crowd));
+        crowd.is_some_and(|crowd| match &crowd.kind {
+            Kind::Closed { target, .. } => crowd.closed || crowd.alive > *target,
+            Kind::Open { .. } | Kind::Each { .. } | Kind::Shared { .. } => false,
+        })
+    }
+
+    /// The scenario for the next user of a population: its place in the script, and what it is counted by.
+    fn choose(&mut self, crowd: usize, recorder: &mut Recorder) -> (u32, Option<NameId>) {
+        let Some(crowd) = self.crowds.get_mut(crowd) else { return (0, None) };
+        let all = crowd.choices.last().map_or(0.0, |choice| choice.weight);
+        // By the user's number over all workers, so that each makes its choice wherever it comes.
+        let number = crowd.share.number(crowd.chosen).unwrap_or(crowd.chosen);
+        crowd.chosen += 1;
+        let drawn = random::unit(crowd.seed, number) * all;
+        let Some(choice) = crowd.choices.iter_mut().find(|choice| drawn < choice.weight) else { return (0, None) };
+        let id = *choice.id.get_or_insert_with(|| recorder.snapshot.figures.scenarios.id(&choice.name));
+        (choice.place, Some(id))
+    }
+
+    /// Somebody comes and finds no place.
+    fn refuse(&mut self, crowd: usize, recorder: &mut Recorder) {
+        if let (_, Some(id)) = self.choose(crowd, recorder) {
+            recorder.snapshot.figures.scenarios.at(id).not_admitted += 1;
+        }
+    }
+
+    fn spawn(&mut self, crowd: usize, due: Option<u64>, iterations: Option<u64>, recorder: &mut Recorder) {
+        let (place, scenario) = self.choose(crowd, recorder);
+        let Some(scenario) = scenario else { return };
+        recorder.snapshot.figures.scenarios.at(scenario).users_started += 1;
+        let id = self.next_id;
+        self.next_id += self.share.of();
+        let slot = self.vacant_users.pop().unwrap_or(self.users.len() as u32);
+        let generation = self.users.get(slot as usize).map_or(0, |user| user.generation);
+        let user = VirtualUser {
+            generation,
+            id,
+            crowd,
+            place,
+            scenario,
+            began: 0,
+            iterates: false,
+            arrived: due,
+            iterations,
+            connections: Vec::new(),
+            held: Vec::new(),
+            waiting: std::collections::VecDeque::new(),
+            delivered: Vec::new(),
+            started: Vec::new(),
+            pending: 0,
+            waits: false,
+            outcome: None,
+            fruitless: 0,
+        };
+        match self.users.get_mut(slot as usize) {
+            Some(place) => *place = user,
+            None => self.users.push(user),
+        }
+        self.alive += 1;
+        let figures = &mut recorder.snapshot.figures;
+        figures.most_users = figures.most_users.max(self.among.came());
+        if let Some(crowd) = self.crowds.get_mut(crowd) {
+            crowd.alive += 1;
+        }
+        self.make_ready(slot, Wake::Begin);
+    }
+
+    /// Whether a user whose iteration has ended like this begins another.
+    pub(super) fn goes_on(&mut self, user: u32, outcome: Outcome) -> bool {
+        let Some(user) = self.users.get_mut(user as usize) else { return false };
+        let Some(crowd) = self.crowds.get_mut(user.crowd) else { return false };
+        if outcome == Outcome::Left {
+            return false;
+        }
+        match &mut crowd.kind {
+            Kind::Open { .. } => false,
+            Kind::Closed { target, .. } => !crowd.closed && crowd.alive <= *target,
+            Kind::Each { .. } => {
+                let left = user.iterations.unwrap_or(0).saturating_sub(1);
+                user.iterations = Some(left);
+                left > 0
+            }
+            Kind::Shared { quota, .. } => quota.take().is_some(),
+        }
+    }
+
+    /// The data of a population is used up: nobody comes to it any more, and who is there ends with its iteration.
+    pub(super) fn exhaust(&mut self, user: u32) {
+        let crowd = self.users.get(user as usize).map(|user| user.crowd);
+        if let Some(crowd) = crowd.and_then(|crowd| self.crowds.get_mut(crowd)) {
+            crowd.closed = true;
+            match &mut crowd.kind {
+                Kind::Open { next, .. } => *next = None,
+                Kind::Closed { target, .. } => *target = 0,
+                Kind::Each { users, .. } | Kind::Shared { users, .. } => *users = 0,
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Connections that a user has for itself, and calls that take several answers: what a conversation needs.
+
+use std::fmt;
+
+use brunt_model::outcome::Failure;
+
+use super::{UsersNetwork, VirtualUser, VirtualUsers};
+use crate::network::{AnswerOf, End, Gone, Judgement, State as ConnectionState};
+use crate::transport::Driver;
+use brunt_lua::scenario::Verdict;
+use brunt_protocol::scenario::{Answered, Encoded};
+use brunt_protocol::user::Message;
+use brunt_protocol::{Client, Started};
+
+/// The most connections that a user may hold at once.
+const MOST_HELD: usize = 100;
+
+/// A connection that a user holds.
+pub(super) struct Held {
+    /// The script's number for it.
+    handle: u32,
+    connection: HeldConnection,
+}
+
+/// A connection that a user holds, while it lasts and after.
+enum HeldConnection {
+    /// It is there, or being made.
+    Open(usize),
+    /// It has ended, for this reason. What had come before can still be had of its client.
+    Gone { client: Box<dyn Client>, failure: Failure, reason: String },
+}
+
+impl VirtualUser {
+    fn held(&mut self, handle: u32) -> Option<&mut Held> {
+        self.held.iter_mut().find(|held| held.handle == handle)
+    }
+
+    /// Checks that it may hold one more.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub(super) fn may_hold(&self) -> Result<(), String> {
+        if self.held.len() < MOST_HELD {
+            return Ok(());
+        }
+        Err(format!(
+            "this user has {MOST_HELD} connections open, and may have no more: close those that it is done with"
+        ))
+    }
+
+    /// Holds a connection from now on.
+    pub(super) fn hold(&mut self, handle: u32, token: usize) {
+        self.held.push(Held { handle, connection: HeldConnection::Open(token) });
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+/// What a call finds on the connection that its user holds.
+enum Found {
+    /// The connection.
+    Connection(usize),
+    /// The connection has ended; this status is that of an answer that had come before.
+    Answer(u16),
+    /// No connection.
+    Nothing(Failure, String),
+}
+
+impl VirtualUsers {
+    /// Takes a call to the connection that its user holds.
+    pub(super) fn place_on_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, handle: u32, now: u64) {
+        match self.find_held(slot, handle) {
+            Found::Nothing(failure, reason) => self.complete(network, slot, End::Failed(failure, &reason), now),
+            Found::Answer(status) => self.answer_from_remains(network, slot, handle, status, now),
+            Found::Connection(token) => {
+                let connection = &network.connections[token];
+                if connection.state == ConnectionState::Open && connection.carried() == 0 {
+                    self.send_on(network, token, slot, now);
+                } else {
+                    let busy = "the connection is busy with an earlier call";
+                    self.complete(network, slot, End::Failed(Failure::Closed, busy), now);
+                }
+            }
+        }
+    }
+
+    /// The connection of a call: that itself, or what is left of it.
+    fn find_held(&mut self, slot: u32, handle: u32) -> Found {
+        let nothing = |reason: &str| Found::Nothing(Failure::Closed, reason.to_owned());
+        let Some(call) = self.calls.get_mut(slot as usize) else { return nothing("there is no such call") };
+        let held = self.users.get_mut(call.user as usize).and_then(|user| user.held(handle));
+        let Some(held) = held else { return nothing("the script has closed this connection") };
+        match &mut held.connection {
+            HeldConnection::Open(token) => Found::Connection(*token),
+            HeldConnection::Gone { client, failure, reason } => {
+                let Encoded { bytes, idempotent, hint, .. } = &call.encoded;
+                let message = Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() };
+                let mut unsent = Vec::new();
+                match client.start(&message, &mut unsent) {
+                    Started::Sent(status) if unsent.is_empty() => {
+                        client.hand_over(&mut call.kept);
+                        Found::Answer(status)
+                    }
+                    _ => Found::Nothing(*failure, reason.clone()),
+                }
+            }
+        }
+    }
+
+    /// Ends a call with what had come before its connection ended.
+    fn answer_from_remains<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        slot: u32,
+        handle: u32,
+        status: u16,
+        now: u64,
+    ) {
+        let mut status = status;
+        loop {
+            match self.show_judge(slot, status, now) {
+                Shown::Taken => break,
+                Shown::Failed { reason, .. } => {
+                    return self.complete(network, slot, End::Failed(Failure::Mismatch, &reason), now);
+                }
+                Shown::ReadsOn => {}
+            }
+            let Some(call) = self.calls.get_mut(slot as usize) else { return };
+            // From now on it asks for what it asks for next.
+            std::mem::swap(&mut call.encoded, &mut call.next);
+            let found = self.find_held(slot, handle);
+            if let Some(call) = self.calls.get_mut(slot as usize) {
+                std::mem::swap(&mut call.encoded, &mut call.next);
+            }
+            match found {
+                Found::Answer(next) => status = next,
+                Found::Nothing(failure, reason) => {
+                    return self.complete(network, slot, End::Failed(failure, &reason), now);
+                }
+                Found::Connection(_) => return,
+            }
+        }
+        let Some(id) = self.calls.get(slot as usize).and_then(|call| call.id) else { return };
+        if let Some(call) = network.call_mut(id) {
+            call.send(now, 0);
+            call.receive(now);
+        }
+        network.complete(self, id, End::Answered(status), now);
+    }
+
+    /// Shows an answer to whoever judges it for the call in this slot, if somebody does. The answer lies in the slot.
+    fn show_judge(&mut self, slot: u32, status: u16, now: u64) -> Shown {
+        let Some(call) = self.calls.get(slot as usize).filter(|call| call.judged) else { return Shown::Taken };
+        let Some(client) = self.clients.get(call.client) else { return Shown::Taken };
+        let answered = Answered { status, parts: call.kept.parts() };
+        let flags = client.caller.flags(&answered);
+        let timer = self.begin_step();
+        let Some(call) = self.calls.get(slot as usize) else { return Shown::Taken };
+        let judged = self.library.judge(call.user, now, &call.kept.body, flags, status);
+        self.end_step(timer);
+        let values = match judged {
+            Verdict::Taken => return Shown::Taken,
+            Verdict::ReadsOn(values) => values,
+            Verdict::Rejected(reason) => return Shown::Failed { reason, reusable: true },
+            Verdict::Broken(reason) => return Shown::Failed { reason, reusable: false },
+        };
+        let sees = self.trace.is_some();
+        let Some(call) = self.calls.get_mut(slot as usize) else { return Shown::Taken };
+        let Some(client) = self.clients.get(call.client) else { return Shown::Taken };
+        if sees {
+            call.before.extend_from_slice(&call.kept.body);
+            call.before.push(b'\n');
+        }
+        call.next.clear();
+        match client.caller.encode(&values, &mut call.next) {
+            Ok(()) => Shown::ReadsOn,
+            Err(problem) => Shown::Failed { reason: problem.0, reusable: false },
+        }
+    }
+
+    /// Judges an answer on a connection, and asks for the next one where the call takes another.
+    #[cold]
+    pub(super) fn judge_in_flight<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        answer: &AnswerOf<u32>,
+    ) -> Judgement {
+        let slot = answer.tag;
+        let Some(call) = self.calls.get_mut(slot as usize) else { return Judgement::Ended };
+        network.connections[answer.token].client.hand_over(&mut call.kept);
+        match self.show_judge(slot, answer.status, answer.now) {
+            Shown::Taken => Judgement::Ended,
+            Shown::Failed { reason, reusable } => Judgement::Wrong { reason, reusable },
+            Shown::ReadsOn => {
+                let Some(call) = self.calls.get(slot as usize) else { return Judgement::Ended };
+                let Encoded { bytes, idempotent, hint, .. } = &call.next;
+                let message = Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() };
+                Judgement::GoesOn { ends_sent: network.ask_on(answer.token, &message) }
+            }
+        }
+    }
+
+    /// A connection that a user holds has ended: what had come is kept until the user closes it.
+    pub(super) fn keep_remains(&mut self, user: u32, gone: Gone<'_>) {
+        let Gone { token, client, failure, reason, .. } = gone;
+        let Some(user) = self.user(user) else { return };
+        let is_it = |held: &&mut Held| matches!(held.connection, HeldConnection::Open(known) if known == token);
+        if let Some(held) = user.held.iter_mut().find(is_it) {
+            held.connection = HeldConnection::Gone { client, failure, reason: reason.to_owned() };
+        }
+    }
+
+    /// Closes a connection that a user holds, with what its protocol has to say at the end.
+    pub(super) fn release<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, handle: u32) {
+        let Some(user) = self.user(user) else { return };
+        let Some(at) = user.held.iter().position(|held| held.handle == handle) else { return };
+        let held = user.held.swap_remove(at);
+        self.close_held(network, vec![held]);
+    }
+
+    /// Closes connections that a user held.
+    pub(super) fn close_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, all: Vec<Held>) {
+        let open = all.into_iter().filter_map(|held| match held.connection {
+            HeldConnection::Open(token) => Some(token),
+            HeldConnection::Gone { .. } => None,
+        });
+        self.close_connections(network, open);
+    }
+}
+
+/// What came of showing an answer to the script.
+enum Shown {
+    /// It is the last of its call.
+    Taken,
+    /// The call takes another one.
+    ReadsOn,
+    /// The call fails, for this reason; its connection goes on, or not.
+    Failed { reason: String, reusable: bool },
+}

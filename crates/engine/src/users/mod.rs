@@ -1,0 +1,507 @@
+//! Virtual users on a worker: who there is, what each waits for, and what they are called by.
+//!
+//! A user is a coroutine of the script, which [`Library`] holds; here are its slot, its calls and its connections.
+//! [`crowd`] says when users come and iterate, [`resuming`] resumes them and does what they want, [`calling`] takes
+//! their calls to connections, and [`outcomes`] brings back what came of them.
+
+pub(crate) mod among_workers;
+mod calling;
+mod crowd;
+mod held;
+mod names;
+mod outcomes;
+mod phases;
+mod resuming;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use brunt_model::figures::NameId;
+use brunt_model::outcome::{Failure, OkStatus};
+use brunt_model::plan::Plan;
+use brunt_model::profile::Profile;
+use brunt_model::scenario::Scenarios;
+use brunt_model::share::Share;
+use brunt_model::target::Target;
+
+use self::among_workers::AmongWorkers;
+use self::crowd::Crowd;
+use self::held::Held;
+use self::names::Names;
+use crate::network::{Call, CallId, Network};
+use crate::trace::{Trace, Traced};
+use crate::worker::Leaving;
+use brunt_lua::ScriptError;
+use brunt_lua::scenario::{Library, Placement, ScriptClient};
+use brunt_protocol::Kept;
+use brunt_protocol::scenario::{Answered, Encoded};
+use brunt_protocol::user::Heart;
+
+/// The network of virtual users, whose calls are known by the slots that hold them.
+type UsersNetwork<D> = Network<D, u32>;
+
+/// What a worker's heart says while a script's function runs.
+pub(crate) const IN_SCENARIO: u8 = brunt_lua::IN_SCENARIO;
+/// How often it is looked whether a population is over on the other workers, in nanoseconds.
+const LOOK_NS: u64 = 1_000_000;
+/// Of how many steps of users one has its time taken.
+const TIMED: u32 = 16;
+
+/// Why a user is resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wake {
+    /// An iteration begins.
+    Begin,
+    /// What it paused for is over.
+    Go,
+    /// The call in this slot has ended.
+    Ended(u32),
+    /// All calls that it had begun have ended.
+    AllEnded,
+    /// The call in this slot may be made now, under the throttle.
+    Release(u32),
+}
+
+/// Something that is due at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Timer {
+    at: u64,
+    /// Keeps those of the same time in order.
+    number: u64,
+    user: u32,
+    /// Whose it is: a user's slot may have become another's.
+    generation: u32,
+    wake: TimedWake,
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum TimedWake {
+    Begin,
+    Go,
+    Release(u32),
+}
+
+/// How an iteration has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Its function has returned; the next begins so long after this one began.
+    Returned { pacing_ns: u64 },
+    /// By an error; the next begins so long after this one began, as above.
+    Failed { pacing_ns: u64 },
+    /// The user ends itself.
+    Left,
+}
+
+/// A virtual user.
+#[derive(Debug)]
+struct VirtualUser {
+    generation: u32,
+    /// Its number among all users of the run, from 1; 0 for a slot without a user.
+    id: u64,
+    /// Its population, and the place of its scenario in the script.
+    crowd: usize,
+    place: u32,
+    /// What its scenario is counted by.
+    scenario: NameId,
+    /// When the iteration began, and whether it is under way.
+    began: u64,
+    iterates: bool,
+    /// When it came, while its first call is not made.
+    arrived: Option<u64>,
+    /// How many iterations it has left, if they are counted.
+    iterations: Option<u64>,
+    /// Its connections.
+    connections: Vec<usize>,
+    /// Those that it has for itself.
+    held: Vec<Held>,
+    /// Calls that wait for one of them.
+    waiting: VecDeque<u32>,
+    /// Calls whose answers it may read.
+    delivered: Vec<u32>,
+    /// Calls that it has begun, in their order.
+    started: Vec<u32>,
+    /// How many of these have not ended.
+    pending: usize,
+    /// Whether it waits for them.
+    waits: bool,
+    /// How its iteration has ended, while calls that it began have not.
+    outcome: Option<Outcome>,
+    /// Calls in a row that came to no connection.
+    fruitless: u32,
+}
+
+/// What a call's slot holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing.
+    Vacant,
+    /// A call that the throttle holds back, or that is about to begin.
+    Throttled,
+    /// A call that has begun and not ended: the network has it.
+    UnderWay,
+    /// It was answered.
+    Answered(u16),
+    /// It has failed.
+    Failed(Failure),
+}
+
+/// Whose a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// There is no connection.
+    Nobody,
+    /// A virtual user.
+    User(u32),
+    /// A virtual user who has it for itself until it closes it, and calls on it by name.
+    Held(u32),
+    /// Every user.
+    Pool,
+}
+
+/// A call of a user: what the network need not know of it, and what is left of it for its user.
+#[derive(Debug)]
+struct UserCall {
+    state: State,
+    /// Its name in the network while it is under way.
+    id: Option<CallId>,
+    /// When it was due.
+    due: u64,
+    /// Grows whenever the slot is given to another call.
+    serial: u32,
+    user: u32,
+    client: usize,
+    origin: usize,
+    label: u32,
+    /// Whether its user waits for it, and not for all that it has begun.
+    awaited: bool,
+    timeout_ns: Option<u64>,
+    /// Which connection it goes on.
+    way: Placement,
+    /// Whether the script is shown each answer, and says whether it is the last.
+    judged: bool,
+    /// Whether it counts for nothing if no answer comes in time.
+    optional: bool,
+    encoded: Encoded,
+    /// What it asks for after an answer that was not the last.
+    next: Encoded,
+    /// The answers before the last, where somebody wants to see them.
+    before: Vec<u8>,
+    /// What it sends instead, if that was prepared.
+    prepared: Option<u32>,
+    /// Its times, and when it ended.
+    ended: Option<(Call<u32>, u64)>,
+    kept: Kept,
+    reason: String,
+    /// Bytes that its connection had received when it was sent.
+    bytes_before: u64,
+}
+
+/// A call encoded once and reused.
+#[derive(Debug)]
+struct PreparedCall {
+    client: usize,
+    encoded: Encoded,
+    /// Where it goes, if not to the client's base.
+    target: Option<Target>,
+    /// The origin that this is, once it is known.
+    origin: Option<usize>,
+}
+
+/// Lets no more calls go than a rate allows.
+#[derive(Debug)]
+struct Throttle {
+    profile: Profile,
+    /// This worker's share of it.
+    workers: f64,
+    began: u64,
+    /// How many calls were let go, all workers together, if all were like this one.
+    calls: f64,
+    hint: usize,
+}
+
+/// The virtual users of a worker.
+pub(crate) struct VirtualUsers {
+    library: Library,
+    clients: Vec<ScriptClient>,
+    /// The origins of the clients' bases, as far as they are known.
+    bases: Vec<Option<usize>>,
+    crowds: Vec<Crowd>,
+    among: AmongWorkers,
+    users: Vec<VirtualUser>,
+    vacant_users: Vec<u32>,
+    alive: usize,
+    prepared: Vec<PreparedCall>,
+    calls: Vec<UserCall>,
+    vacant_calls: Vec<u32>,
+    /// Connections with a call to be sent after this round of resumed users.
+    gathered: Vec<usize>,
+    /// Whether calls are gathered.
+    gathers: bool,
+    /// Whose the network's connections are, by their numbers.
+    owners: Vec<Owner>,
+    /// Whether calls are made.
+    loading: bool,
+    /// Why the load ends, if a script has ended it.
+    leaving: Option<Leaving>,
+    ready: VecDeque<(u32, u32, Wake)>,
+    timers: BinaryHeap<Reverse<Timer>>,
+    timers_set: u64,
+    names: Names,
+    throttle: Option<Throttle>,
+    ok_status: OkStatus,
+    /// The number of the next user, and how far the one after it is.
+    next_id: u64,
+    share: Share,
+    heart: Heart,
+    steps: u32,
+    busy: Duration,
+    /// How long users may go on after the end of a closed injection, in nanoseconds.
+    grace_ns: u64,
+    /// The first error that ended an iteration.
+    first_error: Option<String>,
+    /// Sees everything that users do.
+    trace: Option<Arc<dyn Trace>>,
+}
+
+impl VirtualUsers {
+    /// One worker's share of the users, who live in `library`.
+    ///
+    /// # Errors
+    /// When the script has none of the scenarios that the plan names.
+    pub(crate) fn new(
+        library: Library,
+        plan: &Plan,
+        scenarios: &Scenarios,
+        among: &AmongWorkers,
+        share: Share,
+    ) -> Result<Self, ScriptError> {
+        let mut crowds = Vec::new();
+        for (place, population) in scenarios.populations.iter().enumerate() {
+            crowds.push(Crowd::new(population, place, &library, plan, share, among.quota(place))?);
+        }
+        Ok(Self::with(library, plan, scenarios.throttle.clone(), crowds, among.clone(), share))
+    }
+
+    /// One user, who goes once through the scenario with this place in the script.
+    pub(crate) fn once(library: Library, plan: &Plan, place: u32, name: &str) -> Self {
+        let crowd = Crowd::once(place, name);
+        Self::with(library, plan, None, vec![crowd], AmongWorkers::of_one(), Share::WHOLE)
+    }
+
+    fn with(
+        library: Library,
+        plan: &Plan,
+        throttle: Option<Profile>,
+        crowds: Vec<Crowd>,
+        among: AmongWorkers,
+        share: Share,
+    ) -> Self {
+        Self {
+            bases: vec![None; library.clients().len()],
+            clients: library.clients(),
+            library,
+            crowds,
+            among,
+            users: Vec::new(),
+            vacant_users: Vec::new(),
+            alive: 0,
+            prepared: Vec::new(),
+            calls: Vec::new(),
+            vacant_calls: Vec::new(),
+            gathered: Vec::new(),
+            gathers: false,
+            owners: Vec::new(),
+            loading: false,
+            leaving: None,
+            ready: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            timers_set: 0,
+            names: Names::default(),
+            throttle: throttle.map(|profile| Throttle {
+                profile,
+                workers: share.of() as f64,
+                began: 0,
+                calls: share.index() as f64,
+                hint: 0,
+            }),
+            ok_status: plan.ok_status.clone(),
+            next_id: share.index() + 1,
+            share,
+            heart: Heart::default(),
+            steps: 0,
+            busy: Duration::ZERO,
+            grace_ns: plan.drain_ns,
+            first_error: None,
+            trace: None,
+        }
+    }
+
+    /// Shows `trace` everything that the users do.
+    pub(crate) fn show(&mut self, trace: &Arc<dyn Trace>) {
+        self.library.trace();
+        self.trace = Some(Arc::clone(trace));
+    }
+
+    fn see(&self, traced: &Traced<'_>) {
+        if let Some(trace) = &self.trace {
+            trace.see(traced);
+        }
+    }
+
+    /// Shows what came of a call.
+    fn see_call(&self, slot: u32) {
+        let (Some(_), Some(call)) = (&self.trace, self.calls.get(slot as usize)) else { return };
+        let Some(client) = self.clients.get(call.client) else { return };
+        let name = self.names.get(call.label).map_or("", |label| label.name.as_str());
+        let request = &client.caller.shown_call(self.encoded(call));
+        match call.state {
+            State::Answered(status) => {
+                let parts = call.kept.parts();
+                let answer = Answered { status, parts };
+                let head = &client.caller.shown_head(&answer);
+                let body = &[call.before.as_slice(), &client.caller.shown_answer(&answer)].concat();
+                let service_ns = call.ended.map_or(0, |(times, end)| times.service_ns(end));
+                self.see(&Traced::Answered { name, request, status, head, body, service_ns });
+            }
+            State::Failed(failure) => self.see(&Traced::Failed { name, request, failure, reason: &call.reason }),
+            State::Vacant | State::Throttled | State::UnderWay => {}
+        }
+    }
+
+    /// Shows whether a check held.
+    fn see_check(&self, check: u32, held: bool) {
+        if self.trace.is_some()
+            && let Some(name) = self.names.check_name(check)
+        {
+            self.see(&Traced::Checked { name: &name, held });
+        }
+    }
+
+    /// Shows whether the script comes back.
+    pub(crate) fn heart(&self) -> Heart {
+        self.heart.clone()
+    }
+
+    /// The clients of the script.
+    pub(crate) fn clients(&self) -> &[ScriptClient] {
+        &self.clients
+    }
+
+    /// The script's state, and the first error that ended an iteration.
+    pub(crate) fn into_library(self) -> (Library, Option<String>) {
+        (self.library, self.first_error)
+    }
+
+    fn user(&mut self, user: u32) -> Option<&mut VirtualUser> {
+        self.users.get_mut(user as usize).filter(|user| user.id > 0)
+    }
+
+    /// Whose a connection is.
+    fn owner(&self, token: usize) -> Owner {
+        self.owners.get(token).copied().unwrap_or(Owner::Nobody)
+    }
+
+    fn set_owner(&mut self, token: usize, owner: Owner) {
+        if token >= self.owners.len() {
+            self.owners.resize(token + 1, Owner::Nobody);
+        }
+        if let Some(place) = self.owners.get_mut(token) {
+            *place = owner;
+        }
+    }
+
+    /// Whether calls are made.
+    fn is_loading(&self) -> bool {
+        self.loading && self.leaving.is_none()
+    }
+
+    /// What a call sends.
+    #[inline]
+    fn encoded<'a>(&'a self, call: &'a UserCall) -> &'a Encoded {
+        let prepared = call.prepared.and_then(|prepared| self.prepared.get(prepared as usize));
+        prepared.map_or(&call.encoded, |prepared| &prepared.encoded)
+    }
+
+    /// Whether the time of this step of a user is taken.
+    fn begin_step(&mut self) -> Option<Instant> {
+        self.heart.enter(IN_SCENARIO);
+        self.steps = self.steps.wrapping_add(1);
+        self.steps.is_multiple_of(TIMED).then(Instant::now)
+    }
+
+    fn end_step(&mut self, began: Option<Instant>) {
+        self.heart.leave();
+        if let Some(began) = began {
+            self.busy += began.elapsed();
+        }
+    }
+
+    fn set_timer(&mut self, at: u64, user: u32, wake: TimedWake) {
+        let generation = self.users.get(user as usize).map_or(0, |user| user.generation);
+        self.timers_set += 1;
+        self.timers.push(Reverse(Timer { at, number: self.timers_set, user, generation, wake }));
+    }
+
+    fn make_ready(&mut self, user: u32, wake: Wake) {
+        let generation = self.users.get(user as usize).map_or(0, |user| user.generation);
+        self.ready.push_back((user, generation, wake));
+    }
+
+    /// A slot for a call, which is empty.
+    fn vacant_call(&mut self) -> u32 {
+        if let Some(slot) = self.vacant_calls.pop() {
+            return slot;
+        }
+        self.calls.push(UserCall {
+            state: State::Vacant,
+            id: None,
+            due: 0,
+            serial: 0,
+            user: 0,
+            client: 0,
+            origin: 0,
+            label: 0,
+            awaited: true,
+            timeout_ns: None,
+            way: Placement::Any,
+            judged: false,
+            optional: false,
+            encoded: Encoded::default(),
+            next: Encoded::default(),
+            before: Vec::new(),
+            prepared: None,
+            ended: None,
+            kept: Kept::default(),
+            reason: String::new(),
+            bytes_before: 0,
+        });
+        (self.calls.len() - 1) as u32
+    }
+
+    /// The call in this slot is forgotten, with its answer.
+    fn vacate_call(&mut self, slot: u32) {
+        if let Some(call) = self.calls.get_mut(slot as usize)
+            && call.state != State::Vacant
+        {
+            call.state = State::Vacant;
+            call.id = None;
+            call.ended = None;
+            call.serial = call.serial.wrapping_add(1);
+            if call.prepared.take().is_none() {
+                call.encoded.clear();
+            }
+            call.next.clear();
+            call.before = Vec::new();
+            // What one large answer took is not held for ever.
+            call.kept.head.clear();
+            call.kept.head.shrink_to(4 * 1024);
+            call.kept.body.clear();
+            call.kept.body.shrink_to(64 * 1024);
+            call.reason.clear();
+            self.vacant_calls.push(slot);
+        }
+    }
+}

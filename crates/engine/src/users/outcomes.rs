@@ -1,0 +1,214 @@
+//! What comes of users' calls, as their network tells it.
+
+use brunt_model::outcome::Failure;
+
+use super::{Owner, State, UsersNetwork, VirtualUsers, Wake};
+use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, Recorder};
+use crate::transport::Driver;
+use brunt_protocol::scenario::Encoded;
+use brunt_protocol::user::{Message, Refusal};
+
+/// Why a call is said to have failed whose answer was optional and did not come.
+const NOTHING_CAME: &str = "nothing came within the timeout";
+
+impl<D: Driver> Load<D> for VirtualUsers {
+    /// The slot that holds the call.
+    type Tag = u32;
+
+    #[inline]
+    fn message(&mut self, slot: u32) -> Result<Message<'_>, Refusal> {
+        let call = self.calls.get(slot as usize).ok_or(Refusal::Done)?;
+        let Encoded { bytes, idempotent, hint, .. } = self.encoded(call);
+        Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
+    }
+
+    #[inline]
+    fn timeout_ns(&self, slot: u32) -> Option<u64> {
+        self.calls.get(slot as usize).and_then(|call| call.timeout_ns)
+    }
+
+    #[inline]
+    fn judge(&mut self, network: &mut UsersNetwork<D>, answer: &AnswerOf<u32>) -> Judgement {
+        if self.calls.get(answer.tag as usize).is_some_and(|call| call.judged) {
+            self.judge_in_flight(network, answer)
+        } else {
+            Judgement::Ended
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, end: End<'_>, now: u64) {
+        match end {
+            End::Answered(status) => self.answered(network, call, status, now),
+            End::Failed(failure, reason) => self.failed(&mut network.recorder, call, failure, reason, now),
+            End::Withdrawn => self.tell_failed(call, Failure::Timeout, NOTHING_CAME, now),
+            End::Unfinished | End::Unsent => self.cut_short(&mut network.recorder, call, now),
+        }
+    }
+
+    fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: usize, _now: u64) {
+        if self.is_loading() {
+            self.serve_waiting(network, token);
+        }
+    }
+
+    fn draining(&mut self, network: &mut UsersNetwork<D>, token: usize, _now: u64) {
+        // It no longer stands in the way of another.
+        let origin = network.connections[token].origin;
+        if self.owner(token) == Owner::Pool
+            && let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
+        {
+            pool.count = pool.count.saturating_sub(1);
+        }
+    }
+
+    fn turned_away(&mut self, network: &mut UsersNetwork<D>, calls: Vec<CallId>, now: u64) {
+        for id in calls {
+            if let Some(slot) = network.call(id).map(|call| call.tag) {
+                self.place(network, slot, now);
+            }
+        }
+    }
+
+    fn gone(&mut self, network: &mut UsersNetwork<D>, gone: Gone<'_>, now: u64) {
+        let token = gone.token;
+        let owner = self.owner(token);
+        let origin = network.connections[token].origin;
+        let drained = gone.drained;
+        self.set_owner(token, Owner::Nobody);
+        network.vacate(token);
+        match owner {
+            Owner::User(user) => {
+                if let Some(user) = self.user(user) {
+                    user.connections.retain(|known| *known != token);
+                }
+            }
+            Owner::Pool => {
+                if !drained && let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) {
+                    pool.count = pool.count.saturating_sub(1);
+                }
+            }
+            Owner::Held(user) => self.keep_remains(user, gone),
+            Owner::Nobody => {}
+        }
+        self.place_next(network, owner, origin, now);
+    }
+}
+
+impl VirtualUsers {
+    /// A call of `user` has ended.
+    fn call_ended(&mut self, slot: u32, awaited: bool, user: u32) {
+        self.see_call(slot);
+        if awaited {
+            self.make_ready(user, Wake::Ended(slot));
+            return;
+        }
+        let Some(user_of_call) = self.user(user) else { return };
+        user_of_call.pending = user_of_call.pending.saturating_sub(1);
+        if user_of_call.pending == 0 && (user_of_call.waits || user_of_call.outcome.is_some()) {
+            self.make_ready(user, Wake::AllEnded);
+        }
+    }
+
+    /// The run is over before the call is: what is counted by its name.
+    fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: u64) {
+        let Some(slot) = self.calls.get(call.tag as usize) else { return };
+        if recorder.counts(call) {
+            let (response, service) = (call.response_ns(now), call.service_ns(now));
+            self.names.record(recorder, slot.label, |calls| {
+                if call.was_sent() {
+                    calls.unfinished(response, service);
+                } else {
+                    calls.unsent(response);
+                }
+            });
+        }
+        self.vacate_call(call.tag);
+    }
+
+    /// Counts a call whose answer was optional as due by its name, since it has an outcome.
+    fn count_optional(&self, recorder: &mut Recorder, call: &Call<u32>, label: u32) {
+        if recorder.counts(call) {
+            self.names.record(recorder, label, brunt_model::figures::CallFigures::due);
+        }
+    }
+
+    /// A call was answered.
+    #[inline]
+    fn answered<D: Driver>(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, status: u16, now: u64) {
+        let slot = call.tag;
+        let Some(ended) = self.calls.get_mut(slot as usize) else { return };
+        let mut bytes_in = 0;
+        if let Some(token) = call.connection() {
+            let connection = &mut network.connections[token];
+            bytes_in = connection.bytes_in.saturating_sub(ended.bytes_before);
+            // What was judged was handed over for that.
+            if !ended.judged {
+                connection.client.hand_over(&mut ended.kept);
+            }
+        }
+        ended.state = State::Answered(status);
+        ended.id = None;
+        ended.ended = Some((*call, now));
+        let (user, label, awaited, optional) = (ended.user, ended.label, ended.awaited, ended.optional);
+        let recorder = &mut network.recorder;
+        if optional {
+            self.count_optional(recorder, call, label);
+        }
+        if recorder.counts(call) {
+            let bytes_out = self.calls.get(slot as usize).map_or(0, |ended| self.encoded(ended).bytes.len() as u64);
+            let (response, service) = (call.response_ns(now), call.service_ns(now));
+            self.names.record(recorder, label, |calls| {
+                calls.answered(status, response, service);
+                calls.bytes(bytes_in, bytes_out);
+            });
+            if self.names.is_new(label, status) {
+                self.name_status(recorder, slot, status);
+            }
+        }
+        if let Some(user) = self.user(user) {
+            user.fruitless = 0;
+        }
+        self.call_ended(slot, awaited, user);
+    }
+
+    /// A call has failed.
+    fn failed(&mut self, recorder: &mut Recorder, call: &Call<u32>, failure: Failure, reason: &str, now: u64) {
+        let Some(ended) = self.calls.get(call.tag as usize) else { return };
+        let (user, label, optional) = (ended.user, ended.label, ended.optional);
+        if optional {
+            self.count_optional(recorder, call, label);
+        }
+        if recorder.counts(call) {
+            let service = call.was_sent().then(|| call.service_ns(now));
+            let response = call.response_ns(now);
+            self.names.record(recorder, label, |calls| calls.failed(failure, response, service));
+        }
+        if let Some(user) = self.user(user) {
+            user.fruitless = if call.was_sent() { 0 } else { user.fruitless + 1 };
+        }
+        self.tell_failed(call, failure, reason, now);
+    }
+
+    /// Tells a call's user that it has failed.
+    fn tell_failed(&mut self, call: &Call<u32>, failure: Failure, reason: &str, now: u64) {
+        let Some(ended) = self.calls.get_mut(call.tag as usize) else { return };
+        ended.state = State::Failed(failure);
+        ended.id = None;
+        ended.ended = Some((*call, now));
+        ended.reason.clear();
+        ended.reason.push_str(reason);
+        let (user, awaited) = (ended.user, ended.awaited);
+        self.call_ended(call.tag, awaited, user);
+    }
+
+    /// Writes down what the status of a call's answer is called, if its protocol has a name for it.
+    #[cold]
+    fn name_status(&self, recorder: &mut Recorder, slot: u32, status: u16) {
+        let Some(call) = self.calls.get(slot as usize) else { return };
+        let Some(client) = self.clients.get(call.client) else { return };
+        if let Some(name) = client.caller.status_name(self.encoded(call), status) {
+            self.names.record(recorder, call.label, |calls| calls.name_status(status, &name));
+        }
+    }
+}

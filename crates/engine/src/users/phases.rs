@@ -1,0 +1,117 @@
+//! Virtual users as their worker takes them through the phases of a run.
+
+use std::cmp::Reverse;
+
+use brunt_model::snapshot::Phase;
+
+use super::crowd::Crowd;
+use super::{LOOK_NS, TIMED, UsersNetwork, VirtualUsers};
+use crate::network::NEVER;
+use crate::transport::Driver;
+use crate::worker::{Leaving, Phases};
+
+impl<D: Driver> Phases<D> for VirtualUsers {
+    fn begin(&mut self, _network: &mut UsersNetwork<D>, phase: Phase, began: u64, _until: u64) {
+        // Users come with the measured part; a warm-up of theirs is a population of its own.
+        if phase != Phase::Measured {
+            return;
+        }
+        self.loading = true;
+        if let Some(throttle) = &mut self.throttle {
+            throttle.began = began;
+        }
+        for crowd in &mut self.crowds {
+            crowd.begin_first(began);
+        }
+    }
+
+    fn tick(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+        if self.loading {
+            self.wake(network, now);
+        }
+    }
+
+    fn turn(&mut self, network: &mut UsersNetwork<D>) {
+        let mut freed = std::mem::take(&mut network.freed);
+        if self.is_loading() {
+            for (token, _) in freed.drain(..) {
+                self.serve_waiting(network, token);
+            }
+        }
+        freed.clear();
+        freed.append(&mut network.freed);
+        network.freed = freed;
+        self.run_users(network);
+    }
+
+    fn next_wake(&self, now: u64) -> u64 {
+        if self.loading { self.next_wake_of_users(now) } else { NEVER }
+    }
+
+    fn is_over(&self, _network: &UsersNetwork<D>, now: u64) -> bool {
+        self.have_ended(now)
+    }
+
+    fn leaving(&self) -> Option<Leaving> {
+        self.leaving.clone()
+    }
+
+    fn end_load(&mut self, network: &mut UsersNetwork<D>, end: u64) {
+        if self.loading {
+            self.drop_unsent(network, end);
+        }
+        self.loading = false;
+    }
+
+    fn end_drain(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+        self.end_users(&mut network.recorder, now);
+    }
+
+    fn hand_over(&mut self, network: &mut UsersNetwork<D>, _until: u64) {
+        // What the script counts by itself.
+        for (check, passes) in self.library.take_passes() {
+            self.names.passed(&mut network.recorder, check, passes);
+        }
+    }
+
+    /// About how long scripts were busy since this was last asked, in nanoseconds.
+    fn take_busy_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.busy).as_nanos() as u64 * u64::from(TIMED)
+    }
+
+    fn may_hang(&self) -> bool {
+        true
+    }
+}
+
+impl VirtualUsers {
+    /// When something is due by time alone.
+    fn next_wake_of_users(&self, now: u64) -> u64 {
+        if !self.ready.is_empty() {
+            return now;
+        }
+        let timer = self.timers.peek().map_or(NEVER, |Reverse(timer)| timer.at);
+        let wake = |crowd: &Crowd| {
+            let before = crowd.follows().and_then(|before| Some((before, self.crowds.get(before)?)));
+            match before {
+                _ if crowd.is_over() && !crowd.announced => now,
+                Some((place, before)) if before.is_over() => {
+                    if self.among.is_over(place) {
+                        now
+                    } else {
+                        now + LOOK_NS
+                    }
+                }
+                _ => crowd.next_wake(now),
+            }
+        };
+        self.crowds.iter().map(wake).fold(timer, u64::min)
+    }
+
+    /// Whether every population is through and its users are gone, or had their time to finish.
+    fn have_ended(&self, now: u64) -> bool {
+        let over = self.crowds.iter().all(Crowd::is_over);
+        let cut = |crowd: &Crowd| crowd.is_over() || crowd.ends().is_some_and(|end| now >= end + self.grace_ns);
+        over && self.alive == 0 || self.crowds.iter().all(cut)
+    }
+}

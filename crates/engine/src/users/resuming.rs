@@ -1,0 +1,512 @@
+//! Going on with users, and doing what they want.
+
+use std::cmp::Reverse;
+
+use brunt_model::figures::{Example, NameId};
+
+use super::{Outcome, State, TimedWake, UserCall, UsersNetwork, VirtualUsers, Wake};
+use crate::network::{NEVER, Recorder};
+use crate::trace::Traced;
+use crate::transport::Driver;
+use crate::worker::Leaving;
+use brunt_lua::scenario::{Operation, Resumption};
+use brunt_protocol::scenario::{Answered, Value};
+
+/// Users resumed before I/O is polled.
+const MOST_AT_ONCE: usize = 512;
+/// Users resumed before the calls that they want are sent, one after the other: the target is woken once
+/// for all of them instead of for each.
+const MOST_GATHERED: usize = 16;
+/// After how long they are sent though they are fewer, in nanoseconds: where a script takes its time, a call waits no longer
+/// than this and one more user's function.
+const LONGEST_GATHERED_NS: u64 = 30_000;
+/// How long a user waits before its next iteration after calls that came to no connection, in nanoseconds: once, and at most.
+const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
+
+/// Tickets name a call by its slot and the slot's serial number; both fit in what a number of Lua holds exactly.
+const SLOT_BITS: u32 = 24;
+
+fn ticket(slot: u32, serial: u32) -> f64 {
+    (u64::from(serial & 0x0fff_ffff) << SLOT_BITS | u64::from(slot)) as f64
+}
+
+impl VirtualUsers {
+    /// The call that a ticket names, if its answer is still there.
+    fn ticketed(&self, ticket: u64) -> Option<&UserCall> {
+        let slot = ticket & ((1 << SLOT_BITS) - 1);
+        let serial = (ticket >> SLOT_BITS) as u32;
+        let call = self.calls.get(slot as usize)?;
+        (call.state != State::Vacant && call.serial & 0x0fff_ffff == serial).then_some(call)
+    }
+
+    /// What the user is told of a call that has ended.
+    fn result(&self, slot: u32, goes_on: bool) -> Resumption<'_> {
+        let Some(call) = self.calls.get(slot as usize) else { return Resumption::Nothing };
+        let ticket = ticket(slot, call.serial);
+        match call.state {
+            State::Answered(status) => {
+                let answered = Answered { status, parts: call.kept.parts() };
+                let flags = self.clients.get(call.client).map_or(0, |client| client.caller.flags(&answered));
+                Resumption::Answered { ticket, status, ok: self.ok_status.holds(status), flags, goes_on }
+            }
+            State::Failed(failure) => Resumption::Failed { ticket, failure: failure.name(), reason: &call.reason },
+            State::Vacant | State::Throttled | State::UnderWay => Resumption::Nothing,
+        }
+    }
+
+    /// Goes on with a user.
+    fn go(&mut self, user: u32, now: u64, with: Resumption<'_>) -> Operation {
+        let timer = self.begin_step();
+        let (operation, _) = self.library.resume(user, now, with);
+        self.end_step(timer);
+        operation
+    }
+
+    fn begin_iteration(&mut self, user: u32, now: u64) -> Operation {
+        let Some(of) = self.user(user) else { return Operation::End };
+        of.began = now;
+        of.iterates = true;
+        let (id, place, crowd) = (of.id, of.place, of.crowd);
+        if self.trace.is_some()
+            && let Some(scenario) = self.crowds.get(crowd).and_then(|crowd| crowd.scenario(place))
+        {
+            self.see(&Traced::Begun { scenario });
+        }
+        let timer = self.begin_step();
+        let operation = self.library.begin_iteration(user, now, id, place);
+        self.end_step(timer);
+        operation
+    }
+
+    /// Tells a user what came of the call that it waited for, whose answer it may read until it calls again; the operation
+    /// that it wants then, and whether it has begun its next iteration for it.
+    fn deliver(&mut self, user: u32, slot: u32, now: u64) -> (Operation, bool) {
+        let goes_on = self.may_go_on(user);
+        if let Some(of) = self.user(user) {
+            of.delivered.push(slot);
+        }
+        let timer = self.begin_step();
+        let resumed = self.library.resume(user, now, self.result(slot, goes_on));
+        self.end_step(timer);
+        resumed
+    }
+
+    /// Whether a user would begin another iteration at once if the one that it is in ended now.
+    fn may_go_on(&mut self, user: u32) -> bool {
+        let traced = self.trace.is_some();
+        let Some(of) = self.users.get(user as usize) else { return false };
+        let Some(crowd) = self.crowds.get(of.crowd) else { return false };
+        !traced && of.pending == 0 && of.started.is_empty() && of.fruitless == 0 && crowd.wants_all()
+    }
+
+    /// Tells a user what came of all the calls that it had begun.
+    fn deliver_all(&mut self, user: u32, now: u64) -> Operation {
+        let Some(of) = self.user(user) else { return Operation::End };
+        of.waits = false;
+        let started = std::mem::take(&mut of.started);
+        let timer = self.begin_step();
+        let results = started.iter().map(|slot| self.result(*slot, false)).collect();
+        let (operation, _) = self.library.resume(user, now, Resumption::Results(results));
+        self.end_step(timer);
+        if let Some(of) = self.user(user) {
+            of.delivered.extend(started);
+        }
+        operation
+    }
+
+    /// Reads a part of an answer for a user.
+    fn read(&mut self, user: u32, ticket: u64, what: &str, now: u64) -> Operation {
+        let timer = self.begin_step();
+        let operation = match self.part(ticket, what) {
+            Ok(value) => self.library.resume(user, now, Resumption::Read(value)),
+            Err(problem) => self.library.resume(user, now, Resumption::Unread(&problem)),
+        };
+        self.end_step(timer);
+        operation.0
+    }
+
+    fn part(&self, ticket: u64, what: &str) -> Result<Value<'_>, String> {
+        let Some(call) = self.ticketed(ticket) else {
+            return Err(format!(
+                "the {what} of this answer is gone: what is not read until the user's next call or pause is not kept, so \
+                 read it before (local {what} = answer.{what})"
+            ));
+        };
+        if what == "timings" {
+            return Ok(timings(call));
+        }
+        match (call.state, self.clients.get(call.client)) {
+            (State::Answered(status), Some(client)) => {
+                let answered = Answered { status, parts: call.kept.parts() };
+                client.caller.read(what, &answered).map_err(|e| e.0)
+            }
+            _ => Err(format!("there is no answer to have a {what}: {}", call.reason)),
+        }
+    }
+
+    /// Answers that a user may have read are forgotten.
+    fn forget_answers(&mut self, user: u32) {
+        let Some(of) = self.user(user) else { return };
+        let mut delivered = std::mem::take(&mut of.delivered);
+        for slot in delivered.drain(..) {
+            self.vacate_call(slot);
+        }
+        if let Some(of) = self.user(user) {
+            of.delivered = delivered;
+        }
+    }
+}
+
+/// How long a call took, in seconds.
+fn timings(call: &UserCall) -> Value<'static> {
+    let seconds = |from: u64, to: u64| Value::Number(to.saturating_sub(from) as f64 / 1e9);
+    let Some((times, end)) = &call.ended else { return Value::Nil };
+    let mut entries = vec![(Value::text("response"), seconds(times.due, *end))];
+    if times.was_sent() {
+        entries.push((Value::text("service"), seconds(times.sent, *end)));
+        if times.first_byte != NEVER {
+            entries.push((Value::text("first_byte"), seconds(times.sent, times.first_byte)));
+        }
+    }
+    Value::Table(entries)
+}
+
+impl VirtualUsers {
+    /// What is due by time: pauses that are over, users who come, hosts that were looked up.
+    pub(super) fn wake<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+        self.admit(now, &mut network.recorder);
+        while let Some(Reverse(timer)) = self.timers.peek().copied()
+            && timer.at <= now
+        {
+            self.timers.pop();
+            if self.users.get(timer.user as usize).is_none_or(|user| user.generation != timer.generation) {
+                continue;
+            }
+            let wake = match timer.wake {
+                TimedWake::Begin => Wake::Begin,
+                TimedWake::Go => Wake::Go,
+                TimedWake::Release(slot) => Wake::Release(slot),
+            };
+            // What a user waits for by the clock is the generator's to keep: how late it is, is its own doing.
+            network.recorder.snapshot.lag.record(now - timer.at);
+            self.ready.push_back((timer.user, timer.generation, wake));
+        }
+        if network.origins.sought > 0 {
+            self.take_found(network, now);
+        }
+    }
+
+    /// Goes on with the users for whom something has happened.
+    pub(super) fn run_users<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
+        for _ in 0..MOST_AT_ONCE / MOST_GATHERED {
+            if self.ready.is_empty() {
+                return;
+            }
+            self.gathers = true;
+            self.run_some_users(network);
+            self.gathers = false;
+            self.send_gathered(network);
+        }
+    }
+
+    fn run_some_users<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
+        let mut until = None;
+        for _ in 0..MOST_GATHERED {
+            if !self.is_loading() {
+                return;
+            }
+            let now = network.driver.now();
+            if now > *until.get_or_insert(now.saturating_add(LONGEST_GATHERED_NS)) {
+                return;
+            }
+            let Some((user, generation, wake)) = self.ready.pop_front() else { return };
+            if self.user(user).is_none_or(|user| user.generation != generation) {
+                continue;
+            }
+            self.run_user(network, user, wake, now);
+        }
+    }
+
+    fn run_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, wake: Wake, now: u64) {
+        let mut operation = match wake {
+            // It may have been told twice.
+            Wake::Begin if self.user(user).is_none_or(|user| user.iterates) => return,
+            Wake::Begin if self.is_surplus(user) => return self.end_user(network, user, true),
+            Wake::Begin => {
+                if let Some(due) = self.user(user).and_then(|user| user.arrived) {
+                    network.recorder.snapshot.lag.record(now.saturating_sub(due));
+                }
+                self.begin_iteration(user, now)
+            }
+            Wake::Go => self.go(user, now, Resumption::Nothing),
+            Wake::Ended(slot) => {
+                let (operation, again) = self.deliver(user, slot, now);
+                if again {
+                    self.iterated_at_once(&mut network.recorder, user, now);
+                }
+                operation
+            }
+            Wake::AllEnded => {
+                if let Some(outcome) = self.user(user).and_then(|user| user.outcome.take()) {
+                    return self.finish(network, user, outcome, now);
+                }
+                self.deliver_all(user, now)
+            }
+            Wake::Release(slot) => return self.make_due(network, slot, now),
+        };
+        while let Some(next) = self.perform(network, user, operation, now) {
+            operation = next;
+        }
+    }
+
+    /// Does what a user wants; the next operation, if it goes on at once.
+    fn perform<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: u32,
+        operation: Operation,
+        now: u64,
+    ) -> Option<Operation> {
+        match operation {
+            Operation::Call(wanted) => {
+                self.forget_answers(user);
+                let asked = self.ask(network, user, &wanted, true, now);
+                asked.err().map(|problem| self.go(user, now, Resumption::Refused(&problem)))
+            }
+            Operation::CallPrepared { prepared, label, timeout_ns } => {
+                self.forget_answers(user);
+                let asked = self.ask_prepared(network, user, (prepared, label, timeout_ns), now);
+                asked.err().map(|problem| self.go(user, now, Resumption::Refused(&problem)))
+            }
+            Operation::Prepare(wanted) => {
+                let prepared = self.prepare_call(&wanted);
+                Some(match prepared {
+                    Ok(number) => self.go(user, now, Resumption::Number(number)),
+                    Err(problem) => self.go(user, now, Resumption::Refused(&problem)),
+                })
+            }
+            Operation::Start(wanted) => {
+                // It may fail at once.
+                self.user(user)?.pending += 1;
+                let asked = self.ask(network, user, &wanted, false, now);
+                match asked {
+                    Err(problem) => {
+                        let of = self.user(user)?;
+                        of.pending = of.pending.saturating_sub(1);
+                        Some(self.go(user, now, Resumption::Problem(&problem)))
+                    }
+                    Ok(slot) => {
+                        if let Some(of) = self.user(user) {
+                            of.started.push(slot);
+                        }
+                        Some(self.go(user, now, Resumption::Nothing))
+                    }
+                }
+            }
+            Operation::Wait => {
+                self.forget_answers(user);
+                let of = self.user(user)?;
+                of.waits = of.pending > 0;
+                if of.waits { None } else { Some(self.deliver_all(user, now)) }
+            }
+            Operation::Pause(length) => {
+                self.forget_answers(user);
+                self.user(user)?.arrived = None;
+                self.set_timer(now.saturating_add(length), user, TimedWake::Go);
+                None
+            }
+            Operation::Iterated(pacing_ns) => {
+                self.finish(network, user, Outcome::Returned { pacing_ns }, now);
+                None
+            }
+            Operation::End => {
+                self.finish(network, user, Outcome::Left, now);
+                None
+            }
+            Operation::Exhausted => {
+                self.exhaust(user);
+                self.finish(network, user, Outcome::Left, now);
+                None
+            }
+            Operation::Failed { problem, wrong, pacing_ns } => {
+                self.script_failed(network, user, problem, wrong, pacing_ns, now);
+                None
+            }
+            Operation::Read { ticket, what } => Some(self.read(user, ticket, &what, now)),
+            Operation::Release(handle) => {
+                self.release(network, user, handle);
+                Some(self.go(user, now, Resumption::Nothing))
+            }
+            Operation::Stop(reason) => {
+                // Users who ask for it while it is being done add nothing.
+                self.leaving.get_or_insert(Leaving::Stopped(reason));
+                None
+            }
+            counted => Some(self.count(&mut network.recorder, user, &counted, now)),
+        }
+    }
+
+    /// What a user has counted, or wants a number for.
+    fn count(&mut self, recorder: &mut Recorder, user: u32, operation: &Operation, now: u64) -> Operation {
+        let figures = &mut recorder.snapshot.figures;
+        let number = match operation {
+            Operation::Label { name, tags } => Some(self.names.label(figures, name, tags)),
+            Operation::Check { label, name } => Some(self.names.check(figures, *label, name)),
+            Operation::Group(path) => Some(figures.groups.id(path).number()),
+            Operation::GroupEnded { id, with_pauses_ns, without_pauses_ns, ok } => {
+                let group = figures.groups.at(NameId::from_number(*id));
+                group.ended(*with_pauses_ns, *without_pauses_ns, *ok);
+                None
+            }
+            Operation::CheckPassed(id) => {
+                self.see_check(*id, true);
+                None
+            }
+            Operation::CheckFailed { id, ticket, label, first } => {
+                self.see_check(*id, false);
+                self.check_failed(recorder, *id, *ticket, *label, *first);
+                None
+            }
+            _ => None,
+        };
+        self.go(user, now, number.map_or(Resumption::Nothing, Resumption::Number))
+    }
+
+    fn check_failed(&mut self, recorder: &mut Recorder, check: u32, ticket: u64, label: u32, first: bool) {
+        let call = self.ticketed(ticket);
+        let status = call.and_then(|call| match call.state {
+            State::Answered(status) => Some(status),
+            _ => None,
+        });
+        let body = call.map_or(&[][..], |call| &call.kept.body);
+        self.names.failed(recorder, check, || Example::of(status, body));
+        // What was not answered is no success anyway.
+        if first && let Some(status) = status {
+            recorder.snapshot.failed_check.record(status);
+            self.names.record(recorder, label, |calls| calls.failed_check(status));
+        }
+    }
+
+    /// A scenario's function has raised an error.
+    fn script_failed<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: u32,
+        problem: String,
+        wrong: bool,
+        pacing_ns: u64,
+        now: u64,
+    ) {
+        self.first_error.get_or_insert_with(|| problem.clone());
+        self.see(&Traced::Error { traceback: &problem });
+        if wrong {
+            self.leaving = Some(Leaving::Failed(problem));
+            return;
+        }
+        if let Some(of) = self.user(user) {
+            let scenario = of.scenario;
+            network.recorder.snapshot.figures.scenarios.at(scenario).script_error(&problem);
+        }
+        self.finish(network, user, Outcome::Failed { pacing_ns }, now);
+    }
+
+    /// An iteration has ended as it should, and the user has begun the next without asking.
+    fn iterated_at_once(&mut self, recorder: &mut Recorder, user: u32, now: u64) {
+        self.forget_answers(user);
+        let Some(of) = self.user(user) else { return };
+        let took = now.saturating_sub(of.began);
+        of.began = now;
+        let scenario = of.scenario;
+        recorder.snapshot.figures.scenarios.at(scenario).iteration(took);
+    }
+
+    /// An iteration has ended: the next begins, or the user ends.
+    fn finish<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, outcome: Outcome, now: u64) {
+        self.forget_answers(user);
+        let Some(of) = self.user(user) else { return };
+        if of.pending > 0 {
+            of.outcome = Some(outcome);
+            return;
+        }
+        let started = std::mem::take(&mut of.started);
+        let (began, scenario, fruitless) = (of.began, of.scenario, of.fruitless);
+        of.iterates = false;
+        of.arrived = None;
+        for slot in started {
+            self.vacate_call(slot);
+        }
+        let figures = &mut network.recorder.snapshot.figures;
+        let took = now.saturating_sub(began);
+        match outcome {
+            Outcome::Returned { .. } => figures.scenarios.at(scenario).iteration(took),
+            Outcome::Left => figures.scenarios.at(scenario).unfinished_iteration(took),
+            Outcome::Failed { .. } => {}
+        }
+        if !matches!(outcome, Outcome::Returned { .. }) {
+            for (id, with, without) in self.library.leave_groups(user, now) {
+                let group = figures.groups.at(NameId::from_number(id));
+                if matches!(outcome, Outcome::Failed { .. }) {
+                    group.ended(with, without, false);
+                } else {
+                    group.unfinished(with, without);
+                }
+            }
+        }
+        if !self.goes_on(user, outcome) {
+            return self.end_user(network, user, matches!(outcome, Outcome::Returned { .. }));
+        }
+        let pacing_ns = match outcome {
+            Outcome::Returned { pacing_ns } | Outcome::Failed { pacing_ns } => pacing_ns,
+            Outcome::Left => 0,
+        };
+        let backoff = match fruitless {
+            0 => 0,
+            times => (BACKOFF_NS.0 << (times - 1).min(10)).min(BACKOFF_NS.1),
+        };
+        let at = began.saturating_add(pacing_ns).max(now + backoff);
+        if at > now {
+            self.set_timer(at, user, TimedWake::Begin);
+        } else {
+            self.make_ready(user, Wake::Begin);
+        }
+    }
+
+    /// A user ends: `between` says that it is not in the midst of an iteration.
+    fn end_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, between: bool) {
+        self.library.forget(user, between);
+        let Some(of) = self.user(user) else { return };
+        let (connections, held) = (std::mem::take(&mut of.connections), std::mem::take(&mut of.held));
+        let (scenario, crowd) = (of.scenario, of.crowd);
+        of.id = 0;
+        of.generation = of.generation.wrapping_add(1);
+        network.recorder.snapshot.figures.scenarios.at(scenario).users_ended += 1;
+        self.vacant_users.push(user);
+        self.alive -= 1;
+        self.among.went();
+        if let Some(crowd) = self.crowds.get_mut(crowd) {
+            crowd.alive -= 1;
+        }
+        self.close_connections(network, connections);
+        self.close_held(network, held);
+    }
+
+    /// The run is over: so is everybody who is left.
+    pub(super) fn end_users(&mut self, recorder: &mut Recorder, now: u64) {
+        for user in 0..self.users.len() as u32 {
+            let Some(of) = self.user(user) else { continue };
+            let (iterates, began, scenario) = (of.iterates, of.began, of.scenario);
+            let figures = &mut recorder.snapshot.figures;
+            if iterates {
+                figures.scenarios.at(scenario).unfinished_iteration(now.saturating_sub(began));
+            }
+            for (id, with, without) in self.library.leave_groups(user, now) {
+                figures.groups.at(NameId::from_number(id)).unfinished(with, without);
+            }
+            figures.scenarios.at(scenario).users_ended += 1;
+            if let Some(of) = self.user(user) {
+                of.id = 0;
+            }
+        }
+        self.library.flush();
+    }
+}

@@ -1,0 +1,269 @@
+//! Data for users: read once, shared by the workers, given out row by row.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use brunt_model::random::Random;
+pub(super) use brunt_model::rows::Order;
+use mlua::{Lua, Value as LuaValue};
+
+use super::value;
+use brunt_protocol::scenario::{Fields, Value};
+
+/// Rows of data.
+#[derive(Debug)]
+pub(super) enum Rows {
+    /// Cells of a table with named columns, row by row, as places in the text.
+    Cells { columns: Vec<String>, cells: Vec<Range<usize>>, text: Vec<u8> },
+    /// Values.
+    Values(Vec<serde_json::Value>),
+    /// Lines, as places in the text.
+    Lines { lines: Vec<Range<usize>>, text: Vec<u8> },
+    /// So many rows, which each worker's script holds itself.
+    Elsewhere(u64),
+}
+
+/// How a file of data is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Csv,
+    Json,
+    JsonLines,
+    Lines,
+}
+
+impl Kind {
+    /// By the name that it has in `brunt`.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        match name {
+            "csv" => Some(Self::Csv),
+            "json" => Some(Self::Json),
+            "jsonl" => Some(Self::JsonLines),
+            "lines" => Some(Self::Lines),
+            _ => None,
+        }
+    }
+}
+
+impl Rows {
+    /// Reads the file `name` with this content.
+    ///
+    /// # Errors
+    /// Says in which line what is wrong.
+    pub(super) fn read(kind: Kind, name: &str, content: &[u8], options: &Value<'_>) -> Result<Self, String> {
+        let rows = match kind {
+            Kind::Csv => csv(name, content, options)?,
+            Kind::Json => {
+                let value = serde_json::from_slice(content).map_err(|e| format!("{name} is no JSON: {e}"))?;
+                match value {
+                    serde_json::Value::Array(values) => Self::Values(values),
+                    _ => return Err(format!("{name}: expected an array of rows")),
+                }
+            }
+            Kind::JsonLines => {
+                let mut values = Vec::new();
+                for (number, range) in lines(content) {
+                    let line = content.get(range).unwrap_or(&[]);
+                    let value = serde_json::from_slice(line);
+                    values.push(value.map_err(|e| format!("{name}, line {number} is no JSON: {e}"))?);
+                }
+                Self::Values(values)
+            }
+            Kind::Lines => {
+                let lines = lines(content).map(|(_, range)| range).collect();
+                Self::Lines { lines, text: content.to_vec() }
+            }
+        };
+        if rows.len() == 0 {
+            return Err(format!("{name}: there is no row in it"));
+        }
+        Ok(rows)
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Cells { columns, cells, .. } => (cells.len() / columns.len().max(1)) as u64,
+            Self::Values(values) => values.len() as u64,
+            Self::Lines { lines, .. } => lines.len() as u64,
+            Self::Elsewhere(rows) => *rows,
+        }
+    }
+
+    /// The names of the columns, if there are any, for an error that asks for another.
+    pub(super) fn columns(&self) -> Option<String> {
+        match self {
+            Self::Cells { columns, .. } => Some(columns.join(", ")),
+            _ => None,
+        }
+    }
+
+    /// The row with this number from 1, in Lua.
+    pub(super) fn to_lua(&self, lua: &Lua, number: u64) -> mlua::Result<LuaValue> {
+        let at = number.saturating_sub(1) as usize;
+        match self {
+            Self::Cells { columns, cells, text } => {
+                let row = lua.create_table_with_capacity(0, columns.len())?;
+                let cells = cells.get(at * columns.len()..).unwrap_or(&[]);
+                for (column, cell) in columns.iter().zip(cells) {
+                    row.raw_set(column.as_str(), lua.create_string(text.get(cell.clone()).unwrap_or(&[]))?)?;
+                }
+                Ok(LuaValue::Table(row))
+            }
+            Self::Values(values) => {
+                let Some(row) = values.get(at) else { return Ok(LuaValue::Nil) };
+                let text = serde_json::to_vec(row).map_err(mlua::Error::external)?;
+                value::json_to_lua(lua, &text).map_err(mlua::Error::runtime)
+            }
+            Self::Lines { lines, text } => {
+                let line = lines.get(at).and_then(|range| text.get(range.clone())).unwrap_or(&[]);
+                Ok(LuaValue::String(lua.create_string(line)?))
+            }
+            Self::Elsewhere(_) => Ok(LuaValue::Nil),
+        }
+    }
+}
+
+/// The lines that hold something, with their numbers from 1.
+fn lines(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
+    let mut start = 0;
+    content.split(|&byte| byte == b'\n').enumerate().filter_map(move |(number, line)| {
+        let range = start..start + line.strip_suffix(b"\r").unwrap_or(line).len();
+        start += line.len() + 1;
+        (!range.is_empty()).then_some((number + 1, range))
+    })
+}
+
+/// A table as RFC 4180 has it, with names in its first line unless `columns` gives them.
+fn csv(name: &str, content: &[u8], options: &Value<'_>) -> Result<Rows, String> {
+    let whose = format!("brunt.csv of {name}");
+    let fields = Fields::of(&whose, options, &["columns", "separator"]).map_err(|e| e.0)?;
+    let separator = match fields.text("separator").map_err(|e| e.0)? {
+        None => b',',
+        Some(text) => match *text.as_bytes() {
+            [one] => one,
+            _ => return Err(fields.wrong("separator", "one letter such as ;").0),
+        },
+    };
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(separator)
+        .has_headers(false)
+        .from_reader(content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content));
+    let mut columns: Vec<String> =
+        fields.value("columns").entries().iter().filter_map(|(_, c)| c.as_str().map(str::to_owned)).collect();
+    let (mut cells, mut text) = (Vec::new(), Vec::new());
+    for record in reader.byte_records() {
+        let record = record.map_err(|e| wrong_record(name, &e))?;
+        if columns.is_empty() {
+            let names = record.iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into_owned());
+            columns = names.collect();
+            continue;
+        }
+        if record.len() != columns.len() {
+            let line = record.position().map_or(0, csv::Position::line);
+            let (got, expected) = (record.len(), columns.len());
+            return Err(format!("{name}, line {line}: it has {got} cells, and there are {expected} columns"));
+        }
+        for cell in &record {
+            cells.push(text.len()..text.len() + cell.len());
+            text.extend_from_slice(cell);
+        }
+    }
+    Ok(Rows::Cells { columns, cells, text })
+}
+
+fn wrong_record(name: &str, error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
+            let line = pos.as_ref().map_or(0, csv::Position::line);
+            format!("{name}, line {line}: it has {len} cells, and there are {expected_len} columns")
+        }
+        _ => format!("{name}: {error}"),
+    }
+}
+
+/// What gives rows out, to all workers.
+#[derive(Debug)]
+pub(super) struct Feeder {
+    order: Order,
+    rows: u64,
+    seed: u64,
+    /// How many were given out.
+    taken: AtomicU64,
+}
+
+impl Feeder {
+    /// Gives out so many rows in this order.
+    pub(super) fn new(order: Order, rows: u64, seed: u64) -> Self {
+        Self { order, rows: rows.max(1), seed, taken: AtomicU64::new(0) }
+    }
+
+    /// The number of the next row, from 1; none when a queue is empty.
+    pub(super) fn next(&self) -> Option<u64> {
+        let index = self.taken.fetch_add(1, Ordering::Relaxed);
+        Some(self.order.row(self.rows, self.seed, index)? + 1)
+    }
+}
+
+/// The stream of random numbers that a worker's script begins with, as a seed for Lua's own.
+pub(super) fn lua_seed(seed: u64, worker: u32) -> f64 {
+    (Random::new(seed ^ 0x5ce7, u64::from(worker)).next_u64() >> 12) as f64
+}
+
+/// A feeder as the workers share it.
+pub(super) type SharedFeeder = Arc<Feeder>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(order: Order, rows: u64, count: usize) -> Vec<u64> {
+        let feeder = Feeder::new(order, rows, 7);
+        std::iter::from_fn(|| feeder.next()).take(count).collect()
+    }
+
+    #[test]
+    fn rows_are_given_out_in_their_order() {
+        assert_eq!(taken(Order::Circular, 3, 5), [1, 2, 3, 1, 2]);
+        assert_eq!(taken(Order::Queue, 3, 5), [1, 2, 3]);
+        let random = taken(Order::Random, 3, 300);
+        assert!((1..=3).all(|row| random.iter().filter(|taken| **taken == row).count() > 60));
+        let shuffled = taken(Order::Shuffled, 100, 200);
+        assert_eq!(shuffled[..100], shuffled[100..]);
+        assert_ne!(shuffled[..100], taken(Order::Circular, 100, 100)[..]);
+    }
+
+    fn read(kind: Kind, content: &str, options: &Value<'_>) -> Result<String, String> {
+        let rows = Rows::read(kind, "f", content.as_bytes(), options)?;
+        let lua = Lua::new();
+        value::prepare_arrays(&lua).unwrap();
+        let row = rows.to_lua(&lua, rows.len()).unwrap();
+        let row = value::lua_to_json(&lua, &row).unwrap();
+        Ok(format!("{} {}", rows.len(), String::from_utf8_lossy(&row)))
+    }
+
+    #[test]
+    fn files_are_rows() {
+        let csv = "\u{feff}name, age\r\nann,1\n\"b, \"\"b\"\"\",2\n";
+        assert_eq!(read(Kind::Csv, csv, &Value::Nil).unwrap(), "2 {\"age\":\"2\",\"name\":\"b, \\\"b\\\"\"}");
+        let named = Value::Table(vec![
+            (Value::text("columns"), Value::list([Value::text("x"), Value::text("y")])),
+            (Value::text("separator"), Value::text(";")),
+        ]);
+        assert_eq!(read(Kind::Csv, "1;2\n", &named).unwrap(), "1 {\"x\":\"1\",\"y\":\"2\"}");
+        assert_eq!(read(Kind::Json, "[{\"a\":[1]}]", &Value::Nil).unwrap(), "1 {\"a\":[1]}");
+        assert_eq!(read(Kind::JsonLines, "1\n\n{\"a\":null}\n", &Value::Nil).unwrap(), "2 {\"a\":null}");
+        assert_eq!(read(Kind::Lines, "a\r\n\nb", &Value::Nil).unwrap(), "2 \"b\"");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_with_its_line() {
+        let error = |kind, content| read(kind, content, &Value::Nil).unwrap_err();
+        assert_eq!(error(Kind::Csv, "a,b\n1,2\n3\n"), "f, line 3: it has 1 cells, and there are 2 columns");
+        assert_eq!(error(Kind::Csv, "a,b\n"), "f: there is no row in it");
+        assert!(error(Kind::Json, "{}").contains("expected an array"));
+        assert!(error(Kind::JsonLines, "1\nx\n").starts_with("f, line 2 is no JSON"));
+        assert_eq!(error(Kind::Lines, "\n"), "f: there is no row in it");
+    }
+}

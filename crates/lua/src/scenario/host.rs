@@ -1,0 +1,465 @@
+//! What the library asks of Rust: clients, files, data, figures of load. Each function gives a problem, or nil and a value.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brunt_model::content::Content;
+use brunt_model::plan::Sandbox;
+use brunt_model::profile::Profile;
+use brunt_model::scenario::{File, Population};
+use brunt_model::target::{Target, Url};
+use brunt_model::threshold::Threshold;
+use brunt_model::units;
+use bstr::BStr;
+use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
+
+use super::by_flags::Offered;
+use super::data::{Feeder, Kind, Order, Rows, SharedFeeder};
+use super::{pack, value};
+use crate::error;
+use crate::state::{is_inside, read_inside};
+use brunt_protocol::Scheme;
+use brunt_protocol::scenario::{Caller, Fields, Setting, Value, unknown};
+
+/// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
+const BROWSER_CONNECTIONS: u32 = 6;
+/// The most that may be asked for.
+const MOST_CONNECTIONS: u32 = 1_000_000;
+
+/// A client that a script has made.
+#[derive(Clone)]
+pub struct ScriptClient {
+    /// Encodes its calls and reads their answers.
+    pub caller: Arc<dyn Caller>,
+    /// Where its calls go unless they say otherwise.
+    pub base: Option<Target>,
+    /// The schemes of its protocol.
+    pub schemes: Vec<Scheme>,
+    /// The most connections that a user may have to one origin.
+    pub per_user: u32,
+    /// How many connections all users share, over all workers, if they share them.
+    pub pool: Option<u32>,
+    /// The most calls in flight on one of its connections, as far as its protocol allows.
+    pub pipeline: u32,
+    /// How long its calls may take, if not as long as the plan says.
+    pub timeout_ns: Option<u64>,
+}
+
+/// What a script has said by running from its first line to its last.
+#[derive(Default)]
+pub(super) struct Declared {
+    pub(super) clients: Vec<ScriptClient>,
+    pub(super) populations: Vec<Population>,
+    pub(super) thresholds: Vec<Threshold>,
+    pub(super) throttle: Option<Profile>,
+    data: Vec<Arc<Rows>>,
+    feeders: Vec<SharedFeeder>,
+    /// The base of the first client, as the script has it.
+    first_base: Option<String>,
+    /// The value that the script last asked for in vain.
+    pub(super) missing_value: Option<String>,
+}
+
+/// Where the files of a script come from.
+pub enum Files {
+    /// From disk, beside the script, each being remembered.
+    Disk {
+        /// The script's own.
+        directory: PathBuf,
+        /// Whether files elsewhere are refused.
+        confined: bool,
+        /// The files that were read so far.
+        seen: Mutex<Vec<File>>,
+    },
+    /// From a plan.
+    Plan(Vec<File>),
+}
+
+impl Files {
+    /// What is in the file.
+    pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        self.find(name)?.ok_or_else(|| match self {
+            Self::Plan(_) => format!("the plan has no file '{name}'"),
+            Self::Disk { .. } => format!("cannot read {name}: there is no such file"),
+        })
+    }
+
+    /// What is in the file; nothing if there is none.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        match self {
+            Self::Plan(files) => {
+                let file = files.iter().find(|file| file.name == name);
+                Ok(file.map(|file| file.content.0.clone()))
+            }
+            Self::Disk { directory, confined, seen } => {
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(known) = seen.iter().find(|file| file.name == name) {
+                    return Ok(Some(known.content.0.clone()));
+                }
+                if *confined {
+                    let Some(content) = read_inside(directory, Path::new(name)) else {
+                        return if is_inside(Path::new(name)) { Ok(None) } else { Err(outside(name)) };
+                    };
+                    seen.push(File { name: name.to_owned(), content: Content(content.clone()) });
+                    return Ok(Some(content));
+                }
+                let content = match fs::read(directory.join(name)) {
+                    Ok(content) => content,
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+                    Err(error) => return Err(format!("cannot read {name}: {error}")),
+                };
+                seen.push(File { name: name.to_owned(), content: Content(content.clone()) });
+                Ok(Some(content))
+            }
+        }
+    }
+}
+
+fn outside(name: &str) -> String {
+    format!(
+        "cannot read {name}: in the sandbox a script reads files of its own directory alone (--no-sandbox lifts it)"
+    )
+}
+
+/// What the states of one script have in common, over all workers.
+pub(crate) struct Common {
+    pub(super) files: Files,
+    pub(super) dialects: Vec<Offered>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) base_url: Option<String>,
+    pub(super) seed: u64,
+    pub(super) sandbox: Sandbox,
+    /// Data by how it was asked for, so that it is read once.
+    data: Mutex<Vec<(String, Arc<Rows>)>>,
+    /// Feeders in the order in which the script makes them.
+    feeders: Mutex<Vec<SharedFeeder>>,
+}
+
+impl Common {
+    pub(super) fn new(
+        files: Files,
+        dialects: Vec<Offered>,
+        env: BTreeMap<String, String>,
+        base_url: Option<String>,
+        seed: u64,
+    ) -> Self {
+        let sandbox = Sandbox::default();
+        Self { files, dialects, env, base_url, seed, sandbox, data: Mutex::default(), feeders: Mutex::default() }
+    }
+
+    /// The same for a script that may do this.
+    pub(super) fn within(self, sandbox: Sandbox) -> Self {
+        Self { sandbox, ..self }
+    }
+
+    fn rows(&self, kind: &str, name: &str, options: &Value<'_>) -> Result<Arc<Rows>, String> {
+        let asked = format!("{kind} {name} {options:?}");
+        let mut known = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, rows)) = known.iter().find(|(known, _)| *known == asked) {
+            return Ok(Arc::clone(rows));
+        }
+        let kind = Kind::of(kind).ok_or_else(|| format!("there is no data of kind '{kind}'"))?;
+        let rows = Arc::new(Rows::read(kind, name, &self.files.read(name)?, options)?);
+        known.push((asked, Arc::clone(&rows)));
+        Ok(rows)
+    }
+
+    /// The feeder with this place in the script, the same for all workers.
+    fn feeder(&self, place: usize, order: Order, rows: u64) -> SharedFeeder {
+        let mut known = self.feeders.lock().unwrap_or_else(PoisonError::into_inner);
+        while known.len() <= place {
+            let seed = self.seed ^ (known.len() as u64) << 32;
+            known.push(Arc::new(Feeder::new(order, rows, seed)));
+        }
+        known.get(place).cloned().unwrap_or_else(|| Arc::new(Feeder::new(order, rows, 0)))
+    }
+}
+
+/// What one state's functions reach.
+#[derive(Clone)]
+pub(super) struct Host {
+    pub(super) common: Arc<Common>,
+    pub(super) declared: Arc<Mutex<Declared>>,
+}
+
+/// A problem, or nil and what there is.
+type Told<T> = (Option<String>, Option<T>);
+
+fn told<T>(result: Result<T, String>) -> Told<T> {
+    match result {
+        Ok(value) => (None, Some(value)),
+        Err(problem) => (Some(problem), None),
+    }
+}
+
+impl Host {
+    pub(super) fn declared(&self) -> MutexGuard<'_, Declared> {
+        self.declared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The table of functions that the library begins with.
+    pub(super) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
+        let table = lua.create_table()?;
+        self.add_clients(lua, &table)?;
+        self.add_load(lua, &table)?;
+        self.add_data(lua, &table)?;
+        add_values(lua, &table)?;
+        Ok(table)
+    }
+
+    /// The function that gives the text of a module beside the script, by its file's name, or nil.
+    pub(super) fn module(&self, lua: &Lua) -> mlua::Result<Function> {
+        let host = self.clone();
+        lua.create_function(move |lua, name: String| {
+            let inside = is_inside(Path::new(&name));
+            let read = inside.then(|| host.common.files.read(&name).ok()).flatten();
+            read.map(|text| lua.create_string(text)).transpose()
+        })
+    }
+
+    fn add_clients(&self, lua: &Lua, table: &Table) -> mlua::Result<()> {
+        let host = self.clone();
+        let client = lua.create_function(move |_, (name, options): (String, LuaValue)| {
+            let made = value::of_lua(&options).and_then(|options| host.client(&name, options));
+            Ok(told(made.map(|number| number as f64)))
+        })?;
+        table.raw_set("client", client)?;
+        let host = self.clone();
+        let base = lua.create_function(move |_, client: usize| {
+            let declared = host.declared();
+            let base = declared.clients.get(client.wrapping_sub(1)).and_then(|client| client.base.as_ref());
+            Ok(base.map(|base| format!("{}://{}", base.scheme, base.authority())))
+        })?;
+        table.raw_set("base", base)?;
+        let host = self.clone();
+        let examine = lua.create_function(move |_, (client, values): (usize, Variadic<LuaValue>)| {
+            let caller = host.declared().clients.get(client.wrapping_sub(1)).map(|client| Arc::clone(&client.caller));
+            let Some(caller) = caller else { return Ok(told(Ok(200))) };
+            let values: Result<Vec<_>, _> = values.iter().map(value::of_lua).collect();
+            // What cannot be given to a protocol is found when it is.
+            Ok(told(values.map_or(Ok(200), |values| caller.examine(&values).map_err(|e| e.0))))
+        })?;
+        table.raw_set("examine", examine)?;
+        table.raw_set("module", self.module(lua)?)?;
+        let host = self.clone();
+        let env = lua.create_function(move |_, name: String| Ok(host.common.env.get(&name).cloned()))?;
+        table.raw_set("env", env)?;
+        let host = self.clone();
+        let missing = lua.create_function(move |_, name: String| {
+            let problem = error::missing(&name);
+            host.declared().missing_value = Some(name);
+            Ok(problem)
+        })?;
+        table.raw_set("missing", missing)
+    }
+
+    /// Makes a client; its number counts from 1.
+    fn client(&self, name: &str, options: Value<'static>) -> Result<usize, String> {
+        let offered = self.common.dialects.iter().find(|(dialect, _)| dialect.name() == name);
+        let Some((dialect, schemes)) = offered else { return Err(format!("there is no protocol '{name}'")) };
+        let whose = format!("brunt.{name}");
+        let engine = ["base", "timeout", "connections", "pool", "pipeline"];
+        let Value::Table(entries) = options else { return Err(format!("{whose} takes a table of options")) };
+        let (ours, theirs): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|(key, _)| key.as_str().is_some_and(|key| engine.contains(&key)));
+        let (ours, theirs) = (Value::Table(ours), Value::Table(theirs));
+        let fields = Fields::of(&whose, &ours, &engine).map_err(|e| e.0)?;
+        let mut declared = self.declared();
+        let written = fields.text("base").map_err(|e| e.0)?.map(str::to_owned);
+        let first = declared.clients.is_empty();
+        if first {
+            declared.first_base.clone_from(&written);
+        }
+        let base = match &self.common.base_url {
+            Some(base) if first || written.is_some() && written == declared.first_base => Some(base.clone()),
+            _ => written,
+        };
+        let base = base.map(|base| base_of(&whose, &base, schemes)).transpose()?;
+        let files = Arc::clone(&self.common);
+        let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path) };
+        let caller = dialect.client(&theirs, &setting).map_err(|e| e.0)?;
+        let count = |name: &str| fields.count(name, 1..=MOST_CONNECTIONS).map_err(|e| e.0);
+        if !fields.value("pool").is_nil() && !fields.value("connections").is_nil() {
+            return Err(format!(
+                "{whose}: connections are each user's own, pool is for all of them: give one of the two"
+            ));
+        }
+        declared.clients.push(ScriptClient {
+            caller: Arc::from(caller),
+            base,
+            schemes: schemes.clone(),
+            per_user: count("connections")?.unwrap_or(BROWSER_CONNECTIONS),
+            pool: count("pool")?,
+            pipeline: count("pipeline")?.unwrap_or(1),
+            timeout_ns: fields.duration_ns("timeout").map_err(|e| e.0)?,
+        });
+        Ok(declared.clients.len())
+    }
+
+    fn add_load(&self, lua: &Lua, table: &Table) -> mlua::Result<()> {
+        let host = self.clone();
+        let population = lua.create_function(move |lua, described: LuaValue| {
+            let read = value::lua_to_json(lua, &described)
+                .and_then(|json| serde_json::from_slice::<Population>(&json).map_err(|e| without_place(&e)));
+            let mut declared = host.declared();
+            Ok(told(read.map(|population| {
+                declared.populations.push(population);
+                declared.populations.len() - 1
+            })))
+        })?;
+        table.raw_set("population", population)?;
+        let host = self.clone();
+        let expect = lua.create_function(move |_, (figure, condition, abort): (String, String, bool)| {
+            let read = expected(&figure, &condition, abort);
+            Ok(told(read.map(|threshold| host.declared().thresholds.push(threshold))).0)
+        })?;
+        table.raw_set("expect", expect)?;
+        let host = self.clone();
+        let throttle = lua.create_function(move |_, text: String| {
+            let read = text.parse::<Profile>().map_err(|e| format!("brunt.throttle: {e}"));
+            Ok(told(read.map(|profile| host.declared().throttle = Some(profile))).0)
+        })?;
+        table.raw_set("throttle", throttle)
+    }
+
+    fn add_data(&self, lua: &Lua, table: &Table) -> mlua::Result<()> {
+        let host = self.clone();
+        let data = lua.create_function(move |_, (kind, name, options): (String, String, LuaValue)| {
+            let rows = value::of_lua(&options).and_then(|options| host.common.rows(&kind, &name, &options));
+            Ok(match rows {
+                Err(problem) => (Some(problem), None, None),
+                Ok(rows) => {
+                    let columns = rows.columns();
+                    let mut declared = host.declared();
+                    declared.data.push(rows);
+                    (None, Some(declared.data.len()), columns)
+                }
+            })
+        })?;
+        table.raw_set("data", data)?;
+        let host = self.clone();
+        let rows = lua.create_function(move |_, length: u64| {
+            let mut declared = host.declared();
+            declared.data.push(Arc::new(Rows::Elsewhere(length)));
+            Ok(declared.data.len())
+        })?;
+        table.raw_set("rows", rows)?;
+        let host = self.clone();
+        let length = lua.create_function(move |_, data: usize| Ok(host.data(data).map_or(0, |rows| rows.len())))?;
+        table.raw_set("length", length)?;
+        let host = self.clone();
+        let feeder = lua.create_function(move |_, (data, order): (usize, String)| {
+            let rows = host.data(data).map_or(0, |rows| rows.len());
+            let order = Order::from_name(&order).unwrap_or(Order::Circular);
+            let mut declared = host.declared();
+            let feeder = host.common.feeder(declared.feeders.len(), order, rows);
+            declared.feeders.push(feeder);
+            Ok(declared.feeders.len())
+        })?;
+        table.raw_set("feeder", feeder)?;
+        let host = self.clone();
+        let next = lua.create_function(move |_, feeder: usize| {
+            let feeder = host.declared().feeders.get(feeder.wrapping_sub(1)).cloned();
+            Ok(feeder.and_then(|feeder| feeder.next()))
+        })?;
+        table.raw_set("next", next)?;
+        let host = self.clone();
+        let row = lua.create_function(move |lua, (data, number): (usize, u64)| match host.data(data) {
+            Some(rows) => rows.to_lua(lua, number),
+            None => Ok(LuaValue::Nil),
+        })?;
+        table.raw_set("row", row)
+    }
+
+    fn data(&self, number: usize) -> Option<Arc<Rows>> {
+        self.declared().data.get(number.wrapping_sub(1)).cloned()
+    }
+}
+
+/// The base of a client, which may leave its scheme out.
+fn base_of(whose: &str, text: &str, schemes: &[Scheme]) -> Result<Target, String> {
+    let default = schemes.first().map_or("http", |scheme| scheme.name);
+    let whole = if text.contains("://") { text.to_owned() } else { format!("{default}://{text}") };
+    let base = Url::parse(&whole).map_err(|e| format!("{whose}: base: {e}"))?.target;
+    if !schemes.iter().any(|scheme| scheme.name == base.scheme) {
+        let known: Vec<_> = schemes.iter().map(|scheme| format!("{}://", scheme.name)).collect();
+        return Err(format!("{whose}: base must begin with {}, not '{text}'", known.join(" or ")));
+    }
+    Ok(base)
+}
+
+/// A threshold of `brunt.expect`.
+fn expected(figure: &str, condition: &str, abort: bool) -> Result<Threshold, String> {
+    Threshold::expected(figure, condition, abort).map_err(|e| e.to_string())
+}
+
+/// What is wrong with a table, without the place in the JSON that it became.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
+}
+
+/// Functions that are about bytes: a problem, or nil and what there is.
+fn add_bytes(lua: &Lua, table: &Table) -> mlua::Result<()> {
+    let pack = lua.create_function(|lua, (format, values): (LuaString, Variadic<LuaValue>)| {
+        let packed = values
+            .iter()
+            .map(value::of_lua)
+            .collect::<Result<Vec<_>, _>>()
+            .and_then(|values| pack::pack(&format.to_string_lossy(), &values));
+        Ok(match packed {
+            Ok(bytes) => (None, Some(lua.create_string(bytes)?)),
+            Err(problem) => (Some(problem), None),
+        })
+    })?;
+    table.raw_set("pack", pack)?;
+    let unpack = lua.create_function(|lua, (format, bytes, from): (LuaString, LuaString, Option<usize>)| {
+        let mut results = mlua::MultiValue::new();
+        match pack::unpack(&format.to_string_lossy(), &bytes.as_bytes(), from.unwrap_or(1)) {
+            Ok((values, next)) => {
+                results.push_back(LuaValue::Nil);
+                for value in &values {
+                    results.push_back(value::to_lua(lua, value)?);
+                }
+                results.push_back(LuaValue::Number(next as f64));
+            }
+            Err(problem) => results.push_back(LuaValue::String(lua.create_string(problem)?)),
+        }
+        Ok(results)
+    })?;
+    table.raw_set("unpack", unpack)
+}
+
+/// Functions that are about values alone.
+fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
+    let duration = lua.create_function(|_, text: String| {
+        Ok(units::parse_duration(&text).ok().map(|ns| ns as f64 / brunt_model::SECOND_NS as f64))
+    })?;
+    table.raw_set("duration", duration)?;
+    let unknown = lua.create_function(|_, (whose, name, known): (String, String, String)| {
+        Ok(unknown(&whose, &name, &known.split(' ').collect::<Vec<_>>()))
+    })?;
+    table.raw_set("unknown", unknown)?;
+    let base64 = lua.create_function(|_, text: LuaString| Ok(STANDARD.encode(&*text.as_bytes())))?;
+    table.raw_set("base64", base64)?;
+    let decode = lua.create_function(|lua, text: LuaString| {
+        Ok(match value::json_to_lua(lua, &text.as_bytes()) {
+            Ok(value) => (value, None),
+            Err(problem) => (LuaValue::Nil, Some(problem)),
+        })
+    })?;
+    table.raw_set("decode_json", decode)?;
+    let encode = lua.create_function(|lua, value: LuaValue| {
+        Ok(match value::lua_to_json(lua, &value) {
+            Ok(text) => (Some(lua.create_string(BStr::new(&text))?), None),
+            Err(problem) => (None, Some(problem)),
+        })
+    })?;
+    table.raw_set("encode_json", encode)?;
+    add_bytes(lua, table)?;
+    table.raw_set("null", LuaValue::NULL)
+}

@@ -1,0 +1,183 @@
+-- Calls on connections that a user has for itself, and calls that take several answers.
+
+local host, brunt, core, shared = ...
+
+local yield = coroutine.yield
+local seconds, waiting = core.seconds, core.waiting_user
+local CONVERSE, RELEASE = host.operations.CONVERSE, host.operations.RELEASE
+
+-- What a judge says of an answer: it is the last of its call, the call goes on (with the protocol's values for what it
+-- waits for next), or the call fails as mismatch (for this reason).
+core.TAKEN, core.READS_ON, core.REJECTED = 0, 1, 2
+local BROKEN = 3
+
+local users = shared.users
+-- The number of the last connection that was opened.
+local handles = 0
+
+local function settle(user, label, ...)
+  user.judge = nil
+  local problem = user.problem
+  if problem ~= nil then
+    user.problem = nil
+    error(problem, 0)
+  end
+  return shared.answer_of(label, ...)
+end
+
+local function converse(way, client, name, options, judge, ...)
+  local user = waiting("a call")
+  local label, timeout
+  if options then
+    label = core.label(options.name or name, options.tags)
+    timeout = options.timeout and seconds("timeout", options.timeout)
+  else
+    label = core.label(name)
+  end
+  user.judge = judge
+  local optional = options ~= nil and options.optional == true
+  return settle(user, label, yield(CONVERSE, client, label, timeout, way, judge ~= nil, optional, ...))
+end
+
+-- One call of a client, as `core.call`. With the option `optional`, it counts only if it is answered or fails otherwise than
+-- by taking too long. `judge` is shown the body of each answer, its flags and its status, and says what
+-- becomes of the call; it cannot call or pause.
+function core.converse(client, name, options, judge, ...)
+  return converse(0, client, name, options, judge, ...)
+end
+
+-- One call on a new connection, which the user has for itself from then on. Gives the answer, and a number by which the
+-- connection is called.
+function core.connect(client, name, options, ...)
+  handles = handles + 1
+  local handle = handles
+  return converse(-handle, client, name, options, nil, ...), handle
+end
+
+-- One call on a connection that the user has for itself. `judge` as in `core.converse`, or nil.
+function core.on(handle, client, name, options, judge, ...)
+  return converse(handle, client, name, options, judge, ...)
+end
+
+-- Closes a connection that the user has for itself, and forgets what came on it.
+function core.release(handle)
+  waiting("closing a connection")
+  yield(RELEASE, handle)
+end
+
+local function judged(user, fine, verdict, ...)
+  if fine then
+    return verdict, ...
+  end
+  user.problem = verdict
+  return BROKEN, tostring(verdict)
+end
+
+-- Shows a user's judge an answer.
+function shared.judge(slot, now, body, flags, status)
+  local user = users[slot]
+  user.now = now
+  return judged(user, pcall(user.judge, body, flags, status))
+end
+
+-- Answers ---------------------------------------------------------------------------------------------------------------
+
+local answer_methods = {}
+
+-- The body as JSON. Raises an error if it is not JSON.
+function answer_methods.json(self)
+  local value = rawget(self, "decoded")
+  if value == nil then
+    local body, problem = self.body, nil
+    value, problem = brunt.decode_json(body)
+    if problem then
+      local shown = #body > 60 and body:sub(1, 60) .. "…" or body
+      core.raise("the answer is no JSON: " .. problem .. "; it begins: " .. shown)
+    end
+    rawset(self, "decoded", value)
+  end
+  return value
+end
+
+-- What was found, or false: in the table of a check, nil would be no check at all.
+local function or_false(first, ...)
+  if first == nil then
+    return false
+  end
+  return first, ...
+end
+
+function answer_methods.find(self, pattern, plain)
+  return or_false(self.body:find(pattern, 1, plain))
+end
+
+function answer_methods.match(self, pattern)
+  return or_false(self.body:match(pattern))
+end
+
+-- A metatable for answers, whose parts are read when they are asked for and kept then: `body` and `timings`, with the
+-- methods `json`, `find` and `match`, and these, by functions of the answer.
+function core.answer_type(parts)
+  parts = parts or {}
+  return {
+    __index = function(self, key)
+      local method = answer_methods[key]
+      if method then
+        return method
+      end
+      local value
+      if parts[key] then
+        value = parts[key](self)
+      elseif key == "body" then
+        value = self.error and "" or core.read(self, "body")
+      elseif key == "timings" then
+        value = core.read(self, "timings")
+      end
+      if value ~= nil then
+        rawset(self, key, value)
+      end
+      return value
+    end,
+  }
+end
+
+-- Bytes -----------------------------------------------------------------------------------------------------------------
+
+local function check_text(whose, what, value)
+  if type(value) ~= "string" then
+    core.raise(whose .. ": " .. what .. " must be a string, not " .. core.shown(value))
+  end
+end
+
+function brunt.pack(format, ...)
+  check_text("brunt.pack", "the format", format)
+  local problem, bytes = host.pack(format, ...)
+  if problem then
+    core.raise("brunt.pack: " .. problem)
+  end
+  return bytes
+end
+
+local function unpacked(problem, ...)
+  if problem then
+    core.raise("brunt.unpack: " .. problem)
+  end
+  return ...
+end
+
+-- From a byte that is counted from the end if it is negative, as Lua's own does.
+function brunt.unpack(format, bytes, from)
+  check_text("brunt.unpack", "the format", format)
+  check_text("brunt.unpack", "what is unpacked", bytes)
+  if from == nil then
+    from = 1
+  elseif type(from) ~= "number" or from % 1 ~= 0 then
+    core.raise("brunt.unpack: the byte to begin with must be a whole number, not " .. core.shown(from))
+  elseif from < 0 then
+    from = #bytes + from + 1
+  end
+  if from < 1 then
+    core.raise("brunt.unpack: there is no byte before the first")
+  end
+  return unpacked(host.unpack(format, bytes, from))
+end

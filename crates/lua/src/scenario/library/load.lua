@@ -1,0 +1,269 @@
+-- Scenarios, and what surrounds them: who comes when, setup and teardown, thresholds, what the command line gives.
+
+local host, brunt, core, shared = ...
+
+local wrong, shown, seconds, number = core.wrong, core.shown, core.seconds, core.number
+local check_options, at_the_top = core.check_options, shared.at_the_top
+local scenarios = shared.scenarios
+
+function brunt.nothing_for(length)
+  return { kind = "nothing_for", seconds = seconds("a length", length) }
+end
+
+function brunt.at_once(users)
+  return { kind = "at_once", users = number("users", users, 1) }
+end
+
+function brunt.rate(rate, length)
+  rate = number("a rate", rate, 0)
+  return { kind = "rate", from = rate, to = rate, seconds = seconds("a length", length) }
+end
+
+function brunt.ramp_rate(from, to, length)
+  from, to = number("a rate", from, 0), number("a rate", to, 0)
+  return { kind = "rate", from = from, to = to, seconds = seconds("a length", length) }
+end
+
+function brunt.ramp(users, length)
+  length = seconds("a length", length)
+  if length <= 0 then
+    wrong("a ramp must have a length above 0")
+  end
+  local rate = number("users", users, 1) / length
+  return { kind = "rate", from = rate, to = rate, seconds = length }
+end
+
+function brunt.peak(users, length)
+  return { kind = "peak", users = number("users", users, 1), seconds = seconds("a length", length) }
+end
+
+function brunt.users(users, length)
+  users = number("users", users, 0)
+  return { kind = "users", from = users, to = users, seconds = seconds("a length", length) }
+end
+
+function brunt.ramp_users(from, to, length)
+  from, to = number("users", from, 0), number("users", to, 0)
+  return { kind = "users", from = from, to = to, seconds = seconds("a length", length) }
+end
+
+function brunt.iterations_each(users, iterations)
+  return { kind = "iterations_each", users = number("users", users, 1), iterations = number("iterations", iterations, 1) }
+end
+
+function brunt.iterations_shared(users, iterations)
+  return { kind = "iterations_shared", users = number("users", users, 1), iterations = number("iterations", iterations, 1) }
+end
+
+-- Steps of stairs: from, up by, how many, how long each, and how long between them.
+local function stairs(whose, options, hold, ramp)
+  check_options(whose, options, { from = true, by = true, steps = true, hold = true, ramp = true })
+  local level, by = number(whose .. ": from", options.from, 0), number(whose .. ": by", options.by, -1e12)
+  local steps = {}
+  for place = 1, number(whose .. ": steps", options.steps, 1) do
+    if place > 1 and options.ramp then
+      steps[#steps + 1] = ramp(level - by, level, options.ramp)
+    end
+    steps[#steps + 1] = hold(level, options.hold)
+    level = level + by
+  end
+  return { steps = steps }
+end
+
+function brunt.stairs(options)
+  return stairs("brunt.stairs", options, brunt.rate, brunt.ramp_rate)
+end
+
+function brunt.user_stairs(options)
+  return stairs("brunt.user_stairs", options, brunt.users, brunt.ramp_users)
+end
+
+local Scenario = {}
+Scenario.__index = Scenario
+
+local injecting = { arrivals = true, most_alive = true, after = true }
+
+-- Says when users come to the scenario (or those of a mix).
+function Scenario:inject(what)
+  at_the_top("inject")
+  if type(what) ~= "table" then
+    wrong("inject takes a table of steps, such as inject{ brunt.users(10, \"30s\") }, not " .. shown(what))
+  end
+  if self.population then
+    wrong("the users of '" .. self.name .. "' are injected already: give all steps at once")
+  end
+  local steps = {}
+  for key, value in pairs(what) do
+    if type(key) ~= "number" then
+      check_options("inject", { [key] = value }, injecting)
+    end
+  end
+  for _, step in ipairs(what) do
+    if type(step) ~= "table" or not (step.kind or step.steps) then
+      wrong("a step of inject is made by brunt.users, brunt.rate and their like, not " .. shown(step))
+    end
+    for _, one in ipairs(step.steps or { step }) do
+      steps[#steps + 1] = one
+    end
+  end
+  local after
+  if what.after ~= nil then
+    after = type(what.after) == "table" and what.after.population
+    if not after then
+      wrong("after takes a scenario whose users were injected before, not " .. shown(what.after))
+    end
+  end
+  local problem, place = host.population({
+    scenarios = self.weighted,
+    steps = steps,
+    arrivals = what.arrivals,
+    most_alive = what.most_alive,
+    after = after,
+  })
+  if problem then
+    wrong(problem)
+  end
+  self.population = place
+  return self
+end
+
+function brunt.scenario(name, run)
+  at_the_top("brunt.scenario")
+  if type(name) ~= "string" or type(run) ~= "function" then
+    wrong("brunt.scenario takes a name and a function, not " .. shown(name) .. " and " .. shown(run))
+  end
+  for _, scenario in ipairs(scenarios) do
+    if scenario.name == name then
+      wrong("there are two scenarios called '" .. name .. "'")
+    end
+  end
+  scenarios[#scenarios + 1] = { name = name, run = run }
+  return setmetatable({ name = name, weighted = { { scenario = name, weight = 1 } } }, Scenario)
+end
+
+function brunt.mix(parts)
+  at_the_top("brunt.mix")
+  local weighted, names = {}, {}
+  for _, part in ipairs(type(parts) == "table" and parts or {}) do
+    local scenario, weight = part[1], part[2]
+    if getmetatable(scenario) ~= Scenario then
+      wrong("brunt.mix takes scenarios with their weights, such as brunt.mix{ { browse, 90 }, { buy, 10 } }")
+    end
+    weighted[#weighted + 1] = { scenario = scenario.name, weight = number("a weight", weight, 0) }
+    names[#names + 1] = scenario.name
+  end
+  if #weighted == 0 then
+    wrong("brunt.mix takes scenarios with their weights, such as brunt.mix{ { browse, 90 }, { buy, 10 } }")
+  end
+  return setmetatable({ name = table.concat(names, ", "), weighted = weighted }, Scenario)
+end
+
+local setup, teardown
+
+local function once_a_run(whose, run, known)
+  if type(run) ~= "function" then
+    wrong(whose .. " takes a function, not " .. shown(run))
+  end
+  if known then
+    wrong(whose .. " is there already: a run has one")
+  end
+  return run
+end
+
+function brunt.setup(run)
+  at_the_top("brunt.setup")
+  setup = once_a_run("brunt.setup", run, setup)
+end
+
+function brunt.teardown(run)
+  at_the_top("brunt.teardown")
+  teardown = once_a_run("brunt.teardown", run, teardown)
+end
+
+function brunt.expect(expected)
+  at_the_top("brunt.expect")
+  if type(expected) ~= "table" then
+    wrong("brunt.expect takes a table such as { p99 = \"< 50ms\" }, not " .. shown(expected))
+  end
+  -- In an order that is the same in every run.
+  local figures = {}
+  for figure in pairs(expected) do
+    if type(figure) ~= "string" then
+      wrong("brunt.expect takes figures by their names, such as p99 = \"< 50ms\", not " .. shown(figure))
+    end
+    figures[#figures + 1] = figure
+  end
+  table.sort(figures)
+  for _, figure in ipairs(figures) do
+    local condition = expected[figure]
+    local abort = false
+    if type(condition) == "table" then
+      check_options("brunt.expect", condition, { [1] = true, abort = true })
+      condition, abort = condition[1], condition.abort == true
+    end
+    if type(condition) ~= "string" then
+      wrong("brunt.expect takes a figure and a condition, such as p99 = \"< 50ms\", not " .. shown(condition))
+    end
+    local problem = host.expect(figure, condition, abort)
+    if problem then
+      wrong(problem)
+    end
+  end
+end
+
+function brunt.throttle(profile)
+  at_the_top("brunt.throttle")
+  local problem = host.throttle(tostring(profile))
+  if problem then
+    wrong(problem)
+  end
+end
+
+function brunt.env(name, default)
+  if type(name) ~= "string" then
+    wrong("brunt.env takes the name of a value, not " .. shown(name))
+  end
+  local value = host.env(name)
+  if value == nil then
+    if default == nil then
+      wrong(host.missing(name))
+    end
+    return default
+  end
+  return value
+end
+
+-- The place of a scenario, by its name.
+function shared.place(name)
+  for place, scenario in ipairs(scenarios) do
+    if scenario.name == name then
+      return place
+    end
+  end
+end
+
+-- The names of the scenarios, in their order.
+function shared.names()
+  local names = {}
+  for place, scenario in ipairs(scenarios) do
+    names[place] = scenario.name
+  end
+  return names
+end
+
+-- Makes setup or teardown a scenario of its own; nil if there is none.
+function shared.once(which)
+  local run = which == "setup" and setup or which == "teardown" and teardown
+  if not run then
+    return nil
+  end
+  scenarios[#scenarios + 1] = {
+    name = which,
+    run = which == "teardown" and function(_, values)
+      run(values)
+    end or function()
+      shared.give(run())
+    end,
+  }
+  return #scenarios
+end

@@ -1,0 +1,202 @@
+-- Going through a scenario once before there is any load, with answers that are made up, to find what is misspelt: options,
+-- units, columns, arguments that do not fit an IDL. Nothing is sent, nothing waits, nothing outside is changed, and what goes
+-- wrong otherwise says nothing, since the answers were none.
+
+local host, brunt, core, shared = ...
+
+local operations = host.operations
+-- What is not there any more once the sandbox has closed.
+local sethook, compile_nothing, stdin = debug.sethook, jit.off, io.stdin
+
+-- What stands for everything that a server, or setup, would have given.
+local anything = {}
+-- Whether something was made of that which does not show it.
+local hidden = false
+local function same()
+  return anything
+end
+setmetatable(anything, {
+  __index = same,
+  __call = same,
+  __tostring = function()
+    hidden = true
+    return "anything"
+  end,
+  __concat = function(one, other)
+    return tostring(one) .. tostring(other)
+  end,
+  __len = function()
+    hidden = true
+    return 1
+  end,
+})
+
+-- The deepest tables that are looked through for what is made up.
+local MOST_DEPTH = 20
+
+-- Whether some of a value is made up, or too deep to be looked at.
+local function is_made_up(value, depth)
+  if type(value) ~= "table" then
+    return false
+  elseif value == anything or depth > MOST_DEPTH then
+    return true
+  end
+  for key, one in next, value do
+    if is_made_up(key, depth + 1) or is_made_up(one, depth + 1) then
+      return true
+    end
+  end
+  return false
+end
+
+-- How much of a function is gone through: instructions, in thousands, and waits.
+local MOST_THOUSANDS, MOST_WAITS = 1000, 1000
+
+-- What each operation is resumed with; those that are missing end the rehearsal.
+local started = 0
+local function answered()
+  return 0, 200, true, 0
+end
+-- A call whose values are the script's own must be one that its protocol takes.
+local function called(client, _, _, ...)
+  if hidden or is_made_up({ ... }, 0) then
+    return answered()
+  end
+  local problem, status = host.examine(client, ...)
+  if problem then
+    return nil, problem, true
+  end
+  return 0, status, true, 0
+end
+local function nothing() end
+local function one()
+  return 1
+end
+local results = {
+  [operations.CALL] = called,
+  [operations.CALL_PREPARED] = answered,
+  [operations.CONVERSE] = answered,
+  [operations.START] = function()
+    started = started + 1
+  end,
+  [operations.WAIT] = function()
+    local all = {}
+    for place = 1, started do
+      all[place] = { 0, 200, true, 0 }
+    end
+    started = 0
+    return all
+  end,
+  [operations.READ] = function(_, what)
+    if what == "value" or what == "exception" then
+      return true, anything
+    end
+    hidden = true
+    return true, (what == "headers" or what == "timings" or what == "cookies") and {} or ""
+  end,
+  [operations.PAUSE] = nothing,
+  [operations.LABEL] = one,
+  [operations.CHECK] = one,
+  [operations.CHECK_FAILED] = nothing,
+  [operations.CHECK_PASSED] = nothing,
+  [operations.GROUP] = one,
+  [operations.GROUP_ENDED] = nothing,
+  [operations.PREPARE] = one,
+  [operations.RELEASE] = nothing,
+}
+
+-- Whether a function is gone through now.
+local rehearses = false
+
+-- Lets `of[name]` do nothing in a rehearsal, and give `instead`, unless `is_harmless` says of its arguments that it may do it.
+local function withhold(of, name, instead, is_harmless)
+  local real = of[name]
+  of[name] = function(...)
+    if rehearses and not (is_harmless and is_harmless(...)) then
+      return instead
+    end
+    return real(...)
+  end
+end
+
+local function is_named(name)
+  return name ~= nil
+end
+
+local function is_read(_, mode)
+  return mode == nil or tostring(mode):find("^r[^+]*$") ~= nil
+end
+
+local function is_no_terminal(file)
+  return file ~= stdin
+end
+
+-- Files, other programs and the terminal are for users to change and to read from: what a script's functions do to them, even
+-- by names of their own for what does it, is not done in a rehearsal. To be called before the sandbox closes and the script is
+-- run; what stands at its top is done.
+function shared.withhold()
+  withhold(_G, "print")
+  withhold(os, "execute", 0)
+  withhold(os, "remove", true)
+  withhold(os, "rename", true)
+  withhold(os, "tmpname", "anything")
+  for _, name in ipairs({ "popen", "tmpfile", "output", "write", "read" }) do
+    withhold(io, name, anything)
+  end
+  withhold(io, "open", anything, is_read)
+  withhold(io, "lines", same, is_named)
+  local file = getmetatable(io.stdout)
+  withhold(file, "write", anything)
+  withhold(file, "read", anything, is_no_terminal)
+  withhold(file, "lines", same, is_no_terminal)
+  local exit = os.exit
+  function os.exit(...)
+    if rehearses then
+      error("this is enough", 0)
+    end
+    exit(...)
+  end
+end
+
+-- What is misspelt in the function of the scenario at `place`, or nil. The state is good for nothing else afterwards.
+function shared.rehearse(place)
+  -- Compiled code would not see the hook.
+  compile_nothing()
+  rehearses = true
+  brunt.decode_json = same
+  shared.give(anything)
+  local thousands = 0
+  local thread = shared.begin_rehearsal(place)
+  -- Hooks are there for all coroutines.
+  local limit
+  function limit()
+    if coroutine.running() ~= thread then
+      return
+    end
+    thousands = thousands + 1
+    if thousands > MOST_THOUSANDS then
+      -- At each instruction from now on, so that a pcall in an endless loop does not keep it.
+      sethook(limit, "", 1)
+      error("this is enough", 0)
+    end
+  end
+  sethook(thread, limit, "", 1000)
+  local function go(alive, operation, ...)
+    if not alive then
+      return nil, shared.certainly_wrong(operation)
+    end
+    local result = results[operation]
+    return result, result and { result(...) } or nil
+  end
+  local result, values = go(shared.resume_rehearsal(thread))
+  for _ = 1, MOST_WAITS do
+    if not result then
+      break
+    end
+    result, values = go(shared.resume_rehearsal(thread, unpack(values, 1, 4)))
+  end
+  sethook()
+  rehearses = false
+  shared.end_rehearsal()
+  return not result and values or nil
+end

@@ -1,0 +1,192 @@
+-- Virtual users. Each is a coroutine: whatever it wants of the engine it yields, an operation and its values, and is
+-- resumed with what came of it; the engine calls `step` and gets the next operation back. All of a user's state that is not
+-- the engine's is in the table `users`, by the engine's number for the user.
+
+local host, brunt, core, shared = ...
+
+local yield, resume, create = coroutine.yield, coroutine.resume, coroutine.create
+local running, is_yieldable = coroutine.running, coroutine.isyieldable
+local traceback = debug.traceback
+local wrong = core.wrong
+-- What is yielded, as `operation.rs` has it.
+local ITERATED, FAILED, AGAIN = host.operations.ITERATED, host.operations.FAILED, host.operations.AGAIN
+
+local users = {}
+-- The user that runs now.
+local current
+-- Coroutines whose user has ended between two iterations: another can have them.
+local spare, spares = {}, 0
+local MOST_SPARE = 1000
+
+-- What scenarios do, by their places; and what setup has given.
+local scenarios, given = {}, nil
+
+shared.scenarios, shared.users = scenarios, users
+
+local function me(what)
+  if not current then
+    wrong(what .. " is for virtual users: call it in a scenario's function, or in setup or teardown")
+  end
+  return current
+end
+
+core.user = me
+
+local WAITS_FOR_C = " cannot wait inside table.sort, string.gsub, or any other function of C that calls back: do it before "
+  .. "or after"
+local WAITS_ASIDE = " cannot wait in a coroutine that the script has made: what is yielded there goes to who resumes it, and "
+  .. "not to brunt; use a plain function"
+
+-- The user that runs now, where it can wait for what it calls.
+local function waiting(what)
+  local user = me(what)
+  if not is_yieldable() then
+    wrong(what .. WAITS_FOR_C, true)
+  elseif running() ~= user.thread then
+    wrong(what .. WAITS_ASIDE, true)
+  end
+  return user
+end
+
+core.waiting_user = waiting
+
+-- That something is for the top of the script.
+function shared.at_the_top(what)
+  if current then
+    wrong(what .. " is for the top of the script, before anybody comes")
+  end
+end
+
+-- Whether a user runs now.
+function shared.is_running()
+  return current ~= nil
+end
+
+local function live(user)
+  while true do
+    local vu = user.vu
+    vu.iteration = vu.iteration + 1
+    user.run(vu, given)
+    if user.goes_on and not user.pacing then
+      -- Once, so that a function that never waits comes back all the same.
+      user.goes_on, user.again = false, true
+    else
+      user = yield(ITERATED, user.pacing) or user
+    end
+  end
+end
+
+-- What a step came to. A coroutine that is dead has failed: the error stands where the operation would.
+local function settle(user, alive, operation, ...)
+  current = nil
+  local again = 0
+  if user.again then
+    user.again, again = false, AGAIN
+  end
+  if alive then
+    -- What a function has yielded by itself is no operation.
+    return type(operation) == "number" and operation + again or operation, ...
+  end
+  local thread = user.thread
+  user.thread = nil
+  local problem = shared.wrong_text(operation)
+  if problem then
+    return FAILED + again, problem, true
+  end
+  return FAILED + again, traceback(thread, tostring(operation)), false, user.pacing
+end
+
+-- Goes on with a user, with what came of its operation.
+function shared.step(slot, now, ...)
+  local user = users[slot]
+  current, user.now, user.goes_on = user, now, false
+  return settle(user, resume(user.thread, ...))
+end
+
+-- Goes on with a user whose call was answered. `goes_on` says that it may begin its next iteration without asking.
+function shared.answered(slot, now, goes_on, ...)
+  local user = users[slot]
+  current, user.now, user.goes_on = user, now, goes_on
+  return settle(user, resume(user.thread, ...))
+end
+
+-- Begins an iteration of a user: a new one (with its number and its scenario's place), or one that was there.
+function shared.begin(slot, now, id, place)
+  local user = users[slot]
+  if not user then
+    local scenario = scenarios[place]
+    user = {
+      vu = { id = id, iteration = 0, scenario = scenario.name, store = {} },
+      run = scenario.run,
+      paused = 0,
+      goes_on = false,
+      again = false,
+    }
+    users[slot] = user
+  end
+  current, user.now, user.goes_on = user, now, false
+  local thread = user.thread
+  if thread then
+    return settle(user, resume(thread))
+  end
+  if spares > 0 then
+    thread, spare[spares] = spare[spares], nil
+    spares = spares - 1
+  else
+    thread = create(live)
+  end
+  user.thread = thread
+  return settle(user, resume(thread, user))
+end
+
+-- Forgets a user. `between` says that it stands between two iterations.
+function shared.forget(slot, between)
+  local user = users[slot]
+  users[slot] = nil
+  if between and user and user.thread and spares < MOST_SPARE then
+    spares = spares + 1
+    spare[spares] = user.thread
+  end
+end
+
+-- The groups that a user is in, outermost first, as number, time with pauses, time without; they end here.
+function shared.leave_groups(slot, now)
+  local user = users[slot]
+  local groups, ended = user and user.groups, {}
+  if groups then
+    for place, group in ipairs(groups) do
+      local took = now - group.began
+      ended[place * 3 - 2], ended[place * 3 - 1], ended[place * 3] = group.id, took, took - (user.paused - group.paused)
+    end
+    user.groups, user.group = nil, nil
+  end
+  return ended
+end
+
+-- The value of setup, and who receives it.
+function shared.given()
+  return given
+end
+
+function shared.give(values)
+  given = values
+end
+
+-- A coroutine that goes through a scenario's function, for a rehearsal.
+function shared.begin_rehearsal(place)
+  local scenario = scenarios[place]
+  local vu = { id = 1, iteration = 1, scenario = scenario.name, store = {} }
+  local thread = create(function()
+    scenario.run(vu, given)
+  end)
+  current = { thread = thread, vu = vu, run = scenario.run, paused = 0, now = 0, goes_on = false, again = false }
+  return thread
+end
+
+function shared.resume_rehearsal(thread, ...)
+  return resume(thread, ...)
+end
+
+function shared.end_rehearsal()
+  current = nil
+end

@@ -1,0 +1,279 @@
+---@meta brunt
+-- What brunt's scenarios are written with, for editors that speak LuaLS (https://luals.github.io): they complete, check and
+-- show it. Written by `brunt types`; nothing of it is run.
+
+---@class brunt
+local brunt = {}
+
+-- A length of time: seconds as a number, or a text with its unit such as "500ms", "30s", "5m".
+---@alias brunt.Duration number|string
+
+-- One virtual user. Its table is the user's own: `store` is for whatever the script wants to keep from one iteration to the
+-- next.
+---@class brunt.User
+---@field id integer Unique over the whole run, from 1.
+---@field iteration integer Which iteration of this user it is, from 1.
+---@field scenario string The name of its scenario.
+---@field store table The user's own; empty at first.
+
+-- A scenario: what a user does in one iteration.
+---@class brunt.Scenario
+---@field name string
+local Scenario = {}
+
+-- When users come: steps, one after the other, made by `brunt.rate`, `brunt.users` and their like. Steps of rates are open:
+-- users come at times of their own, each for one iteration. Steps of users are closed: so many are there, each beginning anew
+-- when it has ended.
+---@class brunt.Injection
+---@field [integer] brunt.Step
+---@field arrivals? "uniform"|"poisson" How the arrivals of rates are spread; uniform unless it says otherwise.
+---@field most_alive? integer The most users alive at once: who comes when there is no place is counted as not admitted.
+---@field after? brunt.Scenario Begins when the users of this scenario, injected before, have ended.
+
+-- Says when users come to the scenario. Once for each scenario, or for a mix.
+---@param injection brunt.Injection
+---@return brunt.Scenario
+function Scenario:inject(injection) end
+
+-- A step of an injection.
+---@class brunt.Step
+
+-- A scenario: a name, and what a user does in one iteration. The second value is what `brunt.setup` returned.
+---@param name string
+---@param run fun(vu: brunt.User, given: any)
+---@return brunt.Scenario
+function brunt.scenario(name, run) end
+
+-- Users who each carry out one of these scenarios, chosen by weight: `brunt.mix { { browse, 90 }, { buy, 10 } }:inject { … }`.
+---@param parts { [1]: brunt.Scenario, [2]: number }[]
+---@return brunt.Scenario
+function brunt.mix(parts) end
+
+-- Called once a run, before any user comes, as a user of its own: what it returns is given to all users and to teardown. It
+-- must be data: no functions, no tables within themselves.
+---@param run fun(): any
+function brunt.setup(run) end
+
+-- Called once a run, when all users have ended.
+---@param run fun(given: any)
+function brunt.teardown(run) end
+
+-- Open: all come in the same moment.
+---@param users integer
+---@return brunt.Step
+function brunt.at_once(users) end
+
+-- Open: so many users a second.
+---@param users_per_s number
+---@param length brunt.Duration
+---@return brunt.Step
+function brunt.rate(users_per_s, length) end
+
+-- Open: from so many users a second to so many.
+---@param from number
+---@param to number
+---@param length brunt.Duration
+---@return brunt.Step
+function brunt.ramp_rate(from, to, length) end
+
+-- Open: so many users in all, evenly over this time.
+---@param users integer
+---@param length brunt.Duration
+---@return brunt.Step
+function brunt.ramp(users, length) end
+
+-- Open: so many users in all, slowly at first, then fast, then slowly again.
+---@param users integer
+---@param length brunt.Duration
+---@return brunt.Step
+function brunt.peak(users, length) end
+
+-- Nobody comes for a while; who is there goes on.
+---@param length brunt.Duration
+---@return brunt.Step
+function brunt.nothing_for(length) end
+
+-- Closed: so many users at a time.
+---@param users integer
+---@param length brunt.Duration
+---@return brunt.Step
+function brunt.users(users, length) end
+
+-- Closed: from so many users at a time to so many.
+---@param from integer
+---@param to integer
+---@param length brunt.Duration
+---@return brunt.Step
+function brunt.ramp_users(from, to, length) end
+
+-- Closed: so many users, each for so many iterations. The only step of its injection.
+---@param users integer
+---@param iterations integer
+---@return brunt.Step
+function brunt.iterations_each(users, iterations) end
+
+-- Closed: so many users share so many iterations. The only step of its injection.
+---@param users integer
+---@param iterations integer
+---@return brunt.Step
+function brunt.iterations_shared(users, iterations) end
+
+---@class brunt.Stairs
+---@field from number The first level: users a second, or users.
+---@field by number How much higher each next level is.
+---@field steps integer How many levels.
+---@field hold brunt.Duration How long each is held.
+---@field ramp? brunt.Duration How long it takes from one to the next; at once if it does not say.
+
+-- Open: levels of users a second, one after the other.
+---@param stairs brunt.Stairs
+---@return brunt.Step
+function brunt.stairs(stairs) end
+
+-- Closed: levels of users at a time, one after the other.
+---@param stairs brunt.Stairs
+---@return brunt.Step
+function brunt.user_stairs(stairs) end
+
+-- The most calls a second, over all users and scenarios: a rate, or a profile such as "0..1000/30s,1000/5m".
+---@param profile number|string
+function brunt.throttle(profile) end
+
+-- A condition on a figure: `"< 50ms"`, or `{ "< 50ms", abort = true }`, which ends the run when it is beyond repair.
+---@alias brunt.Condition string|{ [1]: string, abort?: boolean }
+
+-- What must hold at the end, else brunt exits with 1: `brunt.expect { p99 = "< 50ms", ["home:p95"] = "< 20ms" }`.
+---@param conditions table<string, brunt.Condition>
+function brunt.expect(conditions) end
+
+-- What was given with `--env NAME=VALUE`, else `default`; without one it is an error.
+---@param name string
+---@param default? string
+---@return string
+function brunt.env(name, default) end
+
+-- Waits: a fixed time, one between two, or exponentially distributed ones around a mean.
+---@param length brunt.Duration|{ exponential: brunt.Duration }
+---@param longest? brunt.Duration
+function brunt.pause(length, longest) end
+
+-- From now on, this user's iterations begin at least so long after one another.
+---@param length brunt.Duration
+function brunt.pacing(length) end
+
+-- Times what `run` does as one, with and without its pauses; gives what `run` returns. Groups within groups are named
+-- `outer/inner`.
+---@generic T
+---@param name string
+---@param run fun(...): T
+---@param ... any
+---@return T
+function brunt.group(name, run, ...) end
+
+-- Counts whether each of these holds. One that does not marks the answer as not ok; its time still counts. True if all hold.
+---@param subject any An answer, or whatever the functions among the checks look at.
+---@param checks table<string, any> By name: true or false, or a function of `subject` that says so.
+---@return boolean
+function brunt.check(subject, checks) end
+
+-- Ends this iteration with an error, which is counted.
+---@param message? string
+function brunt.fail(message) end
+
+-- Ends this user, here and now, without an error.
+function brunt.stop_user() end
+
+-- Ends the run for everybody.
+---@param reason? string
+function brunt.stop_run(reason) end
+
+-- Rows that users take, each in turn, one for all users and workers.
+---@class brunt.Feeder
+local Feeder = {}
+
+-- The next row: a table by the names of the columns, a line, or a value. When a queue is empty, the scenario ends.
+---@return any
+function Feeder:next() end
+
+-- Data, loaded once and shared.
+---@class brunt.Data
+local Data = {}
+
+-- In order, beginning anew after the last.
+---@return brunt.Feeder
+function Data:circular() end
+
+-- Any of them, each time.
+---@return brunt.Feeder
+function Data:random() end
+
+-- Each once in a random order, then all again in the same.
+---@return brunt.Feeder
+function Data:shuffled() end
+
+-- Each once over the whole run; then the scenario that asks ends.
+---@return brunt.Feeder
+function Data:queue() end
+
+-- How many rows there are.
+---@return integer
+function Data:length() end
+
+---@class brunt.CsvOptions
+---@field columns? string[] The names of the columns, where the first line does not have them.
+---@field separator? string Between two values: a comma unless it says otherwise.
+
+-- A file of comma-separated values (RFC 4180), beside the script: each row a table by the names of the columns.
+---@param file string
+---@param options? brunt.CsvOptions
+---@return brunt.Data
+function brunt.csv(file, options) end
+
+-- A file with a list in JSON: each row one of its values.
+---@param file string
+---@return brunt.Data
+function brunt.json(file) end
+
+-- A file with a value in JSON on each line.
+---@param file string
+---@return brunt.Data
+function brunt.jsonl(file) end
+
+-- A file of lines: each row a text.
+---@param file string
+---@return brunt.Data
+function brunt.lines(file) end
+
+-- Rows from a table.
+---@param rows any[]
+---@return brunt.Data
+function brunt.data(rows) end
+
+-- A text of JSON as a value of Lua; nil and the problem if it is not JSON. JSON's null is `brunt.null`.
+---@param text string
+---@return any value
+---@return string? problem
+function brunt.decode_json(text) end
+
+-- A value of Lua as JSON; nil and what is wrong with it if there is no such JSON.
+---@param value any
+---@return string? text
+---@return string? problem
+function brunt.encode_json(value) end
+
+-- JSON's null.
+brunt.null = nil
+
+-- Numbers and texts as bytes, by the formats of Lua 5.3's string.pack, without alignment: b B h H i I l L j J T f d n s z x c
+-- with < > = before them, such as ">I4s2".
+---@param format string
+---@param ... number|string
+---@return string
+function brunt.pack(format, ...) end
+
+-- The values in bytes, and the place behind them.
+---@param format string
+---@param bytes string
+---@param from? integer Where they begin, from 1.
+---@return any ...
+function brunt.unpack(format, bytes, from) end

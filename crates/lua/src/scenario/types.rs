@@ -1,0 +1,26 @@
+//! Annotations of the library, for editors: what `brunt types` writes.
+//!
+//! They stand beside the library that they describe, in Lua with `LuaLS` comments (<https://luals.github.io/wiki/annotations>): a
+//! part for the engine's own and one for each protocol's.
+
+use brunt_protocol::Registry;
+
+/// The engine's part.
+const LIBRARY: &str = include_str!("types.lua");
+
+/// How every such file begins.
+pub const FIRST_LINE: &str = "---@meta brunt\n";
+
+/// The annotations of the library with the protocols of `registry`.
+pub fn of(registry: &Registry) -> String {
+    let mut text = LIBRARY.to_owned();
+    for (dialect, _) in super::by_flags::dialects(registry) {
+        text.push('\n');
+        text.push_str(dialect.types());
+    }
+    text.push_str("\nreturn brunt\n");
+    text
+}
+
+#[cfg(test)]
+mod tests;

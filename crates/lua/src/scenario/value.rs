@@ -1,0 +1,292 @@
+//! Values of Lua, as protocols see them, and as JSON.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use mlua::{Lua, Table, Value as LuaValue};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde::ser::{SerializeMap as _, SerializeSeq as _};
+use serde::{Deserializer, Serialize, Serializer};
+
+use brunt_protocol::scenario::Value;
+
+/// The most tables within tables: what is deeper is most likely a table within itself.
+const DEEPEST: usize = 64;
+/// Where in the registry the mark of JSON's arrays is, a metatable.
+const ARRAY: &str = "brunt.array";
+
+/// What a value of Lua is to a protocol.
+///
+/// # Errors
+/// When it is, or holds, what is no plain value: a function, a coroutine, a table within itself.
+pub(crate) fn of_lua(value: &LuaValue) -> Result<Value<'static>, String> {
+    of_lua_at(value, 0)
+}
+
+fn of_lua_at(value: &LuaValue, depth: usize) -> Result<Value<'static>, String> {
+    Ok(match value {
+        LuaValue::Nil => Value::Nil,
+        LuaValue::LightUserData(pointer) if pointer.0.is_null() => Value::Nil,
+        LuaValue::Boolean(value) => Value::Boolean(*value),
+        LuaValue::Integer(number) => Value::Number(*number as f64),
+        LuaValue::Number(number) => Value::Number(*number),
+        LuaValue::String(text) => Value::Text(Cow::Owned(text.as_bytes().to_vec())),
+        LuaValue::Table(table) => {
+            if depth >= DEEPEST {
+                return Err(format!("a table is more than {DEEPEST} tables deep: is it within itself?"));
+            }
+            let mut entries = Vec::new();
+            for entry in table.pairs::<LuaValue, LuaValue>() {
+                let (key, value) = entry.map_err(|e| e.to_string())?;
+                entries.push((of_lua_at(&key, depth + 1)?, of_lua_at(&value, depth + 1)?));
+            }
+            Value::Table(entries)
+        }
+        other => return Err(format!("a {} cannot leave the script: only plain values can", other.type_name())),
+    })
+}
+
+/// The value of Lua that `value` is.
+///
+/// # Errors
+/// When Lua's memory is used up.
+pub(crate) fn to_lua(lua: &Lua, value: &Value<'_>) -> mlua::Result<LuaValue> {
+    Ok(match value {
+        Value::Nil => LuaValue::Nil,
+        Value::Boolean(value) => LuaValue::Boolean(*value),
+        Value::Number(number) => LuaValue::Number(*number),
+        Value::Text(text) => LuaValue::String(lua.create_string(text.as_ref())?),
+        Value::Table(entries) => {
+            let table = lua.create_table_with_capacity(0, entries.len())?;
+            for (key, value) in entries {
+                if !key.is_nil() {
+                    table.raw_set(to_lua(lua, key)?, to_lua(lua, value)?)?;
+                }
+            }
+            LuaValue::Table(table)
+        }
+    })
+}
+
+/// Makes the mark of JSON's arrays.
+pub(super) fn prepare_arrays(lua: &Lua) -> mlua::Result<Table> {
+    let mark = lua.create_table()?;
+    mark.raw_set("__name", "array")?;
+    lua.set_named_registry_value(ARRAY, &mark)?;
+    Ok(mark)
+}
+
+/// Reads JSON straight into Lua: `null` is `brunt.null`, arrays are marked so that they are arrays again when written.
+///
+/// # Errors
+/// When it is no JSON, with line and column.
+pub(super) fn json_to_lua(lua: &Lua, text: &[u8]) -> Result<LuaValue, String> {
+    let arrays = lua.named_registry_value::<Table>(ARRAY).map_err(|e| e.to_string())?;
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let value = Reader { lua, arrays: &arrays }.deserialize(&mut reader).map_err(|e| e.to_string())?;
+    reader.end().map_err(|e| e.to_string())?;
+    Ok(value)
+}
+
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    lua: &'a Lua,
+    arrays: &'a Table,
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = LuaValue;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<LuaValue, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = LuaValue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<LuaValue, E> {
+        Ok(LuaValue::NULL)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<LuaValue, E> {
+        Ok(LuaValue::Boolean(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<LuaValue, E> {
+        Ok(LuaValue::Number(value as f64))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<LuaValue, E> {
+        Ok(LuaValue::Number(value as f64))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<LuaValue, E> {
+        Ok(LuaValue::Number(value))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<LuaValue, E> {
+        self.lua.create_string(text).map(LuaValue::String).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<LuaValue, A::Error> {
+        use serde::de::Error as _;
+
+        let table = self.lua.create_table().map_err(A::Error::custom)?;
+        while let Some(value) = values.next_element_seed(self)? {
+            table.raw_push(value).map_err(A::Error::custom)?;
+        }
+        table.set_metatable(Some(self.arrays.clone())).map_err(A::Error::custom)?;
+        Ok(LuaValue::Table(table))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<LuaValue, A::Error> {
+        use serde::de::Error as _;
+
+        let table = self.lua.create_table().map_err(A::Error::custom)?;
+        while let Some(key) = entries.next_key_seed(self)? {
+            let value = entries.next_value_seed(self)?;
+            table.raw_set(key, value).map_err(A::Error::custom)?;
+        }
+        Ok(LuaValue::Table(table))
+    }
+}
+
+/// Writes a value of Lua as JSON.
+///
+/// # Errors
+/// When it cannot be: a function, a table within itself, NaN, an infinity, a key that is no string.
+pub(super) fn lua_to_json(lua: &Lua, value: &LuaValue) -> Result<Vec<u8>, String> {
+    let arrays = lua.named_registry_value::<Table>(ARRAY).map_err(|e| e.to_string())?;
+    serde_json::to_vec(&Writer { value, arrays: &arrays, depth: 0 }).map_err(|e| e.to_string())
+}
+
+struct Writer<'a> {
+    value: &'a LuaValue,
+    arrays: &'a Table,
+    depth: usize,
+}
+
+impl Writer<'_> {
+    fn within<'v>(&'v self, value: &'v LuaValue) -> Writer<'v> {
+        Writer { value, arrays: self.arrays, depth: self.depth + 1 }
+    }
+
+    fn table<S: Serializer>(&self, table: &Table, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error as _;
+
+        if self.depth >= DEEPEST {
+            return Err(S::Error::custom(format!("a table is more than {DEEPEST} tables deep: is it within itself?")));
+        }
+        let length = table.raw_len();
+        let marked = table.metatable().is_some_and(|mark| mark == *self.arrays);
+        if length > 0 || marked {
+            let mut list = serializer.serialize_seq(Some(length))?;
+            for value in table.sequence_values::<LuaValue>() {
+                list.serialize_element(&self.within(&value.map_err(S::Error::custom)?))?;
+            }
+            return list.end();
+        }
+        let mut entries =
+            table.pairs::<LuaValue, LuaValue>().collect::<mlua::Result<Vec<_>>>().map_err(S::Error::custom)?;
+        let key_of = |key: &LuaValue| match key {
+            LuaValue::String(text) => text.to_str().ok().map(|text| text.to_owned()),
+            _ => None,
+        };
+        // In an order that does not change from one run to the next.
+        entries.sort_by_cached_key(|(key, _)| key_of(key));
+        let mut map = serializer.serialize_map(Some(entries.len()))?;
+        for (key, value) in &entries {
+            let Some(name) = key_of(key) else {
+                let kind = key.type_name();
+                return Err(S::Error::custom(format!("the key of an object must be a string in UTF-8, not a {kind}")));
+            };
+            map.serialize_entry(&name, &self.within(value))?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Writer<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error as _;
+
+        match self.value {
+            LuaValue::Nil => serializer.serialize_unit(),
+            LuaValue::LightUserData(pointer) if pointer.0.is_null() => serializer.serialize_unit(),
+            LuaValue::Boolean(value) => serializer.serialize_bool(*value),
+            LuaValue::Integer(number) => serializer.serialize_i64(*number),
+            // What is a whole number is written as one, as far as numbers of Lua are exact.
+            LuaValue::Number(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
+                serializer.serialize_i64(*number as i64)
+            }
+            LuaValue::Number(number) if number.is_finite() => serializer.serialize_f64(*number),
+            LuaValue::Number(number) => Err(S::Error::custom(format!("{number} is no number of JSON"))),
+            LuaValue::String(text) => match text.to_str() {
+                Ok(text) => serializer.serialize_str(&text),
+                Err(_) => Err(S::Error::custom("a string that is not UTF-8")),
+            },
+            LuaValue::Table(table) => self.table(table, serializer),
+            other => Err(S::Error::custom(format!("a {} cannot be JSON", other.type_name()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lua() -> Lua {
+        let lua = Lua::new();
+        prepare_arrays(&lua).unwrap();
+        lua
+    }
+
+    fn again(text: &str) -> Result<String, String> {
+        let lua = lua();
+        let value = json_to_lua(&lua, text.as_bytes())?;
+        lua_to_json(&lua, &value).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    #[test]
+    fn json_comes_back_as_it_was() {
+        for text in
+            ["null", "true", "-1", "1.5", "\"ü\\n\"", "[]", "{}", "[1,[],{\"a\":null}]", "{\"a\":[1,2],\"b\":{}}"]
+        {
+            assert_eq!(again(text).as_deref(), Ok(text));
+        }
+        assert!(again("[1,").unwrap_err().contains("line 1 column 3"));
+        assert!(again("1 2").is_err() && again("").is_err());
+        assert!(again(&"[".repeat(10_000)).is_err(), "a bomb is refused");
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused() {
+        let lua = lua();
+        let json = |code: &str| {
+            let value = lua.load(code).eval::<LuaValue>().unwrap();
+            lua_to_json(&lua, &value).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        assert_eq!(json("{ 1, 2, 3 }").as_deref(), Ok("[1,2,3]"));
+        assert_eq!(json("{ b = 1, a = 'x' }").as_deref(), Ok("{\"a\":\"x\",\"b\":1}"));
+        assert!(json("0/0").unwrap_err().contains("no number of JSON"));
+        assert!(json("{ f = print }").unwrap_err().contains("a function cannot be JSON"));
+        assert!(json("{ [true] = 1 }").unwrap_err().contains("must be a string"));
+        assert!(json("(function() local t = {}; t.t = t; return t end)()").unwrap_err().contains("within itself"));
+        assert!(json("'\\255'").unwrap_err().contains("UTF-8"));
+    }
+
+    #[test]
+    fn plain_values_leave_the_script_and_come_back() {
+        let lua = lua();
+        let value = lua.load("{ 1, 'a', { x = true } }").eval::<LuaValue>().unwrap();
+        let plain = of_lua(&value).unwrap();
+        let back = to_lua(&lua, &plain).unwrap();
+        assert_eq!(lua_to_json(&lua, &back), lua_to_json(&lua, &value));
+        assert!(of_lua(&lua.load("{ print }").eval().unwrap()).unwrap_err().contains("a function cannot leave"));
+    }
+}

@@ -1,0 +1,153 @@
+//! What a script's `response` is given: each answer, in turn, as much of it as it takes.
+
+use bstr::BStr;
+use mlua::{Function, Lua, Table};
+
+use super::state::function;
+use brunt_protocol::Parts;
+
+/// A body of at most this size is kept, in bytes.
+const MOST_KEPT_BYTES: usize = 1 << 16;
+/// So many answers wait at most to be shown together.
+const MOST_WAITING: u32 = 16;
+
+/// The hook `response`, and the answers it has not seen yet.
+///
+/// Answers to a load are mostly alike. Those that repeat the one before wait, until one does not or calls are made
+/// again, and are then shown in one go; what they have in common, Lua has already.
+pub(super) struct Answers {
+    hooks: Table,
+    whole: Function,
+    remember: Function,
+    /// Shows the answers that wait to `response` as it was when it was last looked at, and how many parameters it has.
+    respond: Function,
+    parameters: u32,
+    /// What the answers that wait have in common with the one before them.
+    status: u16,
+    head: Vec<u8>,
+    body: Vec<u8>,
+    /// How many wait.
+    waiting: u32,
+    /// Whether the body is the one that came last: a large one is not kept.
+    has_body: bool,
+    /// Whether Lua has the header fields, and the body.
+    fields_in_lua: bool,
+    body_in_lua: bool,
+}
+
+impl Answers {
+    /// None if the script has no `response`.
+    pub(super) fn begin(lua: &Lua, hooks: &Table) -> mlua::Result<Option<Self>> {
+        let Some(response) = function(lua, "response") else { return Ok(None) };
+        let (respond, parameters) = look_at(&response, hooks)?;
+        Ok(Some(Self {
+            hooks: hooks.clone(),
+            whole: hooks.get("response")?,
+            remember: hooks.get("remember")?,
+            respond,
+            parameters,
+            status: 0,
+            head: Vec::new(),
+            body: Vec::new(),
+            waiting: 0,
+            has_body: false,
+            fields_in_lua: false,
+            body_in_lua: false,
+        }))
+    }
+
+    /// How many answers wait.
+    pub(super) fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    /// Lets an answer wait that is like the one before; false if it is not, or enough wait.
+    #[inline]
+    pub(super) fn join(&mut self, status: u16, parts: Parts<'_>) -> bool {
+        let is_like = status == self.status && self.has_body && parts.head == self.head && parts.body == self.body;
+        let joins = is_like && self.waiting < MOST_WAITING;
+        self.waiting += u32::from(joins);
+        joins
+    }
+
+    /// Takes an answer that does not join those that wait. `response` sees it now, or soon if others may be like it.
+    pub(super) fn add(&mut self, lua: &Lua, status: u16, parts: Parts<'_>) -> mlua::Result<()> {
+        self.show(lua)?;
+        let same_head = parts.head == self.head;
+        self.status = status;
+        if !same_head {
+            self.head.clear();
+            self.head.extend_from_slice(parts.head);
+            self.fields_in_lua = false;
+        }
+        self.has_body = parts.body.len() <= MOST_KEPT_BYTES;
+        if parts.body != self.body {
+            self.body_in_lua = false;
+            self.body.clear();
+            if self.has_body {
+                self.body.extend_from_slice(parts.body);
+            }
+        }
+        if self.has_body && (same_head || self.parameters < 2) {
+            self.waiting = 1;
+            return Ok(());
+        }
+        // Fields that come once are not worth keeping.
+        self.whole.call((status, header_table(lua, parts.head)?, BStr::new(parts.body)))
+    }
+
+    /// Shows the answers that wait.
+    pub(super) fn show(&mut self, lua: &Lua) -> mlua::Result<()> {
+        while self.waiting > 0 {
+            if self.parameters > 1 && !self.fields_in_lua {
+                let both = fields(&self.head).flat_map(|(name, value)| [name, value]);
+                self.fields_in_lua = self.remember.call(lua.create_sequence_from(both)?)?;
+                if !self.fields_in_lua {
+                    // More than it keeps.
+                    self.waiting -= 1;
+                    self.whole.call::<()>((self.status, header_table(lua, &self.head)?, BStr::new(&self.body)))?;
+                    continue;
+                }
+            }
+            let waiting = std::mem::take(&mut self.waiting);
+            let news = (self.parameters > 2 && !self.body_in_lua).then(|| BStr::new(&self.body));
+            self.body_in_lua |= news.is_some();
+            let left: u32 = match news {
+                None => self.respond.call((self.status, waiting))?,
+                Some(body) => self.respond.call((self.status, waiting, body))?,
+            };
+            if left > 0 {
+                // It is another function now, which may take more: what is left is its.
+                let Some(response) = function(lua, "response") else {
+                    // What is called is not there any more: as in Lua, that is an error.
+                    return self.whole.call((self.status, header_table(lua, &self.head)?, BStr::new(&self.body)));
+                };
+                (self.respond, self.parameters) = look_at(&response, &self.hooks)?;
+                self.waiting = left.min(waiting);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What shows answers to `response`, and how many parameters it has, up to three.
+fn look_at(response: &Function, hooks: &Table) -> mlua::Result<(Function, u32)> {
+    // A function of C does not tell what it takes.
+    let parameters =
+        if response.info().what == "C" { 3 } else { hooks.get::<Function>("parameters")?.call(response)? };
+    Ok((hooks.get::<Function>("responder")?.call(parameters)?, parameters))
+}
+
+/// The header fields of an answer, with their names as they came; of a name that comes again, the last value.
+fn header_table(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
+    lua.create_table_from(fields(head))
+}
+
+/// Names and values of the header fields in `head`.
+fn fields(head: &[u8]) -> impl Iterator<Item = (&BStr, &BStr)> {
+    head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let (name, value) = (line.get(..colon)?, line.get(colon + 1..)?);
+        Some((BStr::new(name), BStr::new(value.trim_ascii())))
+    })
+}

@@ -1,0 +1,217 @@
+//! Requests that somebody else wrote: where each ends, and what is wrong with one that is not whole.
+
+use std::fmt;
+use std::mem::MaybeUninit;
+
+/// The most header fields that such a request may have.
+pub(super) const MOST_HEADERS: usize = 256;
+
+/// One request among the bytes given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// How many bytes it has.
+    pub(super) length: usize,
+    /// Whether its method is an idempotent one.
+    pub(super) idempotent: bool,
+}
+
+/// Why bytes are no whole requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Incomplete {
+    problem: &'static str,
+    /// Line and column of the first byte that does not fit, from 1.
+    line: usize,
+    column: usize,
+}
+
+impl fmt::Display for Incomplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at line {}, column {}", self.problem, self.line, self.column)
+    }
+}
+
+impl Incomplete {
+    /// `problem` with the byte at `at`.
+    fn at(bytes: &[u8], at: usize, problem: &'static str) -> Self {
+        let before = bytes.get(..at).unwrap_or(bytes);
+        let mut lines = before.split(|byte| *byte == b'\n').rev();
+        let column = lines.next().map_or(0, <[u8]>::len) + 1;
+        Self { problem, line: lines.count() + 1, column }
+    }
+}
+
+/// Finds the requests that `bytes` are made of, at least one, each whole, and gives each to `take`.
+///
+/// # Errors
+/// When a request breaks the grammar of HTTP/1.1, or when the last is not complete.
+pub(super) fn read(bytes: &[u8], mut take: impl FnMut(Piece)) -> Result<(), Incomplete> {
+    let mut from = 0;
+    loop {
+        let rest = bytes.get(from..).unwrap_or(&[]);
+        let piece = read_one(rest).map_err(|(at, problem)| Incomplete::at(bytes, from + at, problem))?;
+        from += piece.length;
+        take(piece);
+        if from >= bytes.len() {
+            return Ok(());
+        }
+    }
+}
+
+/// The request that `bytes` begin with.
+///
+/// # Errors
+/// With where it breaks the grammar or ends too early, and how.
+pub(super) fn read_one(bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
+    let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
+    let head = match request.parse_with_uninit_headers(bytes, &mut headers) {
+        Ok(httparse::Status::Complete(head)) => head,
+        Ok(httparse::Status::Partial) => return Err((bytes.len(), "the request is not complete: it ends")),
+        Err(error) => return Err((first_wrong(bytes), words(error))),
+    };
+    let mut length = 0_usize;
+    let mut chunked = false;
+    for header in request.headers.iter() {
+        if header.name.eq_ignore_ascii_case("content-length") {
+            let value = std::str::from_utf8(header.value).ok().and_then(|value| value.trim().parse().ok());
+            length = value.ok_or((offset(bytes, header.value), "a Content-Length that is no number"))?;
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            chunked = header.value.to_ascii_lowercase().ends_with(b"chunked");
+        }
+    }
+    let body = bytes.get(head..).unwrap_or(&[]);
+    let length = if chunked { chunks(head, body)? } else { length };
+    if body.len() < length {
+        return Err((bytes.len(), "the body is shorter than its Content-Length: it ends"));
+    }
+    // RFC 9110, section 9.2.2.
+    let idempotent = matches!(request.method, Some("GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"));
+    Ok(Piece { length: head + length, idempotent })
+}
+
+/// How many bytes a body of chunks has (RFC 9112, section 7.1).
+fn chunks(head: usize, body: &[u8]) -> Result<usize, (usize, &'static str)> {
+    let broken = (head, "the chunks are broken in the body that begins");
+    let missing = (head + body.len(), "the last chunk is missing: the request ends");
+    let mut at = 0;
+    loop {
+        let rest = body.get(at..).unwrap_or(&[]);
+        let (line, size) = match httparse::parse_chunk_size(rest) {
+            Ok(httparse::Status::Complete(found)) => found,
+            Ok(httparse::Status::Partial) => return Err(missing),
+            Err(_) => return Err(broken),
+        };
+        at += line;
+        if size == 0 {
+            let trailers = body.get(at..).unwrap_or(&[]);
+            return match httparse::parse_headers(trailers, &mut [httparse::EMPTY_HEADER; MOST_HEADERS]) {
+                Ok(httparse::Status::Complete((length, _))) => Ok(at + length),
+                Ok(httparse::Status::Partial) => Err(missing),
+                Err(_) => Err(broken),
+            };
+        }
+        let end = usize::try_from(size).ok().and_then(|size| at.checked_add(size)).ok_or(broken)?;
+        match body.get(end..).and_then(|after| after.get(..2)) {
+            None => return Err(missing),
+            Some(b"\r\n") => at = end + 2,
+            Some(_) => return Err(broken),
+        }
+    }
+}
+
+/// Where in `bytes` the part begins that `part` is.
+fn offset(bytes: &[u8], part: &[u8]) -> usize {
+    (part.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize)
+}
+
+/// The first byte that breaks the grammar: the end of the shortest beginning that is wrong. If a beginning is, so is
+/// every longer one.
+fn first_wrong(bytes: &[u8]) -> usize {
+    let (mut right, mut wrong) = (0, bytes.len());
+    while right + 1 < wrong {
+        let middle = usize::midpoint(right, wrong);
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let fits = httparse::Request::new(&mut headers).parse(bytes.get(..middle).unwrap_or(bytes)).is_ok();
+        *(if fits { &mut right } else { &mut wrong }) = middle;
+    }
+    wrong.saturating_sub(1)
+}
+
+fn words(error: httparse::Error) -> &'static str {
+    match error {
+        httparse::Error::HeaderName => "a byte that cannot stand in the name of a header field",
+        httparse::Error::HeaderValue => "a byte that cannot stand in the value of a header field",
+        httparse::Error::NewLine => "a line that does not end as it must",
+        httparse::Error::Token => "a byte that cannot stand in the request line",
+        httparse::Error::TooManyHeaders => "more than 256 header fields",
+        httparse::Error::Version => "a version that is not HTTP/1.0 or HTTP/1.1",
+        httparse::Error::Status => "a line that is no request line",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pieces(bytes: &str) -> Result<Vec<Piece>, String> {
+        let mut pieces = Vec::new();
+        read(bytes.as_bytes(), |piece| pieces.push(piece)).map_err(|e| e.to_string())?;
+        Ok(pieces)
+    }
+
+    #[test]
+    fn several_requests_are_several() {
+        let get = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+        let post = "POST / HTTP/1.1\r\ncontent-length: 3\r\n\r\nabc";
+        let chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+        let head = "HEAD / HTTP/1.1\n\n";
+        let all = pieces(&[get, post, chunked, head].concat()).unwrap();
+        assert_eq!(all.iter().map(|piece| piece.length).collect::<Vec<_>>(), [get, post, chunked, head].map(str::len));
+        let idempotent: Vec<_> = all.iter().map(|piece| piece.idempotent).collect();
+        assert_eq!(idempotent, [true, false, false, true]);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_refused_with_its_place() {
+        for (bytes, expected) in [
+            ("", "the request is not complete: it ends at line 1, column 1"),
+            ("GET / HTTP/1.1\r\nHost: a\r\n", "the request is not complete: it ends at line 3, column 1"),
+            (
+                "GET / HTTP/1.1\r\nBad Name: a\r\n\r\n",
+                "a byte that cannot stand in the name of a header field at line 2, column 4",
+            ),
+            ("GET /a b HTTP/1.1\r\n\r\n", "a version that is not HTTP/1.0 or HTTP/1.1 at line 1, column 8"),
+            ("GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "a Content-Length that is no number at line 2, column 17"),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc",
+                "the body is shorter than its Content-Length: it ends at line 4, column 4",
+            ),
+            (
+                "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+                "the last chunk is missing: the request ends at line 6, column 1",
+            ),
+            (
+                "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
+                "the chunks are broken in the body that begins at line 4, column 1",
+            ),
+            ("GET / HTTP/1.1\r\n\r\nhello", "the request is not complete: it ends at line 3, column 6"),
+            ("\u{1}\r\n\r\n", "a byte that cannot stand in the request line at line 1, column 1"),
+        ] {
+            assert_eq!(pieces(bytes), Err(expected.to_owned()), "{bytes:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut length = 0;
+            if read(&bytes, |piece| length += piece.length).is_ok() {
+                prop_assert_eq!(length, bytes.len());
+            }
+            let text = [b"POST / HTTP/1.1\r\n", bytes.as_slice(), b"\r\n\r\n"].concat();
+            let _ = read(&text, |_| {});
+        }
+    }
+}

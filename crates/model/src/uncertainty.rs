@@ -1,0 +1,160 @@
+//! How far a figure may be from the truth: what the generator's own delays can have made of it, and what chance can.
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::instrument::{Bracket, least_without};
+use crate::sampling::{Clusters, value_at};
+use crate::summary::QUANTILES;
+
+/// The share of a figure from which on own delays spoil it.
+const SPOILING: f64 = 0.1;
+/// How wide an instrument interval must be to spoil anything, in nanoseconds.
+const SPOILING_NS: u64 = 50_000;
+
+/// Two ends between which a time lies, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends {
+    /// The least that it is.
+    pub low_ns: u64,
+    /// The most that it is; none where nothing is known from above.
+    pub high_ns: Option<u64>,
+}
+
+impl Ends {
+    /// Whether own delays of this width spoil a figure of `value_ns`: more than a tenth of it, and more than 50 µs.
+    pub fn spoil(&self, value_ns: u64) -> bool {
+        let Some(high) = self.high_ns else { return false };
+        let width = high.saturating_sub(self.low_ns);
+        width > SPOILING_NS && width as f64 > SPOILING * value_ns as f64
+    }
+}
+
+/// How far one time may be from the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// What the generator's own delays can have made of it: the truth about the calls of this run lies within.
+    pub instrument: Ends,
+    /// What chance can have: the figure of an endless run under the same load lies within in 95 % of cases. None of a
+    /// run that is too short to say.
+    pub sampling: Option<Ends>,
+    /// Both together, or the instrument's alone.
+    pub combined: Ends,
+    /// Whether own delays spoil it: see [`Ends::spoil`].
+    pub is_spoiled: bool,
+}
+
+/// How far the figures of a distribution may be from the truth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// Of the mean.
+    pub mean: Interval,
+    /// Of the values at [`QUANTILES`], in their order.
+    pub quantiles: [Interval; QUANTILES.len()],
+}
+
+impl Intervals {
+    /// The intervals of times in `bracket`, whose calls lie in `clusters`. `lag` is what is known of own delays in sending
+    /// where the bracket knows of none. None for an empty distribution.
+    pub fn of(bracket: &Bracket, lag: &Histogram, clusters: Option<&Clusters<'_>>) -> Option<Self> {
+        let shares = QUANTILES.map(|(_, q)| q);
+        let mut values = [0; QUANTILES.len()];
+        for (place, q) in values.iter_mut().zip(shares) {
+            *place = bracket.value.quantile(q)?.value;
+        }
+        let ranks = clusters.map_or([None; QUANTILES.len()], |clusters| clusters.ranks(shares, values));
+        let (low, value, high) = (bracket.low.lower(), bracket.value.lower(), bracket.high.lower());
+        // Without arrivals, the low side knows of sending alone, and not which call was sent how late.
+        let least = |q: f64| {
+            if bracket.knows_receiving { low.quantile(q) } else { least_without(&bracket.low, lag, q) }
+        };
+        let of_quantile = |q: f64, rank: Option<(f64, f64)>, value_ns: u64| -> Option<Interval> {
+            let instrument = ends(least(q)?.min(value_ns), Some(high.quantile(q)?.max(value_ns)));
+            let sampling = rank.and_then(|(from, to)| Some(ends(value.quantile(from)?, value_at(&value, to))));
+            let combined = rank.and_then(|(from, to)| Some(ends(least(from)?, value_at(&high, to))));
+            Some(interval(value_ns, instrument, sampling, combined))
+        };
+        let mut quantiles = [of_quantile(0.5, None, values.first().copied()?)?; QUANTILES.len()];
+        for (((place, q), rank), value_ns) in quantiles.iter_mut().zip(shares).zip(ranks).zip(values) {
+            *place = of_quantile(q, rank, value_ns)?;
+        }
+        let mean_low = if bracket.knows_receiving { low.mean()? } else { low.mean()? - lag.mean().unwrap_or(0.0) };
+        let whole = |ns: f64| ns.max(0.0).round() as u64;
+        let (mean, mean_high) = (value.mean()?, high.mean()?);
+        let instrument = ends(whole(mean_low.min(mean)), Some(whole(mean_high.max(mean))));
+        let sampling = clusters.and_then(Clusters::mean);
+        let combined = sampling.map(|(from, to)| {
+            ends(whole(from - (mean - mean_low).max(0.0)), Some(whole(to + (mean_high - mean).max(0.0))))
+        });
+        let sampling = sampling.map(|(from, to)| ends(whole(from), Some(whole(to))));
+        Some(Self { mean: interval(whole(mean), instrument, sampling, combined), quantiles })
+    }
+}
+
+fn ends(low_ns: u64, high_ns: Option<u64>) -> Ends {
+    Ends { low_ns, high_ns }
+}
+
+fn interval(value_ns: u64, instrument: Ends, sampling: Option<Ends>, combined: Option<Ends>) -> Interval {
+    let combined = combined.map_or(instrument, |combined| Ends {
+        low_ns: combined.low_ns.min(instrument.low_ns),
+        high_ns: combined.high_ns.zip(instrument.high_ns).map(|(a, b)| a.max(b)),
+    });
+    Interval { instrument, sampling, combined, is_spoiled: instrument.spoil(value_ns) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::histogram::Censored;
+    use crate::instrument::{Arrival, CallTimes, Instrument};
+
+    fn of(calls: &[CallTimes]) -> Intervals {
+        let (mut instrument, mut as_read) = (Instrument::default(), Censored::default());
+        for call in calls {
+            instrument.record(call, 1);
+            as_read.known.record(call.read - call.due);
+        }
+        Intervals::of(&Bracket::of(&as_read, &instrument.response), &Histogram::new(), None).unwrap()
+    }
+
+    fn call(taken: u64, sending: u64, receiving: u64, is_timed: bool) -> CallTimes {
+        let (sent, at) = (sending, sending + taken);
+        let arrived = if is_timed { Arrival::At(at) } else { Arrival::After(sent) };
+        CallTimes { due: 0, ready: 0, sent, exposed: u64::MAX, first_byte: Some(at), arrived, read: at + receiving }
+    }
+
+    #[test]
+    fn what_the_kernel_timed_is_right_however_late_it_was_read() {
+        let p99 = of(&[call(1_000_000, 0, 8_000_000, true); 100]).quantiles[4];
+        assert_eq!((p99.instrument.low_ns, p99.instrument.high_ns), (1_000_000, Some(1_000_000)));
+        assert!(!p99.is_spoiled && p99.sampling.is_none() && p99.combined == p99.instrument);
+    }
+
+    #[test]
+    fn a_figure_is_spoiled_by_itself() {
+        // Of a hundred calls five were sent 5 ms late: p50 holds, p99 may be anything from 1 to 6 ms.
+        let mut calls = vec![call(1_000_000, 10_000, 0, true); 95];
+        calls.extend([call(1_000_000, 5_000_000, 0, true); 5]);
+        let intervals = of(&calls);
+        let spoiled = intervals.quantiles.map(|interval| interval.is_spoiled);
+        assert_eq!(spoiled, [false, false, false, false, true, true, true]);
+        assert_eq!(intervals.quantiles[4].instrument.high_ns.map(|ns| ns / 10_000), Some(600));
+        // Beside a target of 60 ms the same delays are nothing.
+        let calls = calls.iter().map(|late| call(60_000_000, late.sending(), 0, true)).collect::<Vec<_>>();
+        assert!(!of(&calls).quantiles.iter().any(|interval| interval.is_spoiled));
+    }
+
+    #[test]
+    fn small_delays_spoil_nothing_however_fast_the_target_is() {
+        assert!(!of(&[call(20_000, 40_000, 0, true); 10]).quantiles.iter().any(|interval| interval.is_spoiled));
+        assert!(of(&[call(20_000, 60_000, 0, true); 10]).quantiles.iter().all(|interval| interval.is_spoiled));
+    }
+
+    #[test]
+    fn where_nothing_was_timed_the_interval_says_so() {
+        let p50 = of(&[call(400_000, 0, 100_000, false); 10]).quantiles[0];
+        assert_eq!((p50.instrument.low_ns, p50.instrument.high_ns), (0, Some(500_000)));
+        assert!(p50.is_spoiled);
+    }
+}

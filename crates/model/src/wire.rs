@@ -1,0 +1,222 @@
+//! Wire form of a plan: everything another machine needs to carry it out.
+//!
+//! A plan has two written forms. The *shown* one is what its `Serialize` gives: files, reports and kept runs have it, and
+//! it has no secrets. The *wire* one is the shown one and all that it leaves out. It is bytes, made by
+//! [`Plan::to_wire`] and read by [`Plan::from_wire`], and nothing of them is reached by `Debug` or `Display`.
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 10 | `brunt-plan` |
+//! | 2 | the form's version, big-endian: [`WIRE_VERSION`] |
+//! | 32 | SHA-256 (FIPS 180-4) of all that follows |
+//! | the rest | JSON: `{"plan": the shown form, "hidden": what it leaves out}` |
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::plan::{Plan, ProtocolOptions, Sandbox};
+use crate::secret::Template;
+
+/// The version of the wire form that this brunt reads and writes. That of the plan in it is
+/// [`PLAN_VERSION`](crate::plan::PLAN_VERSION).
+pub const WIRE_VERSION: u16 = 1;
+
+const MAGIC: &[u8; 10] = b"brunt-plan";
+const HASH_BYTES: usize = 32;
+
+/// A plan that cannot be put on the wire, or taken from it. No message has any of the plan's content in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// The plan names something that JSON cannot say.
+    #[error("the plan cannot be sent: the path of its Unix socket is not UTF-8; rename the socket")]
+    Unwritable,
+    /// The bytes do not begin as a plan does.
+    #[error("expected a plan in wire form, got {length} bytes that are something else")]
+    NotAPlan {
+        /// How many bytes there are.
+        length: usize,
+    },
+    /// Another version wrote it.
+    #[error(
+        "the plan has wire format version {got}, this brunt reads version {WIRE_VERSION}: run one version everywhere"
+    )]
+    Version {
+        /// The version found.
+        got: u16,
+    },
+    /// The bytes are not those that were sent.
+    #[error("the plan arrived damaged: its hash is {got}, and was {expected} when it was sent; send it again")]
+    Damaged {
+        /// The hash that was sent.
+        expected: Hash,
+        /// That of the bytes that arrived.
+        got: Hash,
+    },
+    /// The bytes are those that were sent, and say what this brunt does not know.
+    #[error("the plan cannot be read at column {column} of its {length} bytes: run one version everywhere")]
+    Unreadable {
+        /// Where reading stopped, from 1.
+        column: usize,
+        /// How long the plan is.
+        length: usize,
+    },
+}
+
+/// The SHA-256 of a plan in wire form: the same for the same plan, whoever writes it down.
+///
+/// It covers secrets: shown to somebody who knows all the rest of a plan, it lets a short secret be guessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hash([u8; HASH_BYTES]);
+
+impl Hash {
+    fn of(payload: &[u8]) -> Self {
+        Self(Sha256::digest(payload).into())
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A plan in wire form. Send [`Wire::bytes`] to nobody who must not have the plan's secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Wire {
+    bytes: Vec<u8>,
+    hash: Hash,
+}
+
+impl Wire {
+    /// All of it, to be sent.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What tells this plan from others.
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire").field("bytes", &self.bytes.len()).finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Payload<P> {
+    plan: P,
+    hidden: Hidden,
+}
+
+/// What the shown form of a plan leaves out, or does not tell apart.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hidden {
+    /// The target's path with its query.
+    path: String,
+    /// The protocol's options, whole.
+    protocol: serde_json::Value,
+    key_pem: Option<Text>,
+    base_url: Option<String>,
+    env: BTreeMap<String, Text>,
+    script_args: Vec<Text>,
+    sandbox: Sandbox,
+}
+
+/// A template as it is written, and whether it must not be shown.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    text: String,
+    secret: bool,
+}
+
+impl Text {
+    fn of(template: &Template) -> Self {
+        Self { text: template.as_written().to_owned(), secret: template.is_secret() }
+    }
+
+    fn template(self) -> Template {
+        if self.secret { Template::secret(self.text) } else { Template::open(self.text) }
+    }
+}
+
+impl Hidden {
+    fn of(plan: &Plan) -> Self {
+        let scenarios = plan.scenarios.as_ref();
+        let env = scenarios.into_iter().flat_map(|scenarios| &scenarios.env);
+        Self {
+            path: plan.target.path.clone(),
+            protocol: plan.protocol.reveal().clone(),
+            key_pem: plan.transport.tls.key_pem.as_ref().map(Text::of),
+            base_url: scenarios.and_then(|scenarios| scenarios.base_url.clone()),
+            env: env.map(|(name, value)| (name.clone(), Text::of(value))).collect(),
+            script_args: plan.script.iter().flat_map(|script| &script.args).map(Text::of).collect(),
+            sandbox: plan.sandbox,
+        }
+    }
+
+    /// Puts it back into the plan that was read from the shown form.
+    fn restore(self, plan: &mut Plan) {
+        plan.target.path = self.path;
+        plan.protocol = ProtocolOptions::new(self.protocol, plan.protocol.shown().clone());
+        plan.transport.tls.key_pem = self.key_pem.map(Text::template);
+        plan.sandbox = self.sandbox;
+        if let Some(script) = &mut plan.script {
+            script.args = self.script_args.into_iter().map(Text::template).collect();
+        }
+        if let Some(scenarios) = &mut plan.scenarios {
+            scenarios.base_url = self.base_url;
+            scenarios.env = self.env.into_iter().map(|(name, value)| (name, value.template())).collect();
+        }
+    }
+}
+
+impl Plan {
+    /// The plan in wire form.
+    ///
+    /// # Errors
+    /// When it has the path of a Unix socket that is not UTF-8.
+    pub fn to_wire(&self) -> Result<Wire, WireError> {
+        let payload = Payload { plan: self, hidden: Hidden::of(self) };
+        let payload = serde_json::to_vec(&payload).map_err(|_| WireError::Unwritable)?;
+        let hash = Hash::of(&payload);
+        let bytes = [&MAGIC[..], &WIRE_VERSION.to_be_bytes(), &hash.0, &payload].concat();
+        Ok(Wire { bytes, hash })
+    }
+
+    /// The plan that [`Plan::to_wire`] wrote down. It is as valid as it was: who carries it out validates it.
+    ///
+    /// # Errors
+    /// When the bytes are no plan, one of another version, or not all that was sent.
+    pub fn from_wire(bytes: &[u8]) -> Result<Self, WireError> {
+        let not_a_plan = WireError::NotAPlan { length: bytes.len() };
+        let rest = bytes.strip_prefix(MAGIC).ok_or(not_a_plan.clone())?;
+        let (version, rest) = rest.split_first_chunk().ok_or(not_a_plan.clone())?;
+        let got = u16::from_be_bytes(*version);
+        if got != WIRE_VERSION {
+            return Err(WireError::Version { got });
+        }
+        let (expected, payload) = rest.split_first_chunk().ok_or(not_a_plan)?;
+        let (expected, got) = (Hash(*expected), Hash::of(payload));
+        if got != expected {
+            return Err(WireError::Damaged { expected, got });
+        }
+        // What the reader says would quote what it read.
+        let unreadable =
+            |error: serde_json::Error| WireError::Unreadable { column: error.column(), length: payload.len() };
+        let Payload { mut plan, hidden } = serde_json::from_slice::<Payload<Self>>(payload).map_err(unreadable)?;
+        hidden.restore(&mut plan);
+        Ok(plan)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! A connection's state of a protocol: what calls become bytes by, and bytes answers.
+
+use std::borrow::Cow;
+
+use brunt_model::outcome::Failure;
+
+use crate::user::Message;
+
+/// The way that bytes take on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To the target.
+    Sent,
+    /// From the target.
+    Received,
+}
+
+/// What a fresh connection needs before calls can be sent on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// Nothing.
+    Ready,
+    /// An exchange of the protocol's own, a handshake or a login. It has the connect timeout, begun with the connection,
+    /// and ends with [`Progress::Opened`]; how long it took is a figure of its own.
+    Exchange,
+}
+
+/// What a call waits for once it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// Its answer.
+    Awaited,
+    /// Nothing: it ends, with this status, when the operating system has taken its bytes. Where it appended none, because
+    /// what it asks for had come before, it ends at once.
+    Sent(u16),
+}
+
+/// What bytes from a connection meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// The bytes belong to what the oldest call in flight waits for, or to the opening exchange, and do not complete it.
+    More,
+    /// The bytes were taken, and belong to no call: a ping, or a part of what nobody asked for.
+    Aside,
+    /// The opening exchange is over, and calls can be sent.
+    Opened,
+    /// A call's answer is complete.
+    Answered(Answer),
+    /// A call has ended without an answer of its own.
+    Failed(Failed),
+    /// A message is complete that no call asked for.
+    Unasked,
+    /// The peer takes no more calls on this connection, which ends once those in flight have. Calls from the position
+    /// `unprocessed` on, counted from the oldest, which is 0, it has not processed and will not: they are forgotten here, and sent
+    /// again on another connection.
+    Draining {
+        /// The first that was not processed; the number of calls in flight if all were.
+        unprocessed: usize,
+    },
+    /// The peer says, in the protocol's own way and for this reason, that it ends the connection: calls in flight fail
+    /// as [`Failure::Closed`], an opening exchange as [`Failure::Handshake`].
+    Closing(Cow<'static, str>),
+}
+
+/// A complete answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// Which of the calls in flight on the connection it belongs to, counted from the oldest, which is 0.
+    pub position: usize,
+    /// The protocol's own status.
+    pub status: u16,
+    /// Whether the connection can carry another call.
+    pub reusable: bool,
+}
+
+/// The end of a call that got no answer, or the wrong one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// Which of the calls in flight on the connection it was, counted from the oldest, which is 0.
+    pub position: usize,
+    /// What it counts as.
+    pub failure: Failure,
+    /// Why, the same for the same cause whatever came, so that reasons can be counted.
+    pub reason: Cow<'static, str>,
+    /// Whether the connection can carry another call.
+    pub reusable: bool,
+}
+
+/// An answer that was kept, in the protocol's own form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Parts<'a> {
+    /// What came before the body, as it came.
+    pub head: &'a [u8],
+    /// The body, decoded as far as the protocol itself goes.
+    pub body: &'a [u8],
+}
+
+/// An answer that was taken out of its connection's client.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// What came before the body, as it came.
+    pub head: Vec<u8>,
+    /// The body, decoded as far as the protocol itself goes.
+    pub body: Vec<u8>,
+}
+
+impl Kept {
+    /// The same to be looked at.
+    pub fn parts(&self) -> Parts<'_> {
+        Parts { head: &self.head, body: &self.body }
+    }
+}
+
+/// Bytes that break the protocol's grammar or its limits.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Malformed(pub Cow<'static, str>);
+
+impl Malformed {
+    /// With a reason that is the same whatever came, so that reasons can be counted.
+    pub const fn because(reason: &'static str) -> Self {
+        Self(Cow::Borrowed(reason))
+    }
+}
+
+/// One connection's state of a protocol. Pure: it only sees bytes.
+///
+/// **Order.** [`open`](Self::open) once, first; then [`start`](Self::start) and [`receive`](Self::receive) in any order, the
+/// former only once the connection is open; [`closed`](Self::closed) or [`close`](Self::close) at most once, last. Bytes
+/// appended to `out` are sent in that order.
+///
+/// **Errors.** Any error ends the connection: the oldest call in flight gets it as its outcome, and the others fail as
+/// [`Failure::Closed`]. Before the connection is open, those that wait for it fail with it.
+///
+/// **Timeouts and cancellation.** A call that takes longer than the plan's timeout ends as [`Failure::Timeout`], and the
+/// connection with it, since an answer that comes later could not be told from another's, unless the client says by
+/// [`give_up`](Self::give_up) that it can. Otherwise it is dropped without a word, as it is whenever a socket fails. When
+/// the run ends, [`close`](Self::close) is asked for a last one.
+///
+/// **Byte counts** are the worker's: what `out` gets is counted as sent, what `receive` is given as received.
+///
+/// **Memory.** A client holds what it needs to go on, within limits of its own, and nothing for its history; there may be
+/// tens of thousands of them. What a peer can make it keep or append has a bound.
+///
+/// **What is owed.** The answer to a call is never taken for that of another. A call that is failed while its answer may still
+/// come ends its connection ([`Failed::reusable`] is false).
+///
+/// # Example
+///
+/// A protocol whose calls and answers are lines, answered in the order of the calls:
+///
+/// ```
+/// use brunt_protocol::user::Message;
+/// use brunt_protocol::{Answer, Client, Malformed, Progress, Started};
+///
+/// /// The longest line that is taken, in bytes.
+/// const MOST_BYTES: usize = 1024;
+///
+/// #[derive(Default)]
+/// struct Lines {
+///     in_flight: u32,
+///     /// A line that is not all there.
+///     partial: Vec<u8>,
+/// }
+///
+/// impl Client for Lines {
+///     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+///         out.extend_from_slice(message.bytes);
+///         self.in_flight += 1;
+///         Started::Awaited
+///     }
+///
+///     fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+///         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+///             self.partial.extend_from_slice(bytes);
+///             if self.partial.len() > MOST_BYTES {
+///                 return Err(Malformed::because("a line of more than 1024 bytes"));
+///             }
+///             return Ok((bytes.len(), Progress::More));
+///         };
+///         self.partial.clear();
+///         let Some(left) = self.in_flight.checked_sub(1) else { return Ok((end + 1, Progress::Unasked)) };
+///         self.in_flight = left;
+///         Ok((end + 1, Progress::Answered(Answer { position: 0, status: 0, reusable: true })))
+///     }
+/// }
+///
+/// let (mut client, mut out) = (Lines::default(), Vec::new());
+/// client.start(&Message { bytes: b"PING\n", ..Message::default() }, &mut out);
+/// // Answers come in whatever pieces; what is behind one is given again.
+/// assert_eq!(client.receive(b"PO", &mut out), Ok((2, Progress::More)));
+/// let answered = Progress::Answered(Answer { position: 0, status: 0, reusable: true });
+/// assert_eq!(client.receive(b"NG\nmore\n", &mut out), Ok((3, answered)));
+/// assert_eq!(client.receive(b"more\n", &mut out), Ok((5, Progress::Unasked)));
+/// ```
+pub trait Client: Send {
+    /// A fresh connection is there, with TLS where the scheme wants it. Appends to `out` what opens it. `alpn` is the name that
+    /// the peer chose in the TLS handshake from those that [`Prepared::alpn`](crate::Prepared::alpn) offers; none without TLS, or
+    /// if it chose none.
+    ///
+    /// # Errors
+    /// When this protocol cannot be spoken on such a connection: connecting has failed, as [`Failure::Handshake`].
+    fn open(&mut self, _alpn: Option<&[u8]>, _out: &mut Vec<u8>) -> Result<Opening, Malformed> {
+        Ok(Opening::Ready)
+    }
+
+    /// The most calls that can be in flight on the connection now, by what the protocol and its peer allow. It may change with
+    /// each [`receive`](Self::receive), and calls beyond it wait. What the plan asks for may be less.
+    fn capacity(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Appends to `out` what must be sent for `message`. Calls may be started while others are in flight, up to the
+    /// plan's `pipeline`.
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started;
+
+    /// Takes bytes that arrived, in whatever pieces, and says how many it took (at least one) and what they meant. It is
+    /// called again with the rest until everything is taken. What it appends to `out` is sent at once: the answer to
+    /// a ping, the next step of the opening exchange.
+    ///
+    /// # Errors
+    /// When the bytes break the grammar or a limit, or when there is no call that they could answer.
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed>;
+
+    /// The peer closed its side. Some answers are complete only by that.
+    fn closed(&mut self) -> Option<Answer> {
+        None
+    }
+
+    /// The call in flight at this position, counted from the oldest, which is 0, has taken too long. True if it is forgotten and
+    /// the connection goes on without it: positions count without it from now on, and an answer to it that still comes is
+    /// nobody's. What tells the peer may be appended to `out`. False ends the connection.
+    fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    /// The operating system takes no more bytes for now: what was appended to `out` waits. Until [`resumed`](Self::resumed)
+    /// a client appends nothing that a newer one of its kind would replace, such as the answer to a ping, so that a peer that
+    /// asks and never reads cannot make bytes pile up.
+    fn stalled(&mut self) {}
+
+    /// Everything that waited was taken. Appends to `out` what was held back since [`stalled`](Self::stalled).
+    fn resumed(&mut self, _out: &mut Vec<u8>) {}
+
+    /// The run ends, and the connection with it. Appends to `out` what takes leave; nobody waits for what comes back.
+    fn close(&mut self, _out: &mut Vec<u8>) {}
+
+    /// The answer that was completed last, if answers are kept. Holds until the next bytes come or the next call starts.
+    fn parts(&self) -> Parts<'_> {
+        Parts::default()
+    }
+
+    /// Moves what [`Self::parts`] has into `kept`, whose memory may be used in exchange.
+    fn hand_over(&mut self, kept: &mut Kept) {
+        let parts = self.parts();
+        kept.head.clear();
+        kept.head.extend_from_slice(parts.head);
+        kept.body.clear();
+        kept.body.extend_from_slice(parts.body);
+    }
+}

@@ -1,0 +1,34 @@
+//! The contract between brunt and a protocol: all that an author of a protocol needs.
+//!
+//! A protocol does no I/O. It is given the bytes that arrived and says what they meant; it is given a call and says
+//! which bytes to send. Connecting, TLS, timeouts, pacing and measuring are the worker's, and the same for all.
+//!
+//! | trait | what it stands for | lives |
+//! | --- | --- | --- |
+//! | [`Protocol`] | schemes, flags, options | as long as the program |
+//! | [`Prepared`] | the protocol made ready for one plan | as long as the run |
+//! | [`Client`] | the state of one connection | as long as its connection |
+//! | [`User`](user::User) | the source of calls on one worker | as long as the run |
+//! | [`Dialect`](scenario::Dialect), [`Caller`](scenario::Caller) | the protocol's own words in scenarios; optional | |
+//!
+//! [`Protocol`] has a whole example, [`Client`] one of reading answers, [`Dialect`](scenario::Dialect) one for scenarios.
+//!
+//! A program with more protocols than the built-in ones adds its own to a [`Registry`] and hands that to brunt's main
+//! function.
+
+mod client;
+pub mod flags;
+pub mod headers;
+mod protocol;
+mod registry;
+pub mod scenario;
+pub mod user;
+
+/// The plain data that the contract speaks of: plans, targets, outcomes.
+pub use brunt_model as model;
+
+pub use self::client::{Answer, Client, Direction, Failed, Kept, Malformed, Opening, Parts, Progress, Started};
+pub use self::protocol::{
+    OptionsError, Prepared, Protocol, Scheme, options_of, options_read, read_options, write_options,
+};
+pub use self::registry::{Registry, UnknownScheme};

@@ -1,0 +1,299 @@
+//! A protocol: its schemes, its flags, and what it prepares for a run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use brunt_model::outcome::OkStatus;
+use brunt_model::plan::{Plan, ProtocolOptions};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::client::{Client, Direction};
+use crate::flags::{Flag, Given, shown_options};
+use crate::scenario::Dialect;
+use crate::user::User;
+
+/// What a scheme means to the transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scheme {
+    /// In lower case, as in `http://`.
+    pub name: &'static str,
+    /// The port where the URL names none; 0 if it must name one.
+    pub default_port: u16,
+    /// Whether TLS lies under the protocol.
+    pub tls: bool,
+}
+
+/// A protocol that a plan's scheme may name: its schemes, its flags, and what it makes of them.
+///
+/// One value of it serves the whole program. It keeps no state of a run: [`options`](Self::options) makes plain data of flags, which
+/// may be stored or sent to another machine, and [`prepare`](Self::prepare) makes of that data, there, what a run needs.
+///
+/// # Contract
+///
+/// - [`options`](Self::options) and [`prepare`](Self::prepare) do no I/O. Files that flags name are given by content.
+/// - [`prepare`](Self::prepare) trusts nothing: a plan may come from a file, so every limit is checked again.
+/// - Errors name what is wrong and what was expected, in the words of the flag.
+///
+/// # Example
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use brunt_protocol::flags::{Flag, Given, Takes};
+/// use brunt_protocol::model::plan::{Plan, ProtocolOptions};
+/// use brunt_protocol::user::{Message, Repeated, User};
+/// use brunt_protocol::{Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started};
+/// use brunt_protocol::{read_options, write_options};
+///
+/// /// Asks `echo://` servers for a text.
+/// struct Echo;
+///
+/// const FLAGS: [Flag; 1] = [Flag::new("text", Takes::Text("TEXT"), "The text that is sent [default: hi]")];
+///
+/// impl Protocol for Echo {
+///     fn name(&self) -> &'static str {
+///         "echo"
+///     }
+///
+///     fn schemes(&self) -> &[Scheme] {
+///         &[Scheme { name: "echo", default_port: 7, tls: false }]
+///     }
+///
+///     fn flags(&self) -> &[Flag] {
+///         &FLAGS
+///     }
+///
+///     fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+///         given.refuse_user("echo")?;
+///         write_options(&given.text("text").unwrap_or("hi"))
+///     }
+///
+///     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
+///         let text: String = read_options(plan, self.name())?;
+///         if text.contains('\n') {
+///             return Err(OptionsError("the text must be one line".to_owned()));
+///         }
+///         Ok(Arc::new(Line(Repeated::new(format!("{text}\n").into_bytes(), true))))
+///     }
+/// }
+///
+/// struct Line(Repeated);
+///
+/// impl Prepared for Line {
+///     fn client(&self, _keep: bool) -> Box<dyn Client> {
+///         Box::new(Lines::default())
+///     }
+///
+///     fn user(&self) -> Box<dyn User> {
+///         Box::new(self.0.clone())
+///     }
+/// }
+/// # #[derive(Default)]
+/// # struct Lines {
+/// #     in_flight: u32,
+/// #     partial: Vec<u8>,
+/// # }
+/// # impl Client for Lines {
+/// #     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+/// #         out.extend_from_slice(message.bytes);
+/// #         self.in_flight += 1;
+/// #         Started::Awaited
+/// #     }
+/// #     fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+/// #         Ok((bytes.len(), Progress::More))
+/// #     }
+/// # }
+///
+/// let mut registry = Registry::default();
+/// registry.register(Echo);
+/// let (protocol, scheme) = registry.named("echo")?;
+/// let options = protocol.options(&Given::default())?;
+/// # let target = brunt_protocol::model::target::Url::parse("echo://localhost/")?.target;
+/// let plan = Plan::of_calls(target, options);
+/// let prepared = protocol.prepare(&plan)?;
+/// assert_eq!((scheme.default_port, prepared.user().call(0).map(|call| call.bytes.to_vec())), (7, Ok(b"hi\n".to_vec())));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Protocol: Send + Sync {
+    /// What it is called in the help, such as `HTTP`.
+    fn name(&self) -> &'static str;
+
+    /// The schemes it answers to.
+    fn schemes(&self) -> &[Scheme];
+
+    /// Which statuses are a success where nothing else is asked for.
+    fn ok_status(&self) -> OkStatus {
+        OkStatus::default()
+    }
+
+    /// The flags by which its options are given.
+    fn flags(&self) -> &[Flag] {
+        &[]
+    }
+
+    /// The plan's `protocol` part, as these flags ask for it. Files are in it by content.
+    ///
+    /// # Errors
+    /// Says which flag is wrong and what was expected.
+    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError>;
+
+    /// The options as they may be shown: by default without the values of fields that are called as secret flags are, or
+    /// whose names tell that they are secret. Asked of options from anywhere, a file among them, valid or not.
+    ///
+    /// What secret flags gave is left out of it, wherever it stands; so a protocol whose options are called otherwise than
+    /// its flags has only plans from files to care for.
+    fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
+        shown_options(options, self.flags())
+    }
+
+    /// Reads and validates the plan's `protocol` part, and prepares what can be prepared before the load begins.
+    ///
+    /// # Errors
+    /// Says what in the plan is wrong (file, line, option) and what to do.
+    fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError>;
+
+    /// What it is in scenarios, if it has words of its own there. Otherwise it is `brunt.SCHEME`, by its first scheme, whose
+    /// options and calls are given by the names of its flags: `brunt.memcached{ address = … }:call{ item = "a" }`.
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        None
+    }
+}
+
+/// A protocol made ready for one plan, shared by the workers' threads.
+///
+/// It is made before any connection; whatever can be computed once belongs here, so that no call pays for it.
+///
+/// # Example
+///
+/// ```
+/// use brunt_protocol::user::{Message, Repeated, User};
+/// use brunt_protocol::{Client, Malformed, Prepared, Progress, Started};
+///
+/// /// Calls that are all alike, each answered by a line.
+/// struct Ping(Repeated);
+///
+/// impl Prepared for Ping {
+///     fn client(&self, _keep: bool) -> Box<dyn Client> {
+///         Box::new(Lines::default())
+///     }
+///
+///     fn user(&self) -> Box<dyn User> {
+///         Box::new(self.0.clone())
+///     }
+/// }
+/// # #[derive(Default)]
+/// # struct Lines {
+/// #     in_flight: u32,
+/// #     partial: Vec<u8>,
+/// # }
+/// # impl Client for Lines {
+/// #     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+/// #         out.extend_from_slice(message.bytes);
+/// #         self.in_flight += 1;
+/// #         Started::Awaited
+/// #     }
+/// #     fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+/// #         Ok((bytes.len(), Progress::More))
+/// #     }
+/// # }
+///
+/// let ping = Ping(Repeated::new(b"PING\n".as_slice(), true));
+/// let (mut client, mut user) = (ping.client(false), ping.user());
+/// let mut out = Vec::new();
+/// assert_eq!(user.call(0).map(|call| client.start(&call, &mut out)), Ok(Started::Awaited));
+/// assert_eq!(out, b"PING\n");
+/// ```
+pub trait Prepared: Send + Sync {
+    /// The state for one connection. It lives from the connection's beginning to its end. With `keep`, it keeps each
+    /// answer for [`Client::parts`].
+    fn client(&self, keep: bool) -> Box<dyn Client>;
+
+    /// What asks for calls on one worker, unless a script does.
+    fn user(&self) -> Box<dyn User>;
+
+    /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    /// What its statuses are called, where that says more than their numbers.
+    fn status_names(&self) -> BTreeMap<u16, String> {
+        BTreeMap::new()
+    }
+
+    /// Where the first answer that was a redirect led, as it said, if one was.
+    fn redirected_to(&self) -> Option<String> {
+        None
+    }
+
+    /// What bytes of a call or of its answer say, for `--once`, where they are not what people read: frames, arguments by
+    /// their names. They may be cut short.
+    fn meaning(&self, _direction: Direction, _bytes: &[u8]) -> Option<String> {
+        None
+    }
+}
+
+/// The plan's `protocol` part that flags ask for, whose shown form has nothing in it that a secret flag gave.
+///
+/// # Errors
+/// As [`Protocol::options`].
+pub fn options_of(protocol: &dyn Protocol, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+    let made = protocol.options(given)?;
+    let mut shown = protocol.shown(made.shown());
+    for (secret, instead) in given.secrets(protocol.flags()) {
+        replace(&mut shown, &secret, &instead);
+    }
+    Ok(ProtocolOptions::new(made.reveal().clone(), shown))
+}
+
+/// The same for options that were written by hand, or stored.
+pub fn options_read(protocol: &dyn Protocol, options: &ProtocolOptions) -> ProtocolOptions {
+    let whole = options.reveal();
+    ProtocolOptions::new(whole.clone(), protocol.shown(whole))
+}
+
+fn replace(value: &mut serde_json::Value, secret: &str, instead: &str) {
+    match value {
+        serde_json::Value::String(text) if text.contains(secret) && text != instead => {
+            *text = text.replace(secret, instead);
+        }
+        serde_json::Value::Array(all) => all.iter_mut().for_each(|one| replace(one, secret, instead)),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(|one| replace(one, secret, instead)),
+        _ => {}
+    }
+}
+
+/// Something in a plan's `protocol` part is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OptionsError(pub String);
+
+/// Reads the plan's `protocol` part, which is one of the protocol that is called `name`.
+///
+/// # Errors
+/// When it is not.
+pub fn read_options<T: DeserializeOwned>(plan: &Plan, name: &str) -> Result<T, OptionsError> {
+    serde_json::from_value(plan.protocol.reveal().clone()).map_err(|e| {
+        // What came may be a secret: what was expected is enough.
+        let problem = e.to_string();
+        let problem = match (problem.find('"'), problem.rfind('"')) {
+            (Some(from), Some(to)) if from < to => {
+                let around = problem.get(..from).zip(problem.get(to + 1..));
+                around.map_or_else(String::new, |(before, behind)| format!("{before}…{behind}"))
+            }
+            _ => problem,
+        };
+        OptionsError(format!("the plan's protocol part is not one of {name}: {problem}"))
+    })
+}
+
+/// A plan's `protocol` part of options. What secret flags gave is left out of what is shown of it
+/// ([`Flag::secret`]).
+///
+/// # Errors
+/// When they cannot be written as JSON.
+pub fn write_options(options: &impl Serialize) -> Result<ProtocolOptions, OptionsError> {
+    let value = serde_json::to_value(options).map_err(|e| OptionsError(e.to_string()))?;
+    Ok(ProtocolOptions::new(value.clone(), value))
+}

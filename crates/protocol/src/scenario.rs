@@ -1,0 +1,512 @@
+//! How a protocol offers itself to scenarios: the seam between Lua and bytes. HTTP goes through it like any other.
+//!
+//! A protocol that wants to be `brunt.NAME` in scripts gives a [`Dialect`]. Three things make it:
+//!
+//! 1. **A library**, in Lua: a chunk that is run once in each worker's state, is given the table `core`, and returns the
+//!    function that becomes `brunt.NAME`. It is what users see; it makes of their tables what goes through the seam.
+//! 2. **[`Dialect::client`]**: called when a script says `brunt.NAME{…}`, before any load, with these options. It validates
+//!    them and gives the [`Caller`] that all calls of this client go through.
+//! 3. **A [`Caller`]**: encodes a call from the values that the library gave to `core`, makes the state of each connection
+//!    (the same [`Client`] that a flood has), and reads of an answer what the script asks for.
+//!
+//! The library has these functions (`script/scenario/library/calls.lua` has their text):
+//!
+//! - `core.client(NAME, options)`: makes the client; gives its number. `base`, `timeout`, `connections`, `pool` and
+//!   `pipeline` are the engine's and are taken out; the others go to [`Dialect::client`].
+//! - `core.call(client, name, options, …)`: one call. What stands behind `options` goes to [`Caller::encode`]. The user waits
+//!   until it has ended; the result is an answer: `status`, `ok`, `error` (a failure's name) and `reason` where there is
+//!   none, and `core.read(answer, what)`, which goes to [`Caller::read`]. `options` may have the engine's `name`, `tags`,
+//!   `timeout`.
+//! - `core.prepare(client, …)` and `core.call_prepared(number, name, options)`: the same for a call that is the same each time,
+//!   which is encoded once.
+//! - `core.start(…)` and `core.wait()`: several calls at once; `core.wait` gives the answers in the order of the starts.
+//! - `core.connect(client, name, options, …)`: one call on a new connection that the user has for itself; gives the answer,
+//!   and a number for `core.on(number, client, name, options, judge, …)`, one call on it, and `core.release(number)`, its end.
+//!   What came before it ended can still be received: [`Client::start`] answers with [`Started::Sent`](crate::Started::Sent)
+//!   what it has.
+//! - `core.converse(client, name, options, judge, …)`: one call that may take several answers. `judge` is shown the body, the
+//!   flags and the status of each, and says whether the call is over, fails, or goes on with other values.
+//!
+//! **What the engine does**: which connection a call goes on (the user's own, or the client's pool), connecting and TLS,
+//! timeouts, names, tags and groups, counting, sending again what is idempotent, traces of `--once`. A protocol does none of it.
+//!
+//! **An answer's parts** are kept by the connection's [`Client`], as for wrk's scripts: they reach Lua when the script reads
+//! them, until the user's next call or pause. What it does not read is forgotten.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use brunt_model::target::Target;
+use brunt_model::units;
+
+use crate::flags::ReadFile;
+use crate::{Client, OptionsError, Parts};
+
+/// What a protocol is in scenarios: a library in Lua, and the clients that scripts make by it.
+///
+/// # Example
+///
+/// `brunt.echo { base = "echo://…" }`, whose clients have one method, `say`:
+///
+/// ```
+/// use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
+/// use brunt_protocol::user::Message;
+/// use brunt_protocol::{Client, Malformed, OptionsError, Progress, Started};
+///
+/// struct EchoDialect;
+///
+/// impl Dialect for EchoDialect {
+///     fn name(&self) -> &'static str {
+///         "echo"
+///     }
+///
+///     fn library(&self) -> &'static str {
+///         "local core, name = ...
+///          local Client = {}
+///          Client.__index = Client
+///          function Client:say(text, options)
+///            return core.call(self.client, 'say', options, text)
+///          end
+///          return function(options)
+///            return setmetatable({ client = core.client(name, options) }, Client)
+///          end"
+///     }
+///
+///     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
+///         Fields::of("brunt.echo", options, &[])?;
+///         match setting.base {
+///             Some(_) => Ok(Box::new(Echo)),
+///             None => Err(OptionsError("brunt.echo needs a base: brunt.echo { base = \"echo://…\" }".to_owned())),
+///         }
+///     }
+/// }
+///
+/// struct Echo;
+///
+/// impl Caller for Echo {
+///     fn connection(&self) -> Box<dyn Client> {
+///         Box::new(Lines::default())
+///     }
+///
+///     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
+///         let text = values.first().unwrap_or(&Value::Nil);
+///         let line = text.as_bytes().ok_or_else(|| OptionsError(format!("say takes a string, not {}", text.kind())))?;
+///         out.bytes.extend_from_slice(line);
+///         out.bytes.push(b'\n');
+///         out.idempotent = true;
+///         Ok(())
+///     }
+///
+///     fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
+///         match what {
+///             "body" => Ok(Value::Text(answer.parts.body.into())),
+///             _ => Err(OptionsError(format!("an echo has no '{what}'"))),
+///         }
+///     }
+/// }
+/// # #[derive(Default)]
+/// # struct Lines {
+/// #     in_flight: u32,
+/// #     partial: Vec<u8>,
+/// # }
+/// # impl Client for Lines {
+/// #     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+/// #         out.extend_from_slice(message.bytes);
+/// #         self.in_flight += 1;
+/// #         Started::Awaited
+/// #     }
+/// #     fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+/// #         Ok((bytes.len(), Progress::More))
+/// #     }
+/// # }
+///
+/// # let base = brunt_protocol::model::target::Url::parse("echo://localhost:7/")?.target;
+/// let setting = Setting { base: Some(&base), read: &|_| Ok(None) };
+/// let caller = EchoDialect.client(&Value::Nil, &setting)?;
+/// let mut call = Encoded::default();
+/// caller.encode(&[Value::text("hi")], &mut call)?;
+/// assert_eq!(call.bytes, b"hi\n");
+/// assert_eq!(caller.encode(&[Value::Number(1.0)], &mut call).unwrap_err().0, "say takes a string, not a number");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Dialect: Send + Sync {
+    /// Its name: `brunt.NAME`.
+    fn name(&self) -> &'static str;
+
+    /// Its library, in Lua.
+    fn library(&self) -> &'static str;
+
+    /// Annotations of its library for editors, in Lua with `LuaLS` comments: declares `brunt.NAME` and its classes. What
+    /// `brunt types` writes; the engine's part comes before it.
+    fn types(&self) -> &'static str {
+        ""
+    }
+
+    /// The client that a script makes with these options, a table without those that are the engine's.
+    ///
+    /// # Errors
+    /// Says which option is wrong and what it may be. The engine adds file and line.
+    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError>;
+}
+
+/// What a client is made in.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    /// Where its calls go unless they say otherwise.
+    pub base: Option<&'a Target>,
+    /// Reads a file by its path beside the script, which then travels with the script in a plan.
+    pub read: &'a ReadFile,
+}
+
+/// What calls of one client of a script go through. Shared by the workers' users; it has no state of theirs.
+///
+/// [`encode`](Self::encode) is on the way of every call: it takes no lock, and does what can be done once beforehand. For an
+/// example see [`Dialect`].
+pub trait Caller: Send + Sync {
+    /// The state for one connection. It must keep its answers for [`Client::parts`].
+    fn connection(&self) -> Box<dyn Client>;
+
+    /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    /// Encodes a call, from the values that the library gave, into `out`, which is empty.
+    ///
+    /// # Errors
+    /// Says what is wrong with the values; it is raised in the script, where the call stands.
+    fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError>;
+
+    /// Looks at the values of a call before there is any load, as far as no answer made them, and gives the status that a
+    /// good answer to it has.
+    ///
+    /// # Errors
+    /// Says what is wrong with the values whatever comes: it ends the run before it begins.
+    fn examine(&self, _values: &[Value<'_>]) -> Result<u16, OptionsError> {
+        Ok(200)
+    }
+
+    /// What the library wants to know of every answer without asking, as bits of its own; 0 where there is nothing.
+    /// `answer.flags` in the library.
+    fn flags(&self, _answer: &Answered<'_>) -> u32 {
+        0
+    }
+
+    /// Reads the part called `what` of an answer, for `core.read(answer, what)`.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, or that there is no such part; it is raised in the script.
+    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError>;
+
+    /// What the status of an answer to `call` is called, where that says more than its number. Asked where an
+    /// answer has another status than the one before it of the same name, not for each answer.
+    fn status_name(&self, _call: &Encoded, _status: u16) -> Option<String> {
+        None
+    }
+
+    /// A call as `--once` shows it, where its bytes are not what people read.
+    fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
+        Cow::Borrowed(&call.bytes)
+    }
+
+    /// The head of an answer as `--once` shows it, likewise.
+    fn shown_head<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+        Cow::Borrowed(answer.parts.head)
+    }
+
+    /// The body of an answer as `--once` shows it, likewise.
+    fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+        Cow::Borrowed(answer.parts.body)
+    }
+}
+
+/// A call as a [`Caller`] encoded it.
+#[derive(Debug, Default)]
+pub struct Encoded {
+    /// What goes to [`Client::start`] as the message's bytes.
+    pub bytes: Vec<u8>,
+    /// Whether it may be sent again when a connection dies before any of its answer came.
+    pub idempotent: bool,
+    /// What [`Client::start`] must know besides.
+    pub hint: u32,
+    /// Where it goes, if not to the client's base.
+    pub target: Option<Target>,
+}
+
+impl Encoded {
+    /// Forgets the last call, and keeps its memory within bounds.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(16 * 1024);
+        self.idempotent = false;
+        self.hint = 0;
+        self.target = None;
+    }
+}
+
+/// A complete answer, as its connection's [`Client`] kept it.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered<'a> {
+    /// The protocol's own status.
+    pub status: u16,
+    /// What was kept.
+    pub parts: Parts<'a>,
+}
+
+/// A value of Lua.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<'a> {
+    /// `nil`.
+    Nil,
+    /// A boolean.
+    Boolean(bool),
+    /// A number.
+    Number(f64),
+    /// A string, which need not be UTF-8.
+    Text(Cow<'a, [u8]>),
+    /// A table, by its keys; the order of those that are not 1, 2, 3 … is by chance.
+    Table(Vec<(Value<'a>, Value<'a>)>),
+}
+
+impl<'a> Value<'a> {
+    /// A string.
+    pub fn text(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text.as_bytes()))
+    }
+
+    /// A sequence: a table with the keys 1, 2, 3 …
+    pub fn list(values: impl IntoIterator<Item = Value<'a>>) -> Self {
+        Self::Table(values.into_iter().enumerate().map(|(at, value)| (Value::Number((at + 1) as f64), value)).collect())
+    }
+
+    /// What it is, in Lua's words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Nil => "nil",
+            Self::Boolean(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a string",
+            Self::Table(_) => "a table",
+        }
+    }
+
+    /// Its bytes, if it is a string.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Its text, if it is a string in UTF-8.
+    pub fn as_str(&self) -> Option<&str> {
+        self.as_bytes().and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+
+    /// Its number, if it is one.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Its entries, if it is a table.
+    pub fn entries(&self) -> &[(Value<'a>, Value<'a>)] {
+        match self {
+            Self::Table(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// What stands under this name, if it is a table that has it; `Nil` otherwise.
+    pub fn get(&self, name: &str) -> &Value<'a> {
+        let entry = self.entries().iter().find(|(key, _)| key.as_str() == Some(name));
+        entry.map_or(&Value::Nil, |(_, value)| value)
+    }
+
+    /// Whether it is `nil`.
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Self::Nil)
+    }
+
+    /// The same, owning its strings.
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Nil => Value::Nil,
+            Self::Boolean(value) => Value::Boolean(value),
+            Self::Number(number) => Value::Number(number),
+            Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Self::Table(entries) => {
+                Value::Table(entries.into_iter().map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
+            }
+        }
+    }
+}
+
+/// Options of a table, each read by its name; what is wrong is said with what it may be.
+///
+/// ```
+/// use brunt_protocol::scenario::{Fields, Value};
+///
+/// let table = Value::Table(vec![(Value::text("until"), Value::text("\n"))]);
+/// let fields = Fields::of("brunt.tcp", &table, &["until", "expect"])?;
+/// assert_eq!(fields.text("until")?, Some("\n"));
+/// assert_eq!(fields.text("expect")?, None);
+/// let typo = Value::Table(vec![(Value::text("untill"), Value::text("\n"))]);
+/// let error = Fields::of("brunt.tcp", &typo, &["until", "expect"]).err().map(|e| e.to_string());
+/// assert_eq!(error.as_deref(), Some("brunt.tcp has no option 'untill'; did you mean 'until'?"));
+/// # Ok::<(), brunt_protocol::OptionsError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'v> {
+    whose: &'v str,
+    table: &'v Value<'v>,
+}
+
+impl<'v> Fields<'v> {
+    /// The options in `table` (`Nil` for none), which are `whose` and may be those `known`.
+    ///
+    /// # Errors
+    /// When it is no table, or has an option that is not known.
+    pub fn of(whose: &'v str, table: &'v Value<'v>, known: &[&str]) -> Result<Self, OptionsError> {
+        if !matches!(table, Value::Nil | Value::Table(_)) {
+            return Err(OptionsError(format!("{whose} takes a table of options, not {}", table.kind())));
+        }
+        for (key, _) in table.entries() {
+            let Some(name) = key.as_str() else {
+                return Err(OptionsError(format!("{whose}: the name of an option is a string, not {}", key.kind())));
+            };
+            if !known.contains(&name) {
+                return Err(OptionsError(unknown(whose, name, known)));
+            }
+        }
+        Ok(Self { whose, table })
+    }
+
+    /// What stands under `name`.
+    pub fn value(&self, name: &str) -> &'v Value<'v> {
+        self.table.get(name)
+    }
+
+    /// The error that the option `name` is not what it may be.
+    pub fn wrong(&self, name: &str, expected: &str) -> OptionsError {
+        let value = self.value(name);
+        let got = match value {
+            Value::Text(text) => format!("'{}'", String::from_utf8_lossy(text)),
+            Value::Number(number) => number.to_string(),
+            other => other.kind().to_owned(),
+        };
+        OptionsError(format!("{}: {name} must be {expected}, not {got}", self.whose))
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn text(&self, name: &str) -> Result<Option<&'v str>, OptionsError> {
+        match self.value(name) {
+            Value::Nil => Ok(None),
+            value => value.as_str().map(Some).ok_or_else(|| self.wrong(name, "a string")),
+        }
+    }
+
+    /// A boolean.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>, OptionsError> {
+        match self.value(name) {
+            Value::Nil => Ok(None),
+            Value::Boolean(value) => Ok(Some(*value)),
+            _ => Err(self.wrong(name, "true or false")),
+        }
+    }
+
+    /// A whole number in this range.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn count(&self, name: &str, range: std::ops::RangeInclusive<u32>) -> Result<Option<u32>, OptionsError> {
+        match self.value(name) {
+            Value::Nil => Ok(None),
+            value => value
+                .as_number()
+                .filter(|number| number.fract() == 0.0)
+                .filter(|number| (f64::from(*range.start())..=f64::from(*range.end())).contains(number))
+                .map(|number| Some(number as u32))
+                .ok_or_else(|| self.wrong(name, &format!("a whole number from {} to {}", range.start(), range.end()))),
+        }
+    }
+
+    /// A duration above 0, in nanoseconds: seconds, or a text such as "500ms".
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn duration_ns(&self, name: &str) -> Result<Option<u64>, OptionsError> {
+        match self.value(name) {
+            Value::Nil => Ok(None),
+            value => duration_ns(value)
+                .filter(|ns| *ns > 0)
+                .map(Some)
+                .ok_or_else(|| self.wrong(name, "a duration above 0 such as 2 (seconds) or \"500ms\"")),
+        }
+    }
+}
+
+/// A duration in nanoseconds: a number of seconds, or a text with its unit. None if it is neither.
+pub fn duration_ns(value: &Value<'_>) -> Option<u64> {
+    match value {
+        Value::Number(seconds) => {
+            (0.0..=units::LONGEST_NS as f64 / 1e9).contains(seconds).then(|| (seconds * 1e9).round() as u64)
+        }
+        text => units::parse_duration(text.as_str()?).ok(),
+    }
+}
+
+/// That `whose` has nothing called `name`, with what may have been meant.
+pub fn unknown(whose: &str, name: &str, known: &[&str]) -> String {
+    let mut text = format!("{whose} has no option '{name}'");
+    match known.iter().map(|known| (strsim::osa_distance(name, known), *known)).min() {
+        Some((distance, near)) if distance <= 2 => {
+            let _ = write!(text, "; did you mean '{near}'?");
+        }
+        _ => {
+            let _ = write!(text, "; it has {}", known.join(", "));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_have_been_meant_is_suggested() {
+        let known = ["timeout", "headers"];
+        assert_eq!(
+            unknown("a request", "tiemout", &known),
+            "a request has no option 'tiemout'; did you mean 'timeout'?"
+        );
+        assert_eq!(unknown("a request", "body", &known), "a request has no option 'body'; it has timeout, headers");
+    }
+
+    #[test]
+    fn options_say_what_they_may_be() {
+        let table = Value::Table(vec![
+            (Value::text("pool"), Value::Number(1.5)),
+            (Value::text("timeout"), Value::text("5 bananas")),
+            (Value::text("base"), Value::Boolean(true)),
+        ]);
+        let fields = Fields::of("brunt.http", &table, &["pool", "timeout", "base"]).unwrap();
+        let error = |error: OptionsError| error.0;
+        assert_eq!(
+            fields.count("pool", 1..=9).map_err(error),
+            Err("brunt.http: pool must be a whole number from 1 to 9, not 1.5".to_owned())
+        );
+        assert!(fields.duration_ns("timeout").map_err(error).unwrap_err().contains("not '5 bananas'"));
+        assert!(fields.text("base").map_err(error).unwrap_err().contains("base must be a string, not a boolean"));
+        assert!(Fields::of("brunt.http", &Value::Number(1.0), &[]).is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! Users: what asks for calls on one worker. A fixed request, the lines of a file, a script.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::client::Parts;
+
+/// One call, encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Message<'a> {
+    /// What the protocol sends for it.
+    pub bytes: &'a [u8],
+    /// What is sent after them as it is: a body so large that a copy for each connection would cost too much memory.
+    /// For protocols only that change nothing in what they send.
+    pub tail: Option<Tail<'a>>,
+    /// Whether it may be sent again, by asking for the same number once more, when a connection dies before any of its
+    /// answer came.
+    pub idempotent: bool,
+    /// What its client must know to read the answer; the protocol's own.
+    pub hint: u32,
+    /// Whether the next call belongs to the same batch, to be sent on the same connection without waiting for an answer.
+    pub more: bool,
+}
+
+/// A part of bytes that many calls have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail<'a> {
+    /// What it is a part of.
+    pub of: &'a Arc<[u8]>,
+    /// Where it begins in that, in bytes.
+    pub from: usize,
+    /// Where it ends in that, in bytes.
+    pub to: usize,
+}
+
+impl Tail<'_> {
+    /// The part itself.
+    pub fn bytes(&self) -> &[u8] {
+        self.of.get(self.from..self.to).unwrap_or(&[])
+    }
+}
+
+/// Why a user asks for no more calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// It has done what it wanted: this worker's share of the run ends, as if its time was up.
+    Done,
+    /// It failed, in its own words; the whole run ends.
+    Failed(String),
+}
+
+/// What a user takes part in besides asking for calls, decided before the load begins so that what is absent costs
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Interests {
+    /// [`User::pause`] is asked before each call of the closed model.
+    pub pauses: bool,
+    /// [`User::answered`] sees each answer.
+    pub answers: bool,
+}
+
+/// What asks for calls. One for each worker, on which it lives alone.
+///
+/// A user is asked for a call where the worker has room for one, and says when there are no more. It never blocks: what it is asked
+/// holds up every connection of its worker.
+///
+/// # Example
+///
+/// A user whose calls are numbered, and end after three:
+///
+/// ```
+/// use brunt_protocol::user::{Message, Refusal, User};
+///
+/// #[derive(Default)]
+/// struct Counting {
+///     line: Vec<u8>,
+/// }
+///
+/// impl User for Counting {
+///     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+///         if index >= 3 {
+///             return Err(Refusal::Done);
+///         }
+///         // The same number gives the same call, so that it may be sent again.
+///         self.line = format!("GET {index}\n").into_bytes();
+///         Ok(Message { bytes: &self.line, idempotent: true, ..Message::default() })
+///     }
+/// }
+///
+/// let mut user = Counting::default();
+/// assert_eq!(user.call(2).map(|call| call.bytes), Ok(b"GET 2\n".as_slice()));
+/// assert_eq!(user.call(3), Err(Refusal::Done));
+/// ```
+pub trait User: Send {
+    /// The call with this number. Numbers are unique over all workers. The number of an idempotent call may be asked
+    /// for again while it is in flight, and must give the same call.
+    ///
+    /// # Errors
+    /// When there are no more calls.
+    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal>;
+
+    /// About this many calls will be asked for now, one after the other, with nothing between them; 0 ends that. What is
+    /// made ahead for them and then not asked for is the next that is.
+    fn expect(&mut self, _calls: usize) {}
+
+    /// What it takes part in.
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+
+    /// How long a connection waits before its next call, in nanoseconds.
+    ///
+    /// # Errors
+    /// When there are no more calls.
+    fn pause(&mut self) -> Result<u64, Refusal> {
+        Ok(0)
+    }
+
+    /// A call was answered.
+    ///
+    /// # Errors
+    /// When there are no more calls.
+    fn answered(&mut self, _status: u16, _parts: Parts<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// All that arrived has been read, and calls will be asked for: it has to have seen every answer by now.
+    ///
+    /// # Errors
+    /// When there are no more calls.
+    fn settle(&mut self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// About how long it was busy since this was last asked, in nanoseconds; 0 if it does nothing worth measuring.
+    fn take_busy_ns(&mut self) -> u64 {
+        0
+    }
+}
+
+/// A user that asks for the same call each time.
+#[derive(Debug, Clone)]
+pub struct Repeated {
+    bytes: Arc<[u8]>,
+    idempotent: bool,
+}
+
+impl Repeated {
+    /// The call that sends `bytes`; `idempotent` as in [`Message::idempotent`].
+    pub fn new(bytes: impl Into<Arc<[u8]>>, idempotent: bool) -> Self {
+        Self { bytes: bytes.into(), idempotent }
+    }
+}
+
+impl User for Repeated {
+    fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
+        Ok(Message { bytes: &self.bytes, idempotent: self.idempotent, ..Message::default() })
+    }
+}
+
+/// Shows, from outside the worker, whether its user ever comes back from what it was asked. Debug hooks of an
+/// interpreter do not fire in compiled loops, so it cannot be stopped from inside.
+#[derive(Debug, Clone, Default)]
+pub struct Heart(Arc<AtomicU64>);
+
+impl Heart {
+    /// The user is asked something; `what` (under 256) names it. Ends with [`Heart::leave`].
+    #[inline]
+    pub fn enter(&self, what: u8) {
+        let beats = (self.0.load(Ordering::Relaxed) >> 8).wrapping_add(1);
+        self.0.store(beats << 8 | u64::from(what), Ordering::Relaxed);
+    }
+
+    /// The user came back.
+    #[inline]
+    pub fn leave(&self) {
+        let beats = (self.0.load(Ordering::Relaxed) >> 8).wrapping_add(1);
+        self.0.store(beats << 8, Ordering::Relaxed);
+    }
+
+    /// A number that changes whenever the user is asked or comes back, and what it is busy with (0: nothing).
+    pub fn beat(&self) -> (u64, u8) {
+        let value = self.0.load(Ordering::Relaxed);
+        (value >> 8, value as u8)
+    }
+}

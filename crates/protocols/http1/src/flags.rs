@@ -1,0 +1,105 @@
+//! The flags of HTTP, and what calls are made from when they are given.
+
+use brunt_model::secret::shown_body;
+use brunt_protocol::OptionsError;
+use brunt_protocol::flags::{Flag, Given, Takes};
+use brunt_protocol::headers::{BASIC, HEADER, basic, headers, is_token};
+
+use super::options::{Content, Lines, Options, Order};
+
+/// The flags of HTTP.
+pub(super) const FLAGS: [Flag; 8] = [
+    Flag::new("method", Takes::Text("M"), "The method [default: GET, or POST with a body]").short('m').checked(method),
+    HEADER,
+    Flag::new("body", Takes::Text("TEXT"), "The body of every request, as it is")
+        .conflicts_with(&["body-file", "body-lines"])
+        .shown_by(shown_text),
+    Flag::new("body-file", Takes::File("F"), "The body of every request, from a file").conflicts_with(&["body-lines"]),
+    Flag::new("body-lines", Takes::File("F"), "A body for each request: the lines of a file, in turn over all workers"),
+    Flag::new(
+        "url-lines",
+        Takes::File("F"),
+        "A URL for each request: the lines of a file (a path, or a method and a path), in turn over all workers",
+    ),
+    Flag::new(
+        "order",
+        Takes::OneOf("HOW", &["sequential", "random"]),
+        "The order in which lines are taken: from the top, and from the top again after the last; or any line each \
+         time, by the seed [default: sequential]",
+    ),
+    BASIC,
+];
+
+/// The options that the flags ask for.
+pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
+    let headers = headers(given)?;
+    if given.has("order") && !given.has("url-lines") && !given.has("body-lines") {
+        return Err(wrong(
+            "--order says in which order lines are taken, and there are none: give --url-lines or --body-lines",
+        ));
+    }
+    let body = given.bytes("body").or_else(|| given.bytes("body-file"));
+    let has_body = body.is_some() || given.has("body-lines");
+    let default_method = if has_body { "POST" } else { "GET" };
+    Ok(Options {
+        method: given.text("method").unwrap_or(default_method).to_owned(),
+        headers,
+        basic: basic(given)?,
+        body: body.map(Content),
+        url_lines: lines(given, "url-lines"),
+        body_lines: lines(given, "body-lines"),
+        order: if given.text("order") == Some("random") { Order::Random } else { Order::Sequential },
+    })
+}
+
+/// A body's text as it may be shown.
+fn shown_text(text: &str) -> String {
+    String::from_utf8_lossy(&shown_body(text.as_bytes())).into_owned()
+}
+
+fn wrong(problem: impl Into<String>) -> OptionsError {
+    OptionsError(problem.into())
+}
+
+fn lines(given: &Given, name: &str) -> Option<Lines> {
+    let (file, content) = given.file(name)?;
+    Some(Lines { file: file.to_owned(), content: content.clone() })
+}
+
+/// The token of a method (RFC 9110, section 9.1).
+fn method(text: &str) -> Result<(), String> {
+    match text.chars().position(|c| !is_token(c)) {
+        None if !text.is_empty() => Ok(()),
+        None => Err("expected a method such as GET".to_owned()),
+        Some(at) => Err(format!("column {}: expected a method such as GET, without spaces or signs", at + 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brunt_protocol::flags::FlagValue;
+
+    fn given(name: &str, text: &str) -> Given {
+        let mut given = Given::default();
+        given.push(name, FlagValue::Text(text.to_owned()));
+        given
+    }
+
+    #[test]
+    fn a_method_is_a_token() {
+        assert_eq!(method("PATCH"), Ok(()));
+        assert!(method("GE T").unwrap_err().starts_with("column 3"));
+        assert!(method("").is_err());
+    }
+
+    #[test]
+    fn a_body_is_posted_unless_told_otherwise() {
+        let method = |given: &Given| options(given).unwrap().method;
+        assert_eq!(method(&Given::default()), "GET");
+        let mut given = given("body", "");
+        assert_eq!(method(&given), "POST");
+        given.push("method", FlagValue::Text("PUT".to_owned()));
+        assert_eq!(method(&given), "PUT");
+    }
+}

@@ -1,0 +1,129 @@
+//! HTTP/1.1 (RFC 9110, RFC 9112): requests prepared beforehand, answers read as they come.
+
+mod chunked;
+mod client;
+mod cookies;
+mod flags;
+pub mod options;
+mod request;
+mod response;
+mod scenario;
+
+use std::sync::{Arc, OnceLock};
+
+use brunt_model::plan::{Plan, ProtocolOptions};
+
+use self::client::Http1Client;
+use self::options::Options;
+use self::request::{Flood, Requests};
+use brunt_protocol::flags::{Flag, Given, shown_options};
+use brunt_protocol::scenario::Dialect;
+use brunt_protocol::user::User;
+use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
+
+pub use self::response::{Parser, Step};
+
+/// HTTP/1.1 over TCP, TLS and Unix sockets.
+pub struct Http1;
+
+impl Protocol for Http1 {
+    fn schemes(&self) -> &[Scheme] {
+        &[Scheme { name: "http", default_port: 80, tls: false }, Scheme { name: "https", default_port: 443, tls: true }]
+    }
+
+    fn name(&self) -> &'static str {
+        "HTTP"
+    }
+
+    fn flags(&self) -> &[Flag] {
+        &flags::FLAGS
+    }
+
+    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+        Ok(flags::options(given)?.to_protocol())
+    }
+
+    fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
+        // What cannot be read is shown by the names of its fields.
+        serde_json::from_value::<Options>(options.clone())
+            .map_or_else(|_| shown_options(options, self.flags()), |options| options.to_protocol().shown().clone())
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
+        let options: Options = read_options(plan, self.name())?;
+        let requests = Requests::prepare(&options, plan, |name| std::env::var(name).ok())?;
+        Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), redirect: Arc::default() }))
+    }
+
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        Some(Box::new(scenario::HttpDialect))
+    }
+}
+
+struct PreparedHttp1 {
+    requests: Arc<Requests>,
+    /// Where the first redirect led.
+    redirect: Arc<OnceLock<String>>,
+}
+
+impl Prepared for PreparedHttp1 {
+    fn client(&self, keep: bool) -> Box<dyn Client> {
+        Box::new(Http1Client::noting(keep, Arc::clone(&self.redirect)))
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        Box::new(Flood::new(Arc::clone(&self.requests)))
+    }
+
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        vec![b"http/1.1".to_vec()]
+    }
+
+    fn redirected_to(&self) -> Option<String> {
+        self.redirect.get().cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_model::plan::{Load, PLAN_VERSION, Plan, Sandbox, Stop, Transport};
+    use brunt_model::target::Url;
+
+    use super::*;
+
+    /// A plan for `http://127.0.0.1:8080/a?b=c`.
+    pub(super) fn plan() -> Plan {
+        let second = brunt_model::SECOND_NS;
+        Plan {
+            version: PLAN_VERSION,
+            target: Url::parse("http://127.0.0.1:8080/a?b=c").unwrap().target,
+            protocol: Options::default().to_protocol(),
+            script: None,
+            scenarios: None,
+            connections: 1.into(),
+            workers: 1,
+            load: Load::Closed {},
+            stop: Stop { duration_ns: Some(second), requests: None },
+            warmup_ns: 0,
+            timeout_ns: second,
+            connect_timeout_ns: second,
+            drain_ns: second,
+            seed: 1,
+            reconnect: false,
+            pipeline: 1,
+            transport: Transport::default(),
+            ok_status: brunt_model::outcome::OkStatus::default(),
+            thresholds: Vec::new(),
+            sandbox: Sandbox::default(),
+        }
+    }
+
+    #[test]
+    fn options_that_are_not_https_are_refused() {
+        let mut plan = plan();
+        let wrong = serde_json::json!({"methd": "GET"});
+        plan.protocol = ProtocolOptions::new(wrong.clone(), wrong);
+        let error = Http1.prepare(&plan).err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(error.contains("methd"), "{error}");
+    }
+}

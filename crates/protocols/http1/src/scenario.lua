@@ -1,0 +1,611 @@
+-- `brunt.http`: sessions over HTTP. The engine sends requests and reads answers; what browsers do with them is here.
+
+local core = ...
+
+local call, call_prepared, read = core.call, core.call_prepared, core.read
+local wrong, raise, check_options = core.wrong, core.raise, core.check_options
+local byte, find, match, gsub, lower, sub = string.byte, string.find, string.match, string.gsub, string.lower, string.sub
+
+local MOST_REDIRECTS = 10
+
+-- Answers -------------------------------------------------------------------------------------------------------------
+
+local Answer = {}
+
+-- What an answer has besides what the engine said at once: read when it is asked for, and kept then.
+local parts = {
+  body = function(self)
+    return self.error and "" or read(self, "body")
+  end,
+  headers = function(self)
+    local headers = self.error and {} or read(self, "headers")
+    -- Names of header fields have no case.
+    return setmetatable(headers, {
+      __index = function(_, name)
+        return type(name) == "string" and rawget(headers, lower(name)) or nil
+      end,
+    })
+  end,
+  timings = function(self)
+    return read(self, "timings")
+  end,
+}
+
+local methods = {}
+
+Answer.__index = function(self, key)
+  local method = methods[key]
+  if method then
+    return method
+  end
+  local part = parts[key]
+  if part then
+    local value = part(self)
+    rawset(self, key, value)
+    return value
+  end
+end
+
+-- The body as JSON: a table, or whatever else it is. Raises an error if it is not JSON.
+function methods.json(self)
+  local value = rawget(self, "decoded")
+  if value == nil then
+    local problem
+    value, problem = require("brunt").decode_json(self.body)
+    if problem then
+      local shown = #self.body > 60 and sub(self.body, 1, 60) .. "…" or self.body
+      raise("the answer (status " .. self.status .. ") is no JSON: " .. problem .. "; it begins: " .. shown)
+    end
+    rawset(self, "decoded", value)
+  end
+  return value
+end
+
+-- What was found, or false: in the table of a check, nil would be no check at all.
+local function or_false(first, ...)
+  if first == nil then
+    return false
+  end
+  return first, ...
+end
+
+-- Where a pattern of Lua stands in the body, as string.find, but false where it does not; `plain` takes the text as it
+-- is.
+function methods.find(self, pattern, plain)
+  return or_false(find(self.body, pattern, 1, plain))
+end
+
+-- What a pattern of Lua captures in the body, as string.match, but false where it does not match.
+function methods.match(self, pattern)
+  return or_false(match(self.body, pattern))
+end
+
+-- URLs ----------------------------------------------------------------------------------------------------------------
+
+local function escape(text)
+  return (gsub(tostring(text), "[^%w%-%._~]", function(letter)
+    return string.format("%%%02X", byte(letter))
+  end))
+end
+
+-- A table as application/x-www-form-urlencoded, in the order of its names. A value that is a list comes several times.
+local function form_of(what, fields)
+  if type(fields) ~= "table" then
+    wrong(what .. " must be a table of names and values, not a " .. type(fields))
+  end
+  local names, pairs_of = {}, {}
+  for name in pairs(fields) do
+    names[#names + 1] = name
+  end
+  table.sort(names, function(one, other)
+    return tostring(one) < tostring(other)
+  end)
+  for _, name in ipairs(names) do
+    local value = fields[name]
+    for _, one in ipairs(type(value) == "table" and value or { value }) do
+      pairs_of[#pairs_of + 1] = escape(name) .. "=" .. escape(one)
+    end
+  end
+  return table.concat(pairs_of, "&")
+end
+
+-- scheme, authority, path (with query) of a whole URL.
+local function split(url)
+  local scheme, authority, path = match(url, "^(%w+)://([^/?#]*)([^#]*)")
+  if scheme then
+    path = path == "" and "/" or (sub(path, 1, 1) == "?" and "/" .. path or path)
+  end
+  return scheme and lower(scheme), authority and lower(authority), path
+end
+
+local function without_dots(path)
+  local query = match(path, "%?.*$") or ""
+  local plain = match(path, "^[^?]*")
+  local kept = {}
+  for part in plain:gmatch("[^/]*") do
+    if part == ".." then
+      kept[#kept] = nil
+    elseif part ~= "." and part ~= "" then
+      kept[#kept + 1] = part
+    end
+  end
+  local trailing = (plain:find("/%.?%.?$") and #kept > 0) and "/" or ""
+  return "/" .. table.concat(kept, "/") .. trailing .. query
+end
+
+-- A reference resolved against a whole URL (RFC 3986 §5.2, for what has an authority).
+local function resolve(base, reference)
+  reference = gsub(reference, "#.*$", "")
+  -- What has no place in a URL, but is written by servers.
+  reference = gsub(reference, "[^!-~]", function(letter)
+    return string.format("%%%02X", byte(letter))
+  end)
+  if match(reference, "^%w[%w+.-]*://") then
+    return reference
+  end
+  local scheme, authority, path = split(base)
+  local origin = scheme .. "://" .. authority
+  if sub(reference, 1, 2) == "//" then
+    return scheme .. ":" .. reference
+  elseif sub(reference, 1, 1) == "/" then
+    return origin .. without_dots(reference)
+  elseif reference == "" then
+    return origin .. path
+  elseif sub(reference, 1, 1) == "?" then
+    return origin .. match(path, "^[^?]*") .. reference
+  end
+  return origin .. without_dots(match(path, "^[^?]*/") .. reference)
+end
+
+-- Cookies (RFC 6265), a jar for each user ------------------------------------------------------------------------------
+
+local function host_of(authority)
+  return match(authority, "^(%b[])") or match(authority, "^[^:]*")
+end
+
+local function domain_matches(host, domain)
+  return host == domain or (sub(host, -#domain - 1) == "." .. domain and not find(host, "^[%d.]+$"))
+end
+
+local function path_matches(path, within)
+  return path == within
+    or (sub(path, 1, #within) == within and (sub(within, -1) == "/" or sub(path, #within + 1, #within + 1) == "/"))
+end
+
+-- What a user keeps at most.
+local MOST_COOKIES = 200
+
+-- Puts a cookie that an answer has set into a jar; `now` in nanoseconds.
+local function set_cookie(jar, said, host, path, now)
+  local cookie = { name = said.name, value = said.value, domain = host, host_only = true, secure = said.secure }
+  cookie.path = said.path or match(path, "^(/[^?]*)/") or "/"
+  if said.domain then
+    if not domain_matches(host, said.domain) then
+      return
+    end
+    cookie.domain, cookie.host_only = said.domain, false
+  end
+  for place, known in ipairs(jar) do
+    if known.name == cookie.name and known.domain == cookie.domain and known.path == cookie.path then
+      table.remove(jar, place)
+      break
+    end
+  end
+  if said.lasts and said.lasts <= 0 then
+    return
+  end
+  cookie.ends = said.lasts and now + said.lasts * 1e9
+  jar[#jar + 1] = cookie
+  if #jar > MOST_COOKIES then
+    table.remove(jar, 1)
+  end
+end
+
+-- Forgets the cookies whose time is up.
+local function forget_old(jar, now)
+  for place = #jar, 1, -1 do
+    local ends = jar[place].ends
+    if ends and ends <= now then
+      table.remove(jar, place)
+    end
+  end
+end
+
+-- The Cookie field for a request, or nil.
+local function cookies_for(jar, scheme, host, path)
+  local plain = match(path, "^[^?]*")
+  local found = {}
+  for _, cookie in ipairs(jar) do
+    local same = cookie.host_only and host == cookie.domain or not cookie.host_only and domain_matches(host, cookie.domain)
+    if same and path_matches(plain, cookie.path) and (not cookie.secure or scheme == "https") then
+      found[#found + 1] = cookie
+    end
+  end
+  if #found == 0 then
+    return nil
+  end
+  -- Longer paths come first (§5.4).
+  table.sort(found, function(one, other)
+    return #one.path > #other.path
+  end)
+  for place, cookie in ipairs(found) do
+    found[place] = cookie.name .. "=" .. cookie.value
+  end
+  return table.concat(found, "; ")
+end
+
+-- Requests ------------------------------------------------------------------------------------------------------------
+
+local call_options = {
+  name = true, tags = true, timeout = true, headers = true, query = true, body = true, json = true, form = true,
+  multipart = true, basic = true, bearer = true, redirects = true, discard = true,
+}
+
+local boundaries = 0
+
+-- A body of parts (RFC 7578), and its media type. A part is a value, or { filename, content, type }.
+local function multipart_of(fields)
+  if type(fields) ~= "table" then
+    wrong("multipart must be a table of names and values, not a " .. type(fields))
+  end
+  boundaries = boundaries + 1
+  local boundary = string.format("brunt-%d-%08x", boundaries, math.random(0, 2 ^ 31 - 1))
+  local names, texts = {}, {}
+  for name in pairs(fields) do
+    names[#names + 1] = name
+  end
+  table.sort(names, function(one, other)
+    return tostring(one) < tostring(other)
+  end)
+  for _, name in ipairs(names) do
+    local value = fields[name]
+    local quoted = gsub(gsub(tostring(name), '"', "%%22"), "[\r\n]", "")
+    local head = '--' .. boundary .. '\r\nContent-Disposition: form-data; name="' .. quoted .. '"'
+    if type(value) == "table" then
+      check_options("a part of multipart", value, { filename = true, content = true, type = true })
+      local filename = gsub(gsub(tostring(value.filename or "file"), '"', "%%22"), "[\r\n]", "")
+      head = head .. '; filename="' .. filename .. '"\r\nContent-Type: '
+        .. gsub(tostring(value.type or "application/octet-stream"), "[\r\n]", "")
+      value = value.content or ""
+    end
+    texts[#texts + 1] = head .. "\r\n\r\n" .. tostring(value) .. "\r\n"
+  end
+  texts[#texts + 1] = "--" .. boundary .. "--\r\n"
+  return table.concat(texts), "multipart/form-data; boundary=" .. boundary
+end
+
+local function body_of(options)
+  local given = 0
+  for _, kind in ipairs({ "body", "json", "form", "multipart" }) do
+    given = given + (options[kind] ~= nil and 1 or 0)
+  end
+  if given > 1 then
+    wrong("a request has one body: give one of body, json, form and multipart")
+  end
+  if options.body ~= nil then
+    return options.body, nil
+  elseif options.json ~= nil then
+    local text, problem = require("brunt").encode_json(options.json)
+    if not text then
+      raise("json: " .. problem)
+    end
+    return text, "application/json"
+  elseif options.form ~= nil then
+    return form_of("form", options.form), "application/x-www-form-urlencoded"
+  elseif options.multipart ~= nil then
+    return multipart_of(options.multipart)
+  end
+end
+
+-- What authorizes a call, if it says so.
+local function authorization(whose, options)
+  local basic, bearer = options.basic, options.bearer
+  if basic then
+    if type(basic) ~= "table" or #basic ~= 2 then
+      wrong(whose .. "basic must be { user, password }")
+    end
+    return "Basic " .. core.base64(basic[1] .. ":" .. basic[2])
+  end
+  return bearer and "Bearer " .. tostring(bearer)
+end
+
+-- Header fields, and Authorization besides if something authorizes.
+local function headers_of(given, authorized)
+  if not authorized or (given ~= nil and type(given) ~= "table") then
+    return given
+  end
+  local headers = { Authorization = authorized }
+  for name, value in pairs(given or {}) do
+    if type(name) ~= "string" or lower(name) ~= "authorization" then
+      headers[name] = value
+    end
+  end
+  return headers
+end
+
+-- Names that calls have by themselves: the method and the path without its query.
+local function name_of(method, url)
+  if byte(url) == 47 then -- /
+    local query = find(url, "[?#]")
+    return method .. " " .. (query and sub(url, 1, query - 1) or url)
+  end
+  local _, authority, path = split(url)
+  return method .. " " .. (authority or "") .. gsub(path or url, "%?.*$", "")
+end
+
+-- What is known of a request by its method and URL: `name`, what it is counted as by itself, and `prepared`, by which it is
+-- made as often as it is the same. Of URLs that scripts make up without end the first are remembered.
+local requests_known = 0
+local MOST_KNOWN = 2000
+
+local function known_request(self, method, url)
+  local of_method = self.known[method]
+  local known = of_method and of_method[url]
+  if not known then
+    if type(url) ~= "string" then
+      wrong("a request takes a path such as \"/\" or a whole URL, not a " .. type(url))
+    end
+    known = { name = name_of(method, url) }
+    if requests_known < MOST_KNOWN then
+      requests_known = requests_known + 1
+      if not of_method then
+        of_method = {}
+        self.known[method] = of_method
+      end
+      of_method[url] = known
+    end
+  end
+  return known
+end
+
+local empty = {}
+
+local Client = {}
+Client.__index = Client
+
+local function whole(self, url)
+  if byte(url) == 47 then
+    return (self.base or "") .. url
+  end
+  return url
+end
+
+-- The jar of this user, if cookies are kept.
+local function jar_of(self)
+  if not self.cookies then
+    return nil
+  end
+  local user = core.user("a call")
+  local jar = user.cookies
+  if not jar then
+    jar = {}
+    user.cookies = jar
+  end
+  return jar
+end
+
+local function keep_cookies(jar, answer, url)
+  if jar and answer.flags % 2 == 1 then
+    local _, authority, path = split(url)
+    local cookies = read(answer, "cookies")
+    local now = core.user("a call").now
+    for _, said in ipairs(cookies) do
+      set_cookie(jar, said, host_of(authority), path, now)
+    end
+  end
+end
+
+local function cookie_field(jar, url)
+  if jar and #jar > 0 then
+    forget_old(jar, core.user("a call").now)
+    local scheme, authority, path = split(url)
+    if scheme then
+      return cookies_for(jar, scheme, host_of(authority), path)
+    end
+  end
+end
+
+local redirecting = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
+
+-- Follows redirects. Each hop is a call of its own, named after the first.
+local function follow(self, answer, method, url, name, options, headers, body, content_type, jar)
+  local most = options.redirects
+  if most == nil then
+    most = self.redirects
+  end
+  most = most == true and MOST_REDIRECTS or most or 0
+  url = whole(self, url)
+  local hops, elsewhere = 0, false
+  while redirecting[answer.status] and hops < most do
+    local location = answer.headers.location
+    if not location then
+      break
+    end
+    hops = hops + 1
+    local target = resolve(url, location)
+    if answer.status == 303 and method ~= "HEAD" or (answer.status < 303 and method == "POST") then
+      method, body, content_type = "GET", nil, nil
+    end
+    if match(url, "^%w+://[^/?#]*") ~= match(target, "^%w+://[^/?#]*") then
+      -- What authorizes at one place is not for another; of the fields that all calls have, `core.call` leaves it out.
+      elsewhere = true
+      local kept = {}
+      for key, value in pairs(headers or {}) do
+        local name = lower(key)
+        if name ~= "authorization" and name ~= "cookie" then
+          kept[key] = value
+        end
+      end
+      headers = kept
+    end
+    url = target
+    local again = { name = name .. " redirect " .. hops, tags = options.tags, timeout = options.timeout }
+    local cookies = cookie_field(jar, url)
+    local own = split(url) and match(url, "^%w+://[^/?#]*") == self.origin and gsub(url, "^%w+://[^/?#]*", "") or url
+    answer = setmetatable(
+      call(self.client, again.name, again, method, own, headers, cookies, body, content_type, options.discard, elsewhere),
+      Answer
+    )
+    keep_cookies(jar, answer, url)
+  end
+  rawset(answer, "url", url)
+  return answer
+end
+
+-- What a call is made of, as `core.call` takes it.
+local function prepare(self, method, url, options, jar)
+  local body, content_type, headers
+  check_options("a request", options, call_options)
+  if options.query then
+    local query = form_of("query", options.query)
+    url = url .. (find(url, "?", 1, true) and "&" or "?") .. query
+  end
+  body, content_type = body_of(options)
+  headers = headers_of(options.headers, authorization("", options))
+  return url, headers, cookie_field(jar, whole(self, url)), body, content_type
+end
+
+-- Options that change nothing of the request itself.
+local about_counting = { name = true, tags = true, timeout = true }
+
+-- Whether a request with these options is the same each time: what is most frequent, and has the shortest way.
+local function is_plain(options)
+  if options == nil then
+    return true
+  elseif type(options) ~= "table" then
+    return false
+  end
+  for name in next, options do
+    if not about_counting[name] then
+      return false
+    end
+  end
+  return true
+end
+
+local function request(self, method, url, options)
+  local jar = self.cookies and jar_of(self)
+  local known = known_request(self, method, url)
+  if not (jar and jar[1]) and is_plain(options) then
+    local prepared = known.prepared
+    if prepared == nil then
+      prepared = core.prepare(self.client, method, url) or false
+      known.prepared = prepared
+    end
+    if prepared then
+      local answer = setmetatable(call_prepared(prepared, known.name, options), Answer)
+      if answer.flags == 0 and not redirecting[answer.status] then
+        return answer
+      end
+      keep_cookies(jar, answer, whole(self, url))
+      return follow(self, answer, method, url, options and options.name or known.name, options or empty, nil, nil, nil, jar)
+    end
+  end
+  options = options or empty
+  local full, headers, cookies, body, content_type = prepare(self, method, url, options, jar)
+  local answer = setmetatable(
+    call(self.client, known.name, options, method, full, headers, cookies, body, content_type, options.discard),
+    Answer
+  )
+  if answer.flags == 0 and not redirecting[answer.status] then
+    return answer
+  end
+  keep_cookies(jar, answer, whole(self, full))
+  return follow(self, answer, method, full, options.name or known.name, options, headers, body, content_type, jar)
+end
+
+for _, method in ipairs({ "get", "head", "post", "put", "patch", "delete", "options" }) do
+  local upper = method:upper()
+  Client[method] = function(self, url, options)
+    return request(self, upper, url, options)
+  end
+end
+
+-- A request with whatever method.
+function Client:request(method, url, options)
+  if type(method) ~= "string" then
+    wrong("request takes a method such as \"GET\" and a path, not a " .. type(method))
+  end
+  return request(self, method, url, options)
+end
+
+-- Several requests at once, over as many connections as the client may have: paths to GET, or { method, path, options }.
+function Client:batch(requests)
+  if type(requests) ~= "table" then
+    wrong("batch takes a table of paths, or of { method, path, options }, not a " .. type(requests))
+  end
+  local jar, made = jar_of(self), {}
+  for place, one in ipairs(requests) do
+    local method, url, options
+    if type(one) == "string" then
+      method, url = "GET", one
+    elseif type(one) == "table" and #one == 1 then
+      method, url, options = "GET", one[1], one[2]
+    elseif type(one) == "table" then
+      method, url, options = one[1], one[2], one[3]
+    else
+      wrong("batch takes paths, or { method, path, options }, not a " .. type(one))
+    end
+    options = options or empty
+    local known = known_request(self, method, url)
+    local full, headers, cookies, body, content_type = prepare(self, method, url, options, jar)
+    local name = options.name or known.name
+    made[place] = { method, full, name, options, headers, body, content_type, cookies }
+  end
+  -- None is begun before all are known to be right.
+  for _, one in ipairs(made) do
+    local method, full, name, options, headers, body, content_type, cookies = unpack(one, 1, 8)
+    core.start(self.client, name, options, method, full, headers, cookies, body, content_type, options.discard)
+  end
+  local answers = core.wait()
+  for place, answer in ipairs(answers) do
+    setmetatable(answer, Answer)
+    -- A redirect is another call, until which these answers are kept no longer.
+    keep_cookies(jar, answer, whole(self, made[place][2]))
+    if redirecting[answer.status] then
+      local _ = answer.headers
+    end
+  end
+  for place, answer in ipairs(answers) do
+    local method, full, name, options, headers, body, content_type = unpack(made[place], 1, 7)
+    if redirecting[answer.status] then
+      answers[place] = follow(self, answer, method, full, name, options, headers, body, content_type, jar)
+    end
+  end
+  return answers
+end
+
+local own_options = { redirects = true, cookies = true, basic = true, bearer = true }
+local engine_options = { base = true, headers = true, connections = true, pool = true, pipeline = true, timeout = true }
+
+return function(options)
+  local known, passed = {}, {}
+  for _, set in ipairs({ own_options, engine_options }) do
+    for name in pairs(set) do
+      known[name] = true
+    end
+  end
+  if type(options) == "string" then
+    options = { base = options }
+  end
+  check_options("brunt.http", options, known)
+  options = options or {}
+  for name in pairs(engine_options) do
+    passed[name] = options[name]
+  end
+  passed.headers = headers_of(options.headers, authorization("brunt.http: ", options))
+  local redirects = options.redirects
+  if redirects ~= nil and type(redirects) ~= "boolean" and (type(redirects) ~= "number" or redirects < 0) then
+    wrong("brunt.http: redirects must be how many are followed, or false for none")
+  end
+  local client = core.client("http", passed)
+  local base = core.base(client)
+  return setmetatable({
+    client = client,
+    base = base,
+    origin = base,
+    redirects = redirects == nil and MOST_REDIRECTS or redirects,
+    cookies = options.cookies ~= false,
+    known = {},
+  }, Client)
+end

@@ -1,0 +1,319 @@
+//! HTTP/1.1 in scenarios: `brunt.http`. Its library is `scenario.lua`; cookies, redirects and forms are made there.
+
+use std::borrow::Cow;
+
+use brunt_model::target::{self, Target, Url};
+use cookie::time::OffsetDateTime;
+
+use super::client::{DISCARD, Http1Client};
+use super::cookies;
+use super::request::is_idempotent;
+use brunt_protocol::headers::{check_token, header_fields};
+use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::{Client, OptionsError};
+
+/// The flag of an answer that sets cookies.
+const SETS_COOKIES: u32 = 1;
+
+/// `brunt.http`.
+pub(super) struct HttpDialect;
+
+impl Dialect for HttpDialect {
+    fn name(&self) -> &'static str {
+        "http"
+    }
+
+    fn library(&self) -> &'static str {
+        include_str!("scenario.lua")
+    }
+
+    fn types(&self) -> &'static str {
+        include_str!("types.lua")
+    }
+
+    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
+        // What else `brunt.http` takes is the library's own.
+        let fields = Fields::of("brunt.http", options, &["headers"])?;
+        let base = setting.base;
+        let mut section = Vec::new();
+        let given = header_fields("brunt.http", fields.value("headers"))?;
+        let sets = |name: &str| given.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        if !sets("user-agent") {
+            field(&mut section, "User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")).as_bytes());
+        }
+        for (name, value) in &given {
+            field(&mut section, name, value);
+        }
+        let own_host = sets("host");
+        let host = if own_host { Vec::new() } else { base.map(host_field).unwrap_or_default() };
+        let headers = given.into_iter().map(|(name, value)| (name, value.into_owned())).collect();
+        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host }))
+    }
+}
+
+/// What calls of one `brunt.http{…}` go through.
+struct HttpCaller {
+    base: Option<Target>,
+    /// The header fields that the script gave all its calls.
+    headers: Vec<(String, Vec<u8>)>,
+    /// These, and our own, encoded.
+    section: Vec<u8>,
+    /// The Host field of the base.
+    host: Vec<u8>,
+    /// Whether Host is among the header fields given.
+    own_host: bool,
+}
+
+fn field(section: &mut Vec<u8>, name: &str, value: &[u8]) {
+    section.extend_from_slice(name.as_bytes());
+    section.extend_from_slice(b": ");
+    section.extend_from_slice(value);
+    section.extend_from_slice(b"\r\n");
+}
+
+fn host_field(target: &Target) -> Vec<u8> {
+    format!("Host: {}\r\n", target.authority()).into_bytes()
+}
+
+/// The values of a call, in their order.
+struct Call<'v> {
+    method: &'v str,
+    url: &'v str,
+    headers: &'v Value<'v>,
+    cookies: Option<&'v [u8]>,
+    body: Option<&'v [u8]>,
+    content_type: Option<&'v [u8]>,
+    discards: bool,
+    /// A redirect has led away from where the script went.
+    elsewhere: bool,
+}
+
+impl<'v> Call<'v> {
+    fn of(values: &'v [Value<'v>]) -> Result<Self, OptionsError> {
+        let value = |at: usize| values.get(at).unwrap_or(&Value::Nil);
+        let text = |at: usize, what: &str| {
+            let text = value(at).as_str();
+            text.ok_or_else(|| OptionsError(format!("{what} must be a string, not {}", value(at).kind())))
+        };
+        let body = match value(4) {
+            Value::Nil => None,
+            Value::Text(text) => Some(text.as_ref()),
+            other => return Err(OptionsError(format!("the body must be a string, not {}", other.kind()))),
+        };
+        Ok(Self {
+            method: text(0, "the method")?,
+            url: text(1, "the URL")?,
+            headers: value(2),
+            cookies: value(3).as_bytes(),
+            body,
+            content_type: value(5).as_bytes(),
+            discards: value(6) == &Value::Boolean(true),
+            elsewhere: value(7) == &Value::Boolean(true),
+        })
+    }
+}
+
+impl Caller for HttpCaller {
+    fn connection(&self) -> Box<dyn Client> {
+        Box::new(Http1Client::new(true))
+    }
+
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        vec![b"http/1.1".to_vec()]
+    }
+
+    fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
+        let call = Call::of(values)?;
+        check_token("the method", call.method)?;
+        let other;
+        let path = if call.url.starts_with('/') {
+            if self.base.is_none() {
+                let problem =
+                    format!("'{}' needs a base: brunt.http{{ base = \"http://…\" }}, or a whole URL", call.url);
+                return Err(OptionsError(problem));
+            }
+            target::check_path(call.url).map_err(|e| OptionsError(e.to_string()))?;
+            call.url.split('#').next().unwrap_or("/")
+        } else if call.url.contains("://") {
+            other = Url::parse(call.url).map_err(|e| OptionsError(e.to_string()))?.target;
+            if !matches!(other.scheme.as_str(), "http" | "https") {
+                return Err(OptionsError(format!("'{}' is not http:// or https://", call.url)));
+            }
+            out.target = Some(other.clone());
+            &other.path
+        } else {
+            let problem = format!("expected a path that begins with / or a whole URL, got '{}'", call.url);
+            return Err(OptionsError(problem));
+        };
+        let bytes = &mut out.bytes;
+        bytes.extend_from_slice(call.method.as_bytes());
+        bytes.push(b' ');
+        bytes.extend_from_slice(path.as_bytes());
+        bytes.extend_from_slice(b" HTTP/1.1\r\n");
+        let given = header_fields("headers", call.headers)?;
+        let given_has = |name: &str| given.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        let has = |name: &str| given_has(name) || self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        if !self.own_host && !given_has("host") {
+            match &out.target {
+                None => bytes.extend_from_slice(&self.host),
+                Some(target) => bytes.extend_from_slice(&host_field(target)),
+            }
+        }
+        if given.is_empty() && !call.elsewhere {
+            bytes.extend_from_slice(&self.section);
+        } else {
+            if !has("user-agent") {
+                field(bytes, "User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")).as_bytes());
+            }
+            let stays = |name: &str| {
+                let is_secret = ["authorization", "cookie"].iter().any(|secret| name.eq_ignore_ascii_case(secret));
+                !(given_has(name) || is_secret && call.elsewhere)
+            };
+            for (name, value) in self.headers.iter().filter(|(name, _)| stays(name)) {
+                field(bytes, name, value);
+            }
+            for (name, value) in &given {
+                field(bytes, name, value);
+            }
+        }
+        if let Some(cookies) = call.cookies {
+            field(bytes, "Cookie", cookies);
+        }
+        if let Some(content_type) = call.content_type
+            && !has("content-type")
+        {
+            field(bytes, "Content-Type", content_type);
+        }
+        // A method that usually has a body says so when it has none (RFC 9110 §8.6).
+        let expected = matches!(call.method, "POST" | "PUT" | "PATCH");
+        if (call.body.is_some() || expected) && !given_has("content-length") && !given_has("transfer-encoding") {
+            bytes.extend_from_slice(format!("Content-Length: {}\r\n", call.body.map_or(0, <[u8]>::len)).as_bytes());
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(call.body.unwrap_or(&[]));
+        out.idempotent = is_idempotent(call.method.as_bytes());
+        out.hint = if call.discards { DISCARD } else { 0 };
+        Ok(())
+    }
+
+    fn flags(&self, answer: &Answered<'_>) -> u32 {
+        let sets = fields_of(answer.parts.head).any(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"));
+        if sets { SETS_COOKIES } else { 0 }
+    }
+
+    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
+        let parts = answer.parts;
+        match what {
+            "body" => Ok(Value::Text(Cow::Borrowed(parts.body))),
+            "headers" => Ok(headers(parts.head)),
+            "cookies" => {
+                let now = OffsetDateTime::now_utc();
+                let set = fields_of(parts.head).filter(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"));
+                Ok(Value::list(set.filter_map(|(_, field)| cookies::said(field, now))))
+            }
+            _ => Err(OptionsError(format!("an answer of HTTP has no '{what}'"))),
+        }
+    }
+}
+
+/// Names and values of the header fields in `head`.
+fn fields_of(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        Some((line.get(..colon)?, line.get(colon + 1..)?.trim_ascii()))
+    })
+}
+
+/// The header fields by their names in lower case. What comes several times is one list (RFC 9110 §5.3), but for cookies,
+/// which are separated by line ends.
+fn headers(head: &[u8]) -> Value<'_> {
+    let mut all: Vec<(Value<'_>, Value<'_>)> = Vec::new();
+    for (name, value) in fields_of(head) {
+        let name = Value::Text(Cow::Owned(name.to_ascii_lowercase()));
+        let separator: &[u8] = if name.as_bytes() == Some(b"set-cookie") { b"\n" } else { b", " };
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, Value::Text(known))) => {
+                known.to_mut().extend_from_slice(separator);
+                known.to_mut().extend_from_slice(value);
+            }
+            _ => all.push((name, Value::Text(Cow::Borrowed(value)))),
+        }
+    }
+    Value::Table(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brunt_protocol::Parts;
+
+    fn caller(options: &[(&'static str, Value<'static>)]) -> Box<dyn Caller> {
+        let options = Value::Table(options.iter().map(|(name, value)| (Value::text(name), value.clone())).collect());
+        let base = Url::parse("http://127.0.0.1:8080/").unwrap().target;
+        HttpDialect.client(&options, &Setting { base: Some(&base), read: &|_| Ok(None) }).unwrap()
+    }
+
+    fn encoded(caller: &dyn Caller, values: &[Value<'_>]) -> Result<(String, Encoded), String> {
+        let mut out = Encoded::default();
+        caller.encode(values, &mut out).map_err(|e| e.0)?;
+        Ok((String::from_utf8_lossy(&out.bytes).into_owned(), out))
+    }
+
+    const AGENT: &str = concat!("User-Agent: brunt/", env!("CARGO_PKG_VERSION"), "\r\n");
+
+    #[test]
+    fn calls_are_requests() {
+        let accept = Value::Table(vec![(Value::text("Accept"), Value::text("text/html"))]);
+        let caller = caller(&[("headers", accept)]);
+        let (get, call) = encoded(&*caller, &[Value::text("GET"), Value::text("/a?b=c#d")]).unwrap();
+        assert_eq!(get, format!("GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n{AGENT}Accept: text/html\r\n\r\n"));
+        assert!(call.idempotent && call.target.is_none());
+        let own = Value::Table(vec![(Value::text("accept"), Value::text("*/*"))]);
+        let values = [
+            Value::text("POST"),
+            Value::text("https://example.org/x"),
+            own,
+            Value::text("a=b"),
+            Value::text("{}"),
+            Value::text("application/json"),
+        ];
+        let (post, call) = encoded(&*caller, &values).unwrap();
+        let expected = format!(
+            "POST /x HTTP/1.1\r\nHost: example.org\r\n{AGENT}accept: */*\r\nCookie: a=b\r\n\
+             Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}"
+        );
+        assert_eq!(post, expected);
+        assert_eq!((call.idempotent, call.target.map(|target| target.scheme)), (false, Some("https".to_owned())));
+    }
+
+    #[test]
+    fn calls_that_are_none_are_refused() {
+        let caller = caller(&[]);
+        let error = |values: &[Value<'_>]| encoded(&*caller, values).map(|_| ()).unwrap_err();
+        assert!(error(&[Value::text("GE T"), Value::text("/")]).contains("the method 'GE T', column 3"));
+        assert!(error(&[Value::text("GET"), Value::text("/a b")]).contains("write it as %20"));
+        assert!(error(&[Value::text("GET"), Value::text("a")]).contains("a path that begins with /"));
+        assert!(error(&[Value::text("GET"), Value::text("ftp://a/")]).contains("not http://"));
+        assert!(error(&[Value::text("GET"), Value::Nil]).contains("the URL must be a string, not nil"));
+        let smuggled = Value::Table(vec![(Value::text("X"), Value::text("a\r\nY: b"))]);
+        assert!(error(&[Value::text("GET"), Value::text("/"), smuggled]).contains("control character"));
+        let without = HttpDialect.client(&Value::Nil, &Setting { base: None, read: &|_| Ok(None) }).unwrap();
+        assert!(encoded(&*without, &[Value::text("GET"), Value::text("/")]).unwrap_err().contains("needs a base"));
+    }
+
+    #[test]
+    fn answers_are_read_in_parts() {
+        let caller = caller(&[]);
+        let head = b"HTTP/1.1 200 OK\r\nA: 1\r\na:2\r\nSet-Cookie: x=1\r\nSET-COOKIE: y=2; Path=/\r\n\r\n";
+        let answer = Answered { status: 200, parts: Parts { head, body: b"hi" } };
+        assert_eq!(caller.flags(&answer), SETS_COOKIES);
+        let headers = caller.read("headers", &answer).unwrap();
+        assert_eq!(headers.get("a").as_str(), Some("1, 2"));
+        assert_eq!(headers.get("set-cookie").as_str(), Some("x=1\ny=2; Path=/"));
+        assert_eq!(caller.read("body", &answer).unwrap().as_str(), Some("hi"));
+        let cookies = caller.read("cookies", &answer).unwrap();
+        let name = |(_, cookie): &(Value<'_>, Value<'_>)| cookie.get("name").as_str().map(str::to_owned);
+        assert_eq!(cookies.entries().iter().filter_map(name).collect::<Vec<_>>(), ["x", "y"]);
+        assert!(caller.read("trailers", &answer).is_err());
+    }
+}

@@ -1,0 +1,127 @@
+-- HTTP ----------------------------------------------------------------------------------------------------------------
+
+---@class brunt.HttpOptions
+---@field base? string Where calls go, such as "http://127.0.0.1:8080"; `--base-url` takes its place.
+---@field headers? table<string, string> For every request.
+---@field connections? integer The most connections of one user, to each host; 6 unless it says otherwise.
+---@field pool? integer So many connections in all, shared by the users, instead of connections of their own.
+---@field pipeline? integer Calls in flight on one connection at once (default 1).
+---@field redirects? integer|false How many redirects are followed in a row, 10 unless it says otherwise; false or 0 for none.
+---@field cookies? boolean Whether each user keeps cookies; true unless it says otherwise.
+---@field basic? { [1]: string, [2]: string } User and password, for every request.
+---@field bearer? string A token, for every request.
+---@field timeout? brunt.Duration How long a call may take, where it does not say.
+
+---@class brunt.CallOptions
+---@field name? string What it is counted as; else the method and the path without its query.
+---@field tags? table<string, string> What else it is counted under, each as `key=value`.
+---@field timeout? brunt.Duration How long it may take.
+---@field headers? table<string, string>
+---@field query? table<string, any> Added to the path; a list comes several times.
+---@field body? string As it is.
+---@field json? any As JSON.
+---@field form? table<string, any> As a form.
+---@field multipart? table<string, string|brunt.FilePart> As a form with files.
+---@field basic? { [1]: string, [2]: string } User and password.
+---@field bearer? string A token.
+---@field redirects? integer|boolean How many redirects are followed in a row.
+---@field discard? boolean The body will not be asked for, and is not kept even for a moment.
+
+-- A file in a form.
+---@class brunt.FilePart
+---@field filename? string
+---@field content? string
+---@field type? string Such as "image/png".
+
+-- What came of a call. Its body and headers can be read until the user's next call or pause; what was read is kept with the
+-- answer.
+---@class brunt.Answer
+---@field status integer 0 if there was no answer.
+---@field ok boolean Whether there was an answer whose status is a success.
+---@field error? string The name of the failure, such as "timeout", if there was no answer.
+---@field reason? string The failure in words.
+---@field body string
+---@field headers table<string, string> By name, in whatever case.
+---@field timings brunt.Timings
+---@field url? string Where the last of its redirects led.
+local Answer = {}
+
+-- In seconds.
+---@class brunt.Timings
+---@field response number From when the call was due to its end.
+---@field service number From when it was sent to its end.
+---@field first_byte number From when it was sent to the first byte of its answer.
+
+-- The body as JSON. Raises an error if it is not JSON.
+---@return any
+function Answer:json() end
+
+-- Where a pattern of Lua stands in the body, as string.find; false if it does not.
+---@param pattern string
+---@param plain? boolean The pattern is a text as it is.
+---@return integer|false first
+---@return integer? last
+---@return any ...
+function Answer:find(pattern, plain) end
+
+-- What a pattern of Lua captures in the body, as string.match; false if it is not there.
+---@param pattern string
+---@return any ...
+function Answer:match(pattern) end
+
+-- HTTP for virtual users: each has its own cookies and connections.
+---@class brunt.Http
+local Client = {}
+
+---@param path string A path, or a whole URL.
+---@param options? brunt.CallOptions
+---@return brunt.Answer
+function Client:get(path, options) end
+
+---@param path string A path, or a whole URL.
+---@param options? brunt.CallOptions
+---@return brunt.Answer
+function Client:head(path, options) end
+
+---@param path string A path, or a whole URL.
+---@param options? brunt.CallOptions
+---@return brunt.Answer
+function Client:post(path, options) end
+
+---@param path string A path, or a whole URL.
+---@param options? brunt.CallOptions
+---@return brunt.Answer
+function Client:put(path, options) end
+
+---@param path string A path, or a whole URL.
+---@param options? brunt.CallOptions
+---@return brunt.Answer
+function Client:patch(path, options) end
+
+---@param path string A path, or a whole URL.
+---@param options? brunt.CallOptions
+---@return brunt.Answer
+function Client:delete(path, options) end
+
+---@param path string A path, or a whole URL.
+---@param options? brunt.CallOptions
+---@return brunt.Answer
+function Client:options(path, options) end
+
+-- A request with whatever method.
+---@param method string
+---@param path string A path, or a whole URL.
+---@param options? brunt.CallOptions
+---@return brunt.Answer
+function Client:request(method, path, options) end
+
+-- Several requests at once, as a browser loads what is in a page: paths to GET, or { method, path, options }. Gives the
+-- answers in the same order.
+---@param requests (string|{ [1]: string, [2]: string, [3]: brunt.CallOptions? })[]
+---@return brunt.Answer[]
+function Client:batch(requests) end
+
+-- HTTP for virtual users. Made at the top of the script, for the whole run; a text is its base.
+---@param options? brunt.HttpOptions|string
+---@return brunt.Http
+function brunt.http(options) end

@@ -1,0 +1,306 @@
+//! One connection over plain TCP: bytes out, and answers or pieces cut out of what comes.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use brunt_model::outcome::Failure;
+use brunt_protocol::user::Message;
+use brunt_protocol::{Answer, Client, Failed, Malformed, Parts, Progress, Started};
+
+use super::answer::Reader;
+use super::options::{Framing, Options};
+use super::piece::Piece;
+
+/// Plain TCP has no status.
+const NO_STATUS: u16 = 0;
+/// The answer of the oldest call, on a connection that goes on.
+const ANSWERED: Answer = Answer { position: 0, status: NO_STATUS, reusable: true };
+
+/// What a connection is used for.
+enum Purpose {
+    /// A flood: calls that are all alike, and their answers in the same order.
+    Flood {
+        options: Arc<Options>,
+        /// Calls that wait for their answers.
+        in_flight: u32,
+    },
+    /// A user's conversation: whatever its script sends and waits for.
+    Conversation(Box<Conversation>),
+}
+
+/// What a user's call waits for, and what the last one got.
+struct Conversation {
+    waits: Piece,
+    /// The call in flight has sent something, whose answer may still come when nobody waits for it any more.
+    has_sent: bool,
+    /// What the last call was answered with.
+    last: Vec<u8>,
+}
+
+/// The state of one connection, of a flood or of a user.
+pub(super) struct TcpClient {
+    reader: Reader,
+    /// The peer sends no more.
+    ended: bool,
+    purpose: Purpose,
+}
+
+impl TcpClient {
+    /// A connection of a flood.
+    pub(super) fn flood(options: Arc<Options>) -> Self {
+        Self { reader: Reader::default(), ended: false, purpose: Purpose::Flood { options, in_flight: 0 } }
+    }
+
+    /// A connection of a user.
+    pub(super) fn conversation() -> Self {
+        let conversation = Conversation { waits: Piece::None, has_sent: false, last: Vec::new() };
+        Self { reader: Reader::default(), ended: false, purpose: Purpose::Conversation(Box::new(conversation)) }
+    }
+}
+
+impl Conversation {
+    /// Takes the piece that is waited for out of what has come before; false if it is not there.
+    fn find(&mut self, reader: &mut Reader, ended: bool) -> Result<bool, Malformed> {
+        let found = match &self.waits {
+            Piece::Rest if ended => Some(reader.take_rest()),
+            Piece::Rest | Piece::None => None,
+            Piece::Framed(framing) => reader.take(framing)?,
+        };
+        let Some(found) = found else { return Ok(false) };
+        self.last.clear();
+        self.last.extend_from_slice(found);
+        self.waits = Piece::None;
+        Ok(true)
+    }
+
+    fn receive(&mut self, reader: &mut Reader, bytes: &[u8]) -> Result<(usize, Progress), Malformed> {
+        let Piece::Framed(framing) = &self.waits else {
+            reader.store(bytes)?;
+            let waits = self.waits == Piece::Rest;
+            return Ok((bytes.len(), if waits { Progress::More } else { Progress::Aside }));
+        };
+        let (taken, found) = reader.receive(bytes, framing)?;
+        let Some(found) = found else { return Ok((taken, Progress::More)) };
+        self.last.clear();
+        self.last.extend_from_slice(found);
+        self.waits = Piece::None;
+        // What is behind it is for the calls that follow.
+        reader.store(bytes.get(taken..).unwrap_or_default())?;
+        Ok((bytes.len(), Progress::Answered(ANSWERED)))
+    }
+}
+
+impl Client for TcpClient {
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+        match &mut self.purpose {
+            Purpose::Flood { options, in_flight } => {
+                out.extend_from_slice(message.bytes);
+                if options.framing == Framing::None {
+                    return Started::Sent(NO_STATUS);
+                }
+                *in_flight += 1;
+                Started::Awaited
+            }
+            Purpose::Conversation(conversation) => {
+                let (piece, bytes) = Piece::unpack(message.hint, message.bytes);
+                out.extend_from_slice(bytes);
+                conversation.has_sent = !bytes.is_empty();
+                conversation.last.clear();
+                conversation.waits = piece;
+                self.reader.search_anew();
+                match conversation.find(&mut self.reader, self.ended) {
+                    Ok(true) => Started::Sent(NO_STATUS),
+                    Ok(false) if conversation.waits == Piece::None => Started::Sent(NO_STATUS),
+                    // A piece that is too long is found so again with the next bytes.
+                    Ok(false) | Err(_) => Started::Awaited,
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        let (options, in_flight) = match &mut self.purpose {
+            Purpose::Conversation(conversation) => return conversation.receive(&mut self.reader, bytes),
+            Purpose::Flood { options, .. } if options.framing == Framing::None => {
+                return Ok((bytes.len(), Progress::Aside));
+            }
+            Purpose::Flood { options, in_flight } => (options, in_flight),
+        };
+        let (taken, answer) = self.reader.receive(bytes, &options.framing)?;
+        let progress = match answer {
+            None if *in_flight > 0 => Progress::More,
+            None => Progress::Aside,
+            Some(_) if *in_flight == 0 => Progress::Unasked,
+            Some(answer) => {
+                *in_flight -= 1;
+                match &options.expect {
+                    // The answer may still come, and would be taken for that of the next call: the connection ends.
+                    Some(expected) if expected.0 != answer => Progress::Failed(Failed {
+                        position: 0,
+                        failure: Failure::Mismatch,
+                        reason: Cow::Borrowed("another answer came than --expect says"),
+                        reusable: false,
+                    }),
+                    _ => Progress::Answered(ANSWERED),
+                }
+            }
+        };
+        Ok((taken, progress))
+    }
+
+    fn closed(&mut self) -> Option<Answer> {
+        self.ended = true;
+        let Purpose::Conversation(conversation) = &mut self.purpose else { return None };
+        let waits_for_rest = conversation.waits == Piece::Rest;
+        let found = waits_for_rest && conversation.find(&mut self.reader, true).is_ok_and(|found| found);
+        found.then_some(Answer { reusable: false, ..ANSWERED })
+    }
+
+    fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
+        let Purpose::Conversation(conversation) = &mut self.purpose else { return false };
+        conversation.waits = Piece::None;
+        !conversation.has_sent
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        match &self.purpose {
+            Purpose::Flood { .. } => Parts::default(),
+            Purpose::Conversation(conversation) => Parts { head: &[], body: &conversation.last },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_model::content::Content;
+    use proptest::prelude::*;
+
+    use super::super::answer::cut;
+    use super::super::options::LengthPrefix;
+    use super::*;
+
+    fn start(stream: &mut TcpClient, piece: &Piece, bytes: &[u8]) -> (Started, Vec<u8>) {
+        let (mut encoded, mut out) = (bytes.to_vec(), Vec::new());
+        let hint = piece.pack(&mut encoded);
+        (stream.start(&Message { bytes: &encoded, hint, ..Message::default() }, &mut out), out)
+    }
+
+    fn until(end: &str) -> Piece {
+        Piece::Framed(Framing::Until(Content(end.as_bytes().to_vec())))
+    }
+
+    fn prefixed(text: &str) -> Piece {
+        Piece::Framed(Framing::LengthPrefix(LengthPrefix::parse(text).unwrap()))
+    }
+
+    fn bytes(count: u32) -> Piece {
+        Piece::Framed(Framing::Bytes(count))
+    }
+
+    fn conversation() -> TcpClient {
+        TcpClient::conversation()
+    }
+
+    /// A flood whose answers end at a line end, and must be `+`.
+    fn flood() -> TcpClient {
+        let framing = Framing::Until(Content(b"\n".to_vec()));
+        let options = Options { send: Content(b"?".to_vec()), framing, expect: Some(Content(b"+".to_vec())) };
+        TcpClient::flood(Arc::new(options))
+    }
+
+    #[test]
+    fn an_answer_that_is_owed_is_never_the_next_calls() {
+        let mut client = flood();
+        assert_eq!(client.start(&Message { bytes: b"?", ..Message::default() }, &mut Vec::new()), Started::Awaited);
+        let (taken, progress) = client.receive(b"news\n+\n", &mut Vec::new()).unwrap();
+        let Progress::Failed(failed) = progress else { panic!("{progress:?}") };
+        assert_eq!((taken, failed.failure, failed.reusable), (5, Failure::Mismatch, false), "the connection ends");
+    }
+
+    #[test]
+    fn a_flood_gives_each_call_its_answer() {
+        let mut client = flood();
+        for _ in 0..2 {
+            client.start(&Message { bytes: b"?", ..Message::default() }, &mut Vec::new());
+        }
+        assert_eq!(client.receive(b"+", &mut Vec::new()), Ok((1, Progress::More)));
+        assert_eq!(client.receive(b"\n+\n+\n", &mut Vec::new()), Ok((1, Progress::Answered(ANSWERED))));
+        assert_eq!(client.receive(b"+\n+\n", &mut Vec::new()), Ok((2, Progress::Answered(ANSWERED))));
+        assert_eq!(client.receive(b"+\n", &mut Vec::new()), Ok((2, Progress::Unasked)));
+        assert_eq!(client.receive(b"+", &mut Vec::new()), Ok((1, Progress::Aside)));
+        assert_eq!(client.closed(), None);
+    }
+
+    #[test]
+    fn what_came_early_is_there_when_it_is_asked_for() {
+        let mut stream = conversation();
+        assert_eq!(start(&mut stream, &until("\n"), b"PING"), (Started::Awaited, b"PING".to_vec()));
+        let answered = Progress::Answered(ANSWERED);
+        assert_eq!(stream.receive(b"one\ntwo\n\x02abc", &mut Vec::new()), Ok((12, answered)));
+        assert_eq!(stream.parts().body, b"one");
+        assert_eq!(start(&mut stream, &until("\n"), b"").0, Started::Sent(0));
+        assert_eq!(stream.parts().body, b"two");
+        assert_eq!(start(&mut stream, &prefixed("1"), b"").0, Started::Sent(0));
+        assert_eq!(stream.parts().body, b"ab");
+        assert_eq!(start(&mut stream, &Piece::Rest, b"").0, Started::Awaited);
+        assert_eq!(stream.closed(), Some(Answer { reusable: false, ..ANSWERED }));
+        assert_eq!(stream.parts().body, b"c");
+    }
+
+    #[test]
+    fn only_a_call_that_has_sent_nothing_can_be_given_up() {
+        let mut stream = conversation();
+        start(&mut stream, &bytes(3), b"");
+        assert_eq!(stream.receive(b"ab", &mut Vec::new()), Ok((2, Progress::More)));
+        assert!(stream.give_up(0, &mut Vec::new()));
+        assert_eq!(stream.receive(b"c", &mut Vec::new()), Ok((1, Progress::Aside)));
+        assert_eq!(start(&mut stream, &bytes(3), b"x").0, Started::Sent(0), "nothing of it is lost");
+        start(&mut stream, &bytes(3), b"x");
+        assert!(!stream.give_up(0, &mut Vec::new()));
+    }
+
+    #[test]
+    fn what_nobody_receives_has_a_limit() {
+        let mut stream = conversation();
+        let chunk = vec![0; 1 << 20];
+        let error = (0..17).find_map(|_| stream.receive(&chunk, &mut Vec::new()).err()).unwrap();
+        assert_eq!(error.0, "more than 16 MiB that nobody has received");
+    }
+
+    proptest! {
+        /// However the bytes are cut, and whether they come before or after they are asked for.
+        #[test]
+        fn pieces_change_nothing(sent in prop::collection::vec(0_u8..4, 0..100), size in 1_usize..9, early: bool) {
+            let wanted = [bytes(3), until("\x01\x02"), prefixed("1"), until("\x03"), bytes(1)];
+            let mut stream = conversation();
+            let mut chunks = sent.chunks(size);
+            if early {
+                for chunk in chunks.by_ref() {
+                    stream.receive(chunk, &mut Vec::new()).unwrap();
+                }
+            }
+            let (mut got, mut reference, mut at) = (Vec::new(), Vec::new(), 0);
+            'asking: for piece in wanted.iter().cycle().take(40) {
+                let mut there = start(&mut stream, piece, b"").0 == Started::Sent(0);
+                while !there {
+                    let Some(chunk) = chunks.next() else { break 'asking };
+                    let mut rest = chunk;
+                    while !rest.is_empty() {
+                        let (taken, progress) = stream.receive(rest, &mut Vec::new()).unwrap();
+                        there |= matches!(progress, Progress::Answered(_));
+                        rest = &rest[taken..];
+                    }
+                }
+                got.push(stream.parts().body.to_vec());
+            }
+            for piece in wanted.iter().cycle().take(40) {
+                let Piece::Framed(framing) = piece else { unreachable!() };
+                let rest = &sent[at..];
+                let Some(found) = cut(rest, 0, framing).unwrap() else { break };
+                reference.push(rest[found.body].to_vec());
+                at += found.whole;
+            }
+            prop_assert_eq!(got, reference);
+        }
+    }
+}

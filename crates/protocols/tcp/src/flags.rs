@@ -1,0 +1,90 @@
+//! The flags of plain TCP.
+
+use brunt_model::content::Content;
+use brunt_model::units;
+
+use super::answer::MOST_ANSWER_BYTES;
+use super::escapes::unescape;
+use super::options::{Framing, LengthPrefix, Options};
+use brunt_protocol::OptionsError;
+use brunt_protocol::flags::{Flag, FlagValue, Given, Takes};
+
+/// The flags of TCP.
+pub(super) const FLAGS: [Flag; 5] = [
+    Flag::new(
+        "send",
+        Takes::TextOrFile("TEXT|@FILE"),
+        "What each call sends: a text with \\r \\n \\t \\0 \\\\ \\xHH in it, or the content of a file as it is",
+    )
+    .checked(is_escaped),
+    Flag::new("until", Takes::Text("TEXT"), "The answer ends with this text, such as '\\r\\n'")
+        .checked(is_escaped)
+        .conflicts_with(&["bytes", "length-prefix"]),
+    Flag::new("bytes", Takes::Text("N"), "The answer has so many bytes").conflicts_with(&["length-prefix"]),
+    Flag::new(
+        "length-prefix",
+        Takes::OneOf("BYTES", &["1", "2", "4", "2le", "4le"]),
+        "The answer begins with its length in so many bytes, the highest first (or last: le)",
+    ),
+    Flag::new(
+        "expect",
+        Takes::TextOrFile("TEXT|@FILE"),
+        "What the answer must be, without its --until or --length-prefix; else the call fails as mismatch",
+    )
+    .checked(is_escaped),
+];
+
+fn is_escaped(text: &str) -> Result<(), String> {
+    // The name of a file has no escapes.
+    if text.starts_with('@') { Ok(()) } else { unescape(text).map(drop) }
+}
+
+/// The options that the flags ask for.
+pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
+    given.refuse_user("tcp")?;
+    let Some(send) = bytes(given, "send")? else {
+        return Err(OptionsError(
+            "nothing says what to send: give --send, such as --send 'PING\\r\\n' --until '\\n'".to_owned(),
+        ));
+    };
+    let framing = framing(given)?;
+    let expect = bytes(given, "expect")?;
+    if expect.is_some() && framing == Framing::None {
+        return Err(OptionsError(
+            "--expect says what the answer must be, and nothing says where it ends: give --until, --bytes or \
+             --length-prefix"
+                .to_owned(),
+        ));
+    }
+    Ok(Options { send: Content(send), framing, expect: expect.map(Content) })
+}
+
+fn framing(given: &Given) -> Result<Framing, OptionsError> {
+    if let Some(until) = bytes(given, "until")? {
+        if until.is_empty() {
+            return Err(OptionsError("--until: expected the bytes that end an answer, got none".to_owned()));
+        }
+        return Ok(Framing::Until(Content(until)));
+    }
+    if let Some(text) = given.text("bytes") {
+        let count = units::parse_count(text).ok().and_then(|count| u32::try_from(count).ok());
+        return match count.filter(|count| (1..=MOST_ANSWER_BYTES as u32).contains(count)) {
+            Some(count) => Ok(Framing::Bytes(count)),
+            None => {
+                Err(OptionsError(format!("--bytes: expected a number from 1 to {MOST_ANSWER_BYTES}, got '{text}'")))
+            }
+        };
+    }
+    Ok(given.text("length-prefix").and_then(LengthPrefix::parse).map_or(Framing::None, Framing::LengthPrefix))
+}
+
+/// A text without its escapes, or a file as it is.
+fn bytes(given: &Given, name: &str) -> Result<Option<Vec<u8>>, OptionsError> {
+    match given.last(name) {
+        Some(FlagValue::Text(text)) => {
+            unescape(text).map(Some).map_err(|problem| OptionsError(format!("--{name}: {problem}")))
+        }
+        Some(FlagValue::File { content, .. }) => Ok(Some(content.0.clone())),
+        Some(FlagValue::Set) | None => Ok(None),
+    }
+}

@@ -1,0 +1,75 @@
+//! Plain TCP, and the same over TLS and Unix sockets: bytes out, and an answer that ends where it is said to.
+
+mod answer;
+mod client;
+mod escapes;
+mod flags;
+pub mod options;
+mod piece;
+mod scenario;
+
+use std::sync::Arc;
+
+use brunt_model::plan::{Plan, ProtocolOptions};
+
+use self::client::TcpClient;
+use self::options::{Framing, Options};
+use brunt_protocol::flags::{Flag, Given};
+use brunt_protocol::scenario::Dialect;
+use brunt_protocol::user::{Repeated, User};
+use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
+
+pub use self::answer::{MOST_ANSWER_BYTES, Reader};
+
+/// Plain TCP, and the same over TLS and Unix sockets.
+pub struct Tcp;
+
+impl Protocol for Tcp {
+    fn name(&self) -> &'static str {
+        "TCP"
+    }
+
+    fn schemes(&self) -> &[Scheme] {
+        &[Scheme { name: "tcp", default_port: 0, tls: false }, Scheme { name: "tls", default_port: 0, tls: true }]
+    }
+
+    fn flags(&self) -> &[Flag] {
+        &flags::FLAGS
+    }
+
+    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+        Ok(flags::options(given)?.to_protocol())
+    }
+
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        Some(Box::new(scenario::TcpDialect))
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
+        let options: Options = read_options(plan, self.name())?;
+        match &options.framing {
+            Framing::Until(end) if end.0.is_empty() => Err(wrong("the terminator of an answer must not be empty")),
+            Framing::Bytes(0) => Err(wrong("an answer has 0 bytes")),
+            Framing::LengthPrefix(prefix) if !matches!(prefix.bytes, 1 | 2 | 4) => {
+                Err(wrong("a length has 1, 2 or 4 bytes"))
+            }
+            _ => Ok(Arc::new(PreparedTcp(Arc::new(options)))),
+        }
+    }
+}
+
+fn wrong(problem: &str) -> OptionsError {
+    OptionsError(format!("the plan's protocol part: {problem}"))
+}
+
+struct PreparedTcp(Arc<Options>);
+
+impl Prepared for PreparedTcp {
+    fn client(&self, _keep: bool) -> Box<dyn Client> {
+        Box::new(TcpClient::flood(Arc::clone(&self.0)))
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        Box::new(Repeated::new(self.0.send.0.as_slice(), false))
+    }
+}

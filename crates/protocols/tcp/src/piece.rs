@@ -1,0 +1,72 @@
+//! What a call of a user waits for, and how its hint says so.
+
+use brunt_model::content::Content;
+
+use super::options::{Framing, LengthPrefix};
+
+/// What a call waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Nothing: it ends when it is sent.
+    None,
+    /// A piece that ends as a flood's answers do.
+    Framed(Framing),
+    /// Everything until the peer closes its side.
+    Rest,
+}
+
+impl Piece {
+    /// Packs itself into a hint, and what does not fit into that behind the call's bytes.
+    pub(super) fn pack(&self, bytes: &mut Vec<u8>) -> u32 {
+        let packed = |kind: u32, number: usize| kind | (number as u32) << 3;
+        match self {
+            Self::None | Self::Framed(Framing::None) => 0,
+            Self::Framed(Framing::Until(end)) => {
+                bytes.extend_from_slice(&end.0);
+                packed(1, end.0.len())
+            }
+            Self::Framed(Framing::Bytes(count)) => packed(2, *count as usize),
+            Self::Framed(Framing::LengthPrefix(prefix)) => {
+                packed(3, usize::from(prefix.bytes) << 1 | usize::from(prefix.little_endian))
+            }
+            Self::Rest => 4,
+        }
+    }
+
+    /// What was packed into a hint, and the call's bytes alone.
+    pub(super) fn unpack(hint: u32, bytes: &[u8]) -> (Self, &[u8]) {
+        let number = hint >> 3;
+        match hint & 7 {
+            1 => {
+                let (bytes, end) =
+                    bytes.split_at_checked(bytes.len().saturating_sub(number as usize)).unwrap_or((bytes, &[]));
+                (Self::Framed(Framing::Until(Content(end.to_vec()))), bytes)
+            }
+            2 => (Self::Framed(Framing::Bytes(number)), bytes),
+            3 => {
+                let prefix = LengthPrefix { bytes: (number >> 1) as u8, little_endian: number & 1 == 1 };
+                (Self::Framed(Framing::LengthPrefix(prefix)), bytes)
+            }
+            4 => (Self::Rest, bytes),
+            _ => (Self::None, bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_packed_into_hints() {
+        let framed = |framing| Piece::Framed(framing);
+        let until = framed(Framing::Until(Content(b"\r\n".to_vec())));
+        let prefixed = |text| framed(Framing::LengthPrefix(LengthPrefix::parse(text).unwrap()));
+        let bytes = framed(Framing::Bytes(16 << 20));
+        for piece in [Piece::None, until, bytes, prefixed("4le"), prefixed("1"), Piece::Rest] {
+            let mut packed = b"call".to_vec();
+            let hint = piece.pack(&mut packed);
+            assert_eq!(Piece::unpack(hint, &packed), (piece, b"call".as_slice()));
+        }
+    }
+}

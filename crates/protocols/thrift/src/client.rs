@@ -1,0 +1,377 @@
+//! One connection to a Thrift server: calls with sequence ids out, answers matched by them.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use brunt_model::outcome::Failure;
+
+use super::conforming::{fault, has_parts};
+use super::method::{Method, Unfit};
+use super::reply::{Fault, Framing, Reply, ReplyReader};
+use super::schema::{Function, Schema};
+use super::value::{WireType, WireValue};
+use super::wire::{MessageKind, Wire, read_value, write_value};
+use brunt_protocol::user::Message;
+use brunt_protocol::{Answer, Client, Failed, Malformed, Parts, Progress, Started};
+
+/// The longest result that is remembered, in bytes.
+const MOST_REMEMBERED_BYTES: usize = 4 * 1024;
+/// How much of an exception's own words is counted by, in characters.
+const MOST_REASON_CHARS: usize = 200;
+
+/// What the clients of a run share.
+#[derive(Debug)]
+pub(super) struct Calls {
+    /// The methods that are called; a message's hint is a place in it, and where in its bytes the sequence id belongs.
+    pub(super) methods: Vec<Method>,
+    pub(super) framing: Framing,
+    /// The most bytes of one answer.
+    pub(super) limit: u32,
+    /// What results must be, where that is to be checked: a result struct.
+    pub(super) expected: Option<WireValue>,
+    /// What the IDL says of the methods' results, in the same order.
+    pub(super) schema: Arc<Schema>,
+    pub(super) functions: Vec<Function>,
+}
+
+/// Packs which method a message calls, and where its sequence id belongs, into its hint.
+pub(super) fn hint(method: usize, sequence_at: usize) -> u32 {
+    (method as u32) << 16 | sequence_at as u32 & 0xffff
+}
+
+pub(super) struct ThriftClient<W> {
+    calls: Arc<Calls>,
+    reader: ReplyReader<W>,
+    /// The expected result as it is most often written; empty if none is.
+    expected: Vec<u8>,
+    /// The method and the result that were found to be what the IDL says last; most often the next is the same.
+    conforming: (u32, Vec<u8>),
+    /// The next call's sequence id.
+    sequence: i32,
+    /// Sequence ids and methods of the calls in flight, oldest first.
+    in_flight: VecDeque<(i32, u32)>,
+}
+
+impl<W: Wire> ThriftClient<W> {
+    pub(super) fn new(calls: Arc<Calls>, keep: bool) -> Self {
+        let keeps = keep || calls.expected.is_some() || calls.functions.iter().any(has_parts);
+        let reader = ReplyReader::new(calls.framing, calls.limit, keeps);
+        let mut expected = Vec::new();
+        if let Some(value) = &calls.expected {
+            write_value::<W>(&mut expected, value);
+        }
+        let conforming = (0, Vec::new());
+        Self { calls, reader, expected, conforming, sequence: 0, in_flight: VecDeque::new() }
+    }
+
+    /// Whether the result that was read last is the expected one, if one is.
+    fn is_expected(&self) -> bool {
+        let Some(expected) = &self.calls.expected else { return true };
+        let (_, body) = self.reader.kept();
+        body == self.expected
+            || read_value::<W>(body, WireType::Struct).is_ok_and(|(value, _)| expected.is_met_by(&value))
+    }
+
+    /// In what the result that was read last is not what the IDL says of a method, if it has parts that can be wrong.
+    fn fault(&mut self, place: u32) -> Option<String> {
+        let function = self.calls.functions.get(place as usize).filter(|function| has_parts(function))?;
+        let (_, body) = self.reader.kept();
+        if self.conforming.0 == place && self.conforming.1 == body {
+            return None;
+        }
+        let fault = match read_value::<W>(body, WireType::Struct) {
+            Ok((value, _)) => fault(&self.calls.schema, function, &value),
+            Err(malformed) => Some(malformed.0.into_owned()),
+        };
+        if fault.is_none() && body.len() <= MOST_REMEMBERED_BYTES {
+            self.conforming.0 = place;
+            self.conforming.1.clear();
+            self.conforming.1.extend_from_slice(body);
+        }
+        fault
+    }
+
+    /// What a whole answer means for the call that it is the answer to.
+    fn answered(&mut self, reply: &Reply) -> Result<Progress, Malformed> {
+        if matches!(reply.kind, MessageKind::Call | MessageKind::Oneway) {
+            return Err(Malformed::because("a call where an answer belongs"));
+        }
+        // Almost always it is the oldest, and alone.
+        let Some(position) = self.in_flight.iter().position(|(sequence, _)| *sequence == reply.sequence) else {
+            return Ok(failed(0, Failure::Sequence, "an answer with a sequence id that no call in flight has", false));
+        };
+        let Some((_, place)) = self.in_flight.remove(position) else {
+            return Err(Malformed::because("an answer that nobody asked for"));
+        };
+        let Some(method) = self.calls.methods.get(place as usize) else {
+            return Err(Malformed::because("an answer that nobody asked for"));
+        };
+        if !method.is_named(self.reader.name()) {
+            return Ok(failed(position, Failure::Protocol, "an answer to another method than was called", false));
+        }
+        if reply.kind == MessageKind::Exception {
+            let reason = application_exception::<W>(self.reader.kept().1);
+            return Ok(Progress::Failed(Failed { position, failure: Failure::Exception, reason, reusable: true }));
+        }
+        let judged = method.judge(reply);
+        if judged.is_ok()
+            && let Some(reason) = self.fault(place)
+        {
+            let reason = Cow::Owned(reason);
+            return Ok(Progress::Failed(Failed { position, failure: Failure::Protocol, reason, reusable: true }));
+        }
+        Ok(match judged {
+            Ok(0) if !self.is_expected() => {
+                failed(position, Failure::Mismatch, "a result that is not the expected one", true)
+            }
+            Ok(id) => Progress::Answered(Answer { position, status: id.unsigned_abs(), reusable: true }),
+            Err(Unfit(reason)) => failed(position, Failure::Protocol, reason, true),
+        })
+    }
+}
+
+fn failed(position: usize, failure: Failure, reason: &'static str, reusable: bool) -> Progress {
+    Progress::Failed(Failed { position, failure, reason: Cow::Borrowed(reason), reusable })
+}
+
+impl<W: Wire> Client for ThriftClient<W> {
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+        let (method, sequence_at) = (message.hint >> 16, (message.hint & 0xffff) as usize);
+        let (before, after) = message.bytes.split_at_checked(sequence_at).unwrap_or((message.bytes, &[]));
+        let begin = out.len();
+        if self.calls.framing == Framing::Framed {
+            out.extend_from_slice(&[0; 4]);
+        }
+        let sequence = self.sequence;
+        // Never negative: some servers take it for unsigned.
+        self.sequence = sequence.wrapping_add(1) & i32::MAX;
+        out.extend_from_slice(before);
+        W::write_sequence(out, sequence);
+        out.extend_from_slice(after);
+        if self.calls.framing == Framing::Framed {
+            let length = (out.len() - begin - 4) as u32;
+            if let Some(frame) = out.get_mut(begin..begin + 4) {
+                frame.copy_from_slice(&length.to_be_bytes());
+            }
+        }
+        if self.calls.methods.get(method as usize).is_some_and(|method| method.oneway) {
+            return Started::Sent(0);
+        }
+        self.in_flight.push_back((sequence, method));
+        Started::Awaited
+    }
+
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        if self.in_flight.is_empty() {
+            return Err(Malformed::because("an answer that nobody asked for"));
+        }
+        match self.reader.receive(bytes) {
+            Ok((taken, None)) => Ok((taken, Progress::More)),
+            Ok((taken, Some(reply))) => Ok((taken, self.answered(&reply)?)),
+            Err(Fault::Malformed(malformed)) => Err(malformed),
+            Err(Fault::Oversize) => {
+                let reason = "an answer of more bytes than --max-answer allows";
+                Ok((bytes.len(), failed(0, Failure::Oversize, reason, false)))
+            }
+        }
+    }
+
+    fn closed(&mut self) -> Option<Answer> {
+        None
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        let (head, body) = self.reader.kept();
+        Parts { head, body }
+    }
+}
+
+/// What a `TApplicationException` says: its type by name (`thrift-rpc.md`, "Response struct") and its words.
+fn application_exception<W: Wire>(body: &[u8]) -> Cow<'static, str> {
+    let Ok((WireValue::Struct(fields), _)) = read_value::<W>(body, WireType::Struct) else {
+        return Cow::Borrowed("an exception that is too long to be shown");
+    };
+    let field = |wanted: i16| fields.iter().find(|(id, _)| *id == wanted).map(|(_, value)| value);
+    let kind = match field(2) {
+        Some(WireValue::I32(number)) => *number,
+        _ => 0,
+    };
+    let name = match kind {
+        1 => "unknown method",
+        2 => "invalid message type",
+        3 => "wrong method name",
+        4 => "bad sequence id",
+        5 => "missing result",
+        6 => "internal error",
+        7 => "protocol error",
+        8 => "invalid transform",
+        9 => "invalid protocol",
+        10 => "unsupported client type",
+        _ => "unknown exception",
+    };
+    match field(1) {
+        Some(WireValue::Bytes(words)) if !words.is_empty() => {
+            let words: String = String::from_utf8_lossy(words).chars().take(MOST_REASON_CHARS).collect();
+            Cow::Owned(format!("{name}: {words}"))
+        }
+        _ => Cow::Borrowed(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::{Binary, Compact};
+    use super::*;
+
+    fn calls(framing: Framing) -> Arc<Calls> {
+        let add = Method {
+            name: "add".to_owned(),
+            service: None,
+            oneway: false,
+            result: Some(WireType::I32),
+            throws: vec![1],
+        };
+        let tell = Method { name: "tell".to_owned(), oneway: true, result: None, throws: Vec::new(), ..add.clone() };
+        Arc::new(Calls {
+            methods: vec![add, tell],
+            framing,
+            limit: 30_000,
+            expected: None,
+            schema: Arc::default(),
+            functions: Vec::new(),
+        })
+    }
+
+    fn start<W: Wire>(client: &mut ThriftClient<W>, method: usize) -> (Vec<u8>, Started) {
+        let mut bytes = Vec::new();
+        let sequence_at = client.calls.methods[method].encode::<W>(&WireValue::Struct(Vec::new()), &mut bytes);
+        let (mut out, hint) = (Vec::new(), hint(method, sequence_at));
+        let started = client.start(&Message { bytes: &bytes, idempotent: false, hint, ..Message::default() }, &mut out);
+        (out, started)
+    }
+
+    fn answer<W: Wire>(kind: MessageKind, name: &[u8], sequence: i32, fields: Vec<(i16, WireValue)>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        W::write_head_before_sequence(&mut bytes, kind, name);
+        W::write_sequence(&mut bytes, sequence);
+        W::write_head_after_sequence(&mut bytes, name);
+        write_value::<W>(&mut bytes, &WireValue::Struct(fields));
+        bytes
+    }
+
+    fn receive<W: Wire>(client: &mut ThriftClient<W>, bytes: &[u8]) -> Result<Progress, Malformed> {
+        let (taken, progress) = client.receive(bytes, &mut Vec::new())?;
+        assert_eq!(taken, bytes.len());
+        Ok(progress)
+    }
+
+    #[test]
+    fn calls_are_numbered_and_answers_matched() {
+        let mut client = ThriftClient::<Compact>::new(calls(Framing::Unframed), false);
+        assert_eq!(start(&mut client, 0), (b"\x82\x21\0\x03add\0".to_vec(), Started::Awaited));
+        assert_eq!(start(&mut client, 0).0, b"\x82\x21\x01\x03add\0");
+        let result = || vec![(0, WireValue::I32(5))];
+        let late = answer::<Compact>(MessageKind::Reply, b"add", 1, result());
+        let expected = Progress::Answered(Answer { position: 1, status: 0, reusable: true });
+        assert_eq!(receive(&mut client, &late), Ok(expected));
+        let first = answer::<Compact>(MessageKind::Reply, b"add", 0, result());
+        let expected = Progress::Answered(Answer { position: 0, status: 0, reusable: true });
+        assert_eq!(receive(&mut client, &first), Ok(expected));
+        assert!(receive(&mut client, &first).is_err(), "nobody asked");
+    }
+
+    #[test]
+    fn a_oneway_call_ends_when_it_is_sent() {
+        let mut client = ThriftClient::<Binary>::new(calls(Framing::Framed), false);
+        let (bytes, started) = start(&mut client, 1);
+        assert_eq!(bytes, b"\0\0\0\x11\x80\x01\0\x04\0\0\0\x04tell\0\0\0\0\0");
+        assert_eq!(started, Started::Sent(0));
+        assert!(receive(&mut client, b"\0\0\0\0").is_err());
+    }
+
+    #[test]
+    fn a_declared_exception_is_an_answer() {
+        let mut client = ThriftClient::<Binary>::new(calls(Framing::Unframed), true);
+        start(&mut client, 0);
+        let bytes = answer::<Binary>(MessageKind::Reply, b"add", 0, vec![(1, WireValue::Struct(Vec::new()))]);
+        let expected = Progress::Answered(Answer { position: 0, status: 1, reusable: true });
+        assert_eq!(receive(&mut client, &bytes), Ok(expected));
+        let parts = client.parts();
+        assert_eq!([parts.head, parts.body].concat(), bytes);
+        assert_eq!(parts.body, b"\x0c\0\x01\0\0");
+    }
+
+    fn failure_of(
+        fields: Vec<(i16, WireValue)>,
+        kind: MessageKind,
+        name: &[u8],
+        sequence: i32,
+    ) -> (Failure, String, bool) {
+        let mut client = ThriftClient::<Binary>::new(calls(Framing::Unframed), false);
+        start(&mut client, 0);
+        match receive(&mut client, &answer::<Binary>(kind, name, sequence, fields)) {
+            Ok(Progress::Failed(Failed { position: 0, failure, reason, reusable })) => {
+                (failure, reason.into_owned(), reusable)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn other_answers_are_failures_by_name() {
+        let words = || vec![(1, WireValue::Bytes(b"no such method".to_vec())), (2, WireValue::I32(1))];
+        let (failure, reason, reusable) = failure_of(words(), MessageKind::Exception, b"add", 0);
+        assert_eq!((failure, reason.as_str(), reusable), (Failure::Exception, "unknown method: no such method", true));
+        let (_, reason, _) =
+            failure_of(vec![(1, WireValue::Bytes(vec![b'x'; 20_000]))], MessageKind::Exception, b"add", 0);
+        assert_eq!(reason, "an exception that is too long to be shown");
+        let result = || vec![(0, WireValue::I32(5))];
+        let (failure, _, reusable) = failure_of(result(), MessageKind::Reply, b"add", 7);
+        assert_eq!((failure, reusable), (Failure::Sequence, false));
+        let (failure, _, reusable) = failure_of(result(), MessageKind::Reply, b"sub", 0);
+        assert_eq!((failure, reusable), (Failure::Protocol, false));
+        let (failure, reason, reusable) = failure_of(Vec::new(), MessageKind::Reply, b"add", 0);
+        assert_eq!((failure, reason.as_str(), reusable), (Failure::Protocol, "a reply with no result in it", true));
+    }
+
+    #[test]
+    fn an_answer_beyond_the_limit_is_refused_by_name() {
+        for (framing, bytes) in [
+            (Framing::Framed, b"\0\0\x75\x31".to_vec()),
+            (
+                Framing::Unframed,
+                answer::<Binary>(MessageKind::Reply, b"add", 0, vec![(0, WireValue::Bytes(vec![0; 30_000]))]),
+            ),
+        ] {
+            let mut client = ThriftClient::<Binary>::new(calls(framing), false);
+            start(&mut client, 0);
+            let progress = receive(&mut client, &bytes).unwrap();
+            assert!(matches!(progress, Progress::Failed(Failed { failure: Failure::Oversize, .. })), "{progress:?}");
+        }
+    }
+
+    #[test]
+    fn a_result_may_be_expected() {
+        let expected = WireValue::Struct(vec![(0, WireValue::I32(5))]);
+        let calls = Calls { expected: Some(expected), ..Arc::into_inner(calls(Framing::Unframed)).unwrap() };
+        let mut client = ThriftClient::<Compact>::new(Arc::new(calls), false);
+        for (sequence, result, met) in [(0, 5, true), (1, 6, false), (2, 5, true)] {
+            start(&mut client, 0);
+            let bytes = answer::<Compact>(MessageKind::Reply, b"add", sequence, vec![(0, WireValue::I32(result))]);
+            match receive(&mut client, &bytes).unwrap() {
+                Progress::Answered(_) => assert!(met),
+                Progress::Failed(failed) => assert!(!met && failed.failure == Failure::Mismatch && failed.reusable),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn sequence_ids_wrap_and_are_never_negative() {
+        let mut client = ThriftClient::<Binary>::new(calls(Framing::Unframed), false);
+        client.sequence = i32::MAX;
+        assert!(start(&mut client, 0).0.windows(4).any(|four| four == b"\x7f\xff\xff\xff"));
+        assert_eq!(client.sequence, 0);
+    }
+}

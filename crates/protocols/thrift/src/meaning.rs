@@ -1,0 +1,87 @@
+//! Calls and answers in words, by the names of the IDL, as `--once` shows them.
+
+use std::borrow::Cow;
+
+use super::client::Calls;
+use super::options::WireName;
+use super::reply::Framing;
+use super::schema::{Function, Schema};
+use super::untyped::{Untyped, named, named_fields};
+use super::value::{WireType, WireValue};
+use super::wire::{Binary, Compact, MessageHead, Wire as _, read_value};
+use brunt_protocol::Direction;
+use brunt_protocol::OptionsError;
+
+/// A method's name and its arguments, from the struct that holds these.
+pub(super) fn of_call(schema: &Schema, function: &Function, body: &[u8], wire: WireName) -> String {
+    let shown = fields(body, wire).ok().and_then(|fields| named_fields(schema, &function.arguments, &fields).ok());
+    format!("{}({})", function.name, shown.map_or_else(String::new, |arguments| arguments.to_string()))
+}
+
+/// What a method returned, or the exception that it threw, from the struct that holds it.
+pub(super) fn of_answer(schema: &Schema, function: &Function, body: &[u8], wire: WireName) -> String {
+    match outcome(schema, function, body, wire) {
+        Ok((Some(name), value)) => format!("threw {name} {value}"),
+        Ok((None, value)) => format!("returned {value}"),
+        Err(problem) => problem.0,
+    }
+}
+
+/// What a method returned, or the name of the exception that it threw, and what that holds.
+pub(super) fn outcome(
+    schema: &Schema,
+    function: &Function,
+    body: &[u8],
+    wire: WireName,
+) -> Result<(Option<String>, Untyped), OptionsError> {
+    let fields = fields(body, wire)?;
+    let Some((id, value)) = fields.first() else { return Ok((None, Untyped::Null)) };
+    let thrown = function.throws.iter().find(|field| field.id == *id);
+    let expected = if *id == 0 { function.result.as_ref() } else { thrown.map(|field| &field.field_type) };
+    let Some(expected) = expected else { return Ok((None, Untyped::Null)) };
+    let value = named(schema, expected, value).map_err(|misfit| OptionsError(misfit.to_string()))?;
+    Ok((thrown.map(|_| schema.type_name(expected)), value))
+}
+
+/// The fields of the struct that these bytes are.
+fn fields(body: &[u8], wire: WireName) -> Result<Vec<(i16, WireValue)>, OptionsError> {
+    let read = match wire {
+        WireName::Binary => read_value::<Binary>(body, WireType::Struct),
+        WireName::Compact => read_value::<Compact>(body, WireType::Struct),
+    };
+    match read.map_err(|malformed| OptionsError(malformed.0.into_owned()))? {
+        (WireValue::Struct(fields), _) => Ok(fields),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The head of a message, and its length.
+pub(super) fn head(message: &[u8], wire: WireName) -> Option<(MessageHead<'_>, usize)> {
+    let head = match wire {
+        WireName::Binary => Binary::message(message),
+        WireName::Compact => Compact::message(message),
+    };
+    head.ok().flatten()
+}
+
+/// The function that a message's name is that of, whatever service stands before it.
+pub(super) fn function<'a>(functions: &'a [Function], head: &MessageHead<'_>) -> Option<&'a Function> {
+    let name: Cow<'_, str> = String::from_utf8_lossy(head.name);
+    let name = name.rsplit_once(':').map_or(&*name, |(_, name)| name);
+    functions.iter().find(|function| function.name == name)
+}
+
+/// What a message says that went over the wire.
+pub(super) fn of_message(calls: &Calls, wire: WireName, direction: Direction, bytes: &[u8]) -> Option<String> {
+    let message = if calls.framing == Framing::Framed { bytes.get(4..)? } else { bytes };
+    let (head, length) = head(message, wire)?;
+    let (function, body) = (function(&calls.functions, &head)?, message.get(length..)?);
+    Some(match direction {
+        Direction::Sent => of_call(&calls.schema, function, body, wire),
+        Direction::Received if head.kind == super::wire::MessageKind::Reply => {
+            of_answer(&calls.schema, function, body, wire)
+        }
+        // The client says what an exception of the server's own is.
+        Direction::Received => return None,
+    })
+}

@@ -1,0 +1,457 @@
+//! Answers as they come, in whatever pieces: checked token by token, with nothing put together that nobody needs.
+
+use super::options::TransportName;
+use super::value::WireType;
+use super::wire::{FieldHead, MOST_NESTED, MessageHead, MessageKind, Wire};
+use brunt_protocol::Malformed;
+
+/// How messages follow each other (`thrift-rpc.md`, "Framed vs. unframed transport").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Each has its length before it, in four bytes.
+    Framed,
+    /// Each ends where its struct ends.
+    Unframed,
+}
+
+impl From<TransportName> for Framing {
+    fn from(transport: TransportName) -> Self {
+        match transport {
+            TransportName::Framed => Self::Framed,
+            TransportName::Unframed => Self::Unframed,
+        }
+    }
+}
+
+/// The most bytes of an exception that are looked at for what it says.
+const MOST_EXCEPTION_BYTES: usize = 16 * 1024;
+
+/// Why an answer cannot be read on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// It breaks the grammar.
+    Malformed(Malformed),
+    /// It has more bytes than it may have, or says that it will.
+    Oversize,
+}
+
+impl From<Malformed> for Fault {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+/// A whole answer. Of its struct, which has one field or none, it says what that field is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// What it is.
+    pub kind: MessageKind,
+    /// The sequence id.
+    pub sequence: i32,
+    /// The first field of its struct.
+    pub field: Option<(i16, WireType)>,
+    /// How many fields its struct has.
+    pub fields: u32,
+}
+
+/// What is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The length before a message.
+    Frame,
+    /// A message's head.
+    Head,
+    /// Its struct.
+    Body,
+}
+
+/// A container or struct that has begun.
+#[derive(Debug, Clone, Copy)]
+enum Level {
+    Struct {
+        last: i16,
+    },
+    Items {
+        element: WireType,
+        left: u32,
+    },
+    /// Keys and values in turn: a value comes next where an odd number is left.
+    Pairs {
+        key: WireType,
+        value: WireType,
+        left: u64,
+    },
+}
+
+/// Reads one answer after the other.
+#[derive(Debug)]
+pub struct ReplyReader<W> {
+    wire: std::marker::PhantomData<W>,
+    framing: Framing,
+    /// The most bytes of one message.
+    limit: u32,
+    keeps: bool,
+    place: Place,
+    /// The beginning of a token whose end has not come yet.
+    partial: Vec<u8>,
+    stack: Vec<Level>,
+    /// The value whose first token comes next, if not a field or an element.
+    pending: Option<WireType>,
+    /// Bytes of a value that need not be looked at.
+    skip: u64,
+    /// Bytes of the message that were taken.
+    taken: u32,
+    /// How many it may have: its frame's length, or the limit.
+    end: u32,
+    reply: Reply,
+    name: Vec<u8>,
+    /// The message as it came, if it is kept: always, or because it is an exception.
+    kept: Vec<u8>,
+    keeping: bool,
+    head_bytes: usize,
+}
+
+impl<W: Wire> ReplyReader<W> {
+    /// A reader of messages of at most `limit` bytes. With `keeps`, each is there until the next begins.
+    pub fn new(framing: Framing, limit: u32, keeps: bool) -> Self {
+        let reply = Reply { kind: MessageKind::Reply, sequence: 0, field: None, fields: 0 };
+        let mut reader = Self {
+            wire: std::marker::PhantomData,
+            framing,
+            limit,
+            keeps,
+            place: Place::Frame,
+            partial: Vec::new(),
+            stack: Vec::new(),
+            pending: None,
+            skip: 0,
+            taken: 0,
+            end: limit,
+            reply,
+            name: Vec::new(),
+            kept: Vec::new(),
+            keeping: keeps,
+            head_bytes: 0,
+        };
+        reader.begin();
+        reader
+    }
+
+    /// The method's name in the answer that was read last.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Head and struct of the answer that was read last, as they came. Empty unless answers are kept, or it was an
+    /// exception; of a long exception only the beginning is there.
+    pub fn kept(&self) -> (&[u8], &[u8]) {
+        self.kept.split_at_checked(self.head_bytes).unwrap_or((&[], &[]))
+    }
+
+    /// Takes bytes; returns how many, and the answer that they completed.
+    ///
+    /// # Errors
+    /// When they break the grammar or the limit. What follows then has no meaning.
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<(usize, Option<Reply>), Fault> {
+        let mut at = 0;
+        loop {
+            self.advance()?;
+            if self.place == Place::Body && self.stack.is_empty() && self.skip == 0 && self.pending.is_none() {
+                return Ok((at, Some(self.complete()?)));
+            }
+            let rest = self.window(bytes.get(at..).unwrap_or(&[]));
+            if rest.is_empty() {
+                self.expect_more()?;
+                return Ok((at, None));
+            }
+            at += if self.skip > 0 {
+                self.skip_over(rest)
+            } else if self.partial.is_empty() {
+                self.token(rest)?
+            } else {
+                self.token_in_pieces(rest)?
+            };
+        }
+    }
+
+    /// Of `rest`, what belongs to this message.
+    fn window<'a>(&self, rest: &'a [u8]) -> &'a [u8] {
+        if self.place == Place::Frame {
+            return rest;
+        }
+        let left = (self.end as usize).saturating_sub(self.taken as usize + self.partial.len());
+        rest.get(..left).unwrap_or(rest)
+    }
+
+    /// All bytes are taken, and the message goes on: it must be allowed to.
+    fn expect_more(&self) -> Result<(), Fault> {
+        if self.place == Place::Frame || (self.taken as usize + self.partial.len()) < self.end as usize {
+            return Ok(());
+        }
+        Err(self.beyond("a frame that ends within its message"))
+    }
+
+    fn beyond(&self, in_frame: &'static str) -> Fault {
+        match self.framing {
+            Framing::Framed => Malformed::because(in_frame).into(),
+            Framing::Unframed => Fault::Oversize,
+        }
+    }
+
+    fn skip_over(&mut self, rest: &[u8]) -> usize {
+        let passed = rest.get(..usize::try_from(self.skip).unwrap_or(usize::MAX)).unwrap_or(rest);
+        self.skip -= passed.len() as u64;
+        self.passed(passed);
+        passed.len()
+    }
+
+    /// Counts bytes that were taken, and keeps them where that is wanted.
+    #[inline]
+    fn passed(&mut self, bytes: &[u8]) {
+        self.taken += bytes.len() as u32;
+        if self.keeping {
+            let most = if self.keeps { self.limit as usize } else { MOST_EXCEPTION_BYTES };
+            let room = most.saturating_sub(self.kept.len());
+            self.kept.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        }
+    }
+
+    /// Reads a token from the beginning of `rest`, or puts the beginning of one aside.
+    #[inline]
+    fn token(&mut self, rest: &[u8]) -> Result<usize, Fault> {
+        let Some(taken) = self.step(rest)? else {
+            self.partial.extend_from_slice(rest);
+            return Ok(rest.len());
+        };
+        self.token_taken(rest.get(..taken).unwrap_or(rest));
+        Ok(taken)
+    }
+
+    /// A token whose beginning came before. It is whole with the first byte that makes it so.
+    fn token_in_pieces(&mut self, rest: &[u8]) -> Result<usize, Fault> {
+        let mut partial = std::mem::take(&mut self.partial);
+        for (index, byte) in rest.iter().enumerate() {
+            partial.push(*byte);
+            if self.step(&partial)?.is_some() {
+                self.token_taken(&partial);
+                partial.clear();
+                self.partial = partial;
+                return Ok(index + 1);
+            }
+        }
+        self.partial = partial;
+        Ok(rest.len())
+    }
+
+    #[inline]
+    fn token_taken(&mut self, token: &[u8]) {
+        match self.place {
+            Place::Frame => self.place = Place::Head,
+            Place::Head => {
+                self.kept.clear();
+                self.keeping = self.keeps;
+                self.passed(token);
+                self.head_bytes = self.kept.len();
+                // An exception is kept so that its words can be shown.
+                self.keeping |= self.reply.kind == MessageKind::Exception;
+                self.place = Place::Body;
+            }
+            Place::Body => self.passed(token),
+        }
+    }
+
+    /// Reads one token; none if it is not there whole.
+    fn step(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
+        match self.place {
+            Place::Frame => self.frame(bytes),
+            Place::Head => self.head(bytes),
+            Place::Body => match self.pending {
+                Some(wire_type) => self.value(wire_type, bytes),
+                None => self.field(bytes),
+            },
+        }
+    }
+
+    fn frame(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
+        let Some(length) = bytes.first_chunk() else { return Ok(None) };
+        match u32::try_from(i32::from_be_bytes(*length)) {
+            Err(_) => Err(Malformed::because("no frame: its length is negative").into()),
+            Ok(length) if length > self.limit => Err(Fault::Oversize),
+            Ok(length) => {
+                self.end = length;
+                Ok(Some(4))
+            }
+        }
+    }
+
+    fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
+        let Some((MessageHead { kind, name, sequence }, taken)) = W::message(bytes)? else { return Ok(None) };
+        self.reply = Reply { kind, sequence, field: None, fields: 0 };
+        self.name.clear();
+        self.name.extend_from_slice(name);
+        self.stack.push(Level::Struct { last: 0 });
+        Ok(Some(taken))
+    }
+
+    /// The head of a field in the innermost struct, or its end.
+    #[inline]
+    fn field(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
+        let Some(Level::Struct { last }) = self.stack.last_mut() else { return Ok(None) };
+        let Some((head, taken)) = W::field(bytes, *last)? else { return Ok(None) };
+        let (id, wire_type, is_bool) = match head {
+            FieldHead::Stop => {
+                self.stack.pop();
+                return Ok(Some(taken));
+            }
+            FieldHead::Bool { id, .. } => (id, WireType::Bool, true),
+            FieldHead::Field { id, wire_type } => (id, wire_type, false),
+        };
+        *last = id;
+        if self.stack.len() == 1 {
+            self.reply.field.get_or_insert((id, wire_type));
+            self.reply.fields = self.reply.fields.saturating_add(1);
+        }
+        if !is_bool {
+            self.begin_value(wire_type)?;
+        }
+        Ok(Some(taken))
+    }
+
+    /// A value comes next.
+    #[inline]
+    fn begin_value(&mut self, wire_type: WireType) -> Result<(), Fault> {
+        if let Some(size) = W::fixed_size(wire_type) {
+            self.skip = u64::from(size);
+        } else if wire_type == WireType::Struct {
+            self.push(Level::Struct { last: 0 })?;
+        } else {
+            if matches!(wire_type, WireType::List | WireType::Set | WireType::Map) {
+                self.go_deeper()?;
+            }
+            self.pending = Some(wire_type);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, level: Level) -> Result<(), Fault> {
+        self.go_deeper()?;
+        self.stack.push(level);
+        Ok(())
+    }
+
+    /// A container begins, whether or not there is anything in it that is looked at.
+    fn go_deeper(&self) -> Result<(), Fault> {
+        if self.stack.len() >= MOST_NESTED {
+            return Err(Malformed::because("values nested more than 64 deep").into());
+        }
+        Ok(())
+    }
+
+    /// The first token of a value that has no fixed size.
+    fn value(&mut self, wire_type: WireType, bytes: &[u8]) -> Result<Option<usize>, Fault> {
+        let taken = match wire_type {
+            WireType::I16 => W::i16(bytes)?.map(|(_, taken)| taken),
+            WireType::I32 => W::i32(bytes)?.map(|(_, taken)| taken),
+            WireType::I64 => W::i64(bytes)?.map(|(_, taken)| taken),
+            WireType::Bytes => match W::length(bytes)? {
+                Some((length, taken)) => {
+                    self.foresee(u64::from(length))?;
+                    self.skip = u64::from(length);
+                    Some(taken)
+                }
+                None => None,
+            },
+            WireType::List | WireType::Set => match W::list(bytes)? {
+                Some(((element, length), taken)) => {
+                    self.begin_items(element, length)?;
+                    Some(taken)
+                }
+                None => None,
+            },
+            WireType::Map => match W::map(bytes)? {
+                Some(((types, length), taken)) => {
+                    self.begin_pairs(types, length)?;
+                    Some(taken)
+                }
+                None => None,
+            },
+            // These have a fixed size, or no first token.
+            WireType::Bool | WireType::I8 | WireType::Double | WireType::Uuid | WireType::Struct => Some(0),
+        };
+        if taken.is_some() {
+            self.pending = None;
+        }
+        Ok(taken)
+    }
+
+    /// So many more bytes must come at least.
+    fn foresee(&self, bytes: u64) -> Result<(), Fault> {
+        if u64::from(self.taken) + bytes > u64::from(self.end) {
+            return Err(self.beyond("a length beyond the end of its frame"));
+        }
+        Ok(())
+    }
+
+    fn begin_items(&mut self, element: WireType, length: u32) -> Result<(), Fault> {
+        self.foresee(u64::from(length))?;
+        if let Some(size) = W::fixed_size(element) {
+            let bytes = u64::from(size) * u64::from(length);
+            self.foresee(bytes)?;
+            self.skip = bytes;
+            return Ok(());
+        }
+        self.push(Level::Items { element, left: length })
+    }
+
+    fn begin_pairs(&mut self, types: Option<(WireType, WireType)>, length: u32) -> Result<(), Fault> {
+        let Some((key, value)) = types else { return Ok(()) };
+        self.foresee(2 * u64::from(length))?;
+        self.push(Level::Pairs { key, value, left: 2 * u64::from(length) })
+    }
+
+    /// Goes on to the next element where a value has ended.
+    #[inline]
+    fn advance(&mut self) -> Result<(), Fault> {
+        while self.skip == 0 && self.pending.is_none() {
+            let element = match self.stack.last_mut() {
+                None | Some(Level::Struct { .. }) => return Ok(()),
+                Some(Level::Items { left: 0, .. } | Level::Pairs { left: 0, .. }) => {
+                    self.stack.pop();
+                    continue;
+                }
+                Some(Level::Items { element, left }) => {
+                    *left -= 1;
+                    *element
+                }
+                Some(Level::Pairs { key, value, left }) => {
+                    *left -= 1;
+                    if *left % 2 == 1 { *key } else { *value }
+                }
+            };
+            self.begin_value(element)?;
+            if element == WireType::Struct {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The message has ended.
+    fn complete(&mut self) -> Result<Reply, Fault> {
+        if self.framing == Framing::Framed && self.taken < self.end {
+            return Err(Malformed::because("a frame that is longer than its message").into());
+        }
+        self.begin();
+        Ok(self.reply)
+    }
+
+    /// Gets ready for the next message. What was kept stays until its head has come.
+    fn begin(&mut self) {
+        self.place = if self.framing == Framing::Framed { Place::Frame } else { Place::Head };
+        self.taken = 0;
+        self.end = self.limit;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,346 @@
+//! One WebSocket connection: the handshake, messages out and back, the peer's pings, the goodbye.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use brunt_model::outcome::Failure;
+use brunt_model::random::Random;
+use brunt_protocol::user::Message;
+use brunt_protocol::{Answer, Client, Failed, Malformed, Opening, Parts, Progress, Started};
+
+use super::deflate;
+use super::flood::Echo;
+use super::frame::{self, Opcode};
+use super::handshake;
+use super::mailbox::{Mailbox, hint};
+use super::message::{Reader, Step, close_name};
+
+/// The status of everything but handshakes, which have HTTP's: a message has none.
+const NO_STATUS: u16 = 0;
+
+/// What was said so far.
+enum Phase {
+    /// Nothing.
+    Fresh,
+    /// The request of the handshake.
+    Opening(Box<handshake::Reader>),
+    /// The whole handshake: messages go back and forth.
+    Open,
+    /// A Close frame, which was not answered yet.
+    Leaving,
+    /// The goodbyes of both sides.
+    Left,
+}
+
+/// What a connection is used for.
+enum Purpose {
+    /// A flood: the same message over and over, and an echo of each.
+    Flood {
+        echo: Arc<Echo>,
+        /// Each call has a connection of its own, and ends with its goodbye.
+        closes: bool,
+        /// Messages sent that have not come back.
+        in_flight: u32,
+    },
+    /// A user's conversation: whatever its script says and waits for, the handshake included.
+    Conversation(Box<Mailbox>),
+}
+
+/// The state of one connection, of a flood or of a user.
+pub(super) struct WebSocketClient {
+    request: Arc<handshake::Request>,
+    phase: Phase,
+    reader: Reader,
+    /// Masking keys, and the nonce of the handshake.
+    random: Random,
+    /// Whether permessage-deflate was agreed upon.
+    deflate: bool,
+    purpose: Purpose,
+    /// The operating system takes no more bytes for now.
+    stalled: bool,
+    /// The payload of the newest ping that came while it did not; older ones need no answer (RFC 6455, section 5.5.3).
+    pong: Option<Box<[u8]>>,
+}
+
+impl WebSocketClient {
+    /// A connection of a flood. With `closes`, each call has one of its own.
+    pub(super) fn flood(request: Arc<handshake::Request>, echo: Arc<Echo>, closes: bool, random: Random) -> Self {
+        Self::new(request, Purpose::Flood { echo, closes, in_flight: 0 }, random)
+    }
+
+    /// A connection of a user.
+    pub(super) fn conversation(request: Arc<handshake::Request>, random: Random) -> Self {
+        Self::new(request, Purpose::Conversation(Box::default()), random)
+    }
+
+    fn new(request: Arc<handshake::Request>, purpose: Purpose, random: Random) -> Self {
+        Self {
+            request,
+            phase: Phase::Fresh,
+            reader: Reader::default(),
+            random,
+            deflate: false,
+            purpose,
+            stalled: false,
+            pong: None,
+        }
+    }
+
+    fn key(&mut self) -> u32 {
+        self.random.next_u64() as u32
+    }
+
+    fn nonce(&mut self) -> [u8; 16] {
+        let mut nonce = [0; 16];
+        for half in nonce.chunks_exact_mut(8) {
+            half.copy_from_slice(&self.random.next_u64().to_ne_bytes());
+        }
+        nonce
+    }
+
+    fn opening(&mut self, bytes: &[u8]) -> Result<(usize, Progress), Malformed> {
+        let Phase::Opening(reader) = &mut self.phase else { return Ok((bytes.len(), Progress::Aside)) };
+        let (taken, answer) = reader.receive(bytes, &self.request)?;
+        let Some(answer) = answer else { return Ok((taken, Progress::More)) };
+        if let Purpose::Conversation(mailbox) = &mut self.purpose {
+            mailbox.shake_hands(reader.head());
+        }
+        self.phase = Phase::Left;
+        let is_flood = matches!(self.purpose, Purpose::Flood { .. });
+        let progress = match answer {
+            handshake::Answer::Agreed(agreed) => {
+                if let Some(takes_over) = agreed.deflate {
+                    self.deflate = true;
+                    self.reader.accept_compressed(takes_over);
+                }
+                self.phase = Phase::Open;
+                if is_flood { Progress::Opened } else { answered(handshake::SWITCHING, true) }
+            }
+            handshake::Answer::Denied(status) if is_flood => {
+                Progress::Closing(Cow::Owned(format!("the server answered {status}, not 101 Switching Protocols")))
+            }
+            handshake::Answer::Denied(status) => answered(status, false),
+            handshake::Answer::Refused(reason) if is_flood => Progress::Closing(Cow::Borrowed(reason)),
+            handshake::Answer::Refused(reason) => failed(Failure::Handshake, reason),
+        };
+        Ok((taken, progress))
+    }
+
+    /// What a message means for the connection and its calls.
+    fn messaged(&mut self, received: Received, out: &mut Vec<u8>) -> Progress {
+        match received {
+            Received::Taken | Received::Echo { closes: false } => answered(NO_STATUS, true),
+            Received::Unasked => Progress::Unasked,
+            // With a connection for each call, the call ends with the connection.
+            Received::Echo { closes: true } => {
+                self.say_goodbye(&frame::NORMAL, out);
+                Progress::More
+            }
+            // The echo may still come, and would be taken for that of the next call: the connection ends.
+            Received::Other(difference) => failed(Failure::Mismatch, difference),
+        }
+    }
+
+    fn closing(&mut self, code: Option<u16>, out: &mut Vec<u8>) -> Progress {
+        if matches!(self.phase, Phase::Leaving) {
+            self.phase = Phase::Left;
+            return answered(NO_STATUS, false);
+        }
+        self.phase = Phase::Left;
+        let bytes = code.map(u16::to_be_bytes);
+        let payload = bytes.as_ref().map_or(&[][..], |bytes| bytes);
+        let key = self.key();
+        frame::write(Opcode::Close, false, payload, key, out);
+        Progress::Closing(Cow::Owned(format!("the peer closed with {}", close_name(code))))
+    }
+
+    /// Sends a Close frame, unless one was sent already.
+    fn say_goodbye(&mut self, payload: &[u8], out: &mut Vec<u8>) {
+        if matches!(self.phase, Phase::Open) {
+            let key = self.key();
+            frame::write(Opcode::Close, false, payload, key, out);
+            self.phase = Phase::Leaving;
+        }
+    }
+
+    /// Begins a call of a user.
+    fn converse(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+        let wants = |what: u32| message.hint & what != 0;
+        if wants(hint::CONNECT) {
+            let key = handshake::write_key(message.bytes, self.nonce(), out);
+            self.phase = Phase::Opening(Box::new(handshake::Reader::new(key)));
+            return Started::Awaited;
+        }
+        let sends = wants(hint::TEXT | hint::BINARY);
+        if let Purpose::Conversation(mailbox) = &mut self.purpose {
+            mailbox.begin(wants(hint::PUT_BACK), sends);
+        }
+        if wants(hint::CLOSE) {
+            self.say_goodbye(message.bytes, out);
+            return Started::Awaited;
+        }
+        if sends {
+            let opcode = if wants(hint::TEXT) { Opcode::Text } else { Opcode::Binary };
+            let key = self.key();
+            if self.deflate {
+                frame::write(opcode, true, &deflate::compress(message.bytes), key, out);
+            } else {
+                frame::write(opcode, false, message.bytes, key, out);
+            }
+        }
+        let Purpose::Conversation(mailbox) = &mut self.purpose else { return Started::Sent(NO_STATUS) };
+        if !wants(hint::RECEIVE) || !wants(hint::NEW) && mailbox.take() {
+            return Started::Sent(NO_STATUS);
+        }
+        mailbox.wait();
+        Started::Awaited
+    }
+}
+
+/// What a message is to the calls in flight.
+#[derive(Debug, Clone, Copy)]
+enum Received {
+    /// What the user's call waits for.
+    Taken,
+    /// No call waits for one.
+    Unasked,
+    /// What the flood's oldest call has sent.
+    Echo { closes: bool },
+    /// Something else, while the flood's oldest call waits for its echo; in what it differs.
+    Other(&'static str),
+}
+
+impl Purpose {
+    /// Whether a call waits for a message.
+    fn waits(&self) -> bool {
+        match self {
+            Self::Flood { in_flight, .. } => *in_flight > 0,
+            Self::Conversation(mailbox) => mailbox.waits(),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, text: bool, body: &[u8]) -> Received {
+        match self {
+            Self::Flood { in_flight: 0, .. } => Received::Unasked,
+            Self::Flood { echo, closes, in_flight } => match echo.difference(text, body) {
+                None => {
+                    *in_flight -= 1;
+                    Received::Echo { closes: *closes }
+                }
+                Some(difference) => Received::Other(difference),
+            },
+            Self::Conversation(mailbox) => {
+                if mailbox.receive(text, body) {
+                    Received::Taken
+                } else {
+                    Received::Unasked
+                }
+            }
+        }
+    }
+}
+
+fn answered(status: u16, reusable: bool) -> Progress {
+    Progress::Answered(Answer { position: 0, status, reusable })
+}
+
+/// The oldest call ends with a failure, and the connection with it.
+fn failed(failure: Failure, reason: &'static str) -> Progress {
+    Progress::Failed(Failed { position: 0, failure, reason: Cow::Borrowed(reason), reusable: false })
+}
+
+impl Client for WebSocketClient {
+    fn open(&mut self, _alpn: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Opening, Malformed> {
+        if matches!(self.purpose, Purpose::Conversation(_)) {
+            return Ok(Opening::Ready);
+        }
+        let nonce = self.nonce();
+        let key = self.request.write(nonce, out);
+        self.phase = Phase::Opening(Box::new(handshake::Reader::new(key)));
+        Ok(Opening::Exchange)
+    }
+
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+        let key = self.random.next_u64() as u32;
+        let Purpose::Flood { echo, in_flight, .. } = &mut self.purpose else { return self.converse(message, out) };
+        let opcode = if echo.text { Opcode::Text } else { Opcode::Binary };
+        match &echo.compressed {
+            Some(compressed) if self.deflate => frame::write(opcode, true, compressed, key, out),
+            _ => frame::write(opcode, false, &echo.message, key, out),
+        }
+        *in_flight += 1;
+        Started::Awaited
+    }
+
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        match self.phase {
+            Phase::Fresh => return Err(Malformed::because("bytes before the handshake")),
+            Phase::Opening(_) => return self.opening(bytes),
+            // Nothing after a Close frame means anything (RFC 6455, section 5.5.1).
+            Phase::Left => return Ok((bytes.len(), Progress::Aside)),
+            Phase::Open | Phase::Leaving => {}
+        }
+        let (taken, step) = self.reader.receive(bytes)?;
+        let progress = match step {
+            Step::More if self.purpose.waits() => Progress::More,
+            Step::More | Step::Pong => Progress::Aside,
+            Step::Message { text, body } => {
+                let received = self.purpose.receive(text, body);
+                self.messaged(received, out)
+            }
+            Step::Ping(payload) => {
+                match self.phase {
+                    Phase::Open if self.stalled => self.pong = Some(payload.into()),
+                    Phase::Open => frame::write(Opcode::Pong, false, payload, self.random.next_u64() as u32, out),
+                    _ => {}
+                }
+                Progress::Aside
+            }
+            Step::Close(close) => {
+                let code = close.code;
+                self.closing(code, out)
+            }
+        };
+        Ok((taken, progress))
+    }
+
+    fn closed(&mut self) -> Option<Answer> {
+        // Some servers end the connection instead of answering a Close frame.
+        let leaving = matches!(self.phase, Phase::Leaving);
+        self.phase = Phase::Left;
+        leaving.then_some(Answer { position: 0, status: NO_STATUS, reusable: false })
+    }
+
+    fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
+        match &mut self.purpose {
+            Purpose::Flood { .. } => false,
+            Purpose::Conversation(mailbox) => mailbox.give_up() && matches!(self.phase, Phase::Open),
+        }
+    }
+
+    fn stalled(&mut self) {
+        self.stalled = true;
+    }
+
+    fn resumed(&mut self, out: &mut Vec<u8>) {
+        self.stalled = false;
+        if let Some(payload) = self.pong.take()
+            && matches!(self.phase, Phase::Open)
+        {
+            let key = self.key();
+            frame::write(Opcode::Pong, false, &payload, key, out);
+        }
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        self.say_goodbye(&frame::NORMAL, out);
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        match &self.purpose {
+            Purpose::Flood { .. } => Parts::default(),
+            Purpose::Conversation(mailbox) => mailbox.parts(),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! WebSocket (RFC 6455) over TCP, TLS and Unix sockets, with permessage-deflate (RFC 7692).
+
+mod client;
+mod deflate;
+mod flags;
+mod flood;
+mod frame;
+mod handshake;
+mod mailbox;
+mod meaning;
+mod message;
+pub mod options;
+mod scenario;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_model::random::Random;
+
+use self::client::WebSocketClient;
+use self::flood::Echo;
+use self::options::Options;
+use brunt_protocol::Direction;
+use brunt_protocol::flags::{Flag, Given, shown_options};
+use brunt_protocol::scenario::Dialect;
+use brunt_protocol::user::{Repeated, User};
+use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
+
+pub use self::handshake::accept;
+pub use self::message::{Close, MOST_MESSAGE_BYTES, Reader, Step, close_name};
+
+/// WebSocket over TCP, TLS and Unix sockets.
+pub struct WebSocket;
+
+impl Protocol for WebSocket {
+    fn name(&self) -> &'static str {
+        "WebSocket"
+    }
+
+    fn schemes(&self) -> &[Scheme] {
+        &[Scheme { name: "ws", default_port: 80, tls: false }, Scheme { name: "wss", default_port: 443, tls: true }]
+    }
+
+    fn flags(&self) -> &[Flag] {
+        &flags::FLAGS
+    }
+
+    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+        Ok(flags::options(given)?.to_protocol())
+    }
+
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        Some(Box::new(scenario::WebSocketDialect))
+    }
+
+    fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
+        // What cannot be read is shown by the names of its fields.
+        serde_json::from_value::<Options>(options.clone())
+            .map_or_else(|_| shown_options(options, self.flags()), |options| options.to_protocol().shown().clone())
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
+        let options: Options = read_options(plan, self.name())?;
+        if options.message.0.len() > MOST_MESSAGE_BYTES {
+            return Err(OptionsError(format!(
+                "the message has {} bytes, and at most {MOST_MESSAGE_BYTES} are taken back: give a shorter one",
+                options.message.0.len()
+            )));
+        }
+        if !options.binary && std::str::from_utf8(&options.message.0).is_err() {
+            return Err(OptionsError("the message is not UTF-8, as text must be: give --binary".to_owned()));
+        }
+        let request = handshake::Request::prepare(&options, &plan.target, |name| std::env::var(name).ok())?;
+        Ok(Arc::new(PreparedWebSocket {
+            request: Arc::new(request),
+            echo: Arc::new(Echo::new(&options)),
+            reconnect: plan.reconnect,
+            seed: RandomState::new().hash_one(plan.seed),
+            connections: AtomicU64::new(0),
+        }))
+    }
+}
+
+/// What all connections of a run have in common.
+struct PreparedWebSocket {
+    request: Arc<handshake::Request>,
+    echo: Arc<Echo>,
+    reconnect: bool,
+    /// Masking keys and nonces must not follow from the plan (RFC 6455, section 10.3).
+    seed: u64,
+    connections: AtomicU64,
+}
+
+impl Prepared for PreparedWebSocket {
+    fn client(&self, _keep: bool) -> Box<dyn Client> {
+        let random = Random::new(self.seed, self.connections.fetch_add(1, Ordering::Relaxed));
+        Box::new(WebSocketClient::flood(Arc::clone(&self.request), Arc::clone(&self.echo), self.reconnect, random))
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        Box::new(Repeated::new([], false))
+    }
+
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        vec![b"http/1.1".to_vec()]
+    }
+
+    fn meaning(&self, _direction: Direction, bytes: &[u8]) -> Option<String> {
+        meaning::of_frames(bytes)
+    }
+}

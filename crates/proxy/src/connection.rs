@@ -1,0 +1,251 @@
+//! One connection of a client: its place among as many as there may be, and a limit of time for each stage of it.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper_util::server::graceful::GracefulConnection;
+use pin_project_lite::pin_project;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+
+use crate::metrics::{Metrics, Open};
+
+/// What HTTP/2 begins with (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How long a connection that is told to end may take to do so, with no request under way.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How long the stages of a connection may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// TLS, HTTP/2's preface, the head of a request from its first byte on.
+    pub(crate) head: Duration,
+    /// Without a request.
+    pub(crate) idle: Duration,
+    /// Taking nothing of what is sent.
+    pub(crate) client: Duration,
+}
+
+/// A place among as many connections as there may be, for as long as there is a clone of it: an upgraded connection keeps
+/// it too. Whoever waits for all connections to end waits for these.
+#[derive(Clone)]
+pub(crate) struct Seat {
+    _shared: Arc<(OwnedSemaphorePermit, Option<Open>, watch::Receiver<bool>)>,
+}
+
+impl Seat {
+    pub(crate) fn new(permit: OwnedSemaphorePermit, open: Option<Open>, ends: watch::Receiver<bool>) -> Self {
+        Self { _shared: Arc::new((permit, open, ends)) }
+    }
+}
+
+/// What a client does on a connection, as far as time goes.
+pub(crate) struct Progress(Mutex<State>);
+
+struct State {
+    stage: Stage,
+    /// When the stage began.
+    since: Instant,
+    /// Requests whose answers are not sent yet: they have limits of their own.
+    in_flight: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing but this many bytes of HTTP/2's preface has come.
+    Preface(usize),
+    /// A head of HTTP/1 has begun.
+    Head,
+    /// HTTP/1, without a request.
+    Idle,
+    /// HTTP/2, whose other frames are no requests.
+    Http2,
+}
+
+/// A request whose answer is not sent yet.
+pub(crate) struct InFlight(Arc<Progress>);
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(State { stage: Stage::Preface(0), since: Instant::now(), in_flight: 0 }))
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The head of a request has come.
+    pub(crate) fn request(self: &Arc<Self>) -> InFlight {
+        self.state().in_flight += 1;
+        InFlight(Arc::clone(self))
+    }
+
+    /// These bytes have come.
+    fn came(&self, bytes: &[u8]) {
+        let mut state = self.state();
+        match state.stage {
+            Stage::Preface(matched) => {
+                let expected = PREFACE.get(matched..).unwrap_or_default();
+                let both = bytes.len().min(expected.len());
+                state.stage = match (bytes.get(..both), expected.get(..both)) {
+                    (Some(came), Some(expected)) if came != expected => Stage::Head,
+                    _ if both == expected.len() => Stage::Http2,
+                    _ => Stage::Preface(matched + both),
+                };
+                if state.stage == Stage::Http2 {
+                    state.since = Instant::now();
+                }
+            }
+            Stage::Idle if state.in_flight == 0 => (state.stage, state.since) = (Stage::Head, Instant::now()),
+            Stage::Idle | Stage::Head | Stage::Http2 => {}
+        }
+    }
+
+    /// When this stage is over at the latest; none while a request is in flight.
+    fn deadline(&self, patience: Patience) -> Option<Instant> {
+        let state = self.state();
+        let most = match state.stage {
+            Stage::Preface(_) | Stage::Head => patience.head,
+            Stage::Idle | Stage::Http2 => patience.idle,
+        };
+        (state.in_flight == 0).then(|| state.since + most)
+    }
+
+    /// Returns once a stage has taken too long.
+    async fn is_overdue(&self, patience: Patience) {
+        loop {
+            match self.deadline(patience) {
+                Some(deadline) if deadline <= Instant::now() => return,
+                Some(deadline) => sleep_until(deadline).await,
+                // A stage that begins meanwhile is not over before this wakes.
+                None => sleep(patience.head.min(patience.idle)).await,
+            }
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.in_flight -= 1;
+        if state.in_flight == 0 {
+            state.since = Instant::now();
+            if state.stage != Stage::Http2 {
+                state.stage = Stage::Idle;
+            }
+        }
+    }
+}
+
+/// A connection that is served, in a box: the compiler cannot tell otherwise that serving it may go from thread to thread.
+pub(crate) type Serving<E> = Pin<Box<dyn GracefulConnection<Error = E, Output = Result<(), E>> + Send>>;
+
+/// Serves a connection until it ends, or a stage of it takes too long. Told to end, it does so with its last request.
+pub(crate) async fn serve<E>(
+    mut connection: Serving<E>,
+    progress: Arc<Progress>,
+    patience: Patience,
+    mut ends: watch::Receiver<bool>,
+    metrics: Arc<Metrics>,
+) {
+    let is_over = tokio::select! {
+        // What breaks a connection is its client's affair, and is in the access log by its request.
+        _ = connection.as_mut() => true,
+        _ = ends.wait_for(|ends| *ends) => false,
+        () = progress.is_overdue(patience) => {
+            metrics.timed_out();
+            // Whoever has not got so far as to say what it wants is not spoken to.
+            matches!(progress.state().stage, Stage::Preface(_) | Stage::Head)
+        }
+    };
+    if is_over {
+        return;
+    }
+    connection.as_mut().graceful_shutdown();
+    let farewell = Patience { head: patience.head.min(FAREWELL), idle: patience.idle.min(FAREWELL), ..patience };
+    let told = sleep(FAREWELL);
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = async { told.await; progress.is_overdue(farewell).await } => {}
+    }
+}
+
+pin_project! {
+    /// A client's connection, which notes what comes, and fails if what is sent is not taken.
+    pub(crate) struct Watched<I> {
+        #[pin]
+        io: I,
+        progress: Arc<Progress>,
+        most: Duration,
+        // Runs while something is to be sent and nothing is taken.
+        stalled: Option<Pin<Box<Sleep>>>,
+    }
+}
+
+impl<I> Watched<I> {
+    pub(crate) fn new(io: I, progress: Arc<Progress>, patience: Patience) -> Self {
+        Self { io, progress, most: patience.client, stalled: None }
+    }
+}
+
+/// What sending came to, or an error once it has been waited for too long.
+fn in_time<T>(
+    polled: Poll<io::Result<T>>,
+    stalled: &mut Option<Pin<Box<Sleep>>>,
+    most: Duration,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<T>> {
+    if polled.is_ready() {
+        *stalled = None;
+        return polled;
+    }
+    ready!(stalled.get_or_insert_with(|| Box::pin(sleep(most))).as_mut().poll(cx));
+    Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+}
+
+impl<I: AsyncRead> AsyncRead for Watched<I> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.project();
+        let before = buffer.filled().len();
+        let polled = this.io.poll_read(cx, buffer);
+        if let Some(came @ [_, ..]) = buffer.filled().get(before..) {
+            this.progress.came(came);
+        }
+        polled
+    }
+}
+
+impl<I: AsyncWrite> AsyncWrite for Watched<I> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.project();
+        in_time(this.io.poll_write(cx, bytes), this.stalled, *this.most, cx)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.project();
+        in_time(this.io.poll_write_vectored(cx, bytes), this.stalled, *this.most, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.project();
+        in_time(this.io.poll_flush(cx), this.stalled, *this.most, cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.project();
+        in_time(this.io.poll_shutdown(cx), this.stalled, *this.most, cx)
+    }
+}

@@ -1,0 +1,114 @@
+//! How passing a request on fails. It is an error to the layer, so that it is nobody's answer but its own client's.
+
+use std::error::Error;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::{Either, Full, LengthLimitError};
+use hyper_util::client::legacy::Error as ClientError;
+
+use crate::admission::Rejection;
+use crate::body::{ResponseBody, Stalled};
+use crate::metrics::UpstreamFailure;
+
+/// Why a request was not answered by the upstream.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum ForwardError {
+    #[error("the upstream cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the upstream did not answer in time")]
+    TimedOut,
+    #[error("the upstream's answer broke off, or was no HTTP: {0}")]
+    Broken(String),
+    #[error("the request's body is longer than this proxy takes")]
+    BodyTooLong,
+    #[error("the request's body did not come in time")]
+    BodyStalled,
+    #[error("the request target is not one that can be passed on")]
+    Target,
+}
+
+impl ForwardError {
+    pub(crate) fn of(error: &ClientError) -> Self {
+        if is_caused_by::<LengthLimitError>(error) {
+            Self::BodyTooLong
+        } else if is_caused_by::<Stalled>(error) {
+            Self::BodyStalled
+        } else if error.is_connect() {
+            Self::Unreachable(causes(error))
+        } else {
+            Self::Broken(causes(error))
+        }
+    }
+
+    /// How the upstream failed, if it did.
+    pub(crate) fn upstream(&self) -> Option<UpstreamFailure> {
+        match self {
+            Self::Unreachable(_) => Some(UpstreamFailure::Connect),
+            Self::TimedOut => Some(UpstreamFailure::Timeout),
+            Self::Broken(_) => Some(UpstreamFailure::Protocol),
+            Self::BodyTooLong | Self::BodyStalled | Self::Target => None,
+        }
+    }
+
+    /// What the client is answered with: not why, which is for the access log.
+    pub(crate) fn answer(&self) -> Response<ResponseBody> {
+        let (status, text) = match self {
+            Self::Unreachable(_) => (StatusCode::BAD_GATEWAY, "the upstream cannot be reached\n"),
+            Self::TimedOut => (StatusCode::GATEWAY_TIMEOUT, "the upstream did not answer in time\n"),
+            Self::Broken(_) => (StatusCode::BAD_GATEWAY, "the upstream's answer broke off, or was no HTTP\n"),
+            Self::BodyTooLong => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "the request's body is longer than this proxy takes\n")
+            }
+            Self::BodyStalled => (StatusCode::REQUEST_TIMEOUT, "the request's body did not come in time\n"),
+            Self::Target => (StatusCode::BAD_REQUEST, "the request target is not one that can be passed on\n"),
+        };
+        refusal(status, text)
+    }
+}
+
+impl Rejection {
+    pub(crate) fn answer(&self) -> Response<ResponseBody> {
+        refusal(self.status, self.text)
+    }
+}
+
+/// An answer of the proxy's own.
+fn refusal(status: StatusCode, text: &'static str) -> Response<ResponseBody> {
+    let mut response = Response::new(Either::Right(Full::new(Bytes::from_static(text.as_bytes()))));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response
+}
+
+/// An error's causes, the nearest first.
+fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&error| error.source())
+}
+
+/// Whether one of an error's causes is one of these.
+pub(crate) fn is_caused_by<E: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
+    sources(error).any(<dyn Error>::is::<E>)
+}
+
+/// Whether a connection ended instead of answering.
+pub(crate) fn is_broken_off(error: &ClientError) -> bool {
+    sources(error).any(|cause| {
+        let by_hyper = cause.downcast_ref::<hyper::Error>();
+        by_hyper.is_some_and(|cause| cause.is_incomplete_message() || cause.is_canceled() || cause.is_closed())
+            || cause.is::<std::io::Error>()
+    })
+}
+
+/// An error with what caused it, each once.
+fn causes(error: &ClientError) -> String {
+    let mut text = error.to_string();
+    for cause in sources(error) {
+        let said = cause.to_string();
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+    }
+    text
+}

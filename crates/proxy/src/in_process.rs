@@ -1,0 +1,69 @@
+//! A proxy without sockets, for tests and fuzzing: its connections, both ways, are pipes within this process, and its time is
+//! that of the runtime it is polled by.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::io::DuplexStream;
+use tokio::sync::{Semaphore, watch};
+
+use crate::config::Config;
+use crate::connection::Seat;
+use crate::error::StartError;
+use crate::forward::Forward;
+use crate::listen::Connections;
+use crate::metrics::Metrics;
+use crate::service::Frontend;
+
+/// A proxy whose connections are given to it.
+pub struct InProcess {
+    connections: Connections,
+    room: Arc<Semaphore>,
+    ends: watch::Receiver<bool>,
+    _end: watch::Sender<bool>,
+}
+
+impl std::fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InProcess").finish_non_exhaustive()
+    }
+}
+
+impl InProcess {
+    /// A proxy to an upstream to which `dial` makes connections. Of the configuration, where to listen, metrics, the access log
+    /// and TLS count for nothing.
+    ///
+    /// # Errors
+    /// As of [`Proxy::start`](crate::Proxy::start).
+    pub fn new(
+        config: &Config,
+        dial: impl Fn() -> io::Result<DuplexStream> + Send + Sync + 'static,
+    ) -> Result<Self, StartError> {
+        let metrics = Arc::new(Metrics::default());
+        let forward = Forward::new(config, Arc::clone(&metrics), Some(Arc::new(dial)))?;
+        let frontend = Arc::new(Frontend::new(config, forward, metrics, None));
+        let (end, ends) = watch::channel(false);
+        let room = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
+        Ok(Self { connections: Connections::new(config, frontend, None), room, ends, _end: end })
+    }
+
+    /// Serves a client's connection to its end; false, and at once, if there are as many as may be.
+    pub async fn serve(&self, client: DuplexStream, peer: Option<SocketAddr>) -> bool {
+        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else { return false };
+        let seat = Seat::new(permit, None, self.ends.clone());
+        self.connections.clone().serve(Box::new(client), peer, Some(seat), self.ends.clone()).await;
+        true
+    }
+
+    /// How many more connections there may be.
+    pub fn room(&self) -> usize {
+        self.room.available_permits()
+    }
+
+    /// What Prometheus would be told.
+    pub fn metrics(&self) -> String {
+        let frontend = &self.connections.frontend;
+        frontend.metrics.text(frontend.layer.as_ref().map(|layer| (layer.counters(), layer.held_bytes())))
+    }
+}

@@ -1,0 +1,122 @@
+//! What one client sends decides nothing of what others are answered.
+
+use brunt_proxy::{Coalescing, Config};
+use http::HeaderName;
+
+use crate::world::{Client, World, config};
+
+fn get(fields: &str) -> Vec<u8> {
+    format!("GET /a HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes()
+}
+
+/// How many requests reach the upstream of two at the same time, the first of which is hostile; and what it is sent of the
+/// first.
+async fn pair(config: &Config, hostile: &[u8], other: &[u8]) -> (usize, String) {
+    let mut world = World::of(config);
+    let _hostile = world.sends(hostile).await;
+    let mut upstream = world.accept().await;
+    let head = upstream.head().await;
+    let _other = world.sends(other).await;
+    match world.accepts_now().await {
+        Some(_) => (2, head),
+        None => (1, head),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nominated_fields_are_what_is_passed_on_and_what_tells_apart() {
+    let key_headers = vec![HeaderName::from_static("x-tenant")];
+    let config = Config { coalesce: Some(Coalescing { key_headers, ..Coalescing::default() }), ..config() };
+    for (name, value) in
+        [("x-tenant", "1"), ("accept-language", "de"), ("origin", "https://b"), ("accept", "text/html")]
+    {
+        let hostile = get(&format!("Connection: {name}\r\n{name}: {value}\r\n"));
+        // It is not taken away; but nobody else has the answer.
+        let (reached, head) = pair(&config, &hostile, &get(&format!("{name}: {value}\r\n"))).await;
+        assert_eq!(reached, 2, "{name}");
+        assert!(head.to_ascii_lowercase().contains(&format!("\r\n{name}: {value}\r\n")), "{head}");
+        let (reached, _) = pair(&config, &hostile, &get("")).await;
+        assert_eq!(reached, 2, "{name}");
+    }
+    // What the upstream is not sent tells nothing apart.
+    let (reached, head) = pair(&config, &get("Connection: x-own\r\nx-own: 1\r\n"), &get("")).await;
+    assert_eq!(reached, 1);
+    assert!(!head.contains("x-own"), "{head}");
+    let (_, head) = pair(&config, &get("Connection: host\r\n"), &get("")).await;
+    assert!(head.contains("host: a\r\n"), "{head}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stranger_does_not_say_what_host_was_asked_for() {
+    for claim in
+        ["X-Forwarded-Host: evil", "X-Forwarded-Proto: gopher", "Forwarded: host=evil", "X-Forwarded-Prefix: /evil"]
+    {
+        let (reached, head) = pair(&config(), &get(&format!("{claim}\r\n")), &get("")).await;
+        assert_eq!(reached, 1, "{claim}");
+        assert!(!head.contains("evil") && !head.contains("gopher"), "{head}");
+        let trusting = Config { trusted_proxies: vec!["192.0.2.0/24".parse().unwrap()], ..config() };
+        let (reached, head) = pair(&trusting, &get(&format!("{claim}\r\n")), &get("")).await;
+        assert_eq!(reached, 2, "{claim}");
+        assert!(head.contains("evil") || head.contains("gopher"), "{head}");
+    }
+    for claim in ["X-HTTP-Method-Override: DELETE", "X-Original-URL: /admin", "X-Rewrite-URL: /admin"] {
+        assert_eq!(pair(&config(), &get(&format!("{claim}\r\n")), &get("")).await.0, 2, "{claim}");
+    }
+}
+
+/// Three clients that ask for the same, and the connection on which the first of them does.
+async fn three(world: &mut World) -> (Vec<Client>, crate::world::Upstream) {
+    let mut clients = vec![world.sends(&get("")).await];
+    let mut upstream = world.accept().await;
+    upstream.head().await;
+    for _ in 0..2 {
+        clients.push(world.sends(&get("")).await);
+    }
+    assert!(world.accepts_now().await.is_none());
+    (clients, upstream)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_goes_wrong_with_one_request_is_not_answered_to_others() {
+    for status in [400, 405, 414, 431, 502, 504] {
+        let mut world = World::new();
+        let (mut clients, mut upstream) = three(&mut world).await;
+        upstream.send(format!("HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n").as_bytes()).await;
+        assert_eq!(clients[0].answer().await.status(), status);
+        upstream.answers("right").await;
+        for client in &mut clients[1..] {
+            assert_eq!(client.answer().await.body, b"right", "{status}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_breaks_off_is_asked_anew_for_the_others() {
+    let mut world = World::new();
+    let (mut clients, upstream) = three(&mut world).await;
+    drop(upstream);
+    assert_eq!(clients[0].answer().await.status(), 502);
+    world.accept().await.answers("right").await;
+    for client in &mut clients[1..] {
+        assert_eq!(client.answer().await.body, b"right");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_after_a_write_reaches_the_upstream() {
+    for method in ["PUT", "POST", "DELETE", "PATCH"] {
+        let mut world = World::new();
+        let _early = world.sends(&get("")).await;
+        let mut before = world.accept().await;
+        before.head().await;
+        let mut writer =
+            world.sends(format!("{method} /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx").as_bytes()).await;
+        world.accept().await.answers("written").await;
+        assert_eq!(writer.answer().await.body, b"written");
+        writer.send(&get("")).await;
+        // Over the connection on which the write went.
+        before.send(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold").await;
+        let answer = tokio::time::timeout(crate::world::SECOND, writer.answer()).await;
+        assert!(answer.is_err(), "{method}: {answer:?}");
+    }
+}

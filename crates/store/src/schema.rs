@@ -1,0 +1,136 @@
+//! The tables, and what `SQLite`'s errors mean for their file.
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+
+use super::StoreError;
+
+/// `brnt`: what `SQLite`'s header says the file is for (<https://www.sqlite.org/fileformat.html#application_id>).
+pub(super) const APPLICATION: i64 = 0x6272_6e74;
+/// The format that this brunt writes and reads. Within one, columns are only ever added.
+pub(super) const FORMAT: i64 = 1;
+
+/// Numbers are never used twice, so that a number that somebody wrote down stays with its run.
+const TABLES: &str = "
+CREATE TABLE runs (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT,
+    started_unix_ms INTEGER NOT NULL,
+    brunt_version TEXT NOT NULL,
+    url TEXT NOT NULL,
+    verdict TEXT NOT NULL,
+    measured_ns INTEGER NOT NULL,
+    due INTEGER NOT NULL,
+    answered_per_s REAL NOT NULL,
+    error_ratio REAL NOT NULL,
+    p50_ns INTEGER,
+    p99_ns INTEGER,
+    at_least INTEGER NOT NULL,
+    thresholds INTEGER NOT NULL,
+    thresholds_failed INTEGER NOT NULL,
+    content_bytes INTEGER NOT NULL,
+    content BLOB NOT NULL,
+    kind TEXT NOT NULL DEFAULT 'run',
+    part_of INTEGER,
+    script TEXT
+) STRICT;
+CREATE INDEX runs_by_name ON runs (name, number);
+CREATE TABLE tags (
+    run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (run, key)
+) STRICT, WITHOUT ROWID;
+";
+
+/// A column that files of earlier brunts may lack.
+struct Added {
+    name: &'static str,
+    declaration: &'static str,
+    /// What stands for it in a file that lacks it.
+    absent: &'static str,
+}
+
+const ADDED: [Added; 3] = [
+    Added { name: "kind", declaration: "TEXT NOT NULL DEFAULT 'run'", absent: "'run'" },
+    Added { name: "part_of", declaration: "INTEGER", absent: "NULL" },
+    Added { name: "script", declaration: "TEXT", absent: "NULL" },
+];
+
+impl Added {
+    fn is_there(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        let there = "SELECT count(*) > 0 FROM pragma_table_info('runs') WHERE name = ?1";
+        connection.query_row(there, [self.name], |row| row.get(0))
+    }
+}
+
+/// Where runs are read from: every column, also in a file that lacks some and is not to be changed.
+pub(super) fn runs(connection: &Connection) -> rusqlite::Result<String> {
+    let mut columns = vec!["*".to_owned()];
+    for added in &ADDED {
+        if !added.is_there(connection)? {
+            columns.push(format!("{} AS {}", added.absent, added.name));
+        }
+    }
+    Ok(format!("(SELECT {} FROM runs)", columns.join(", ")))
+}
+
+fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
+    ADDED.iter().try_fold(true, |all, added| Ok(all && added.is_there(connection)?))
+}
+
+fn complete(connection: &Connection) -> rusqlite::Result<()> {
+    for added in &ADDED {
+        if !added.is_there(connection)? {
+            connection.execute(&format!("ALTER TABLE runs ADD COLUMN {} {}", added.name, added.declaration), [])?;
+        }
+    }
+    Ok(())
+}
+
+/// What program the file is for, and in which format; both 0 in an empty one.
+pub(super) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get(0));
+    let (application, format) = (pragma("application_id")?, pragma("user_version")?);
+    // Another program's database need not say whose it is.
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(if application == 0 && tables > 0 { (-1, format) } else { (application, format) })
+}
+
+/// Makes the tables in an empty file; leaves any other as it is.
+pub(super) fn make(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "foreign_keys", true)?;
+    let known = identity(connection)?;
+    if known == (APPLICATION, FORMAT) && !is_complete(connection)? {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        complete(&transaction)?;
+        return transaction.commit();
+    }
+    if known != (0, 0) {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Somebody else may have made them while this one waited.
+    if identity(&transaction)? == (0, 0) {
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", FORMAT)?;
+    }
+    transaction.commit()
+}
+
+/// What `error` means to users of the file.
+pub(super) fn explained(error: &rusqlite::Error, path: &Path) -> StoreError {
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { path },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            StoreError::Damaged { path, problem: error.to_string() }
+        }
+        Some(ErrorCode::CannotOpen) => StoreError::Open { path, problem: error.to_string() },
+        _ => StoreError::Other { path, problem: error.to_string() },
+    }
+}

@@ -1,0 +1,289 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_model::summary::Run;
+use brunt_model::target::Url;
+
+use super::*;
+
+/// A directory that goes with its test.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("brunt-store-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("a/b/runs.db")
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A run with a second of calls, the number of which tells it from others.
+fn summary(calls: u64) -> Summary {
+    let target = Url::parse("http://127.0.0.1:8080/").unwrap().target;
+    let mut run = Run {
+        plan: Plan::of_calls(target, ProtocolOptions::default()),
+        started_unix_ms: 1_767_225_600_000,
+        ending: brunt_model::summary::Ending::Completed,
+        measured_ns: 1_000_000_000,
+        measured: brunt_model::snapshot::Snapshot { due: calls, ..Default::default() },
+        drained: brunt_model::snapshot::Snapshot::default(),
+        series: brunt_model::series::Series::default(),
+        status_names: std::collections::BTreeMap::new(),
+        redirected_to: None,
+    };
+    for i in 0..calls {
+        run.measured.statuses.record(200);
+        run.measured.response.known.record(1_000_000 + i * i);
+        run.measured.service.known.record(900_000 + i);
+    }
+    run.series.push(1_000_000_000, &run.measured, &run.plan.ok_status);
+    Summary::of(run)
+}
+
+fn named(name: &str) -> Label {
+    Label { name: Some(name.to_owned()), tags: vec![("branch".into(), name.to_owned())] }
+}
+
+#[test]
+fn a_run_comes_back_with_every_figure() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    let summary = summary(1000);
+    let number = store.save(&summary, &named("first")).unwrap();
+    drop(store);
+    let mut store = Store::open_kept(&directory.file()).unwrap();
+    for which in [Which::Last, Which::Number(number), Which::Name("first".into())] {
+        let loaded = store.load(&which).unwrap();
+        let whole = |summary: &Summary| serde_json::to_value(&summary.run).unwrap();
+        assert_eq!(whole(&loaded), whole(&summary));
+    }
+}
+
+#[test]
+fn lists_have_the_newest_first_and_can_be_narrowed() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    for (name, calls) in [("a", 10), ("b", 20), ("a", 30)] {
+        store.save(&summary(calls), &named(name)).unwrap();
+    }
+    let due: Vec<_> = store.list(&[]).unwrap().iter().map(|entry| entry.due).collect();
+    assert_eq!(due, [30, 20, 10]);
+    let tagged = store.list(&[("branch".into(), "a".into())]).unwrap();
+    assert_eq!(tagged.iter().map(|entry| entry.due).collect::<Vec<_>>(), [30, 10]);
+    assert_eq!(store.load(&Which::Name("a".into())).unwrap().total.due, 30);
+    assert_eq!(tagged[0].label, named("a"));
+}
+
+#[test]
+fn lists_tell_scripts_apart_that_have_one_target() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    let mut scripted = summary(1);
+    scripted.run.plan.script = Some(brunt_model::plan::Script {
+        file: "examples/counter.lua".into(),
+        content: brunt_model::content::Content(Vec::new()),
+        args: Vec::new(),
+    });
+    store.save(&scripted, &Label::default()).unwrap();
+    let entries = store.list(&[]).unwrap();
+    assert_eq!(entries[0].script.as_deref(), Some("examples/counter.lua"));
+}
+
+#[test]
+fn numbers_are_never_used_twice() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    let numbers: Vec<_> = (0..3).map(|_| store.save(&summary(1), &named("x")).unwrap()).collect();
+    assert_eq!(store.remove(&[Which::Last, Which::Number(numbers[0])]).unwrap(), 2);
+    assert!(store.save(&summary(1), &Label::default()).unwrap() > numbers[2]);
+    let error = store.remove(&[Which::Number(numbers[1]), Which::Number(numbers[0])]).unwrap_err().to_string();
+    assert!(error.starts_with("there is no run 1 in "), "{error}");
+    assert_eq!(store.list(&[]).unwrap().len(), 2, "all of them or none");
+    assert_eq!(store.prune(1).unwrap(), 1);
+    let tags: i64 = store.connection.query_row("SELECT count(*) FROM tags", [], |row| row.get(0)).unwrap();
+    assert_eq!(tags, 0, "tags go with their run");
+}
+
+#[test]
+fn the_oldest_go_when_there_are_too_many_or_they_take_too_much() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    store.most_runs = 3;
+    for calls in 1..=5 {
+        store.save(&summary(calls), &Label::default()).unwrap();
+    }
+    let due = |store: &mut Store| store.list(&[]).unwrap().iter().map(|entry| entry.due).collect::<Vec<_>>();
+    assert_eq!(due(&mut store), [5, 4, 3]);
+    store.most_bytes = store.list(&[]).unwrap()[0].content_bytes * 2 + 100;
+    store.save(&summary(6), &Label::default()).unwrap();
+    assert_eq!(due(&mut store), [6, 5]);
+    store.most_bytes = 10;
+    assert!(matches!(store.save(&summary(7), &Label::default()), Err(StoreError::TooLarge { .. })));
+}
+
+#[test]
+fn two_at_once_both_keep_their_runs() {
+    let directory = Directory::new();
+    let path = directory.file();
+    let save = |calls| {
+        let path = path.clone();
+        std::thread::spawn(move || {
+            for _ in 0..10 {
+                Store::open(&path).unwrap().save(&summary(calls), &Label::default()).unwrap();
+            }
+        })
+    };
+    let threads: Vec<_> = (1..=4).map(save).collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(Store::open_kept(&path).unwrap().list(&[]).unwrap().len(), 40);
+}
+
+#[test]
+fn a_full_disk_loses_nothing_but_the_run() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    store.save(&summary(1), &Label::default()).unwrap();
+    let pages: i64 = store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    // SQLite says the same when its file may not grow as when the disk is full.
+    store.connection.pragma_update(None, "max_page_count", pages).unwrap();
+    let error = store.save(&summary(50_000), &Label::default()).unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error}");
+    assert!(error.to_string().starts_with("no room in "), "{error}");
+    drop(store);
+    assert_eq!(Store::open_kept(&directory.file()).unwrap().list(&[]).unwrap().len(), 1);
+}
+
+#[test]
+fn files_that_are_not_ours_stay_as_they_are() {
+    let directory = Directory::new();
+    let path = directory.0.join("other");
+    let refused = |content: &[u8]| {
+        std::fs::write(&path, content).unwrap();
+        let written = Store::open(&path).err().map(|error| error.to_string());
+        let read = Store::open_kept(&path).err().map(|error| error.to_string());
+        assert_eq!(std::fs::read(&path).unwrap(), content, "it was changed");
+        (written.unwrap(), read.unwrap())
+    };
+    let text = refused(b"a text that is longer than a header of SQLite has to be, with nothing of it");
+    assert!(text.0.contains("is damaged") && text.1.contains("move it away"), "{text:?}");
+
+    std::fs::remove_file(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE shopping (item TEXT)").unwrap();
+    drop(other);
+    let foreign = refused(&std::fs::read(&path).unwrap());
+    assert!([&foreign.0, &foreign.1].iter().all(|error| error.ends_with("belongs to another program")), "{foreign:?}");
+
+    std::fs::remove_file(&path).unwrap();
+    Store::open(&path).unwrap().connection.pragma_update(None, "user_version", 7).unwrap();
+    let newer = refused(&std::fs::read(&path).unwrap());
+    assert!(newer.0.contains("made by a later brunt (its format is 7, this one knows 1)"), "{newer:?}");
+
+    let missing = Store::open_kept(&directory.0.join("nothing")).unwrap_err().to_string();
+    assert!(missing.starts_with("no runs are kept in "), "{missing}");
+}
+
+/// Whatever is wrong with the file, there is an error or a run, and no panic.
+#[test]
+fn a_damaged_file_is_an_error() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    store.save(&summary(5000), &named("x")).unwrap();
+    drop(store);
+    let whole = std::fs::read(directory.file()).unwrap();
+    let mut errors = 0;
+    for at in (0..whole.len()).step_by(97) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0xff;
+        std::fs::write(directory.file(), &damaged).unwrap();
+        let loaded = Store::open_kept(&directory.file()).and_then(|mut store| store.load(&Which::Last));
+        errors += usize::from(loaded.is_err());
+        let _ = Store::open(&directory.file()).and_then(|mut store| store.save(&summary(1), &Label::default()));
+    }
+    assert!(errors > 0);
+    std::fs::write(directory.file(), &whole[..whole.len() / 2]).unwrap();
+    let error = Store::open_kept(&directory.file()).and_then(|mut store| store.load(&Which::Last)).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_owner_may_read_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = Directory::new();
+    Store::open(&directory.file()).unwrap();
+    assert_eq!(std::fs::metadata(directory.file()).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+/// A comparison of nothing, which tells it from others by `a`.
+fn decided(a: &str) -> Decided {
+    Decided::Comparison(brunt_model::compare::Compared {
+        a: a.to_owned(),
+        b: "b".to_owned(),
+        how: String::new(),
+        differing: Vec::new(),
+        comparison: None,
+        conditions: Vec::new(),
+        interrupted: false,
+        runs: Vec::new(),
+    })
+}
+
+#[test]
+fn a_decision_is_kept_with_the_runs_that_it_rests_on() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    let other = store.save(&summary(1), &named("other")).unwrap();
+    let runs = [2, 3].map(|calls| store.save(&summary(calls), &Label::default()).unwrap());
+    let number = store.save_decision(&decided("x"), "as fast".to_owned(), &runs, &named("compared")).unwrap();
+    let Kept::Decision(kept, rests_on) = store.kept(&Which::Name("compared".into())).unwrap() else { panic!() };
+    assert_eq!((*kept, rests_on), (decided("x"), runs.to_vec()));
+    assert!(matches!(store.load(&Which::Last), Err(StoreError::NotARun { .. })));
+    let of: Vec<_> =
+        store.list(&[]).unwrap().into_iter().map(|entry| (entry.number, entry.kind, entry.part_of)).collect();
+    let run = |number, part_of| (number, "run".to_owned(), part_of);
+    let expected = [
+        (number, "comparison".to_owned(), None),
+        run(runs[1], Some(number)),
+        run(runs[0], Some(number)),
+        run(other, None),
+    ];
+    assert_eq!(of, expected);
+    // What it rests on goes with it.
+    store.remove(&[Which::Number(number)]).unwrap();
+    assert_eq!(store.list(&[]).unwrap().into_iter().map(|entry| entry.number).collect::<Vec<_>>(), [other]);
+}
+
+/// As the first brunt that kept runs made it.
+#[test]
+fn a_file_without_decisions_is_read_and_gets_them_when_it_is_written_to() {
+    let directory = Directory::new();
+    let mut store = Store::open(&directory.file()).unwrap();
+    let first = store.save(&summary(1), &named("first")).unwrap();
+    store.connection.execute_batch("ALTER TABLE runs DROP COLUMN kind; ALTER TABLE runs DROP COLUMN script; ALTER TABLE runs DROP COLUMN part_of").unwrap();
+    drop(store);
+    let mut read = Store::open_kept(&directory.file()).unwrap();
+    assert_eq!(read.list(&[]).unwrap()[0].kind, "run");
+    assert_eq!(read.load(&Which::Number(first)).unwrap().total.due, 1);
+    drop(read);
+    let mut store = Store::open(&directory.file()).unwrap();
+    store.save_decision(&decided("x"), "as fast".to_owned(), &[first], &Label::default()).unwrap();
+    assert_eq!(store.list(&[]).unwrap().len(), 2);
+}

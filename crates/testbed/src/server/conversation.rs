@@ -1,0 +1,80 @@
+//! What is said on one connection, in whichever protocol.
+
+use std::time::Duration;
+
+use crate::http::{Session, Site};
+use crate::service::{Closing, Speaks};
+use crate::{thrift, websocket};
+
+/// One connection's conversation.
+#[derive(Debug)]
+pub(super) enum Conversation {
+    Http(Session),
+    WebSocket(websocket::Echo),
+    Thrift(thrift::Echo),
+}
+
+/// The same for each.
+macro_rules! each {
+    ($self:ident, $it:ident => $what:expr) => {
+        match $self {
+            Self::Http($it) => $what,
+            Self::WebSocket($it) => $what,
+            Self::Thrift($it) => $what,
+        }
+    };
+}
+
+impl Conversation {
+    pub(super) fn new(speaks: Speaks) -> Self {
+        match speaks {
+            Speaks::Http => Self::Http(Session::new()),
+            Speaks::WebSocket => Self::WebSocket(websocket::Echo::default()),
+            Speaks::Thrift => Self::Thrift(thrift::Echo::default()),
+        }
+    }
+
+    /// Everything was said: the connection can end once its output is sent.
+    #[inline]
+    pub(super) fn closing(&self) -> Option<Closing> {
+        each!(self, it => it.closing())
+    }
+
+    /// Nothing waits to be said.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        each!(self, it => it.is_idle())
+    }
+
+    /// Too much waits for a peer that does not read, or does not wait for its answers.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        each!(self, it => it.is_full())
+    }
+
+    /// When something is to be said next, if anything waits.
+    #[inline]
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        each!(self, it => it.next_due())
+    }
+
+    /// Appends what is due by now.
+    #[inline]
+    pub(super) fn pump(&mut self, site: &mut Site, out: &mut Vec<u8>) {
+        match self {
+            Self::Http(session) => session.pump(site, out),
+            Self::WebSocket(echo) => echo.pump(&mut site.service, out),
+            Self::Thrift(echo) => echo.pump(&mut site.service, out),
+        }
+    }
+
+    /// Takes bytes from the client and appends what can be answered at once to `out`.
+    #[inline]
+    pub(super) fn receive(&mut self, input: &[u8], site: &mut Site, out: &mut Vec<u8>) {
+        match self {
+            Self::Http(session) => session.receive(input, site, out),
+            Self::WebSocket(echo) => echo.receive(input, &mut site.service, out),
+            Self::Thrift(echo) => echo.receive(input, &mut site.service, out),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! One thread's event loop over its listener and its connections.
+
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mio::{Events, Interest, Poll, Token, Waker};
+use rustls::{ServerConfig, ServerConnection};
+use slab::Slab;
+
+use super::alarm::Alarm;
+use super::connection::{Buffers, Connection, Fate};
+use super::listen::{Listener, Stream};
+use crate::http::Site;
+
+const WAKE: Token = Token(usize::MAX);
+const LISTENER: Token = Token(usize::MAX - 1);
+const ALARM: Token = Token(usize::MAX - 2);
+
+/// Stands for the listener among the timers.
+const ACCEPT: usize = usize::MAX;
+
+/// How long to leave new connections alone when there are no descriptors for them.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+/// Readiness events taken from the kernel at a time: enough for the call to cost nothing, and few
+/// enough that what is due meanwhile is late by no more than a millisecond or so.
+const EVENTS: usize = 256;
+
+/// A worker, ready to run.
+pub(super) struct Worker {
+    poll: Poll,
+    listener: Listener,
+    alarm: Alarm,
+    tls: Option<Arc<ServerConfig>>,
+    site: Site,
+    buffers: Buffers,
+    connections: Slab<Connection>,
+    /// When which connection is to be looked at: at most one entry for each.
+    timers: BTreeSet<(Duration, usize)>,
+    /// Connections that gave way to others with work left to do.
+    again: Vec<usize>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Sets everything up that can fail; with it comes what wakes the worker to be stopped.
+    pub(super) fn new(
+        mut listener: Listener,
+        tls: Option<Arc<ServerConfig>>,
+        site: Site,
+        stopped: Arc<AtomicBool>,
+    ) -> io::Result<(Self, Waker)> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), WAKE)?;
+        poll.registry().register(listener.source(), LISTENER, Interest::READABLE)?;
+        let alarm = Alarm::new(poll.registry(), ALARM)?;
+        let worker = Self {
+            poll,
+            listener,
+            alarm,
+            tls,
+            site,
+            buffers: Buffers::new(),
+            connections: Slab::new(),
+            timers: BTreeSet::new(),
+            again: Vec::new(),
+            stopped,
+        };
+        Ok((worker, waker))
+    }
+
+    /// Serves until told to stop. Fails only if the poll itself does.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENTS);
+        while !self.is_stopped() {
+            self.wait(&mut events)?;
+            for event in &events {
+                match event.token() {
+                    LISTENER => self.accept(),
+                    WAKE | ALARM => {}
+                    Token(index) => {
+                        let hung_up = event.is_read_closed() || event.is_error();
+                        self.turn(index, event.is_readable() || hung_up, hung_up);
+                    }
+                }
+            }
+            self.run_again();
+            self.run_due();
+        }
+        Ok(())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    fn wait(&mut self, events: &mut Events) -> io::Result<()> {
+        let next = self.timers.first().map(|(due, _)| *due);
+        let timeout = self.alarm.set(next, || self.site.service.now())?;
+        let timeout = if self.again.is_empty() { timeout } else { Some(Duration::ZERO) };
+        match self.poll.poll(events, timeout) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sleeps while the server as a whole is stalled. What happens meanwhile waits in the kernel.
+    #[inline]
+    fn sit_out_stall(&self) {
+        let Some(stall) = self.site.service.stall else { return };
+        while let Some(left) = stall.remaining(self.site.service.now()) {
+            if self.is_stopped() {
+                return;
+            }
+            std::thread::park_timeout(left);
+        }
+    }
+
+    fn accept(&mut self) {
+        loop {
+            self.sit_out_stall();
+            match self.listener.accept() {
+                Ok(stream) => self.admit(stream),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return,
+                    // That one connection failed before it was ours.
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset => {}
+                    // Out of descriptors or memory: the listener will not be told of again.
+                    _ => {
+                        self.timers.insert((self.site.service.now() + ACCEPT_PAUSE, ACCEPT));
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    fn admit(&mut self, stream: Stream) {
+        let tls = match self.tls.clone().map(ServerConnection::new) {
+            None => None,
+            Some(Ok(mut tls)) => {
+                // What may wait is bounded by how much is made at a time.
+                tls.set_buffer_limit(None);
+                Some(tls)
+            }
+            Some(Err(_)) => return,
+        };
+        let entry = self.connections.vacant_entry();
+        let mut connection = Connection::new(stream, tls, self.site.service.speaks);
+        if connection.register(self.poll.registry(), Token(entry.key())).is_ok() {
+            entry.insert(connection);
+            self.site.service.accepted();
+        }
+    }
+
+    /// Lets one connection do what it can.
+    #[inline]
+    fn turn(&mut self, index: usize, readable: bool, hung_up: bool) {
+        self.sit_out_stall();
+        // An event may be for a connection that has closed since.
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        connection.note(readable, hung_up);
+        let mut fate = connection.drive(&mut self.site, &mut self.buffers);
+        if connection.watch(self.poll.registry(), Token(index)).is_err() {
+            fate = Fate::Close;
+        }
+        let wake = if fate == Fate::Wait { connection.next_wake() } else { None };
+        if wake != connection.wake {
+            if let Some(before) = std::mem::replace(&mut connection.wake, wake) {
+                self.timers.remove(&(before, index));
+            }
+            if let Some(due) = wake {
+                self.timers.insert((due, index));
+            }
+        }
+        match fate {
+            Fate::Wait => {}
+            Fate::Again => self.again.push(index),
+            Fate::Close => drop(self.connections.try_remove(index)),
+        }
+    }
+
+    fn run_again(&mut self) {
+        for index in std::mem::take(&mut self.again) {
+            self.turn(index, false, false);
+        }
+    }
+
+    fn run_due(&mut self) {
+        if self.timers.is_empty() {
+            return;
+        }
+        self.sit_out_stall();
+        let now = self.site.service.now();
+        while let Some(&(due, index)) = self.timers.first()
+            && due <= now
+        {
+            self.timers.pop_first();
+            if index == ACCEPT {
+                self.accept();
+                continue;
+            }
+            if let Some(connection) = self.connections.get_mut(index) {
+                connection.wake = None;
+            }
+            self.turn(index, false, false);
+        }
+    }
+}
