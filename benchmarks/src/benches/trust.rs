@@ -19,15 +19,8 @@ use crate::table::Table;
 /// How often each load is run, where nothing else is asked for.
 const RUNS: usize = 100;
 const LENGTH: Duration = Duration::from_secs(5);
-/// Calls a second, and workers.
-const LOADS: [(u32, u32, &str); 6] = [
-    (100, 1, "100/s, -t 1"),
-    (1_000, 1, "1,000/s, -t 1"),
-    (5_000, 1, "5,000/s, -t 1"),
-    (100, 2, "100/s, -t 2"),
-    (1_000, 2, "1,000/s, -t 2"),
-    (5_000, 2, "5,000/s, -t 2"),
-];
+/// Calls a second.
+const LOADS: [(u32, &str); 3] = [(100, "100/s"), (1_000, "1,000/s"), (5_000, "5,000/s")];
 /// The share of undisturbed runs that must be trustworthy.
 const LEAST: f64 = 0.95;
 /// Fewer undisturbed runs than this, and one decides.
@@ -54,17 +47,17 @@ impl Run {
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let server = Server::plain_nginx()?;
     let count = setup.rounds_or(RUNS);
-    println!("{}; brunt -r RATE -d {}s -t WORKERS, {count} runs each\n", server.about, LENGTH.as_secs());
+    println!("{}; brunt -r RATE -d {}s, {count} runs each\n", server.about, LENGTH.as_secs());
     let mut runs: Vec<Vec<Run>> = LOADS.iter().map(|_| Vec::new()).collect();
     // In turn, so that a machine that drifts drifts for all.
     for _ in 0..count {
-        for ((rate, workers, _), runs) in LOADS.into_iter().zip(&mut runs) {
-            runs.push(one(setup, &server, rate, workers)?);
+        for ((rate, _), runs) in LOADS.into_iter().zip(&mut runs) {
+            runs.push(one(setup, &server, rate)?);
         }
     }
     let mut table =
         Table::new(&["load", "undisturbed", "trustworthy of those", "trustworthy of all", "used by others", "causes"]);
-    for ((_, _, name), runs) in LOADS.iter().zip(&runs) {
+    for ((_, name), runs) in LOADS.iter().zip(&runs) {
         let trusted = |run: &&Run| run.verdict.is_trustworthy();
         let undisturbed = || runs.iter().filter(|run| run.is_undisturbed());
         table.row([
@@ -81,13 +74,13 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         }
     }
     println!("\n{table}");
-    Ok(LOADS.iter().zip(&runs).map(|((_, _, name), runs)| judge(name, runs)).collect())
+    Ok(LOADS.iter().zip(&runs).map(|((_, name), runs)| judge(name, runs)).collect())
 }
 
-fn one(setup: &Setup, server: &Server, rate: u32, workers: u32) -> anyhow::Result<Run> {
+fn one(setup: &Setup, server: &Server, rate: u32) -> anyhow::Result<Run> {
     setup.wait_for_quiet();
     let mut command = anywhere(&setup.brunt);
-    let options = format!("-r {rate} -d {}s -t {workers} --format json --quiet", LENGTH.as_secs());
+    let options = format!("-r {rate} -d {}s --format json --quiet", LENGTH.as_secs());
     command.args(options.split(' ')).arg(&server.url);
     let time = || all_cores_time().context("the time of the cores cannot be read");
     let ((before, cores), served) = (time()?, server.cpu_ticks()?);

@@ -157,6 +157,11 @@ impl Profile {
             .unwrap_or(1.0)
     }
 
+    /// The highest rate that it reaches, in calls a second.
+    pub fn highest_rate(&self) -> f64 {
+        self.segments.iter().map(|segment| segment.from.max(segment.to)).fold(0.0, f64::max)
+    }
+
     /// How many calls are due in all, as a real number; infinite if it has no end.
     pub fn calls(&self) -> f64 {
         self.calls_before.last().copied().unwrap_or(0.0)

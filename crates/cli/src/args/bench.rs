@@ -56,7 +56,7 @@ pub struct Load {
     /// Connections kept open [default: 64; with -r, as many as the rate takes]
     #[arg(short, long, value_name = "N", value_parser = values::connections)]
     pub connections: Option<u32>,
-    /// Worker threads [default: cores, never more than connections]
+    /// Worker threads [default: cores; with -r, one for each 10,000 a second up to that]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
     /// Stop after this long [default: 10s, unless -n or a profile with lengths ends the run]

@@ -19,7 +19,7 @@ Usage: brunt [bench] [OPTIONS] URL
 
 Load
   -c N              connections kept open [default: 64; with -r, what it takes]
-  -t N              threads [default: cores]
+  -t N              threads [default: cores; with -r, what it takes]
   -d T              stop after this time [default: 10s]
   -n N              stop after this many requests
   -r R              requests a second, whatever the answers take: 2000, 0..5k/1m

@@ -29,7 +29,7 @@ pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let mut runs = Runs::new(registry, "find", &args.words.shown, args.keep.as_deref())?;
-    let capacity = search(&base, settings, &mut runs);
+    let capacity = search(&base, args.words.has("threads"), settings, &mut runs);
     runs.clear();
     let capacity = capacity?;
     runs.finish(Decision::Capacity(&base, &capacity), &decided)?;
@@ -64,14 +64,17 @@ fn base(args: &Find, registry: &Registry) -> Result<Plan> {
     Ok(plan)
 }
 
-fn search(base: &Plan, settings: Settings, runs: &mut Runs<'_>) -> Result<Capacity> {
+fn search(base: &Plan, has_threads: bool, settings: Settings, runs: &mut Runs<'_>) -> Result<Capacity> {
     let mut trials = Vec::new();
     let answer = loop {
         let (step, length) = match capacity::next(&settings, &trials) {
             Next::Done(answer) => break answer,
             Next::Try { step, length } => (step, length),
         };
-        let plan = trial_plan(base, settings.rate(step), length)?;
+        let mut plan = trial_plan(base, settings.rate(step), length)?;
+        if !has_threads {
+            plan.workers = plan::default_workers(&plan.load, plan.script.is_some(), plan.connections.most());
+        }
         let number = trials.len() + 1;
         let what = format!("trial {number}: {}/s", settings.rate(step));
         let so_far = Capacity { settings, answer: interrupted(&trials), trials: trials.clone() };

@@ -25,6 +25,8 @@ use crate::args::{self, ProtocolFlags, values};
 use crate::files;
 
 const DEFAULT_CONNECTIONS: u32 = 64;
+/// Calls a second that one worker makes with ease: over plain HTTP a tenth of its time, where a call takes 10 µs.
+const EASY_RATE: f64 = 10_000.0;
 const DEFAULT_DURATION_NS: u64 = 10 * SECOND_NS;
 const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
@@ -141,6 +143,10 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
         Some(number) => Connections::Fixed(number),
         None => default_connections(&load, &transport, bench.load.requests, threads),
     };
+    let workers = match threads {
+        Some(threads) => given_workers(threads, connections.most())?,
+        None => default_workers(&load, script.is_some(), connections.most()),
+    };
     Ok(Plan {
         version: PLAN_VERSION,
         protocol: options_of(protocol, &given)?,
@@ -148,7 +154,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
         script,
         scenarios: None,
         connections,
-        workers: workers(threads, connections.most())?,
+        workers,
         stop: stop(&bench.load, &load),
         load,
         warmup_ns: warmup.unwrap_or(0),
@@ -245,19 +251,31 @@ fn default_connections(load: &Load, transport: &Transport, requests: Option<u64>
     }
 }
 
-fn workers(asked: Option<u32>, connections: u32) -> Result<u32> {
-    match asked {
-        Some(threads) if threads > connections => bail!(
+fn given_workers(threads: u32, connections: u32) -> Result<u32> {
+    if threads > connections {
+        bail!(
             "-t {threads} is more than -c {connections}, and each thread needs a connection: give -c {threads} or \
              more, or -t {connections} or fewer"
-        ),
-        Some(threads) => Ok(threads),
-        None => {
-            let cores = available_parallelism().map_or(1, std::num::NonZero::get);
-            let cores = u32::try_from(cores).unwrap_or(values::MOST_THREADS).min(values::MOST_THREADS);
-            Ok(cores.min(connections))
-        }
+        );
     }
+    Ok(threads)
+}
+
+/// As many workers as cores; for a rate as few as carry it with ease, since one that makes all calls knows what its own
+/// delays can have done to each, and several do not know of each other's. What a script takes is not known before.
+pub fn default_workers(load: &Load, has_script: bool, connections: u32) -> u32 {
+    let cores = cores().min(connections);
+    match load {
+        Load::Open { profile, .. } if !has_script => {
+            cores.min((profile.highest_rate() / EASY_RATE).ceil() as u32).max(1)
+        }
+        Load::Open { .. } | Load::Closed {} => cores,
+    }
+}
+
+fn cores() -> u32 {
+    let cores = available_parallelism().map_or(1, std::num::NonZero::get);
+    u32::try_from(cores).unwrap_or(values::MOST_THREADS).min(values::MOST_THREADS)
 }
 
 /// Short enough to type again.

@@ -11,7 +11,7 @@ use brunt_model::scenario::{Population, Scenarios, Step, Weighted};
 use brunt_model::secret::{Template, is_secret_header};
 use brunt_protocol::Registry;
 
-use super::{DEFAULT_TIMEOUT_NS, fresh_seed, tls, transport, workers};
+use super::{DEFAULT_TIMEOUT_NS, cores, fresh_seed, tls, transport};
 use crate::args::run::{Change, Run};
 
 /// The plan that the script and the flags ask for.
@@ -33,7 +33,7 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
     };
     let stop = change(&mut scenarios, &run.change, &names);
     let timeout_ns = run.load.timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
-    let workers = if run.change.once { 1 } else { workers(run.load.threads, u32::MAX)? };
+    let workers = if run.change.once { 1 } else { run.load.threads.unwrap_or_else(cores) };
     let plan = Plan {
         version: PLAN_VERSION,
         protocol: ProtocolOptions::default(),

@@ -33,6 +33,20 @@ fn defaults() {
 }
 
 #[test]
+fn a_rate_takes_as_many_threads_as_carry_it() {
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let workers = |args: &[&str]| plan_of(&[args, &[URL]].concat())["workers"].as_u64().unwrap() as usize;
+    assert_eq!(workers(&["-r", "2000"]), 1);
+    assert_eq!(workers(&["-r", "0..15k/1m,5k/1m"]), 2.min(cores));
+    assert_eq!(workers(&["-r", "10M"]), cores);
+    assert_eq!(workers(&["-r", "10M", "-c", "1"]), 1);
+    assert_eq!(workers(&["-r", "2000", "-t", "3"]), 3);
+    let dir = Directory::new();
+    let script = dir.file("costs.lua", "request = function() return wrk.format() end");
+    assert_eq!(workers(&["-r", "2000", "-s", &script]), cores, "what a script takes is not known");
+}
+
+#[test]
 fn every_run_has_a_seed_of_its_own() {
     assert_ne!(plan_of(&[URL])["seed"], plan_of(&[URL])["seed"]);
     assert_eq!(plan_of(&["--seed", "18446744073709551615", URL])["seed"], json!(u64::MAX));
