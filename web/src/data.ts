@@ -13,7 +13,18 @@ export interface Distribution {
   stdev_ns: Bound;
   min_ns: number;
   quantiles_ns: Bound[];
+  /** What each may be, by sampling (95 %) and the generator's own delays; null where nothing is known from above. */
+  quantile_ends_ns?: [number, number | null][];
+  /** The places of those that own delays spoil. */
+  spoiled_quantiles?: number[];
   max_ns: Bound;
+}
+
+/** What stands out about the target or the plan. */
+export interface Remark {
+  about: "no_success" | "redirects" | "connections" | "outage";
+  message: string;
+  advice: string;
 }
 
 export interface Finding {
@@ -171,6 +182,7 @@ export interface Data {
   plan: string[];
   is_open: boolean;
   verdict: { judgement: string; sentence: string; findings: Finding[] };
+  remarks: Remark[];
   rates: {
     answered_per_s: number;
     due_per_s: number;

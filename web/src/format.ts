@@ -27,6 +27,14 @@ export function duration(ns: number): string {
 /** A time that may only be known from below: `≥4.71ms`. */
 export const bound = (ns: Bound): string => (typeof ns === "number" ? duration(ns) : `≥${duration(valueOf(ns))}`);
 
+/** The ends between which a time lies: `1.90ms to 2.60ms`, `over 977.0ms`; nothing where both read the same. */
+export function within(ends: [number, number | null] | undefined): string {
+  if (!ends) return "";
+  const [low, high] = ends;
+  if (high === null) return `over ${duration(low)}`;
+  return duration(low) === duration(high) ? "" : `${duration(low)} to ${duration(high)}`;
+}
+
 /** `812`, `36.20k`, `4.71M`. */
 export function number(n: number): string {
   const isWhole = Number.isInteger(n);

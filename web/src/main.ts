@@ -7,7 +7,7 @@ import { names } from "./names";
 import { charts } from "./overtime";
 import { reconcile } from "./reconcile";
 import { latency, outcomes, seconds } from "./tables";
-import { keyFigures, thresholds, verdict } from "./verdict";
+import { keyFigures, outcome, thresholds, verdict } from "./verdict";
 
 function header(data: Data): HTMLElement {
   const started = new Date(data.started_unix_ms);
@@ -54,11 +54,12 @@ function show(data: Data | Decision): void {
 
 function showRun(data: Data): void {
   const sections = [
-    verdict(data),
+    outcome(data),
     keyFigures(data),
+    verdict(data),
     thresholds(data),
-    latency(data),
     charts(data),
+    latency(data),
     outcomes(data),
     ...names(data),
   ];

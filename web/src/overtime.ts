@@ -1,6 +1,6 @@
 // The charts of a run: which there are, and what each says in words.
 import { heatMap } from "./charts/heatmap";
-import { spectrum } from "./charts/spectrum";
+import { type Ends, spectrum } from "./charts/spectrum";
 import { axisDuration, axisNumber } from "./charts/ticks";
 import { type Line, overTime } from "./charts/time";
 import { type Bound, type Data, valueOf } from "./data";
@@ -16,8 +16,8 @@ export function charts(data: Data): HTMLElement | null {
   return section(
     "Over time",
     "over-time",
-    throughput(data),
     latencies(data),
+    throughput(data),
     data.heat_map && heatMap(data.heat_map, "how many calls took how long, when"),
     spectra(data),
     errors(data),
@@ -68,7 +68,9 @@ function spectra({ spectra, times, quantiles }: Data): HTMLElement | null {
   const response = times.find(([name]) => name === "response")?.[1];
   if (spectra.length === 0 || !response) return null;
   const at = (name: string): string => bound(response.quantiles_ns[quantiles.indexOf(name)] ?? 0);
-  return spectrum(spectra, `response p50 ${at("p50")}, p99 ${at("p99")}, p99.9 ${at("p99.9")}, max ${bound(response.max_ns)}`);
+  const shares = quantiles.map((name) => 1 - Number(name.slice(1)) / 100);
+  const ends: Ends = (response.quantile_ends_ns ?? []).map((both, i) => [shares[i] ?? 1, both]);
+  return spectrum(spectra, ends, `response p50 ${at("p50")}, p99 ${at("p99")}, p99.9 ${at("p99.9")}, max ${bound(response.max_ns)}`);
 }
 
 function errors({ series, outcomes }: Data): HTMLElement | null {

@@ -1,28 +1,36 @@
 // Figures as tables: latency, outcomes, seconds.
 import type { Bound, Data, Distribution } from "./data";
 import { el, section, table, type Cell } from "./dom";
-import { bound, clock, count, counted, duration, number, percent, size } from "./format";
+import { bound, clock, count, counted, duration, number, percent, size, within } from "./format";
 
 const cell = (time: Bound): Cell => ({ text: bound(time), ...(typeof time === "number" ? {} : { class: "warning" }) });
 
 export function latency({ times, quantiles, outcomes }: Data): HTMLElement | null {
   if (times.length === 0) return null;
+  const quantile = (times: Distribution, i: number): Cell => ({
+    ...cell(times.quantiles_ns[i] ?? 0),
+    ...(times.spoiled_quantiles?.includes(i) ? { class: "warning" } : {}),
+  });
   const rows: [string, (times: Distribution) => Cell][] = [
     ["mean", (times) => cell(times.mean_ns)],
     ["stdev", (times) => cell(times.stdev_ns)],
     ["min", (times) => cell(times.min_ns)],
-    ...quantiles.map((name, i): [string, (times: Distribution) => Cell] => [name, (times) => cell(times.quantiles_ns[i] ?? 0)]),
+    ...quantiles.map((name, i): [string, (times: Distribution) => Cell] => [name, (times) => quantile(times, i)]),
     ["max", (times) => cell(times.max_ns)],
     ["count", (times) => ({ text: count(times.count) })],
   ];
   const open = outcomes.unfinished + outcomes.unsent;
+  // Beside each time that has ends, a column for them.
+  const ends = (name: string, times: Distribution): string[] =>
+    times.quantile_ends_ns ? [within(times.quantile_ends_ns[quantiles.indexOf(name)])] : [];
+  const hasEnds = times.some(([, { quantile_ends_ns }]) => quantile_ends_ns !== undefined);
   return section(
     "Latency",
     "latency",
     table({
-      caption: "response from when a call was due, service from when it was sent",
-      head: ["figure", ...times.map(([name]) => name)],
-      rows: rows.map(([name, of]) => [name, ...times.map(([, distribution]) => of(distribution))]),
+      caption: `response from when a call was due, service from when it was sent${hasEnds ? "; within: 95% sampling and brunt's own delays" : ""}`,
+      head: ["figure", ...times.flatMap(([name, { quantile_ends_ns }]) => (quantile_ends_ns ? [name, `${name} within`] : [name]))],
+      rows: rows.map(([name, of]) => [name, ...times.flatMap(([, distribution]) => [of(distribution), ...ends(name, distribution)])]),
     }),
     open > 0 &&
       el("p", { class: "faint" }, `≥ at least: ${counted(open, "call")} had not ended and count with the time they had waited`),

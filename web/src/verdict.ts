@@ -1,7 +1,7 @@
 // Whether to believe the figures, and what came of what was asked for.
-import type { Data, Finding } from "./data";
+import type { Data, Finding, Remark } from "./data";
 import { el, section, table } from "./dom";
-import { bound, count, counted, duration, number, percent } from "./format";
+import { bound, count, counted, duration, number, percent, within } from "./format";
 
 /** Findings that make throughput a lower bound; the others spoil latency. */
 const THROUGHPUT = ["cpu_saturated", "slow_script", "ports", "descriptors"];
@@ -44,10 +44,57 @@ function generator({ health, times, quantiles }: Data): string {
   return p50 !== undefined && p99 !== undefined ? `${text}; lag p50 ${bound(p50)}, p99 ${bound(p99)}` : text;
 }
 
-/** The verdict, and how the run ended if not as planned. */
+/** The most thresholds that are named where they failed. */
+const MOST_FAILED = 3;
+
+/** What came of the run: whether it passed, in a line. */
+function passed(data: Data): [string, string] {
+  const { thresholds, outcomes, live } = data;
+  const soFar = live ? " so far" : "";
+  if (outcomes.answered === 0 && !live) return ["bad", nothingAnswered(data)];
+  const failed = thresholds.filter(({ held }) => !held);
+  if (failed.length > 0) {
+    const named = failed.slice(0, MOST_FAILED).map(({ threshold, got }) => `${threshold} came out as ${got}`);
+    const more = failed.length > MOST_FAILED ? ", …" : "";
+    return ["bad", `✗ ${count(failed.length)} of ${counted(thresholds.length, "threshold")} failed${soFar}: ${named.join(", ")}${more}`];
+  }
+  const [errors, all] = [outcomes.not_ok, outcomes.due];
+  const wrong = errors > 0 ? `${percent(outcomes.error_ratio)} of calls not ok${soFar} (${count(errors)} of ${count(all)})` : "";
+  if (thresholds.length > 0) {
+    const held = `${thresholds.length === 1 ? "the threshold" : `all ${count(thresholds.length)} thresholds`} held${soFar}`;
+    return ["good", `✓ ${held}${wrong && `; ${wrong}`}`];
+  }
+  if (wrong) return [errors === all ? "bad" : "warning", `${errors === all ? "✗" : "!"} ${wrong}`];
+  return ["good", `✓ ${live ? "no call failed so far" : `all ${counted(all, "call")} succeeded`}`];
+}
+
+function remark({ about, message, advice }: Remark): HTMLElement {
+  const isBad = about === "no_success" || about === "redirects";
+  return el(
+    "li",
+    { class: isBad ? "bad" : "warning" },
+    `${isBad ? "✗" : "!"} ${message}`,
+    advice !== "" && el("p", { class: "advice" }, `→ ${advice}`),
+  );
+}
+
+/** Whether the run passed, how it ended if not as planned, and what stands out about the target or the plan. */
+export function outcome(data: Data): HTMLElement | null {
+  if (data.live && data.outcomes.due === 0) return null;
+  const [kind, words] = passed(data);
+  const ending = endingOf(data);
+  return section(
+    data.live ? "Outcome so far" : "Outcome",
+    "outcome",
+    el("p", { class: `outcome ${kind}` }, words),
+    ending && el("p", { class: "warning ending" }, ending),
+    data.remarks.length > 0 && el("ul", { class: "findings" }, ...data.remarks.map(remark)),
+  );
+}
+
+/** Whether to believe the figures, and why not. */
 export function verdict(data: Data): HTMLElement | null {
   const [kind, words] = judgement(data);
-  const ending = endingOf(data);
   const findings = data.verdict.findings.map((finding) =>
     el(
       "li",
@@ -59,12 +106,10 @@ export function verdict(data: Data): HTMLElement | null {
   if (data.live && data.outcomes.due === 0) {
     return section("Verdict", "verdict", el("p", { class: "verdict" }, "nothing was measured yet"));
   }
-  const never = data.outcomes.answered === 0 && !data.live && el("p", { class: "bad verdict" }, nothingAnswered(data));
   return section(
     data.live ? "Verdict so far" : "Verdict",
     "verdict",
-    ending && el("p", { class: "warning ending" }, ending),
-    never || el("p", { class: `verdict ${kind}` }, words),
+    (data.outcomes.answered > 0 || data.live) && el("p", { class: `verdict ${kind}` }, words),
     el("p", { class: "faint" }, generator(data)),
     findings.length > 0 && el("ul", { class: "findings" }, ...findings),
   );
@@ -99,6 +144,7 @@ export function keyFigures(data: Data): HTMLElement | null {
     const value = response?.quantiles_ns[quantiles.indexOf(name)];
     return value === undefined ? null : bound(value);
   };
+  const off = (name: string): string | undefined => within(response?.quantile_ends_ns?.[quantiles.indexOf(name)]) || undefined;
   const least = isSpoiled(data, "throughput") ? "≥" : "";
   const late = isSpoiled(data, "latency") ? "warning" : undefined;
   const figures: [string, string | null, string | undefined, string | undefined][] = [
@@ -108,9 +154,9 @@ export function keyFigures(data: Data): HTMLElement | null {
       is_open ? `of ${number(rates.due_per_s)} due/s` : undefined,
       least ? "warning" : undefined,
     ],
-    ["p50", at("p50"), "response time", late],
-    ["p99", at("p99"), undefined, late],
-    ["p99.9", at("p99.9"), undefined, late],
+    ["p50", at("p50"), off("p50") ?? "response time", late],
+    ["p99", at("p99"), off("p99"), late],
+    ["p99.9", at("p99.9"), off("p99.9"), late],
     ["max", response ? bound(response.max_ns) : null, undefined, late],
     [
       "error rate",

@@ -153,6 +153,65 @@ test("dragging zooms, and the keyboard does all of it", async () => {
   await page.close();
 });
 
+test("the outcome comes first, and what stands out about the target with it", async () => {
+  const outcomeOf = async (name, change) => {
+    const { page, complaints } = await pageOf(name, change);
+    assert.deepEqual(complaints, []);
+    assert.equal(await page.$eval("main section", (first) => first.id), "outcome");
+    const [said, kind] = await page.$eval("#outcome p", (p) => [p.textContent, p.className]);
+    const remarks = await page.$$eval("#outcome li", (all) => all.map((li) => li.textContent));
+    await page.close();
+    return { said, kind, remarks };
+  };
+  const failed = await outcomeOf("failing");
+  assert.match(failed.said, /^✗ \d of \d thresholds failed: p99 < 5ms came out as 6\.00ms/);
+  assert.equal(failed.kind, "outcome bad");
+  const held = await outcomeOf("clean");
+  assert.match(held.said, /^✓ (the threshold|all \d thresholds) held$/);
+  const nothing = await outcomeOf("silent");
+  assert.match(nothing.said, /^✗ the target never answered: /);
+  const errors = await outcomeOf("open");
+  assert.match(errors.said, /^! \d\S*% of calls not ok \(100 of /);
+  const all = await outcomeOf("tls", (result) => {
+    result.outcomes.not_ok = result.outcomes.due;
+    result.outcomes.error_ratio = 1;
+    result.remarks = [{ about: "no_success", message: "every answer was 500", advice: "look at an answer: brunt --once" }];
+    return result;
+  });
+  assert.match(all.said, /^✗ 100% of calls not ok/);
+  assert.deepEqual(all.remarks, ["✗ every answer was 500→ look at an answer: brunt --once"]);
+});
+
+test("how far a figure may be off stands beside it", async () => {
+  const { page, complaints } = await pageOf("clean", (result) => {
+    const quantile = (name) => result.times.response.quantiles.find((one) => one.name === name);
+    Object.assign(quantile("p50").interval, { low_ns: 1_900_000, high_ns: 2_600_000 });
+    Object.assign(quantile("p99").interval, { low_ns: 4_000_000, high_ns: 6_000_000, spoiled: true });
+    Object.assign(quantile("p99.9").interval, { low_ns: 5_000_000, high_ns: null });
+    return result;
+  });
+  const head = await page.$$eval("#latency thead th", (cells) => cells.map((cell) => cell.textContent));
+  const column = head.indexOf("response within");
+  assert.ok(column > 0, String(head));
+  const within = new Map((await rows(page, "latency")).map((row) => [row[0], row[column]]));
+  assert.deepEqual(["p50", "p99", "p99.9", "max"].map((row) => within.get(row)), ["1.90ms to 2.60ms", "4.00ms to 6.00ms", "over 5.00ms", ""]);
+  assert.equal(await page.textContent("[data-figure='p50'] small"), "1.90ms to 2.60ms");
+  const spoiled = await page.$$eval("#latency td.warning", (cells) => cells.map((cell) => cell.closest("tr").firstChild.textContent));
+  assert.deepEqual(spoiled, ["p99"]);
+  // The band in the spectrum: without it, the same curve is another picture.
+  const picture = (of) => of.$eval("#spectrum canvas", (canvas) => canvas.toDataURL());
+  const withBand = await picture(page);
+  const without = await pageOf("clean", (result) => {
+    for (const { quantiles } of Object.values(result.times).filter(Boolean)) quantiles.forEach((one) => delete one.interval);
+    return result;
+  });
+  assert.notEqual(await picture(without.page), withBand);
+  assert.ok(!(await without.page.textContent("#latency")).includes("within"));
+  assert.deepEqual([...complaints, ...without.complaints], []);
+  await page.close();
+  await without.page.close();
+});
+
 test("figures by name are there, and can be sorted", async () => {
   const { page, result } = await pageOf("shop");
   const names = (await rows(page, "requests")).map(([name]) => name);
@@ -188,13 +247,14 @@ test("hostile names stay text", async () => {
     result.outcomes.failures = [{ failure: "protocol", count: 1, reasons: [{ reason: hostile[3], count: 1 }] }];
     result.ending = { failed: hostile[0] };
     result.plan.target.path = "/</script><script>window.hacked=1</script>";
+    result.remarks = [{ about: "redirects", message: hostile[0], advice: hostile[2] }];
     result.verdict.findings = [
       { cause: "lag", message: hostile[0], advice: hostile[2], decisive: true, seconds: [] },
     ];
     return result;
   });
   assert.deepEqual((await rows(page, "requests")).map(([name]) => name), hostile);
-  for (const id of ["checks", "thresholds", "outcomes", "scenarios", "verdict"]) {
+  for (const id of ["checks", "thresholds", "outcome", "outcomes", "scenarios", "verdict"]) {
     assert.ok(/<script>|<img|<svg/.test(await page.textContent(`#${id}`)), id);
   }
   assert.ok((await page.title()).includes("</script><script>"));

@@ -1,7 +1,7 @@
 // The latency spectrum: times over the share of calls that took no longer, with ever more room for the slowest.
 import uPlot from "uplot";
 import { type Spectrum, valueOf } from "../data";
-import { bound, percent } from "../format";
+import { bound, percent, within } from "../format";
 import { axis, figure } from "./chart";
 import { axisDuration } from "./ticks";
 import { type Colour, colour } from "./theme";
@@ -20,15 +20,27 @@ function percentile(oneIn: number): string {
   return `p${(100 - 100 / oneIn).toFixed(Math.min(decimals, 9))}`;
 }
 
-export function spectrum(spectra: Spectrum[], summary: string): HTMLElement {
+/** How far off the first spectrum may be, at some of its shares: the share of calls that took longer, and both ends. */
+export type Ends = [number, [number, number | null]][];
+
+export function spectrum(spectra: Spectrum[], ends: Ends, summary: string): HTMLElement {
   const tables = spectra.map(
     ({ points }) => [points.map(([tail]) => oneIn(tail)), points.map(([, time]) => valueOf(time))] as uPlot.AlignedData,
   );
+  // Where nothing is known from above, there is no band to draw.
+  const known = ends.flatMap(([tail, [low, high]]) => (high === null ? [] : [{ x: oneIn(tail), low: Math.max(low, 1), high }]));
+  const hasBand = known.length > 1;
+  if (hasBand) {
+    const xs = known.map(({ x }) => x);
+    tables.push([xs, known.map(({ low }) => low)], [xs, known.map(({ high }) => high)]);
+  }
+  const endsAt = new Map(ends.map(([tail, both]) => [oneIn(tail), both]));
   const times = spectra.map(({ points }) => new Map(points.map(([tail, time]) => [oneIn(tail), time])));
   const data = uPlot.join(tables);
   const text = (series: number, index: number): string => {
     const time = times[series]?.get(data[0][index] ?? 0);
-    return time === undefined ? "–" : bound(time);
+    const off = series === 0 ? within(endsAt.get(data[0][index] ?? 0)) : "";
+    return time === undefined ? "–" : `${bound(time)}${off ? ` (${off})` : ""}`;
   };
   const share = (index: number): string => {
     const one = data[0][index] ?? 1;
@@ -61,7 +73,18 @@ export function spectrum(spectra: Spectrum[], summary: string): HTMLElement {
           points: { show: false },
           value: (_: uPlot, __: number, ___: number, index: number | null) => (index === null ? "–" : text(i, index)),
         })),
+        ...(hasBand ? ["from", "to"] : []).map((label) => ({
+          label,
+          class: "end",
+          stroke: () => `${colour("one")}66`,
+          width: 0.5,
+          spanGaps: true,
+          points: { show: false },
+        })),
       ],
+      ...(hasBand
+        ? { bands: [{ series: [spectra.length + 2, spectra.length + 1] as [number, number], fill: () => `${colour("one")}2b` }] }
+        : {}),
     },
   });
 }

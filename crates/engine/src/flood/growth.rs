@@ -1,7 +1,8 @@
 //! Connections as a rate takes them: one more whenever a due call finds none free, up to a limit.
 //!
 //! What bounds the growth: no more connections are being made than calls wait for one, nor than [`CONNECTING_AT_ONCE`]; none is
-//! made in the first moment of a shortage, which may be a burst of calls that were sent late and will soon be answered; none while
+//! made in the first moment of a shortage, which may be a burst of calls that were sent late and will soon be answered, nor for
+//! longer where they were sent very late; none while
 //! answers wait for this worker, since then it is not connections that are short; and after the target or the system has refused
 //! one, a single one now and then until that is made.
 
@@ -15,6 +16,8 @@ use crate::network::NEVER;
 
 /// How long all connections have to be busy before one is added, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000;
+/// Which part of how long calls were held up it lasts until those that came together are answered, if that is soon.
+const CATCHING_UP: u64 = 8;
 /// How long none is added after one could not be made, in nanoseconds.
 const HOLD_NS: u64 = SECOND_NS;
 /// How long the answers take, in seconds, for which the first connections are enough.
@@ -36,6 +39,8 @@ pub(super) struct Growth {
     due: Option<Due>,
     /// Since when no connection was free; [`NEVER`] while one is.
     short_since: u64,
+    /// The most that calls were held up since then, in nanoseconds.
+    held_up: u64,
     /// Before this none is added.
     held_until: u64,
     /// Whether the last one could not be made.
@@ -79,6 +84,8 @@ pub(super) struct Standing {
     pub(super) connecting: usize,
     /// Calls that were taken from the schedule.
     pub(super) taken: u64,
+    /// How long the last call was held up, in nanoseconds.
+    pub(super) held_up: u64,
     /// Whether each call has a connection of its own, so that those being made have calls already.
     pub(super) reconnect: bool,
 }
@@ -89,6 +96,7 @@ impl Growth {
             limit,
             due: None,
             short_since: NEVER,
+            held_up: 0,
             held_until: 0,
             is_refused: false,
             is_behind: false,
@@ -119,12 +127,13 @@ impl Growth {
 
     /// A connection is free at this time.
     pub(super) fn has_free(&mut self) {
-        (self.short_since, self.next_look) = (NEVER, NEVER);
+        (self.short_since, self.held_up, self.next_look) = (NEVER, 0, NEVER);
     }
 
     /// No connection is free at `now`: how many to add.
     pub(super) fn missing(&mut self, standing: &Standing, now: u64) -> usize {
         self.short_since = self.short_since.min(now);
+        self.held_up = self.held_up.max(standing.held_up);
         let Some(due) = &mut self.due else { return 0 };
         let mut waiting = usize::try_from(due.at(now).saturating_sub(standing.taken)).unwrap_or(usize::MAX);
         let at_once = if standing.reconnect { usize::MAX } else { CONNECTING_AT_ONCE };
@@ -133,7 +142,8 @@ impl Growth {
         if !standing.reconnect {
             waiting = waiting.saturating_sub(standing.connecting);
         }
-        let from = self.held_until.max(self.short_since.saturating_add(PATIENCE_NS));
+        let patience = PATIENCE_NS.max(self.held_up / CATCHING_UP);
+        let from = self.held_until.max(self.short_since.saturating_add(patience));
         self.next_look = match () {
             // Room comes with a connection that is made or lost, which is looked at by itself.
             () if room == 0 => NEVER,
@@ -162,7 +172,7 @@ mod tests {
     }
 
     fn standing(connections: usize, connecting: usize, taken: u64) -> Standing {
-        Standing { connections, connecting, taken, reconnect: false }
+        Standing { connections, connecting, taken, held_up: 0, reconnect: false }
     }
 
     #[test]
@@ -176,6 +186,16 @@ mod tests {
         assert_eq!(growth.next_look, 11 * MS, "when the next call is due");
         growth.has_free();
         assert_eq!((growth.missing(&standing(11, 0, 4), 12 * MS), growth.next_look), (0, 13 * MS));
+    }
+
+    #[test]
+    fn calls_that_were_held_up_are_given_time_to_be_answered() {
+        let mut growth = growth(100);
+        let late = || Standing { held_up: 80 * MS, ..standing(4, 0, 4) };
+        assert_eq!(growth.missing(&late(), 80 * MS), 0);
+        assert_eq!((growth.missing(&late(), 89 * MS), growth.next_look), (0, 90 * MS));
+        assert_eq!(growth.missing(&standing(4, 0, 70), 89 * MS), 0, "the last of them was held up less");
+        assert!(growth.missing(&late(), 90 * MS) > 0);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod exposure;
 mod growth;
 mod load;
+mod own_delay;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -84,6 +85,9 @@ pub(crate) struct Flood {
     /// How they grow, if they do.
     growth: Option<Growth>,
     exposure: Exposure,
+    /// How long the last call of the open model was held up, in nanoseconds: what a connection made for those after it
+    /// begins with.
+    held_up: u64,
 }
 
 impl Flood {
@@ -103,6 +107,7 @@ impl Flood {
             measured: false,
             calls_until: NEVER,
             exposure: Exposure::new(share == Share::WHOLE),
+            held_up: 0,
             ready: VecDeque::new(),
             again: VecDeque::new(),
             connections,
@@ -308,11 +313,13 @@ impl Flood {
             connections: network.places(),
             connecting: network.connecting,
             taken: schedule.taken(),
+            held_up: self.held_up,
             reconnect: self.plan.reconnect,
         };
         let missing = growth.missing(&standing, now);
         for _ in 0..missing {
             let token = network.add(0);
+            network.connections[token].held_up = self.held_up;
             self.offer(network, token, now);
         }
         missing > 0
@@ -337,14 +344,14 @@ impl Flood {
             }
             let ready_since = connection.ready_since;
             let Some((due, number)) = schedule.take() else { break };
+            let own = own_delay::of(due, ready_since, connection.held_up, now);
+            (connection.held_up, self.held_up) = (own.held_up, own.held_up);
             let snapshot = &mut network.recorder.snapshot;
-            let late = now.saturating_sub(due.max(ready_since));
-            snapshot.lag.record(late);
-            snapshot.waited_for_connection += u64::from(ready_since > due);
-            // On a connection yet to be made the call is sent once that is there, however late it was begun.
+            snapshot.lag.record(own.call);
+            snapshot.waited_for_connection += u64::from(own.has_waited);
+            let exposed = self.exposure.of(network, now - own.call, now);
             let call = Call::new(number, due, self.measured, Counted::Already);
-            let exposed = self.exposure.of(network, due.max(ready_since), now);
-            let id = network.begin(if opens { call } else { Call { late, exposed, ..call } });
+            let id = network.begin(Call { late: own.call, exposed, ..call });
             if opens {
                 network.enqueue(token, id);
                 network.connect(self, token, now);

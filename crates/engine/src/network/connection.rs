@@ -65,6 +65,8 @@ pub(crate) struct Connection {
     pub(super) connected: u64,
     /// Since when it could carry (another) call.
     pub(crate) ready_since: u64,
+    /// How much earlier that would have been had this program been in time, in nanoseconds.
+    pub(crate) held_up: u64,
     /// When connecting is given up, backing off is over, or a pause before its next call; [`NEVER`] for none.
     pub(crate) deadline: u64,
     /// Attempts in a row that brought no answer.
@@ -101,6 +103,7 @@ impl Connection {
             began: 0,
             connected: 0,
             ready_since: 0,
+            held_up: 0,
             deadline: NEVER,
             fruitless: 0,
             tried: 0,

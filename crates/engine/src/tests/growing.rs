@@ -175,6 +175,14 @@ fn a_late_generator_does_not_ask_for_connections() {
 }
 
 #[test]
+fn a_generator_that_stood_still_does_not_ask_for_connections() {
+    let net = VirtualNet::new(Target::taking(100_000)).standing_still(4 * SECOND_NS, 300 * MS);
+    let summary = carry_out_on(&at_rate("1000", 1000), &net, &StopHandle::default()).summary;
+    assert_eq!((summary.not_ok, made(&summary)), (0, 10));
+    assert_eq!(summary.times.response.unwrap().max.value, 100_000);
+}
+
+#[test]
 fn a_warm_up_leaves_its_connections() {
     let plan = Plan { warmup_ns: SECOND_NS, ..at_rate("2000", 1000) };
     let summary = carry_out(&plan, Target::taking(80 * MS)).summary;

@@ -98,6 +98,24 @@ fn a_late_generator_loses_no_start_and_owns_up() {
     assert!(summary.verdict.sentence().contains("sent late"), "{}", summary.verdict.sentence());
 }
 
+/// A burst of calls that are late for the generator's own sake waits for connections for its sake, too.
+#[test]
+fn a_generator_that_stood_still_blames_no_target() {
+    for (connections, takes_ns) in [(4, MS / 10), (64, MS / 10), (64, 50 * MS)] {
+        let net = VirtualNet::new(Target::taking(takes_ns)).standing_still(4 * SECOND_NS, 300 * MS);
+        let mut plan = open("1000", connections);
+        plan.stop.duration_ns = Some(5 * SECOND_NS);
+        let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
+        let seen = format!("{connections} connections, {takes_ns} ns");
+        assert_eq!(summary.total.statuses.total(), 5000, "{seen}");
+        assert_eq!(summary.times.response.as_ref().unwrap().max.value, takes_ns, "{seen}");
+        assert_eq!(summary.total.waited_for_connection, 0, "{seen}");
+        let lag = summary.times.lag.as_ref().unwrap();
+        assert!(lag.max.value > 299 * MS, "{seen}: {lag:?}");
+        assert!(summary.verdict.sentence().contains("sent late"), "{seen}: {}", summary.verdict.sentence());
+    }
+}
+
 /// Connections are there before the load is, so that no call waits for one because the load itself began late.
 #[test]
 fn a_load_that_begins_late_waits_for_no_connection() {

@@ -71,6 +71,8 @@ struct World<P> {
     made: usize,
     piece: usize,
     oversleeps_ns: u64,
+    /// When the worker stands still, and for how long.
+    stands_still: (u64, u64),
     fails_at: u64,
     panics_at: u64,
 }
@@ -110,6 +112,10 @@ impl<P: Peer> World<P> {
 
     /// What is ready for a driver that waits until `until`; nothing ends the wait by time.
     fn take_events(&mut self, driver: usize, until: u64, ready: &mut Vec<Ready>) {
+        if self.now >= self.stands_still.0 {
+            self.now += self.stands_still.1;
+            self.stands_still = (u64::MAX, 0);
+        }
         loop {
             let next = self.future.iter().find(|(_, (place, ..))| place.0 == driver).map(|(key, _)| *key);
             let Some(key) = next else { break };
@@ -143,6 +149,7 @@ impl<P: Peer> VirtualNet<P> {
             made: 0,
             piece: usize::MAX,
             oversleeps_ns: 0,
+            stands_still: (u64::MAX, 0),
             fails_at: u64::MAX,
             panics_at: u64::MAX,
         };
@@ -158,6 +165,12 @@ impl<P: Peer> VirtualNet<P> {
     /// Workers sleep so much too long, at each wait that ends by time.
     pub(super) fn oversleeping(self, ns: u64) -> Self {
         self.world.0.lock().unwrap().oversleeps_ns = ns;
+        self
+    }
+
+    /// The first worker that waits at this time or later stands still for so long.
+    pub(super) fn standing_still(self, at: u64, ns: u64) -> Self {
+        self.world.0.lock().unwrap().stands_still = (at, ns);
         self
     }
 }

@@ -19,7 +19,8 @@ pub(super) const FLAGS: [Flag; 8] = [
     Flag::new(
         "url-lines",
         Takes::File("F"),
-        "A URL for each request: the lines of a file (a path, or a method and a path), in turn over all workers",
+        "A URL for each request: the lines of a file (a path, a method and a path, or a request in JSON), in turn over \
+         all workers",
     ),
     Flag::new(
         "order",

@@ -4,6 +4,7 @@ mod chunked;
 mod client;
 mod cookies;
 mod flags;
+mod line;
 pub mod options;
 mod request;
 mod response;

@@ -2,10 +2,12 @@
 
 pub use brunt_model::content::Content;
 use brunt_model::plan::ProtocolOptions;
-use brunt_model::secret::{Template, shown_body, shown_url};
+use brunt_model::secret::{Template, shown_body};
 use brunt_protocol::headers::{Header, credentials};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use super::line;
 
 /// How the calls of a flood over HTTP are made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +23,7 @@ pub struct Options {
     pub basic: Option<Template>,
     /// The body of every request.
     pub body: Option<Content>,
-    /// A URL for each call: a path, a whole URL of the same origin, or either with a method before it.
+    /// A URL for each call: a path, a whole URL of the same origin, either with a method before it, or a request in JSON.
     pub url_lines: Option<Lines>,
     /// A body for each call.
     pub body_lines: Option<Lines>,
@@ -54,7 +56,7 @@ impl Options {
             }
         };
         if let Some(lines) = &self.url_lines {
-            show("url_lines", lines.shown(|line| shown_url(&String::from_utf8_lossy(line)).into_owned().into_bytes()));
+            show("url_lines", lines.shown(line::shown));
         }
         if let Some(lines) = &self.body_lines {
             show("body_lines", lines.shown(|line| shown_body(line).into_owned()));

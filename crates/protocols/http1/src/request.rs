@@ -9,8 +9,9 @@ use brunt_model::secret::REDACTED;
 use brunt_model::target::{self, Target, Url};
 
 use brunt_protocol::OptionsError;
-use brunt_protocol::headers::{authorization, check_token, header_value};
+use brunt_protocol::headers::{Header, authorization, check_token, header_value};
 
+use super::line::Line;
 use super::options::{Lines, Options, Order};
 use brunt_protocol::user::{Message, Refusal, Tail, User};
 
@@ -21,20 +22,24 @@ pub(super) struct Requests {
     lines: Vec<RequestLine>,
     /// The texts that `lines` point into.
     text: Vec<u8>,
-    /// Header fields that all requests have, each with its line end.
+    /// Header fields that requests have if their lines have none, each with its line end.
     headers: Vec<u8>,
-    /// Whether Content-Length is ours to write.
-    length: bool,
     bodies: Bodies,
     order: Order,
     seed: u64,
 }
 
-/// A method and a path, as places in the text.
+/// What the requests of one line have, as places in the text.
 #[derive(Debug, Clone)]
 struct RequestLine {
     method: Range<usize>,
     path: Range<usize>,
+    /// Header fields in place of those that all requests have.
+    headers: Option<Range<usize>>,
+    /// A body of its own.
+    body: Option<Range<usize>>,
+    /// Whether its Content-Length is ours to write.
+    length: bool,
 }
 
 #[derive(Debug)]
@@ -72,8 +77,8 @@ impl Requests {
         }
         target::check_path(&plan.target.path).map_err(|e| OptionsError(e.to_string()))?;
         let (text, lines) = match &options.url_lines {
-            Some(lines) => url_lines(lines, &options.method, &plan.target)?,
-            None => one_line(&options.method, &plan.target.path),
+            Some(lines) => url_lines(lines, options, plan, &env)?,
+            None => one_line(options, plan),
         };
         let bodies = match (&options.body, &options.body_lines) {
             (Some(_), Some(_)) => {
@@ -83,14 +88,10 @@ impl Requests {
             (None, Some(lines)) => body_lines(lines)?,
             (None, None) => Bodies::None,
         };
-        let sets = |name: &str| options.headers.iter().any(|header| header.name().eq_ignore_ascii_case(name));
         Ok(Self {
             lines,
             text,
-            headers: header_section(options, plan, env)?,
-            length: !sets("content-length")
-                && !sets("transfer-encoding")
-                && (plan.script.is_none() || options.body.is_some()),
+            headers: header_section(options, plan, &env)?,
             bodies,
             order: options.order,
             seed: plan.seed,
@@ -121,7 +122,15 @@ impl Requests {
         out.push(b' ');
         out.extend_from_slice(text(&line.path));
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        out.extend_from_slice(&self.headers);
+        out.extend_from_slice(line.headers.as_ref().map_or(&self.headers, text));
+        if let Some(body) = line.body.as_ref().map(text) {
+            if line.length {
+                out.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+            }
+            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(body);
+            return (is_idempotent(method), None);
+        }
         let body = match &self.bodies {
             Bodies::None => None,
             Bodies::One(body) => Some(0..body.len()),
@@ -129,7 +138,7 @@ impl Requests {
         };
         // A method that usually has a body says so when it has none (RFC 9110 §8.6).
         let expected = matches!(method, b"POST" | b"PUT" | b"PATCH");
-        if self.length && (body.is_some() || expected) {
+        if line.length && (body.is_some() || expected) {
             out.extend_from_slice(format!("Content-Length: {}\r\n", body.as_ref().map_or(0, Range::len)).as_bytes());
         }
         out.extend_from_slice(b"\r\n");
@@ -150,9 +159,18 @@ pub(super) fn is_idempotent(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE")
 }
 
-fn one_line(method: &str, path: &str) -> (Vec<u8>, Vec<RequestLine>) {
-    let line = RequestLine { method: 0..method.len(), path: method.len()..method.len() + path.len() };
-    ([method, path].concat().into_bytes(), vec![line])
+fn one_line(options: &Options, plan: &Plan) -> (Vec<u8>, Vec<RequestLine>) {
+    let mut text = Vec::new();
+    let method = append(&mut text, options.method.as_bytes());
+    let path = append(&mut text, plan.target.path.as_bytes());
+    let length = is_length_ours(options) && (plan.script.is_none() || options.body.is_some());
+    (text, vec![RequestLine { method, path, headers: None, body: None, length }])
+}
+
+/// Whether the length of bodies is said nowhere in the header fields.
+fn is_length_ours(options: &Options) -> bool {
+    let sets = |name: &str| options.headers.iter().any(|header| header.name().eq_ignore_ascii_case(name));
+    !sets("content-length") && !sets("transfer-encoding")
 }
 
 /// The lines of a file that hold something, with their numbers from 1, as places in its content.
@@ -167,10 +185,11 @@ fn lines_of(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ 
 
 fn url_lines(
     lines: &Lines,
-    default_method: &str,
-    target: &Target,
+    options: &Options,
+    plan: &Plan,
+    env: &impl Fn(&str) -> Option<String>,
 ) -> Result<(Vec<u8>, Vec<RequestLine>), OptionsError> {
-    let mut text = default_method.as_bytes().to_vec();
+    let mut text = options.method.as_bytes().to_vec();
     let mut request_lines = Vec::new();
     for (number, range) in lines_of(&lines.content.0) {
         let error = |problem: String| OptionsError(format!("{}, line {number}: {problem}", lines.file));
@@ -182,20 +201,29 @@ fn url_lines(
         if line.contains(REDACTED) {
             return Err(error("a secret was left out of it when the plan was written; put it back".to_owned()));
         }
-        let (method, url) = match line.split_once([' ', '\t']) {
-            Some((method, url)) => (Some(method), url.trim_start()),
-            None => (None, line),
-        };
-        if let Some(method) = method {
+        let Line { method, url, mut headers, body, is_json } = Line::read(line).map_err(error)?;
+        let is_typed = || options.headers.iter().chain(&headers).any(|field| field.name().eq_ignore_ascii_case("content-type"));
+        if is_json && !is_typed() {
+            headers.push(Header::new("Content-Type", "application/json"));
+        }
+        if let Some(method) = &method {
             check_token("the method", method).map_err(|e| error(e.0))?;
         }
-        let path = path_of(url, target).map_err(error)?;
+        let path = path_of(&url, &plan.target).map_err(error)?;
         let method = match method {
-            Some(method) => append(&mut text, method),
-            None => 0..default_method.len(),
+            Some(method) => append(&mut text, method.as_bytes()),
+            None => 0..options.method.len(),
         };
-        let path = append(&mut text, &path);
-        request_lines.push(RequestLine { method, path });
+        let path = append(&mut text, path.as_bytes());
+        let (headers, length) = if headers.is_empty() {
+            (None, is_length_ours(options))
+        } else {
+            let own = with_headers(options, headers);
+            let section = header_section(&own, plan, env).map_err(|e| error(e.0))?;
+            (Some(append(&mut text, &section)), is_length_ours(&own))
+        };
+        let body = body.map(|body| append(&mut text, &body));
+        request_lines.push(RequestLine { method, path, headers, body, length });
     }
     if request_lines.is_empty() {
         return Err(OptionsError(format!("{}: there is no URL in it", lines.file)));
@@ -203,9 +231,18 @@ fn url_lines(
     Ok((text, request_lines))
 }
 
-fn append(text: &mut Vec<u8>, part: &str) -> Range<usize> {
+/// The options with these header fields in place of those with the same names.
+fn with_headers(options: &Options, fields: Vec<Header>) -> Options {
+    let is_replaced = |header: &&Header| fields.iter().any(|field| field.name().eq_ignore_ascii_case(header.name()));
+    let kept: Vec<_> = options.headers.iter().filter(|header| !is_replaced(header)).cloned().collect();
+    let authorizes = fields.iter().any(|field| field.name().eq_ignore_ascii_case("authorization"));
+    let basic = options.basic.clone().filter(|_| !authorizes);
+    Options { headers: kept.into_iter().chain(fields).collect(), basic, ..Options::default() }
+}
+
+fn append(text: &mut Vec<u8>, part: &[u8]) -> Range<usize> {
     let start = text.len();
-    text.extend_from_slice(part.as_bytes());
+    text.extend_from_slice(part);
     start..text.len()
 }
 
@@ -222,7 +259,8 @@ fn path_of(url: &str, target: &Target) -> Result<String, String> {
     let port = |to: &Target| to.port.unwrap_or(if to.scheme == "https" { 443 } else { 80 });
     if line.scheme != target.scheme || line.host != target.host || port(&line) != port(target) {
         return Err(format!(
-            "'{}://{}' is not the target '{}://{}': a run has one target",
+            "'{}://{}' is not the target '{}://{}': a flood has one target, and users of a scenario have several \
+             (brunt help scenarios)",
             line.scheme,
             line.authority(),
             target.scheme,
@@ -245,7 +283,7 @@ fn body_lines(lines: &Lines) -> Result<Bodies, OptionsError> {
 fn header_section(
     options: &Options,
     plan: &Plan,
-    env: impl Fn(&str) -> Option<String>,
+    env: &impl Fn(&str) -> Option<String>,
 ) -> Result<Vec<u8>, OptionsError> {
     let mut section = Vec::new();
     let mut field = |name: &str, value: &str| {
@@ -260,13 +298,13 @@ fn header_section(
         field("User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")));
     }
     if let Some(basic) = &options.basic {
-        field("Authorization", &authorization(basic, &env)?);
+        field("Authorization", &authorization(basic, env)?);
     }
     if plan.reconnect && !sets("connection") {
         field("Connection", "close");
     }
     for header in &options.headers {
-        field(header.name(), &header_value(header, &env)?);
+        field(header.name(), &header_value(header, env)?);
     }
     Ok(section)
 }
@@ -375,6 +413,35 @@ mod tests {
     }
 
     #[test]
+    fn a_line_may_be_a_whole_request() {
+        let options = Options {
+            headers: vec![Header::new("X", "all"), Header::new("Accept", "text/plain")],
+            basic: Some(Template::credentials("me:hunter2")),
+            body_lines: Some(lines("of all\n")),
+            url_lines: Some(lines(
+                "{\"url\": \"/1\", \"headers\": {\"x\": \"@TOKEN\", \"Authorization\": \"Bearer own\"}, \"body\": \"own\"}\n\
+                 {\"method\": \"PUT\", \"url\": \"/2\", \"body\": {\"a\": 1}}\n\
+                 /3\n",
+            )),
+            ..Options::default()
+        };
+        let got = requests(&options, 0..3).unwrap();
+        let host = format!("Host: 127.0.0.1:8080\r\n{AGENT}");
+        let basic = "Authorization: Basic bWU6aHVudGVyMg==\r\n";
+        assert_eq!(got[0], format!(
+            "POST /1 HTTP/1.1\r\n{host}Accept: text/plain\r\nAuthorization: Bearer own\r\nx: t0p\r\n\
+             Content-Length: 3\r\n\r\nown"
+        ));
+        assert_eq!(got[1], format!(
+            "PUT /2 HTTP/1.1\r\n{host}{basic}X: all\r\nAccept: text/plain\r\nContent-Type: application/json\r\n\
+             Content-Length: 7\r\n\r\n{{\"a\":1}}"
+        ));
+        assert_eq!(got[2], format!(
+            "GET /3 HTTP/1.1\r\n{host}{basic}X: all\r\nAccept: text/plain\r\nContent-Length: 6\r\n\r\nof all"
+        ));
+    }
+
+    #[test]
     fn large_bodies_are_parts_of_what_all_requests_share() {
         let long = "x".repeat(LARGE_BODY_BYTES);
         let options = Options { body_lines: Some(lines(&format!("a\n{long}\n"))), ..Options::default() };
@@ -407,6 +474,9 @@ mod tests {
             ("/a\nGET /b c\n", "file.txt, line 2: '/b c', column 3: ' ' cannot stand in a URL"),
             ("/a\nhttp://example.org/\n", "file.txt, line 2: 'http://example.org' is not the target"),
             ("b\n", "file.txt, line 1: expected a path that begins with /"),
+            ("/a\n{\"url\": 1}\n", "file.txt, line 2: expected a request in JSON"),
+            ("{\"url\": \"/\", \"headers\": {\"X\": \"a\\r\\nY: b\"}}\n", "file.txt, line 1: "),
+            ("{\"url\": \"/\", \"method\": \"A B\"}\n", "file.txt, line 1: the method 'A B', column 2"),
             ("\n# x\n", "file.txt: there is no URL in it"),
         ] {
             let error = requests(&Options { url_lines: Some(lines(content)), ..Options::default() }, 0..1).unwrap_err();

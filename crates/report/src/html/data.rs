@@ -2,6 +2,7 @@
 
 use brunt_model::histogram::Censored;
 use brunt_model::plan::Load;
+use brunt_model::remarks::Remark;
 use brunt_model::summary::{Ending, QUANTILES};
 use serde::Serialize;
 
@@ -27,6 +28,7 @@ pub(super) struct Data<'a> {
     plan: Vec<String>,
     is_open: bool,
     verdict: &'a json::Verdict,
+    remarks: &'a [Remark],
     rates: json::Rates,
     outcomes: Outcomes<'a>,
     measured_ns: u64,
@@ -78,6 +80,7 @@ impl<'a> Data<'a> {
             plan: text::plan_in_words(&document.plan),
             is_open: matches!(document.plan.load, Load::Open { .. }),
             verdict: &document.verdict,
+            remarks: &document.remarks,
             rates: document.rates,
             outcomes: Outcomes::of(document),
             measured_ns: document.measured.length_ns,

@@ -6,6 +6,7 @@ use brunt_model::evidence;
 use brunt_model::histogram::{AtLeast, Histogram};
 use brunt_model::instrument::Parts;
 use brunt_model::plan::Plan;
+use brunt_model::remarks::Remark;
 use brunt_model::series::{Packed, Point};
 use brunt_model::snapshot;
 use brunt_model::summary::{self, Ending, QUANTILES, Summary};
@@ -31,6 +32,9 @@ pub struct Document {
     pub ending: Ending,
     /// Whether the figures can be believed.
     pub verdict: Verdict,
+    /// What stands out about the target or the plan, with what to do about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
     /// Rates over the measured part.
     pub rates: Rates,
     /// Distributions of times, over all calls.
@@ -491,6 +495,7 @@ impl Document {
             started_unix_ms: run.started_unix_ms,
             ending: run.ending.clone(),
             verdict: Verdict::of(summary),
+            remarks: summary.remarks.clone(),
             rates: Rates::of(&summary.rates),
             times: Times::of(&summary.times),
             outcomes: Outcomes::of(summary),
