@@ -35,6 +35,8 @@ export interface Cell {
   text: string;
   sort?: number;
   class?: string;
+  /** What is said of it to who points at it. */
+  title?: string;
 }
 
 export interface Table {
@@ -48,8 +50,18 @@ export interface Table {
   sortable?: string;
 }
 
-/** How tables were sorted by their reader: by which column, and whether falling. */
-const sorted = new Map<string, { column: number; falling: boolean }>();
+/** What readers did to tables that can be sorted: by which column, whether falling, what they look for, how many rows they see. */
+interface View {
+  column?: number;
+  falling?: boolean;
+  filter?: string;
+  rows?: number;
+}
+
+const views = new Map<string, View>();
+
+/** The rows of a long table that are shown at first, and how many more at a time. */
+const PAGE = 20;
 
 const asCell = (cell: Cell | string): Cell => (typeof cell === "string" ? { text: cell } : cell);
 
@@ -68,13 +80,25 @@ export function table({ caption, head, rows, words = [], sortable }: Table): HTM
             const kind = [isWords(column) ? "words" : "figure", cell.class].filter(Boolean).join(" ");
             return column === 0
               ? el("th", { scope: "row", class: kind }, cell.text)
-              : el("td", { class: kind }, cell.text);
+              : el("td", { class: kind, title: cell.title || undefined }, cell.text);
           }),
         ),
       ),
     );
   };
-  fill(rows);
+  const view: View = (sortable && views.get(sortable)) || {};
+  if (sortable) views.set(sortable, view);
+  const isLong = sortable !== undefined && rows.length > PAGE;
+  const more = el("button", { type: "button", class: "more" });
+  let ordered = rows;
+  const show = (): void => {
+    const wanted = (view.filter ?? "").toLowerCase();
+    const found = isLong ? ordered.filter(([first]) => asCell(first ?? "").text.toLowerCase().includes(wanted)) : ordered;
+    const shown = isLong ? Math.min(view.rows ?? PAGE, found.length) : found.length;
+    fill(found.slice(0, shown));
+    more.textContent = `${shown} of ${found.length}: show ${Math.min(PAGE, found.length - shown)} more`;
+    more.hidden = shown >= found.length;
+  };
   const headings = head.map((name, column) => {
     const attributes = { scope: "col", class: isWords(column) ? "words" : "figure" };
     return el("th", attributes, sortable && rows.length > 1 ? el("button", { type: "button" }, name) : name);
@@ -85,20 +109,33 @@ export function table({ caption, head, rows, words = [], sortable }: Table): HTM
     const key = (row: (Cell | string)[]): Cell => asCell(row[column] ?? "");
     const order = (a: Cell, b: Cell): number =>
       a.sort !== undefined || b.sort !== undefined ? (a.sort ?? -1) - (b.sort ?? -1) : a.text.localeCompare(b.text);
-    fill([...rows].sort((a, b) => (falling ? -1 : 1) * order(key(a), key(b))));
+    ordered = [...rows].sort((a, b) => (falling ? -1 : 1) * order(key(a), key(b)));
+    show();
   };
   headings.forEach((heading, column) => {
     heading.querySelector("button")?.addEventListener("click", () => {
       const falling = heading.getAttribute("aria-sort") !== "descending";
-      if (sortable) sorted.set(sortable, { column, falling });
+      Object.assign(view, { column, falling });
       sort(column, falling);
     });
   });
-  const known = sortable && rows.length > 1 ? sorted.get(sortable) : undefined;
-  if (known) sort(known.column, known.falling);
-  return el(
+  if (view.column !== undefined && rows.length > 1) sort(view.column, view.falling ?? false);
+  else show();
+  const scroll = el(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
     el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...headings)), body),
   );
+  if (!isLong) return scroll;
+  const search = el("input", { type: "search", placeholder: `one of ${rows.length}`, "aria-label": `find in ${caption}` });
+  search.value = view.filter ?? "";
+  search.addEventListener("input", () => {
+    view.filter = search.value;
+    show();
+  });
+  more.addEventListener("click", () => {
+    view.rows = (view.rows ?? PAGE) + PAGE;
+    show();
+  });
+  return el("div", { class: "long" }, search, scroll, more);
 }

@@ -34,11 +34,11 @@ function contents(sections: (HTMLElement | null)[]): HTMLElement {
 }
 
 const KEYS =
-  "Drag in a chart to zoom, click twice to see all; with the keyboard, arrows move from point to point, + and - zoom, Escape shows all.";
+  "Drag in a chart to zoom, double-click to reset; with the keyboard, arrows move from point to point, + and - zoom, Escape shows all.";
 
-function put(title: string, parts: (HTMLElement | null)[], note = ""): void {
+function put(title: string, parts: (HTMLElement | null)[]): void {
   document.title = title;
-  const footer = el("footer", { class: "faint" }, el("p", {}, `${KEYS}${note}`));
+  const footer = el("footer", { class: "faint" }, el("p", {}, KEYS));
   const report = document.getElementById("report");
   if (report) reconcile(report, [...parts, footer].filter((part) => part !== null));
 }
@@ -70,7 +70,7 @@ function showRun(data: Data): void {
     ...sections,
     seconds(data),
   ];
-  put(`${data.live ? "● " : ""}brunt ${data.title}`, parts, " Shaded seconds were spoiled by the generator.");
+  put(`${data.live ? "● " : ""}brunt ${data.title}`, parts);
 }
 
 function say(problem: string): void {

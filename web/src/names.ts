@@ -1,8 +1,10 @@
 // Figures by name: requests and tags, groups, checks, scenarios.
 import { type Calls, type Data, type Distribution, type Names, valueOf } from "./data";
 import { type Cell, el, section, table } from "./dom";
-import { bound, count, counted, number, percent, size } from "./format";
+import { bound, count, counted, number, percent, size, within } from "./format";
 
+/** From so many names on, those that matter come first. */
+const LONG = 20;
 /** The quantiles that tables have. */
 const SHOWN = ["p50", "p95", "p99"];
 
@@ -11,9 +13,10 @@ const wrong = (n: number): Cell => ({ text: count(n), sort: n, ...(n > 0 ? { cla
 
 function times(distribution: Distribution | null, quantiles: string[]): Cell[] {
   return SHOWN.map((name) => {
-    const value = distribution?.quantiles_ns[quantiles.indexOf(name)];
+    const at = quantiles.indexOf(name);
+    const value = distribution?.quantiles_ns[at];
     if (value === undefined) return { text: "–", sort: -1 };
-    return { text: bound(value), sort: valueOf(value), ...(typeof value === "number" ? {} : { class: "warning" }) };
+    return { text: bound(value), sort: valueOf(value), ...(typeof value === "number" && !distribution?.spoiled_quantiles?.includes(at) ? {} : { class: "warning" }), title: within(distribution?.quantile_ends_ns?.[at]) };
   });
 }
 
@@ -26,6 +29,9 @@ function calls(title: string, id: string, all: Calls[], quantiles: string[]): HT
       ...(calls.unfinished > 0 ? [`unfinished × ${count(calls.unfinished)}`] : []),
       ...(calls.unsent > 0 ? [`unsent × ${count(calls.unsent)}`] : []),
     ].join(", ");
+  // Worst first: what failed, then what is slow.
+  const p99 = ({ response }: Calls): number => valueOf(response?.quantiles_ns[quantiles.indexOf("p99")] ?? 0);
+  const worst = [...all].sort((a, b) => b.error_ratio - a.error_ratio || p99(b) - p99(a));
   return section(
     title,
     id,
@@ -34,7 +40,7 @@ function calls(title: string, id: string, all: Calls[], quantiles: string[]): HT
       head: ["name", "due", "answered/s", "not ok", "error rate", ...SHOWN, "max", "in", "ended as"],
       words: [10],
       sortable: id,
-      rows: all.map((one) => [
+      rows: (all.length > LONG ? worst : all).map((one) => [
         one.name,
         whole(one.due),
         { text: number(one.answered_per_s), sort: one.answered_per_s },

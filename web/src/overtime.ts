@@ -3,16 +3,32 @@ import { heatMap } from "./charts/heatmap";
 import { type Ends, spectrum } from "./charts/spectrum";
 import { axisDuration, axisNumber } from "./charts/ticks";
 import { type Line, overTime } from "./charts/time";
-import { type Bound, type Data, valueOf } from "./data";
-import { section } from "./dom";
-import { bound, count, duration, number, percent } from "./format";
+import { type Bound, type Data, type Series, valueOf } from "./data";
+import { el, section } from "./dom";
+import { bound, count, counted, duration, number, percent } from "./format";
+import { limitOf } from "./verdict";
 
 const least = (values: number[]): number => values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
 const greatest = (values: number[]): number => values.reduce((a, b) => Math.max(a, b), 0);
 const known = (values: (Bound | null)[]): number[] => values.flatMap((value) => (value === null ? [] : [valueOf(value)]));
 
-export function charts(data: Data): HTMLElement | null {
-  if (data.series.start_ms.length === 0) return null;
+/** The share of the usual length under which the last point is none: a drain's few milliseconds are no second. */
+const SHORTEST = 0.5;
+
+/** Without a last point that is too short to be drawn beside the others. */
+function whole(series: Series): Series {
+  const last = series.start_ms.length - 1;
+  const [usual, length] = [series.length_ms[0] ?? 0, series.length_ms[last] ?? 0];
+  if (last < 1 || length >= usual * SHORTEST) return series;
+  const columns = Object.entries(series).map(([name, column]: [string, unknown[]]) =>
+    name === "spoiled" ? [name, column.filter((row) => row !== last)] : [name, column.slice(0, last)],
+  );
+  return Object.fromEntries(columns) as Series;
+}
+
+export function charts(all: Data): HTMLElement | null {
+  if (all.series.start_ms.length === 0) return null;
+  const data = { ...all, series: whole(all.series) };
   return section(
     "Over time",
     "over-time",
@@ -24,6 +40,7 @@ export function charts(data: Data): HTMLElement | null {
     users(data),
     connections(data),
     generator(data),
+    data.series.spoiled.length > 0 && el("p", { class: "faint", id: "hatched" }, "Hatched: seconds that brunt itself spoiled."),
   );
 }
 
@@ -40,7 +57,28 @@ function throughput({ series, is_open }: Data): HTMLElement {
   return overTime(series, { id: "throughput", title: "Throughput", summary, lines, tick: axisNumber });
 }
 
-function latencies({ series }: Data): HTMLElement | null {
+/** How far above the largest time a threshold may lie and still be drawn. */
+const NEAR = 10;
+
+/** The thresholds on percentiles of all calls, as lines, where they are near enough to be seen beside the times. */
+function limits({ thresholds, series }: Data): Line[] {
+  const most = greatest(known(series.max_ns));
+  return thresholds.flatMap(({ threshold, held }) => {
+    const limit = limitOf(threshold);
+    if (limit === null || limit.ns > most * NEAR) return [];
+    const line: Line = {
+      label: `limit ${threshold}`,
+      values: series.start_ms.map(() => limit.ns),
+      colour: held ? "good" : "bad",
+      text: () => duration(limit.ns),
+      dash: [3, 3],
+    };
+    return [line];
+  });
+}
+
+function latencies(data: Data): HTMLElement | null {
+  const { series } = data;
   const line = (label: string, values: (Bound | null)[], colour: Line["colour"]): Line => ({
     label,
     values: values.map((value) => (value === null ? null : Math.max(valueOf(value), 1))),
@@ -58,6 +96,7 @@ function latencies({ series }: Data): HTMLElement | null {
       line("p90", series.p90_ns, "two"),
       line("p99", series.p99_ns, "three"),
       line("max", series.max_ns, "four"),
+      ...limits(data),
     ],
     tick: axisDuration,
     logarithmic: true,
@@ -85,8 +124,16 @@ function errors({ series, outcomes }: Data): HTMLElement | null {
   });
 }
 
+/** A value that never changes, in a line of text. */
+function throughout(values: number[], what: string): HTMLElement | null {
+  const most = greatest(values);
+  return values.length > 1 && least(values) === most ? el("p", { class: "throughout" }, `${counted(most, what)} throughout`) : null;
+}
+
 function users({ series }: Data): HTMLElement | null {
   if (!series.users) return null;
+  const constant = throughout(series.users, "user");
+  if (constant) return constant;
   return overTime(series, {
     id: "users",
     title: "Virtual users",
@@ -99,6 +146,8 @@ function users({ series }: Data): HTMLElement | null {
 function connections({ series }: Data): HTMLElement | null {
   const open = series.open_connections;
   if (!open || open.length !== series.start_ms.length) return null;
+  const constant = throughout(open, "open connection");
+  if (constant) return constant;
   return overTime(series, {
     id: "connections",
     title: "Open connections",
@@ -123,7 +172,7 @@ function generator({ series }: Data): HTMLElement {
     title: "The generator",
     summary: `${busiest} ${starved}${lag.length > 0 ? `; lag p99 up to ${duration(greatest(lag))}` : ""}`,
     lines,
-    tick: (ratio) => `${Math.round(ratio * 100)}%`,
+    tick: percent,
     secondTick: axisDuration,
   });
 }

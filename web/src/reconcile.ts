@@ -1,7 +1,7 @@
 // Bringing the page up to date while it is read: what did not change stays as it is, and what its reader did stays done.
 import { refresh } from "./charts/chart";
 
-const FOCUSABLE = "a, button, summary, [tabindex]";
+const FOCUSABLE = "a, button, input, summary, [tabindex]";
 
 /** Makes the children of `parent` be as `fresh` are; those that are known by their names stay. */
 export function reconcile(parent: Element, fresh: Element[]): void {

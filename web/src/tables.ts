@@ -1,6 +1,7 @@
 // Figures as tables: latency, outcomes, seconds.
 import type { Bound, Data, Distribution } from "./data";
 import { el, section, table, type Cell } from "./dom";
+import { isMaximum } from "./verdict";
 import { bound, clock, count, counted, duration, number, percent, size, within } from "./format";
 
 const cell = (time: Bound): Cell => ({ text: bound(time), ...(typeof time === "number" ? {} : { class: "warning" }) });
@@ -9,6 +10,7 @@ export function latency({ times, quantiles, outcomes }: Data): HTMLElement | nul
   if (times.length === 0) return null;
   const quantile = (times: Distribution, i: number): Cell => ({
     ...cell(times.quantiles_ns[i] ?? 0),
+    ...(isMaximum(quantiles[i] ?? "", times.count) ? { class: "faint" } : {}),
     ...(times.spoiled_quantiles?.includes(i) ? { class: "warning" } : {}),
   });
   const rows: [string, (times: Distribution) => Cell][] = [

@@ -136,6 +136,21 @@ function nothingAnswered({ outcomes }: Data): string {
   return open > 0 ? `✗ the target never answered: ${counted(open, "call")} had not ended` : "✗ no call was ever due";
 }
 
+/** Whether a percentile of so many calls is nothing but the longest of them. */
+export function isMaximum(quantile: string, count: number): boolean {
+  return count * (1 - Number(quantile.slice(1)) / 100) < 1;
+}
+
+/** Nanoseconds of a unit of time. */
+const UNITS: Record<string, number> = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
+
+/** Of a threshold on a percentile of all calls: which, and how long it may take. `p99 < 50ms` is p99 and 50,000,000 ns. */
+export function limitOf(threshold: string): { figure: string; ns: number } | null {
+  const [, figure, value, unit] = threshold.match(/^\s*(p\d+(?:\.\d+)?|max|mean)\s*<=?\s*(\d+(?:\.\d+)?)\s*([nuµm]?s|m|h)\b/) ?? [];
+  const scale = UNITS[unit ?? ""];
+  return figure === undefined || scale === undefined ? null : { figure, ns: Number(value) * scale };
+}
+
 /** What is looked for first. */
 export function keyFigures(data: Data): HTMLElement | null {
   const { rates, outcomes, times, quantiles, is_open } = data;
@@ -146,7 +161,13 @@ export function keyFigures(data: Data): HTMLElement | null {
   };
   const off = (name: string): string | undefined => within(response?.quantile_ends_ns?.[quantiles.indexOf(name)]) || undefined;
   const least = isSpoiled(data, "throughput") ? "≥" : "";
-  const late = isSpoiled(data, "latency") ? "warning" : undefined;
+  // A threshold that failed is what is looked for; then whether to believe the figure; then whether it is one at all.
+  const failed = new Set(data.thresholds.flatMap(({ threshold, held }) => (held ? [] : [limitOf(threshold)?.figure])));
+  const late = (name: string): string | undefined => {
+    if (failed.has(name)) return "bad";
+    if (isSpoiled(data, "latency")) return "warning";
+    return isMaximum(name, response?.count ?? 0) ? "faint" : undefined;
+  };
   const figures: [string, string | null, string | undefined, string | undefined][] = [
     [
       "answered/s",
@@ -154,10 +175,10 @@ export function keyFigures(data: Data): HTMLElement | null {
       is_open ? `of ${number(rates.due_per_s)} due/s` : undefined,
       least ? "warning" : undefined,
     ],
-    ["p50", at("p50"), off("p50") ?? "response time", late],
-    ["p99", at("p99"), off("p99"), late],
-    ["p99.9", at("p99.9"), off("p99.9"), late],
-    ["max", response ? bound(response.max_ns) : null, undefined, late],
+    ["p50", at("p50"), off("p50") ?? "response time", late("p50")],
+    ["p99", at("p99"), off("p99"), late("p99")],
+    ["p99.9", at("p99.9"), isMaximum("p99.9", response?.count ?? 0) ? "the longest of all" : off("p99.9"), late("p99.9")],
+    ["max", response ? bound(response.max_ns) : null, undefined, late("max")],
     [
       "error rate",
       outcomes.due > 0 ? percent(outcomes.error_ratio) : null,

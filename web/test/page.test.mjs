@@ -212,6 +212,78 @@ test("how far a figure may be off stands beside it", async () => {
   await without.page.close();
 });
 
+test("thresholds are seen where their figures are", async () => {
+  const { page, complaints } = await pageOf("failing", (result) => {
+    result.thresholds = [
+      { threshold: "p99 < 5ms", got: "6.00ms", held: false, sure: true },
+      { threshold: "p50<20ms", got: "1.00ms", held: true, sure: true },
+      { threshold: "p90 < 1h", got: "1.00ms", held: true, sure: true },
+      { threshold: "home:p99 < 1us", got: "6.00ms", held: false, sure: true },
+    ];
+    return result;
+  });
+  const kinds = await page.$$eval(".tile", (tiles) => Object.fromEntries(tiles.map((tile) => [tile.dataset.figure, tile.querySelector(".value").className])));
+  assert.equal(kinds.p99, "value bad");
+  assert.ok(!kinds.p50.includes("bad"), kinds.p50);
+  const lines = await page.$$eval("#percentiles .u-label", (labels) => labels.map((label) => label.textContent));
+  assert.deepEqual(lines.filter((line) => line.startsWith("limit")), ["limit p99 < 5ms", "limit p50<20ms"], "one of an hour would hide all else");
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
+test("a percentile of few calls is no figure of its own", async () => {
+  const { page, result } = await pageOf("clean", (result) => {
+    result.times.response.count = 660;
+    return result;
+  });
+  const tile = await page.$eval("[data-figure='p99.9']", (tile) => [tile.querySelector(".value").className, tile.querySelector("small").textContent]);
+  assert.deepEqual(tile, ["value faint", "the longest of all"]);
+  const faint = await page.$$eval("#latency tbody tr", (all) => all.filter((tr) => tr.children[1].classList.contains("faint")).map((tr) => tr.firstChild.textContent));
+  assert.deepEqual(faint, ["p99.9", "p99.99"]);
+  assert.ok(result.times.response.quantiles.length > 3);
+  await page.close();
+});
+
+test("a last moment is no second, and what never changes is no chart", async () => {
+  const { page, complaints, result } = await pageOf("clean", (result) => {
+    const [first] = result.series;
+    const { length_ns } = first;
+    for (const point of result.series) point.open_connections = 64;
+    result.series = result.series.filter((point) => point.length_ns === length_ns);
+    const end = result.series.length * length_ns;
+    result.series.push({ ...first, start_ns: end, length_ns: 3_000_000, answered: 0, answered_per_s: 0, open_connections: 64, spoiled: true });
+    return result;
+  });
+  assert.equal(await page.getAttribute("#throughput .chart", "data-points"), String(result.series.length - 1));
+  assert.ok(!(await page.textContent("#throughput figcaption")).includes("0 to"), await page.textContent("#throughput figcaption"));
+  assert.equal(await page.locator("#connections").count(), 0);
+  assert.match(await page.textContent("#over-time"), /64 open connections throughout/);
+  assert.equal(await page.locator("#hatched").count(), 0, "the spoiled moment is not drawn");
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
+test("of many names the worst come first, twenty at a time, and one can be looked for", async () => {
+  const { page, complaints } = await pageOf("shop", (result) => {
+    const [one] = result.names.requests;
+    result.names.requests = Array.from({ length: 500 }, (_, i) => ({ ...one, name: `GET /articles/${i}`, not_ok: i === 250 ? 1 : 0, error_ratio: i === 250 ? 0.1 : 0 }));
+    return result;
+  });
+  const names = async () => (await rows(page, "requests")).map(([name]) => name);
+  assert.equal((await names()).length, 20);
+  assert.equal((await names())[0], "GET /articles/250");
+  await page.click("#requests .more");
+  assert.equal((await names()).length, 40);
+  assert.equal(await page.textContent("#requests .more"), "40 of 500: show 20 more");
+  await page.fill("#requests input", "articles/49");
+  assert.deepEqual((await names()).sort(), ["GET /articles/49", ...Array.from({ length: 10 }, (_, i) => `GET /articles/49${i}`)]);
+  assert.ok(await page.isHidden("#requests .more"));
+  await page.click("#requests thead th:nth-child(1) button");
+  assert.equal((await names()).length, 11, "sorting keeps what is looked for");
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
 test("figures by name are there, and can be sorted", async () => {
   const { page, result } = await pageOf("shop");
   const names = (await rows(page, "requests")).map(([name]) => name);

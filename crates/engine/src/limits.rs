@@ -17,18 +17,18 @@ pub(crate) fn raise_descriptors_fully() {
 }
 
 /// Raises the limit on file descriptors so far that the plan's connections fit. Those that grow with a rate grow no further
-/// than they can: the plan comes back with as many as there may be.
+/// than they can: the plan comes back with as many as there may be. There is one to each of so many targets.
 ///
 /// # Errors
 /// When the hard limit is too low for a number that was asked for.
-pub(crate) fn make_room(plan: &Plan) -> Result<Plan, EngineError> {
+pub(crate) fn make_room(plan: &Plan, targets: u32) -> Result<Plan, EngineError> {
     let mut plan = plan.clone();
     if plan.connections.is_growing() {
         let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-        let most = limit.saturating_sub(besides(plan.workers)).max(u64::from(plan.workers));
+        let most = (limit.saturating_sub(besides(plan.workers)) / u64::from(targets)).max(u64::from(plan.workers));
         plan.connections = plan.connections.capped(u32::try_from(most).unwrap_or(u32::MAX));
     }
-    raise_descriptors(plan.connections.most(), plan.workers)?;
+    raise_descriptors(plan.connections.most().saturating_mul(targets), plan.workers)?;
     Ok(plan)
 }
 

@@ -18,7 +18,7 @@ use brunt_model::summary::Run;
 use crate::coordinator::Coordinator;
 use crate::error::EngineError;
 use crate::flood::{Flood, Quotas, first_connections};
-use crate::network::origins::Origins;
+use crate::network::origins::{MakeClient, Origins};
 use crate::scenarios::{Cast, Surroundings};
 use crate::trace::{FloodTrace, Trace};
 use crate::transport::route::{Route, RouteError, addresses, sources};
@@ -66,16 +66,26 @@ fn run_flood<M: Machine>(
     if let Some(seen) = &seen {
         prepared = Arc::clone(seen) as Arc<dyn Prepared>;
     }
-    let plan = &limits::make_room(plan)?;
-    let addresses = addresses(plan, scheme.default_port, &given.machine.resolve())?;
-    let route = Route { sources: sources(plan, &addresses)?, addresses, tls };
+    let targets = prepared.targets();
+    let plan = &limits::make_room(plan, targets.len().max(1) as u32)?;
+    let mut routes = Vec::new();
+    for target in &targets {
+        let there = Plan { target: target.clone(), ..plan.clone() };
+        let (_, scheme) = given.registry.named(&target.scheme)?;
+        let tls =
+            scheme.tls.then(|| TlsRoute::prepare(&there, prepared.alpn())).transpose().map_err(RouteError::Tls)?;
+        routes.push(route_to(&there, scheme, tls, given.machine)?);
+    }
+    if routes.is_empty() {
+        routes.push(route_to(plan, scheme, tls, given.machine)?);
+    }
     let shared = Arc::new(Shared::new(Arc::new(plan.clone()), given.stop));
-    let (mut session, scripted) = match begin_script(&shared, prepared.as_ref(), &route, scheme)? {
+    let (mut session, scripted) = match begin_script(&shared, prepared.as_ref(), routes.first(), scheme)? {
         Some(Begun { session, workers }) => (Some(session), workers),
         None => (None, Vec::new()),
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
-    let parts = flood_parts(&shared, given.share, &prepared, &route, scripted);
+    let parts = flood_parts(&shared, given.share, &prepared, &routes, scripted);
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
     run.status_names = prepared.status_names();
     run.redirected_to = prepared.redirected_to().map(|to| absolute(plan, &to));
@@ -86,6 +96,12 @@ fn run_flood<M: Machine>(
         (0..plan.workers).filter(|worker| watchdog.has_given_up(*worker)).for_each(|worker| session.give_up(worker));
     }
     Ok(Finished { run, script: session })
+}
+
+/// The way to the plan's target.
+fn route_to<M: Machine>(plan: &Plan, scheme: Scheme, tls: Option<TlsRoute>, machine: &M) -> Result<Route, RouteError> {
+    let addresses = addresses(plan, scheme.default_port, &machine.resolve())?;
+    Ok(Route { sources: sources(plan, &addresses)?, addresses, tls })
 }
 
 /// Where a redirect leads, without what may be secret in it: a path is one of the target's (RFC 3986 §4.2).
@@ -112,7 +128,7 @@ fn flood_parts(
     shared: &Shared,
     of_machine: Share,
     prepared: &Arc<dyn Prepared>,
-    route: &Route,
+    routes: &[Route],
     scripted: Vec<Scripted>,
 ) -> Vec<Part<Flood>> {
     let plan = &shared.plan;
@@ -124,15 +140,18 @@ fn flood_parts(
     let mut scripted = scripted.into_iter();
     let part = |share: Share| {
         let theirs = scripted.next();
-        let mut route = route.clone();
-        if let Some(address) = theirs.as_ref().and_then(|scripted| scripted.address) {
+        let mut routes = routes.to_vec();
+        if let (Some(address), [route]) = (theirs.as_ref().and_then(|scripted| scripted.address), routes.as_mut_slice())
+        {
             route.addresses = vec![Address::Tcp(address)];
         }
         let user = theirs.map_or_else(|| prepared.user(), |scripted| scripted.user);
         let connections = share.part_of(first) as usize;
         let (protocol, keep) = (Arc::clone(prepared), user.interests().answers);
-        let origins = Origins::of_flood(route, Arc::new(move || protocol.client(keep)));
-        let load = Flood::new(Arc::clone(plan), share, connections, user, quotas.clone());
+        let several = routes.len() > 1;
+        let make: Arc<MakeClient> = Arc::new(move || protocol.client(keep));
+        let origins = Origins::of_flood(routes, &make);
+        let load = Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several);
         Part { load, origins, connections }
     };
     of_machine.split(plan.workers).map(part).collect()
@@ -171,12 +190,12 @@ fn run_scenarios<M: Machine>(
 fn begin_script(
     shared: &Shared,
     prepared: &dyn Prepared,
-    route: &Route,
+    route: Option<&Route>,
     scheme: Scheme,
 ) -> Result<Option<Begun>, EngineError> {
     let plan = &shared.plan;
     let (Some(script), Some(start)) = (&plan.script, script::Start::of(plan, prepared)?) else { return Ok(None) };
-    let tcp = route.addresses.iter().filter_map(|address| match address {
+    let tcp = route.into_iter().flat_map(|route| &route.addresses).filter_map(|address| match address {
         Address::Tcp(address) => Some(*address),
         Address::Unix(_) => None,
     });

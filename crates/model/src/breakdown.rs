@@ -1,7 +1,10 @@
 //! The figures of what has a name, derived once: requests, tags, groups, checks, scenarios.
 
 use crate::figures::{CallFigures, Example, Figure, Figures, Named};
+use crate::histogram::{Censored, Histogram};
+use crate::instrument::Bracket;
 use crate::outcome::OkStatus;
+use crate::sampling::{Dependence, Sampling};
 use crate::summary::{Distribution, Run};
 
 /// Calls with one name or tag.
@@ -31,8 +34,31 @@ pub struct CallBreakdown {
     pub service: Option<Distribution>,
 }
 
+/// What is known of all calls of a run that bears on those with one name.
+pub(crate) struct Whole<'a> {
+    /// How response times depend on each other; none of a run that is too short.
+    pub(crate) response: Option<Dependence>,
+    /// The same of service times.
+    pub(crate) service: Option<Dependence>,
+    /// The generator's own delays in receiving that may be in times by name.
+    pub(crate) delays: &'a Histogram,
+}
+
+impl Whole<'_> {
+    fn distribution(&self, times: &Censored, dependence: Option<&Dependence>) -> Option<Distribution> {
+        let sampling = dependence.map(|dependence| Sampling::Part(dependence, times.count()));
+        Distribution::of_bracket(&Bracket::as_read(times), self.delays, sampling.as_ref())
+    }
+}
+
 impl CallBreakdown {
-    fn all(total: &Named<CallFigures>, measured: &Named<CallFigures>, ok: &OkStatus, seconds: f64) -> Vec<Self> {
+    fn all(
+        total: &Named<CallFigures>,
+        measured: &Named<CallFigures>,
+        ok: &OkStatus,
+        seconds: f64,
+        whole: &Whole<'_>,
+    ) -> Vec<Self> {
         let of = |(name, calls): (&str, &CallFigures)| {
             let not_ok = calls.not_ok(ok);
             let in_time = measured.get(name).map_or(0, |calls| calls.statuses.total());
@@ -46,8 +72,8 @@ impl CallBreakdown {
                 answered_per_s: if seconds > 0.0 { in_time as f64 / seconds } else { 0.0 },
                 bytes_in: calls.bytes_in,
                 bytes_out: calls.bytes_out,
-                response: Distribution::of(&calls.response),
-                service: Distribution::of(&calls.service),
+                response: whole.distribution(&calls.response, whole.response.as_ref()),
+                service: whole.distribution(&calls.service, whole.service.as_ref()),
             }
         };
         total.iter().map(of).collect()
@@ -136,12 +162,12 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// The figures of `run`, which came to `total` in all.
-    pub fn of(run: &Run, total: &Figures) -> Self {
+    pub(crate) fn of(run: &Run, total: &Figures, whole: &Whole<'_>) -> Self {
         let (ok, seconds) = (&run.plan.ok_status, run.measured_ns as f64 / 1e9);
         let measured = &run.measured.figures;
         Self {
-            requests: CallBreakdown::all(&total.requests, &measured.requests, ok, seconds),
-            tags: CallBreakdown::all(&total.tags, &measured.tags, ok, seconds),
+            requests: CallBreakdown::all(&total.requests, &measured.requests, ok, seconds, whole),
+            tags: CallBreakdown::all(&total.tags, &measured.tags, ok, seconds, whole),
             groups: groups(total),
             checks: checks(total),
             scenarios: scenarios(total),

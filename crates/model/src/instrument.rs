@@ -244,15 +244,15 @@ pub struct Bracket {
 }
 
 impl Bracket {
+    /// Times of which nothing else is known.
+    pub fn as_read(times: &Censored) -> Self {
+        Self { low: times.clone(), value: times.clone(), high: times.clone(), knows_receiving: false }
+    }
+
     /// Times as recorded: the target's part where it is known of calls in general, else as read.
     pub fn of(as_read: &Censored, parts: &Parts) -> Self {
         if !parts.cover(as_read) {
-            return Self {
-                low: as_read.clone(),
-                value: as_read.clone(),
-                high: as_read.clone(),
-                knows_receiving: false,
-            };
+            return Self::as_read(as_read);
         }
         let with_bounds = |known: &Histogram| Censored { known: known.clone(), bounds: as_read.bounds.clone() };
         Self {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::breakdown::Breakdown;
+use crate::breakdown::{Breakdown, Whole};
 use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::Bracket;
 use crate::outcome::{Failure, OkStatus};
 use crate::plan::{Load, Plan};
 use crate::remarks::{self, Remark};
-use crate::sampling::{self, Clusters};
+use crate::sampling::{self, Clusters, Sampling};
 use crate::series::Series;
 use crate::snapshot::Snapshot;
 use crate::threshold::ThresholdResult;
@@ -113,8 +113,8 @@ impl Distribution {
     }
 
     /// The figures of what is shown of `bracket`, with how far they may be from the truth; see [`Intervals::of`].
-    pub fn of_bracket(bracket: &Bracket, lag: &Histogram, clusters: Option<&Clusters<'_>>) -> Option<Self> {
-        let intervals = Intervals::of(bracket, lag, clusters).map(Box::new);
+    pub fn of_bracket(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
+        let intervals = Intervals::of(bracket, lag, sampling).map(Box::new);
         Some(Self { intervals, ..Self::of(&bracket.value)? })
     }
 
@@ -211,8 +211,22 @@ impl Summary {
         let not_ok = total.not_ok(&run.plan.ok_status);
         let points = run.series.points();
         let (responses, services) = (Clusters::of_response(points), Clusters::of_service(points));
-        let response = Distribution::of_bracket(&total.response_bracket(), &total.lag, responses.as_ref());
-        let service = Distribution::of_bracket(&total.service_bracket(), &Histogram::new(), services.as_ref());
+        let (of_response, of_service) =
+            (responses.as_ref().map(Sampling::Whole), services.as_ref().map(Sampling::Whole));
+        let response = Distribution::of_bracket(&total.response_bracket(), &total.lag, of_response.as_ref());
+        let none = Histogram::new();
+        let service = Distribution::of_bracket(&total.service_bracket(), &none, of_service.as_ref());
+        let dependence = |clusters: &Option<Clusters<'_>>, times: &Option<Distribution>| {
+            Some(clusters.as_ref()?.dependence(times.as_ref()?))
+        };
+        // Where the kernel told of every answer, nothing of that is in figures by name.
+        let knows_all = total.instrument.timed >= total.statuses.total();
+        let whole = Whole {
+            response: dependence(&responses, &response),
+            service: dependence(&services, &service),
+            delays: if knows_all { &none } else { &total.instrument.receiving },
+        };
+        let breakdown = Breakdown::of(&run, &total.figures, &whole);
         let mut summary = Self {
             not_ok,
             error_rate: if total.due > 0 { not_ok as f64 / total.due as f64 } else { 0.0 },
@@ -239,7 +253,7 @@ impl Summary {
                 lag: Distribution::of_known(&total.lag),
                 receiving: Distribution::of_known(&total.instrument.receiving),
             },
-            breakdown: Breakdown::of(&run, &total.figures),
+            breakdown,
             remarks: remarks::of(&run, &total),
             thresholds: Vec::new(),
             total,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::instrument::{Bracket, least_without};
-use crate::sampling::{Clusters, value_at};
+use crate::sampling::{Sampling, value_at};
 use crate::summary::QUANTILES;
 
 /// The share of a figure from which on own delays spoil it.
@@ -54,15 +54,15 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// The intervals of times in `bracket`, whose calls lie in `clusters`. `lag` is what is known of own delays in sending
+    /// The intervals of times in `bracket`, of whose calls `sampling` knows. `lag` is what is known of own delays
     /// where the bracket knows of none. None for an empty distribution.
-    pub fn of(bracket: &Bracket, lag: &Histogram, clusters: Option<&Clusters<'_>>) -> Option<Self> {
+    pub fn of(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
         let shares = QUANTILES.map(|(_, q)| q);
         let mut values = [0; QUANTILES.len()];
         for (place, q) in values.iter_mut().zip(shares) {
             *place = bracket.value.quantile(q)?.value;
         }
-        let ranks = clusters.map_or([None; QUANTILES.len()], |clusters| clusters.ranks(shares, values));
+        let ranks = sampling.map_or([None; QUANTILES.len()], |sampling| sampling.ranks(values));
         let (low, value, high) = (bracket.low.lower(), bracket.value.lower(), bracket.high.lower());
         // Without arrivals, the low side knows of sending alone, and not which call was sent how late.
         let least = |q: f64| {
@@ -82,7 +82,7 @@ impl Intervals {
         let whole = |ns: f64| ns.max(0.0).round() as u64;
         let (mean, mean_high) = (value.mean()?, high.mean()?);
         let instrument = ends(whole(mean_low.min(mean)), Some(whole(mean_high.max(mean))));
-        let sampling = clusters.and_then(Clusters::mean);
+        let sampling = sampling.and_then(Sampling::mean);
         let combined = sampling.map(|(from, to)| {
             ends(whole(from - (mean - mean_low).max(0.0)), Some(whole(to + (mean_high - mean).max(0.0))))
         });

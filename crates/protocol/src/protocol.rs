@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use brunt_model::outcome::OkStatus;
 use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_model::target::Target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -211,6 +212,12 @@ pub trait Prepared: Send + Sync {
 
     /// What asks for calls on one worker, unless a script does.
     fn user(&self) -> Box<dyn User>;
+
+    /// Where calls go, by the numbers of [`User::target`]; empty where all go to the plan's target. Their schemes are this
+    /// protocol's.
+    fn targets(&self) -> Vec<Target> {
+        Vec::new()
+    }
 
     /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
     fn alpn(&self) -> Vec<Vec<u8>> {

@@ -99,6 +99,12 @@ pub trait User: Send {
     /// When there are no more calls.
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal>;
 
+    /// Which of [`Prepared::targets`](crate::Prepared::targets) the call with this number goes to: the same each time it is
+    /// asked.
+    fn target(&mut self, _index: u64) -> usize {
+        0
+    }
+
     /// About this many calls will be asked for now, one after the other, with nothing between them; 0 ends that. What is
     /// made ahead for them and then not asked for is the next that is.
     fn expect(&mut self, _calls: usize) {}

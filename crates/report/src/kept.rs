@@ -1,25 +1,54 @@
-//! Kept runs as a list for people, the newest first.
+//! Kept runs as a list for people, the newest last: next to where they type.
 
 use brunt_model::histogram::AtLeast;
 use brunt_model::kept::{Entry, RUN};
-use brunt_model::units::{Duration, Number};
+use brunt_model::units::Number;
 
+use crate::columns;
 use crate::decision::table::{Cell, Table};
 use crate::junit::iso_8601;
 use crate::numbers::{brief, duration, percent};
 use crate::style::{Paint, Role, Style};
 
-/// A line for each of `entries`, under a line that names the columns.
-pub fn listing(entries: &[Entry], style: Style) -> String {
-    let mut table = Table::new(["run", "begun (UTC)", "took", "answered/s", "p50", "p99", "errors", "held", "what"]);
-    for entry in entries {
-        table.push(row(entry));
-    }
+/// The least of what a run was about that is left where lines are cut, in columns.
+const LEAST_OF_WHAT: usize = 10;
+
+/// A line for each of `entries`, which begin with the newest, under a line that names the columns; cut where lines may not
+/// be wider than `width`.
+pub fn listing(entries: &[Entry], style: Style, width: Option<usize>) -> String {
+    let of = |room: usize| {
+        let mut table = Table::new(["run", "begun (UTC)", "answered/s", "p99", "errors", "held", "what"]);
+        for entry in entries.iter().rev() {
+            table.push(row(entry, room));
+        }
+        table
+    };
+    let widest = |table: &Table| table.text(Paint(false)).iter().map(|line| columns::width(line)).max().unwrap_or(0);
+    let whole = of(usize::MAX);
+    let table = match width {
+        Some(width) if widest(&whole) > width => {
+            let others = widest(&of(0));
+            of(width.saturating_sub(others).max(LEAST_OF_WHAT))
+        }
+        _ => whole,
+    };
     table.text(Paint(style.colour)).join("\n") + "\n"
 }
 
-fn row(entry: &Entry) -> [Cell; 9] {
-    let time = |ns: Option<u64>, at_least| ns.map_or("-".to_owned(), |value| duration(AtLeast { value, at_least }));
+/// `text` in at most `room` columns.
+fn within(text: String, room: usize) -> String {
+    if columns::width(&text) <= room {
+        return text;
+    }
+    match room {
+        0 => String::new(),
+        room => format!("{}…", columns::cut(&text, room - 1)),
+    }
+}
+
+fn row(entry: &Entry, room: usize) -> [Cell; 7] {
+    let p99 = entry.p99_ns.map(|value| duration(AtLeast { value, at_least: entry.at_least }));
+    let p99 = Cell::from(p99.unwrap_or_else(|| "-".to_owned()));
     let errors = Cell::from(percent(entry.error_ratio));
     let held = match (entry.thresholds, entry.thresholds_failed) {
         (0, _) => Cell::from("-"),
@@ -29,36 +58,31 @@ fn row(entry: &Entry) -> [Cell; 9] {
         }
     };
     if entry.kind != RUN {
-        let [none, p50, p99, errors, held] = ["-"; 5].map(Cell::from);
-        let took = Duration(entry.measured_ns).to_string();
+        let [none, p99, errors, held] = ["-"; 4].map(Cell::from);
         return [
             entry.number.to_string().into(),
             begun(entry.started_unix_ms).into(),
-            took.into(),
             none,
-            p50,
             p99,
             errors,
             held,
-            what(entry).into(),
+            within(what(entry), room).into(),
         ];
     }
     [
         entry.number.to_string().into(),
         begun(entry.started_unix_ms).into(),
-        Duration(entry.measured_ns).to_string().into(),
         Number(entry.answered_per_s).to_string().into(),
-        time(entry.p50_ns, false).into(),
-        time(entry.p99_ns, entry.at_least).into(),
+        p99,
         if entry.error_ratio > 0.0 { errors.as_(Role::Bad) } else { errors },
         held,
-        what(entry).into(),
+        within(what(entry), room).into(),
     ]
 }
 
-/// `2026-01-31 09:30:05`.
+/// `2026-01-31 09:30`.
 fn begun(unix_ms: u64) -> String {
-    iso_8601(unix_ms / 1000).replace('T', " ").replace('Z', "")
+    iso_8601(unix_ms / 1000).replace('T', " ").chars().take(16).collect()
 }
 
 /// Its name, its script, its target, its tags, and its verdict where that is not good.
@@ -87,6 +111,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lines_are_cut_to_a_terminal_and_keep_their_columns() {
+        let entry = Entry {
+            number: 12_345,
+            kind: RUN.to_owned(),
+            part_of: None,
+            label: Label { name: Some("a name that goes on for quite a while".to_owned()), tags: Vec::new() },
+            started_unix_ms: 1_767_225_600_000,
+            url: "http://127.0.0.1:8080/".to_owned(),
+            script: None,
+            verdict: "generator-bound".to_owned(),
+            measured_ns: 1_000_000_000,
+            due: 10,
+            answered_per_s: 123_456.0,
+            error_ratio: 0.0123,
+            p50_ns: Some(1_234_000),
+            p99_ns: Some(12_340_000),
+            at_least: true,
+            thresholds: 12,
+            thresholds_failed: 2,
+            content_bytes: 0,
+        };
+        let lines = listing(&[entry], Style::default(), Some(80));
+        assert!(lines.lines().all(|line| columns::width(line) <= 80), "{lines}");
+        assert!(lines.lines().last().unwrap().ends_with('…') && lines.contains("≥12.34ms"), "{lines}");
+    }
+
+    #[test]
     fn a_line_has_the_time_the_name_the_script_and_the_tags() {
         let label = Label { name: Some("a".to_owned()), tags: vec![("branch".to_owned(), "b".to_owned())] };
         let entry = Entry {
@@ -109,8 +160,10 @@ mod tests {
             thresholds_failed: 0,
             content_bytes: 0,
         };
-        let lines = listing(&[entry], Style::default());
-        assert!(lines.contains("2026-01-01 00:00:00"), "{lines}");
+        let other = Entry { number: 8, script: None, ..entry.clone() };
+        let lines = listing(&[other, entry], Style::default(), None);
+        assert!(lines.contains("2026-01-01 00:00"), "{lines}");
         assert!(lines.contains("a  examples/counter.lua  http://127.0.0.1:8080/  branch=b"), "{lines}");
+        assert!(lines.lines().last().unwrap().trim_start().starts_with("8 "), "the newest is last: {lines}");
     }
 }

@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import { duration, number } from "../format";
 import { axis, figure } from "./chart";
 import { apart, axisDuration, axisNumber } from "./ticks";
-import { type Colour, colour, FONT } from "./theme";
+import { type Colour, colour, FONT, markers } from "./theme";
 
 export interface AgainstChart {
   id: string;
@@ -92,6 +92,7 @@ export function against(chart: AgainstChart): HTMLElement {
     readout: (_, index) => [at(index), ...chart.lines.map(({ label }, i) => `${label} ${value(i, index)}`)].join(", "),
     options: {
       cursor: { y: false, points: { size: 7 } },
+      legend: { markers: markers(chart.lines.map((line) => line.colour)) },
       scales: {
         // While nothing is zoomed the ends are those of the values.
         x: { time: false, ...(chart.x_is_logarithmic ? { distr: 3, log: 10 } : {}), range: (_, min, max) => (min === left && max === right ? xRange() : [min, max]) },

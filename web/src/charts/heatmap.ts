@@ -5,7 +5,7 @@ import { el } from "../dom";
 import { clock, count, counted, duration } from "../format";
 import { axis, figure } from "./chart";
 import { colour } from "./theme";
-import { axisDuration } from "./ticks";
+import { axisDuration, CLOCK_STEPS, roundValues } from "./ticks";
 
 /** The faintest that a cell with a call in it is drawn. */
 const FAINTEST = 0.12;
@@ -85,10 +85,10 @@ export function heatMap(map: HeatMap, summary: string): HTMLElement {
         y: { distr: 3, log: 10, range: () => [time(lowest), time(highest + 1)] },
       },
       axes: [
-        axis({ values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? clock(tick) : "")) }),
+        axis({ incrs: CLOCK_STEPS, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? clock(tick) : "")) }),
         axis({
           size: 64,
-          splits: () => roundTimes(time(lowest), time(highest + 1)),
+          splits: () => roundValues(time(lowest), time(highest + 1)),
           filter: (_, splits) => splits,
           values: (_, ticks) => ticks.map(axisDuration),
         }),
@@ -97,13 +97,6 @@ export function heatMap(map: HeatMap, summary: string): HTMLElement {
       hooks: { draw: [draw], setCursor: [point] },
     },
   });
-}
-
-/** Round times in that range: every 1, 2 and 5, or where it is wide the powers of ten alone. */
-function roundTimes(from: number, to: number): number[] {
-  const steps = to / from > 1e3 ? [1] : [1, 2, 5];
-  const decades = Array.from({ length: 15 }, (_, i) => 10 ** i);
-  return decades.flatMap((decade) => steps.map((step) => step * decade)).filter((ns) => ns >= from && ns <= to);
 }
 
 const rest = (most: number): string => `The darkest cell holds ${count(most)} calls; shades are logarithmic.`;

@@ -4,7 +4,7 @@ import { type Spectrum, valueOf } from "../data";
 import { bound, percent, within } from "../format";
 import { axis, figure } from "./chart";
 import { axisDuration } from "./ticks";
-import { type Colour, colour } from "./theme";
+import { type Colour, colour, markers } from "./theme";
 
 const COLOURS: Colour[] = ["one", "two", "three", "four"];
 
@@ -53,6 +53,7 @@ export function spectrum(spectra: Spectrum[], ends: Ends, summary: string): HTML
     readout: (_, index) => [share(index), ...spectra.map(({ name }, i) => `${name} ${text(i, index)}`)].join(", "),
     options: {
       cursor: { y: false, points: { size: 7 } },
+      legend: { markers: markers(spectra.map((_, i) => COLOURS[i % COLOURS.length] ?? "one")) },
       scales: { x: { time: false, distr: 3, log: 10, range: (_, min, max) => [min, Math.max(max, min * 10)] }, y: { distr: 3, log: 10 } },
       axes: [
         axis({

@@ -3,7 +3,8 @@ import uPlot from "uplot";
 import type { Series } from "../data";
 import { clock } from "../format";
 import { axis, figure } from "./chart";
-import { type Colour, colour } from "./theme";
+import { type Colour, colour, markers } from "./theme";
+import { CLOCK_STEPS, roundValues } from "./ticks";
 
 export interface Line {
   label: string;
@@ -28,6 +29,8 @@ export interface OverTime {
   logarithmic?: boolean;
 }
 
+/** How far apart the lines of a hatch are, in CSS pixels. */
+const HATCH = 7;
 /** As long as the widest label of an axis, in CSS pixels. */
 const AXIS = 64;
 
@@ -51,15 +54,15 @@ export function overTime(series: Series, { id, title, summary, lines, ...chart }
     readout: (_, index) => [when(index), ...lines.map((line) => `${line.label} ${text(line, index)}`)].join(", "),
     options: {
       cursor: { sync: { key: "time", setSeries: false }, y: false, points: { size: 7 } },
-      legend: { live: true },
+      legend: { live: true, markers: markers(lines.map((line) => line.colour)) },
       scales: {
         x: { time: false, ...(xs.length === 1 ? { range: [-0.5, 1] as [number, number] } : {}) },
         y: chart.logarithmic ? { distr: 3, log: 10 } : { range: fromZero },
         second: { range: fromZero },
       },
       axes: [
-        axis({ values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? clock(tick) : "")) }),
-        axis({ size: AXIS, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : chart.tick(tick))) }),
+        axis({ incrs: CLOCK_STEPS, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? clock(tick) : "")) }),
+        axis({ size: AXIS, ...(chart.logarithmic ? { splits: (_, __, min, max) => roundValues(min, max), filter: (_: uPlot, all: number[]) => all } : {}), values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : chart.tick(tick))) }),
         ...(hasSecond
           ? [
               axis({
@@ -93,7 +96,7 @@ export function overTime(series: Series, { id, title, summary, lines, ...chart }
 /** Up to a little above the largest; a chart of nothing but 0 has an axis, too. */
 const fromZero = (_: uPlot, __: number, max: number | null): [number, number] => [0, max ? max * 1.08 : 1];
 
-/** Shades the seconds that the generator spoiled. */
+/** Hatches the seconds that the generator spoiled: seen without colours, too. */
 function mark(plot: uPlot, series: Series): void {
   const { left, top, width, height } = plot.bbox;
   plot.ctx.save();
@@ -106,6 +109,20 @@ function mark(plot: uPlot, series: Series): void {
     const from = plot.valToPos(start, "x", true);
     const to = plot.valToPos(start + (series.length_ms[row] ?? 0) / 1000, "x", true);
     plot.ctx.fillRect(from, top, Math.max(to - from, 2), height);
+    plot.ctx.save();
+    plot.ctx.beginPath();
+    plot.ctx.rect(from, top, Math.max(to - from, 2), height);
+    plot.ctx.clip();
+    plot.ctx.strokeStyle = colour("hatch");
+    plot.ctx.lineWidth = window.devicePixelRatio;
+    const step = HATCH * window.devicePixelRatio;
+    plot.ctx.beginPath();
+    for (let x = from - height; x < to; x += step) {
+      plot.ctx.moveTo(x, top + height);
+      plot.ctx.lineTo(x + height, top);
+    }
+    plot.ctx.stroke();
+    plot.ctx.restore();
   }
   plot.ctx.restore();
 }

@@ -56,7 +56,7 @@ pub struct Load {
     /// Connections kept open [default: 64; with -r, as many as the rate takes]
     #[arg(short, long, value_name = "N", value_parser = values::connections)]
     pub connections: Option<u32>,
-    /// Worker threads [default: cores; with -r, one for each 10,000 a second up to that]
+    /// Worker threads [default: cores, or for -r one for each 10,000 a second]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
     /// Stop after this long [default: 10s, unless -n or a profile with lengths ends the run]
@@ -133,6 +133,9 @@ pub struct Request {
     /// Cookies, repeatable: name=value
     #[arg(short = 'b', long = "cookie", value_name = "K=V")]
     pub cookies: Vec<String>,
+    /// Ask for compressed answers (Accept-Encoding), which are counted as they come
+    #[arg(long)]
+    pub compressed: bool,
     #[command(flatten)]
     pub foreign: Foreign,
 }
@@ -169,8 +172,6 @@ pub struct Foreign {
     pub follow: bool,
     #[arg(short = 'x', long, hide = true)]
     pub proxy: Option<String>,
-    #[arg(long, hide = true)]
-    pub compressed: bool,
 }
 
 /// Where to connect, from where.

@@ -27,6 +27,9 @@ pub struct Runs {
     /// List only runs with this tag, repeatable
     #[arg(long = "tag", value_name = "K=V", value_parser = values::tag)]
     pub tags: Vec<(String, String)>,
+    /// List so many at most, the newest [default: 20; with --format json, all]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub last: Option<usize>,
     /// List also the single runs that sweeps, comparisons and searches rest on
     #[arg(long)]
     pub all: bool,

@@ -377,10 +377,7 @@ fn told(run: &Evidence) -> String {
 fn how(rounds: u32, a: &Plan, b: &Plan) -> String {
     let mut parts = vec![format!("{rounds} rounds in turn (A B B A …)")];
     if a.connections == b.connections && a.workers == b.workers {
-        let plural = |n: u32, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
-        let up_to = if a.connections.is_growing() { "up to " } else { "" };
-        let connections = plural(a.connections.most(), "connection");
-        parts.push(format!("{up_to}{connections} on {}", plural(a.workers, "thread")));
+        parts.push(brunt_report::text::concurrency(a));
     }
     if a.load == b.load {
         parts.push(match &a.load {

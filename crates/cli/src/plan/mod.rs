@@ -174,13 +174,17 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
 /// The flags of protocols, with what stands for several of them.
 fn requested(request: &args::bench::Request, flags: &ProtocolFlags) -> ProtocolFlags {
     let mut flags = flags.clone();
-    if let Some(json) = &request.json {
-        let names = |name: &str| {
-            let is_it = |header: &std::ffi::OsString| {
-                header.to_string_lossy().split(':').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(name))
-            };
-            flags.texts("header").any(is_it)
+    let given = flags.clone();
+    let names = |name: &str| {
+        let is_it = |header: &std::ffi::OsString| {
+            header.to_string_lossy().split(':').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(name))
         };
+        given.texts("header").any(is_it)
+    };
+    if request.compressed && !names("Accept-Encoding") {
+        flags = flags.with("header", ["Accept-Encoding: gzip, deflate, br, zstd".to_owned()]);
+    }
+    if let Some(json) = &request.json {
         let missing = ["Content-Type", "Accept"].into_iter().filter(|name| !names(name));
         let headers: Vec<_> = missing.map(|name| format!("{name}: application/json")).collect();
         flags = flags.with("body", [json.clone()]).with("header", headers);
@@ -199,12 +203,6 @@ fn refuse_foreign(foreign: &args::bench::Foreign) -> Result<()> {
     }
     if foreign.proxy.is_some() {
         bail!("brunt connects directly, not through a proxy: aim at the proxy itself to measure it");
-    }
-    if foreign.compressed {
-        bail!(
-            "brunt does not decompress answers: ask for compressed ones with -H 'Accept-Encoding: gzip', and they are \
-             counted as they come"
-        );
     }
     Ok(())
 }

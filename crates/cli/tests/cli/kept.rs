@@ -34,8 +34,10 @@ fn a_run_is_shown_as_it_was() {
     let list = run(["runs", "--store", &store]).with_status(0).stdout;
     let lines: Vec<_> = list.lines().collect();
     assert_eq!(lines.len(), 3, "{list}");
-    assert!(lines[1].trim_start().starts_with("2 ") && lines[1].contains("branch=twice"), "{list}");
-    assert!(lines[2].contains("nightly") && lines[2].contains(&server.url()), "{list}");
+    assert!(lines[1].contains("nightly") && lines[1].contains(&server.url()), "{list}");
+    assert!(lines[2].trim_start().starts_with("2 ") && lines[2].contains("branch=twice"), "{list}");
+    let newest = run(["runs", "-n", "1", "--store", &store]).with_status(0).stdout;
+    assert!(newest.lines().count() == 2 && newest.contains("branch=twice"), "{newest}");
     let tagged = run(["runs", "--tag", "branch=main", "--store", &store]).with_status(0).stdout;
     assert_eq!(tagged.lines().count(), 2, "{tagged}");
 

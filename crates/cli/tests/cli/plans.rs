@@ -113,6 +113,13 @@ fn what_ends_a_run() {
 }
 
 #[test]
+fn compressed_answers_are_asked_for() {
+    let headers = |args: &[&str]| plan_of(&[args, &[URL]].concat())["protocol"]["headers"].clone();
+    assert_eq!(headers(&["--compressed"]), json!([["Accept-Encoding", "gzip, deflate, br, zstd"]]));
+    assert_eq!(headers(&["--compressed", "-H", "accept-encoding: br"]), json!([["accept-encoding", "br"]]));
+}
+
+#[test]
 fn files_travel_by_content() {
     let dir = Directory::new();
     let body = dir.file("body", "hello");

@@ -101,7 +101,6 @@ fn flags_that_are_wrong() {
         ("-L", "brunt follows no redirects in a flood"),
         ("--location", "brunt follows no redirects in a flood"),
         ("-x http://proxy:3128", "brunt connects directly, not through a proxy"),
-        ("--compressed", "brunt does not decompress answers"),
         ("--json {} --body x", "'--json <TEXT|@F>' cannot be used with '--body <TEXT>'"),
         ("--basic a:b -H authorization:x", "would both be sent: leave one out"),
         ("--body @/nonexistent", "cannot read /nonexistent"),

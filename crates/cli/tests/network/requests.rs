@@ -48,6 +48,27 @@ fn statuses_are_counted_and_judged() {
 
 #[test]
 #[ignore = "needs nginx: make test installs it"]
+fn lines_go_to_several_hosts_over_tls_and_not() {
+    const HELLO: &str = "location / { return 200 hello; }";
+    for (flags, most) in
+        [(&["-c", "4", "-t", "1"][..], 4), (&["-r", "1000"], 400), (&["-c", "4", "-t", "2", "-r", "1000"], 4)]
+    {
+        let (base, plain, tls) = (Nginx::start(HELLO), Nginx::start(HELLO), Nginx::start_tls(HELLO));
+        let dir = Directory::new();
+        let post = format!("{{\"url\": \"{}\", \"headers\": {{\"X-A\": \"1\"}}, \"body\": \"abc\"}}", tls.tls_url());
+        let lines = dir.file("lines", format!("/here\n{}\n{post}\n{}\n", plain.url("/there"), plain.url("/too")));
+        let report = report(0, [flags, &["-k", "-n", "400", "--url-lines", &lines, &base.url("/")]].concat());
+        report.assert_all(400, 200);
+        for (nginx, requests) in [(base, 100), (plain, 200), (tls, 100)] {
+            let log = nginx.log();
+            assert_eq!(log.len(), requests, "{flags:?}");
+            assert!(counts(&log, "connection").len() <= most, "{flags:?}: connections are kept");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs nginx: make test installs it"]
 fn a_404_alone_is_an_answer() {
     let nginx = Nginx::start("");
     report(0, ["-n", "20", &nginx.url("/nothing")]).assert_all(20, 404);

@@ -69,6 +69,10 @@ impl<D: Driver> Load<D> for Flood {
     }
 
     fn draining(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        // A slot's place stays its own, and is connected again for the next call.
+        if self.slots.is_some() {
+            return;
+        }
         // Another takes its place at once, which keeps up the number asked for.
         let fresh = network.add(0);
         if network.inherit_backoff(token, fresh, now) {
@@ -82,6 +86,15 @@ impl<D: Driver> Load<D> for Flood {
     }
 
     fn gone(&mut self, network: &mut FloodNetwork<D>, gone: Gone<'_>, now: u64) {
+        if self.slots.is_some() {
+            if let Some(growth) = self.growth.as_mut().filter(|_| !gone.was_ready) {
+                growth.refused(now);
+            }
+            // The slot goes on with its next call, whose target may be another.
+            network.back_off(gone.token, now);
+            self.give_work(network, gone.token, now);
+            return;
+        }
         let mut is_surplus = false;
         if let Some(growth) = self.growth.as_mut().filter(|_| !gone.was_ready) {
             growth.refused(now);

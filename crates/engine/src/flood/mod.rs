@@ -5,6 +5,7 @@ mod exposure;
 mod growth;
 mod load;
 mod own_delay;
+mod slots;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use brunt_model::snapshot::Phase;
 use self::exposure::Exposure;
 pub(crate) use self::growth::first_connections;
 use self::growth::{Growth, Standing};
+use self::slots::Slots;
 use crate::network::{Call, CallId, Counted, End, NEVER, Network, State};
 use crate::pace::{Quota, Schedule};
 use crate::transport::Driver;
@@ -79,6 +81,8 @@ pub(crate) struct Flood {
     ready: VecDeque<usize>,
     /// Calls that a peer has not processed, to be made again; some may have ended since.
     again: VecDeque<CallId>,
+    /// Which connections are to which target, where there are several.
+    slots: Option<Slots>,
     /// How many connections there are to be when the load begins, and how many have been begun ahead of it.
     connections: usize,
     begun: usize,
@@ -91,8 +95,16 @@ pub(crate) struct Flood {
 }
 
 impl Flood {
-    /// A worker's share of `plan`, with so many connections at first, of the calls that `user` asks for.
-    pub(crate) fn new(plan: Arc<Plan>, share: Share, connections: usize, user: Box<dyn User>, quotas: Quotas) -> Self {
+    /// A worker's share of `plan`, with so many connections at first, of the calls that `user` asks for; to several
+    /// targets or to one.
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        share: Share,
+        connections: usize,
+        user: Box<dyn User>,
+        quotas: Quotas,
+        has_several_targets: bool,
+    ) -> Self {
         let most = share.part_of(u64::from(plan.connections.most())) as usize;
         Self {
             growth: plan.connections.is_growing().then(|| Growth::new(most)),
@@ -110,6 +122,7 @@ impl Flood {
             held_up: 0,
             ready: VecDeque::new(),
             again: VecDeque::new(),
+            slots: has_several_targets.then(Slots::default),
             connections,
             begun: 0,
             plan,
@@ -124,9 +137,12 @@ impl Flood {
     /// Makes the connections ahead of the load, some at a time; true when they are there, or nothing more comes.
     fn connect_ahead<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
         while network.connections.len() < self.connections {
-            network.add(0);
+            let token = network.add(0);
+            if let Some(slots) = &mut self.slots {
+                slots.open(token);
+            }
         }
-        if self.plan.reconnect {
+        if self.connects_for_calls() {
             return true;
         }
         while network.connecting < CONNECTING_AT_ONCE && self.begun < self.connections {
@@ -136,6 +152,11 @@ impl Flood {
         }
         let settled = self.begun == self.connections && network.has_settled();
         settled || now >= network.last_connected + CONNECTING_PATIENCE_NS
+    }
+
+    /// Whether connections are made for calls, and not ahead of them.
+    fn connects_for_calls(&self) -> bool {
+        self.plan.reconnect || self.slots.is_some()
     }
 
     /// The load of a phase begins at `began`: in the closed model every connection calls.
@@ -180,7 +201,9 @@ impl Flood {
             return;
         }
         match self.pace {
+            Pace::Closed(_) if self.slots.is_some() => self.refill_slot(network, token, now),
             Pace::Closed(_) => self.refill(network, token, now),
+            Pace::Open(_) if self.slots.is_some() => self.offer_slot(network, token, now),
             Pace::Open(_) => self.offer(network, token, now),
         }
     }
@@ -218,6 +241,38 @@ impl Flood {
             network.flush(self, token);
         }
         self.connect_for_queue(network, token, now);
+    }
+
+    /// The same over several targets: the next call of a slot that has none, wherever it goes.
+    fn refill_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        let is_free = self.slots.as_ref().is_some_and(|slots| slots.is_free(token, &network.connections));
+        if is_free
+            && now < self.calls_until
+            && let Some(id) = self.next_call(network, now)
+        {
+            self.place(network, token, id, now);
+        }
+    }
+
+    /// Several targets: sends a call on the connection to its target of the slot that `token` belongs to, or has it wait there.
+    fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, id: CallId, now: u64) {
+        let (Some(slots), Some(call)) = (&mut self.slots, network.call(id)) else { return };
+        let target = self.user.target(call.tag);
+        let token = slots.to(target, token, || network.add(target));
+        let connection = &network.connections[token];
+        // That a target which refuses connections is left alone for a moment is no time of the call.
+        if connection.state == State::Backoff && matches!(self.pace, Pace::Closed(_)) {
+            let due = connection.deadline;
+            if let Some(call) = network.call_mut(id) {
+                call.due = due;
+            }
+        }
+        if network.connections[token].room(self.pipeline) > 0 && network.connections[token].state == State::Open {
+            network.send(self, token, id, now);
+        } else {
+            network.enqueue(token, id);
+            self.connect_for_queue(network, token, now);
+        }
     }
 
     /// Makes a connection for the call that waits for it.
@@ -292,10 +347,26 @@ impl Flood {
         }
     }
 
+    /// The same over several targets: lists the slot of the connection if it has no call.
+    fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        let Some(slots) = &self.slots else { return };
+        let home = slots.home(token);
+        if !slots.is_free(home, &network.connections) || network.connections[home].listed {
+            return;
+        }
+        if let Some(id) = self.next_again(network) {
+            self.place(network, home, id, now);
+            return;
+        }
+        let connection = &mut network.connections[home];
+        (connection.listed, connection.ready_since) = (true, now);
+        self.ready.push_back(home);
+    }
+
     /// Open model: sends what is due on the connections that are free, and adds some where none is, if they grow.
     fn dispatch<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
         self.send_due(network);
-        if self.growth.is_some() && self.grow(network) && self.plan.reconnect {
+        if self.growth.is_some() && self.grow(network) && self.connects_for_calls() {
             // A connection for each call is made when there is one.
             self.send_due(network);
         }
@@ -314,13 +385,19 @@ impl Flood {
             connecting: network.connecting,
             taken: schedule.taken(),
             held_up: self.held_up,
-            reconnect: self.plan.reconnect,
+            reconnect: self.plan.reconnect || self.slots.is_some(),
         };
         let missing = growth.missing(&standing, now);
         for _ in 0..missing {
             let token = network.add(0);
             network.connections[token].held_up = self.held_up;
-            self.offer(network, token, now);
+            match &mut self.slots {
+                Some(slots) => {
+                    slots.open(token);
+                    self.offer_slot(network, token, now);
+                }
+                None => self.offer(network, token, now),
+            }
         }
         missing > 0
     }
@@ -339,9 +416,14 @@ impl Flood {
             let connection = &mut network.connections[token];
             connection.listed = false;
             let opens = connection.state == State::Idle && connection.carried() == 0;
-            if !opens && connection.room(self.pipeline) == 0 {
+            let has_room = match &self.slots {
+                Some(slots) => slots.is_free(token, &network.connections),
+                None => opens || connection.room(self.pipeline) > 0,
+            };
+            if !has_room {
                 continue;
             }
+            let connection = &mut network.connections[token];
             let ready_since = connection.ready_since;
             let Some((due, number)) = schedule.take() else { break };
             let own = own_delay::of(due, ready_since, connection.held_up, now);
@@ -352,7 +434,9 @@ impl Flood {
             let exposed = self.exposure.of(network, now - own.call, now);
             let call = Call::new(number, due, self.measured, Counted::Already);
             let id = network.begin(Call { late: own.call, exposed, ..call });
-            if opens {
+            if self.slots.is_some() {
+                self.place(network, token, id, now);
+            } else if opens {
                 network.enqueue(token, id);
                 network.connect(self, token, now);
             } else {

@@ -1,4 +1,4 @@
-//! Where a worker's connections go: one origin for a flood, as many as a script's users call for.
+//! Where a worker's connections go: the targets of a flood, as many origins as a script's users call for.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -74,19 +74,25 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// The one of a flood.
-    pub(crate) fn of_flood(route: Route, clients: Arc<MakeClient>) -> Self {
-        let origin = Origin {
+    /// Those of a flood, by its targets.
+    pub(crate) fn of_flood(routes: impl IntoIterator<Item = Route>, clients: &Arc<MakeClient>) -> Self {
+        let origin = |route| Origin {
             client: 0,
             scheme: String::new(),
             authority: String::new(),
             reach: Reach::Known(route),
             pipeline: 1,
-            clients,
+            clients: Arc::clone(clients),
             pool: None,
             waiting: VecDeque::new(),
         };
-        Self { list: vec![origin], find: None, finding: channel(), sought: 0, share: Share::WHOLE }
+        Self {
+            list: routes.into_iter().map(origin).collect(),
+            find: None,
+            finding: channel(),
+            sought: 0,
+            share: Share::WHOLE,
+        }
     }
 
     /// None at first; the ways to those that are called are found by `find`.

@@ -224,6 +224,17 @@ impl Recorder {
         if let Reading::Arrived(at) = self.reading { at.min(now) } else { now }
     }
 
+    /// When a call ended whose end was noticed at `now`: when its answer arrived, or its time was over; as far as that is known.
+    #[inline]
+    pub(crate) fn ended_at<T>(&self, call: &Call<T>, failure: Option<Failure>, now: u64) -> u64 {
+        match failure {
+            _ if !call.was_sent() => now,
+            // This program's own clock ends it, at its time.
+            Some(Failure::Timeout) => call.expires.min(now),
+            _ => self.arrival(now).max(call.sent),
+        }
+    }
+
     /// They were handled.
     #[inline]
     pub(super) fn has_read(&mut self) {
@@ -329,14 +340,9 @@ impl Recorder {
             return;
         }
         snapshot.service.known.record(call.service_ns(now));
-        let arrived = match (failure, self.reading) {
-            // This program's own clock ends it, at its time.
-            (Failure::Timeout, _) => call.expires,
-            (_, Reading::Arrived(at)) => at,
-            (_, Reading::Untimed | Reading::Nothing) => now,
-        };
+        let arrived = self.ended_at(call, Some(failure), now);
         // As in the times as read, only answers have a first byte.
-        snapshot.instrument.record(&Self::times(call, None, arrived, now), 1);
+        self.snapshot.instrument.record(&Self::times(call, None, arrived, now), 1);
     }
 
     /// When the first byte of an answer came that arrived at `arrived` and was read at `now`.

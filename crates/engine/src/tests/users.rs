@@ -172,6 +172,23 @@ fn a_user_does_what_its_function_says() {
 }
 
 #[test]
+fn figures_by_name_hold_no_delay_of_the_generator() {
+    let plan = plan_of(
+        "brunt.scenario('s', function() http:get('/', { name = 'home' }) end):inject { brunt.iterations_each(1, 100) }",
+        &[],
+    );
+    let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Requests::default() };
+    // Its clock begins at a second; the worker stands still while an answer is on its way.
+    let net = VirtualNet::new(server).standing_still(SECOND_NS + 20 * MS, 300 * MS);
+    let summary = play_on(&plan.unwrap(), &net, &StopHandle::default());
+    let home = summary.total.figures.requests.get("home").unwrap();
+    let ended = home.response.known.max().unwrap();
+    assert!(ended < 2 * MS, "{ended} ns");
+    assert_eq!(summary.times.response.unwrap().max.value, ended);
+    assert!(summary.total.response.known.max().unwrap() > 299 * MS, "as read it is longer");
+}
+
+#[test]
 fn users_come_when_they_are_due_and_their_first_call_is_due_then() {
     let played = play(
         "brunt.scenario('s', function() http:get('/') end)

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_model::outcome::Failure;
 use brunt_model::summary::Run;
+use brunt_model::target::Target;
 
 use super::{Part, Trace, Traced};
 use crate::transport::Clock;
@@ -84,6 +85,10 @@ impl Prepared for FloodTrace {
 
     fn user(&self) -> Box<dyn User> {
         self.shared.prepared.user()
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        self.shared.prepared.targets()
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {

@@ -157,7 +157,8 @@ impl VirtualUsers {
         }
         if recorder.counts(call) {
             let bytes_out = self.calls.get(slot as usize).map_or(0, |ended| self.encoded(ended).bytes.len() as u64);
-            let (response, service) = (call.response_ns(now), call.service_ns(now));
+            let at = recorder.ended_at(call, None, now);
+            let (response, service) = (call.response_ns(at), call.service_ns(at));
             self.names.record(recorder, label, |calls| {
                 calls.answered(status, response, service);
                 calls.bytes(bytes_in, bytes_out);
@@ -180,8 +181,9 @@ impl VirtualUsers {
             self.count_optional(recorder, call, label);
         }
         if recorder.counts(call) {
-            let service = call.was_sent().then(|| call.service_ns(now));
-            let response = call.response_ns(now);
+            let at = recorder.ended_at(call, Some(failure), now);
+            let service = call.was_sent().then(|| call.service_ns(at));
+            let response = call.response_ns(at);
             self.names.record(recorder, label, |calls| calls.failed(failure, response, service));
         }
         if let Some(user) = self.user(user) {

@@ -2,6 +2,7 @@
 
 mod chunked;
 mod client;
+mod content_coding;
 mod cookies;
 mod flags;
 mod line;
@@ -13,6 +14,7 @@ mod scenario;
 use std::sync::{Arc, OnceLock};
 
 use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_model::target::Target;
 
 use self::client::Http1Client;
 use self::options::Options;
@@ -74,6 +76,10 @@ impl Prepared for PreparedHttp1 {
 
     fn user(&self) -> Box<dyn User> {
         Box::new(Flood::new(Arc::clone(&self.requests)))
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        self.requests.targets().to_vec()
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {

@@ -50,7 +50,9 @@ impl Line {
                             {\"K\": \"V\"}, \"body\": \"…\"}";
             // The reader's own words would quote values.
             match error.classify() {
-                serde_json::error::Category::Data => format!("{expected}: a field is missing, unknown or of another type"),
+                serde_json::error::Category::Data => {
+                    format!("{expected}: a field is missing, unknown or of another type")
+                }
                 _ => format!("{expected}, got no JSON from column {} on", error.column()),
             }
         })?;
@@ -86,9 +88,9 @@ pub(super) fn shown(line: &[u8]) -> Vec<u8> {
     let header = |name: &str, value: &Value| match value {
         Value::String(value) => Value::from(Header::new(name, value.as_str()).value().shown()),
         Value::Array(values) => {
-            let shown = values.iter().map(|value| {
-                Value::from(Header::new(name, value.as_str().unwrap_or(REDACTED)).value().shown())
-            });
+            let shown = values
+                .iter()
+                .map(|value| Value::from(Header::new(name, value.as_str().unwrap_or(REDACTED)).value().shown()));
             shown.collect()
         }
         _ => REDACTED.into(),
@@ -144,11 +146,15 @@ mod tests {
 
     #[test]
     fn secrets_are_not_shown() {
-        let line = br#"{"url": "/a?token=t0p", "headers": {"Authorization": "Bearer t0p", "X-Api-Key": ["t0p"], "X": "1"},
+        let line =
+            br#"{"url": "/a?token=t0p", "headers": {"Authorization": "Bearer t0p", "X-Api-Key": ["t0p"], "X": "1"},
             "body": {"password": "t0p", "sku": 7}}"#;
         let text = String::from_utf8(shown(line)).unwrap();
         assert!(!text.contains("t0p") && text.contains("\"sku\":7") && text.contains("\"X\":\"1\""), "{text}");
         assert_eq!(shown(br#"{"url": "/a", "body": "t0p"#), REDACTED.as_bytes());
-        assert_eq!(shown(br#"{"url": "/a", "headers": {"X": {"t0p": 1}}}"#), br#"{"headers":{"X":"[redacted]"},"url":"/a"}"#);
+        assert_eq!(
+            shown(br#"{"url": "/a", "headers": {"X": {"t0p": 1}}}"#),
+            br#"{"headers":{"X":"[redacted]"},"url":"/a"}"#
+        );
     }
 }

@@ -23,7 +23,7 @@ pub struct Options {
     pub basic: Option<Template>,
     /// The body of every request.
     pub body: Option<Content>,
-    /// A URL for each call: a path, a whole URL of the same origin, either with a method before it, or a request in JSON.
+    /// A URL for each call: a path, a whole URL, either with a method before it, or a request in JSON.
     pub url_lines: Option<Lines>,
     /// A body for each call.
     pub body_lines: Option<Lines>,

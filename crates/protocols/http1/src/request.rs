@@ -18,15 +18,23 @@ use brunt_protocol::user::{Message, Refusal, Tail, User};
 /// What every request of a run is made from, shared by the workers.
 #[derive(Debug)]
 pub(super) struct Requests {
-    /// Method and path of each line, or the one of the target.
-    lines: Vec<RequestLine>,
-    /// The texts that `lines` point into.
-    text: Vec<u8>,
+    asked: Asked,
     /// Header fields that requests have if their lines have none, each with its line end.
     headers: Vec<u8>,
     bodies: Bodies,
     order: Order,
     seed: u64,
+}
+
+/// What is asked for, line by line.
+#[derive(Debug, Default)]
+struct Asked {
+    /// What each line asks for, or the one for the target.
+    lines: Vec<RequestLine>,
+    /// The texts that `lines` point into.
+    text: Vec<u8>,
+    /// Where the lines go, if not all to the plan's target.
+    targets: Vec<Target>,
 }
 
 /// What the requests of one line have, as places in the text.
@@ -40,6 +48,8 @@ struct RequestLine {
     body: Option<Range<usize>>,
     /// Whether its Content-Length is ours to write.
     length: bool,
+    /// The number of its target.
+    target: usize,
 }
 
 #[derive(Debug)]
@@ -49,6 +59,8 @@ enum Bodies {
     Lines { content: Arc<[u8]>, lines: Vec<Range<usize>> },
 }
 
+/// The most hosts that lines may name.
+const MOST_TARGETS: usize = 1000;
 /// From this size a body is not copied into each request, in bytes.
 const LARGE_BODY_BYTES: usize = 64 << 10;
 
@@ -76,10 +88,14 @@ impl Requests {
             return Err(OptionsError(problem.to_owned()));
         }
         target::check_path(&plan.target.path).map_err(|e| OptionsError(e.to_string()))?;
-        let (text, lines) = match &options.url_lines {
+        let asked = match &options.url_lines {
             Some(lines) => url_lines(lines, options, plan, &env)?,
             None => one_line(options, plan),
         };
+        if asked.targets.len() > 1 && plan.pipeline > 1 {
+            let problem = "requests to several hosts are not sent ahead of answers: leave --pipeline out";
+            return Err(OptionsError(problem.to_owned()));
+        }
         let bodies = match (&options.body, &options.body_lines) {
             (Some(_), Some(_)) => {
                 return Err(OptionsError("a body and a file of bodies cannot both be given".to_owned()));
@@ -89,13 +105,17 @@ impl Requests {
             (None, None) => Bodies::None,
         };
         Ok(Self {
-            lines,
-            text,
-            headers: header_section(options, plan, &env)?,
+            asked,
+            headers: header_section(options, plan, &plan.target, &env)?,
             bodies,
             order: options.order,
             seed: plan.seed,
         })
+    }
+
+    /// Where requests go, if not all to the plan's target.
+    pub(super) fn targets(&self) -> &[Target] {
+        &self.asked.targets
     }
 
     /// Which of `count` lines the call with this number takes.
@@ -109,14 +129,16 @@ impl Requests {
 
     /// Whether every request is the same.
     fn is_static(&self) -> bool {
-        self.lines.len() == 1 && !matches!(&self.bodies, Bodies::Lines { .. })
+        self.asked.lines.len() == 1 && !matches!(&self.bodies, Bodies::Lines { .. })
     }
 
     /// Writes the request with this number, but for a large body, whose place is returned. Says whether it is
     /// idempotent.
     fn encode(&self, index: u64, out: &mut Vec<u8>) -> (bool, Option<Range<usize>>) {
-        let text = |range: &Range<usize>| self.text.get(range.clone()).unwrap_or(&[]);
-        let Some(line) = self.lines.get(self.pick(index, self.lines.len())) else { return Default::default() };
+        let text = |range: &Range<usize>| self.asked.text.get(range.clone()).unwrap_or(&[]);
+        let Some(line) = self.asked.lines.get(self.pick(index, self.asked.lines.len())) else {
+            return Default::default();
+        };
         let method = text(&line.method);
         out.extend_from_slice(method);
         out.push(b' ');
@@ -159,12 +181,13 @@ pub(super) fn is_idempotent(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE")
 }
 
-fn one_line(options: &Options, plan: &Plan) -> (Vec<u8>, Vec<RequestLine>) {
+fn one_line(options: &Options, plan: &Plan) -> Asked {
     let mut text = Vec::new();
     let method = append(&mut text, options.method.as_bytes());
     let path = append(&mut text, plan.target.path.as_bytes());
     let length = is_length_ours(options) && (plan.script.is_none() || options.body.is_some());
-    (text, vec![RequestLine { method, path, headers: None, body: None, length }])
+    let line = RequestLine { method, path, headers: None, body: None, length, target: 0 };
+    Asked { lines: vec![line], text, targets: Vec::new() }
 }
 
 /// Whether the length of bodies is said nowhere in the header fields.
@@ -188,9 +211,12 @@ fn url_lines(
     options: &Options,
     plan: &Plan,
     env: &impl Fn(&str) -> Option<String>,
-) -> Result<(Vec<u8>, Vec<RequestLine>), OptionsError> {
+) -> Result<Asked, OptionsError> {
     let mut text = options.method.as_bytes().to_vec();
     let mut request_lines = Vec::new();
+    let mut targets: Vec<Target> = Vec::new();
+    // The header fields that lines to each of them have, if they have none of their own.
+    let mut sections = Vec::new();
     for (number, range) in lines_of(&lines.content.0) {
         let error = |problem: String| OptionsError(format!("{}, line {number}: {problem}", lines.file));
         let line = lines.content.0.get(range).unwrap_or(&[]);
@@ -202,33 +228,48 @@ fn url_lines(
             return Err(error("a secret was left out of it when the plan was written; put it back".to_owned()));
         }
         let Line { method, url, mut headers, body, is_json } = Line::read(line).map_err(error)?;
-        let is_typed = || options.headers.iter().chain(&headers).any(|field| field.name().eq_ignore_ascii_case("content-type"));
+        let is_typed =
+            || options.headers.iter().chain(&headers).any(|field| field.name().eq_ignore_ascii_case("content-type"));
         if is_json && !is_typed() {
             headers.push(Header::new("Content-Type", "application/json"));
         }
         if let Some(method) = &method {
             check_token("the method", method).map_err(|e| error(e.0))?;
         }
-        let path = path_of(&url, &plan.target).map_err(error)?;
+        let (target, path) = place_of(&url, &plan.target).map_err(error)?;
+        let number = match targets.iter().position(|known| *known == target) {
+            Some(number) => number,
+            None if targets.len() >= MOST_TARGETS => {
+                return Err(error(format!("more than {MOST_TARGETS} hosts: a run keeps connections to no more")));
+            }
+            None => {
+                let section = header_section(options, plan, &target, env)?;
+                sections.push(append(&mut text, &section));
+                targets.push(target);
+                targets.len() - 1
+            }
+        };
         let method = match method {
             Some(method) => append(&mut text, method.as_bytes()),
             None => 0..options.method.len(),
         };
         let path = append(&mut text, path.as_bytes());
-        let (headers, length) = if headers.is_empty() {
-            (None, is_length_ours(options))
-        } else {
-            let own = with_headers(options, headers);
-            let section = header_section(&own, plan, env).map_err(|e| error(e.0))?;
-            (Some(append(&mut text, &section)), is_length_ours(&own))
+        let (headers, length) = match targets.get(number) {
+            Some(target) if !headers.is_empty() => {
+                let own = with_headers(options, headers);
+                let section = header_section(&own, plan, target, env).map_err(|e| error(e.0))?;
+                (Some(append(&mut text, &section)), is_length_ours(&own))
+            }
+            _ => (sections.get(number).cloned(), is_length_ours(options)),
         };
         let body = body.map(|body| append(&mut text, &body));
-        request_lines.push(RequestLine { method, path, headers, body, length });
+        request_lines.push(RequestLine { method, path, headers, body, length, target: number });
     }
     if request_lines.is_empty() {
         return Err(OptionsError(format!("{}: there is no URL in it", lines.file)));
     }
-    Ok((text, request_lines))
+    let is_elsewhere = targets.len() > 1 || targets.first().is_some_and(|target| !is_same(target, &plan.target));
+    Ok(Asked { lines: request_lines, text, targets: if is_elsewhere { targets } else { Vec::new() } })
 }
 
 /// The options with these header fields in place of those with the same names.
@@ -246,28 +287,28 @@ fn append(text: &mut Vec<u8>, part: &[u8]) -> Range<usize> {
     start..text.len()
 }
 
-/// The path of a URL that must be on the target.
-fn path_of(url: &str, target: &Target) -> Result<String, String> {
+/// Where a URL leads: to the plan's target where it is a path alone.
+fn place_of(url: &str, base: &Target) -> Result<(Target, String), String> {
+    let at = |target: &Target| Target { path: "/".to_owned(), ..target.clone() };
     if url.starts_with('/') {
         target::check_path(url).map_err(|e| e.to_string())?;
-        return Ok(url.split('#').next().unwrap_or("/").to_owned());
+        return Ok((at(base), url.split('#').next().unwrap_or("/").to_owned()));
     }
     if !url.contains("://") {
         return Err(format!("expected a path that begins with / or a whole URL, got '{url}'"));
     }
     let line = Url::parse(url).map_err(|e| e.to_string())?.target;
-    let port = |to: &Target| to.port.unwrap_or(if to.scheme == "https" { 443 } else { 80 });
-    if line.scheme != target.scheme || line.host != target.host || port(&line) != port(target) {
-        return Err(format!(
-            "'{}://{}' is not the target '{}://{}': a flood has one target, and users of a scenario have several \
-             (brunt help scenarios)",
-            line.scheme,
-            line.authority(),
-            target.scheme,
-            target.authority()
-        ));
+    if !matches!(line.scheme.as_str(), "http" | "https") {
+        return Err(format!("'{}://{}' is not http:// or https://", line.scheme, line.authority()));
     }
-    Ok(line.path)
+    let path = line.path.clone();
+    Ok((if is_same(&line, base) { at(base) } else { at(&line) }, path))
+}
+
+/// Whether two targets are the same host and port, by the same scheme.
+fn is_same(a: &Target, b: &Target) -> bool {
+    let port = |to: &Target| to.port.unwrap_or(if to.scheme == "https" { 443 } else { 80 });
+    a.scheme == b.scheme && a.host == b.host && port(a) == port(b)
 }
 
 fn body_lines(lines: &Lines) -> Result<Bodies, OptionsError> {
@@ -283,6 +324,7 @@ fn body_lines(lines: &Lines) -> Result<Bodies, OptionsError> {
 fn header_section(
     options: &Options,
     plan: &Plan,
+    target: &Target,
     env: &impl Fn(&str) -> Option<String>,
 ) -> Result<Vec<u8>, OptionsError> {
     let mut section = Vec::new();
@@ -292,7 +334,7 @@ fn header_section(
     let sets = |name: &str| options.headers.iter().any(|header| header.name().eq_ignore_ascii_case(name));
     let own = plan.script.is_none();
     if own && !sets("host") {
-        field("Host", &plan.target.authority());
+        field("Host", &target.authority());
     }
     if own && !sets("user-agent") {
         field("User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")));
@@ -330,6 +372,11 @@ impl Flood {
 }
 
 impl User for Flood {
+    fn target(&mut self, index: u64) -> usize {
+        let lines = &self.requests.asked.lines;
+        lines.get(self.requests.pick(index, lines.len())).map_or(0, |line| line.target)
+    }
+
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
         if !self.is_static {
             self.encoded.clear();
@@ -428,17 +475,49 @@ mod tests {
         let got = requests(&options, 0..3).unwrap();
         let host = format!("Host: 127.0.0.1:8080\r\n{AGENT}");
         let basic = "Authorization: Basic bWU6aHVudGVyMg==\r\n";
-        assert_eq!(got[0], format!(
-            "POST /1 HTTP/1.1\r\n{host}Accept: text/plain\r\nAuthorization: Bearer own\r\nx: t0p\r\n\
+        assert_eq!(
+            got[0],
+            format!(
+                "POST /1 HTTP/1.1\r\n{host}Accept: text/plain\r\nAuthorization: Bearer own\r\nx: t0p\r\n\
              Content-Length: 3\r\n\r\nown"
-        ));
-        assert_eq!(got[1], format!(
-            "PUT /2 HTTP/1.1\r\n{host}{basic}X: all\r\nAccept: text/plain\r\nContent-Type: application/json\r\n\
+            )
+        );
+        assert_eq!(
+            got[1],
+            format!(
+                "PUT /2 HTTP/1.1\r\n{host}{basic}X: all\r\nAccept: text/plain\r\nContent-Type: application/json\r\n\
              Content-Length: 7\r\n\r\n{{\"a\":1}}"
-        ));
-        assert_eq!(got[2], format!(
-            "GET /3 HTTP/1.1\r\n{host}{basic}X: all\r\nAccept: text/plain\r\nContent-Length: 6\r\n\r\nof all"
-        ));
+            )
+        );
+        assert_eq!(
+            got[2],
+            format!("GET /3 HTTP/1.1\r\n{host}{basic}X: all\r\nAccept: text/plain\r\nContent-Length: 6\r\n\r\nof all")
+        );
+    }
+
+    #[test]
+    fn lines_may_go_to_several_hosts() {
+        let content = "/here\nhttp://127.0.0.1:8080/too\nhttps://b.example/there\nhttp://b.example/other\n";
+        let options = Options { url_lines: Some(lines(content)), ..Options::default() };
+        let requests = Arc::new(Requests::prepare(&options, &plan(), |_| None).unwrap());
+        let targets: Vec<_> =
+            requests.targets().iter().map(|to| format!("{}://{}", to.scheme, to.authority())).collect();
+        assert_eq!(targets, ["http://127.0.0.1:8080", "https://b.example", "http://b.example"]);
+        let mut flood = Flood::new(requests);
+        let mut sent = |index| {
+            let target = flood.target(index);
+            (target, String::from_utf8_lossy(flood.call(index).unwrap().bytes).into_owned())
+        };
+        for (index, target, line, host) in [
+            (0, 0, "GET /here", "127.0.0.1:8080"),
+            (1, 0, "GET /too", "127.0.0.1:8080"),
+            (2, 1, "GET /there", "b.example"),
+            (7, 2, "GET /other", "b.example"),
+        ] {
+            assert_eq!(sent(index), (target, format!("{line} HTTP/1.1\r\nHost: {host}\r\n{AGENT}\r\n")));
+        }
+        let same = Options { url_lines: Some(lines("/a\nhttp://127.0.0.1:8080/b\n")), ..Options::default() };
+        assert!(Requests::prepare(&same, &plan(), |_| None).unwrap().targets().is_empty());
     }
 
     #[test]
@@ -472,7 +551,7 @@ mod tests {
         for (content, expected) in [
             ("/a\n/b c d\n", "file.txt, line 2: the method '/b', column 1"),
             ("/a\nGET /b c\n", "file.txt, line 2: '/b c', column 3: ' ' cannot stand in a URL"),
-            ("/a\nhttp://example.org/\n", "file.txt, line 2: 'http://example.org' is not the target"),
+            ("/a\nftp://example.org/\n", "file.txt, line 2: 'ftp://example.org' is not http:// or https://"),
             ("b\n", "file.txt, line 1: expected a path that begins with /"),
             ("/a\n{\"url\": 1}\n", "file.txt, line 2: expected a request in JSON"),
             ("{\"url\": \"/\", \"headers\": {\"X\": \"a\\r\\nY: b\"}}\n", "file.txt, line 1: "),

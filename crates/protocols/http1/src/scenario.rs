@@ -6,11 +6,11 @@ use brunt_model::target::{self, Target, Url};
 use cookie::time::OffsetDateTime;
 
 use super::client::{DISCARD, Http1Client};
-use super::cookies;
 use super::request::is_idempotent;
+use super::{content_coding, cookies};
 use brunt_protocol::headers::{check_token, header_fields};
 use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
-use brunt_protocol::{Client, OptionsError};
+use brunt_protocol::{Client, OptionsError, Parts};
 
 /// The flag of an answer that sets cookies.
 const SETS_COOKIES: u32 = 1;
@@ -201,10 +201,14 @@ impl Caller for HttpCaller {
         if sets { SETS_COOKIES } else { 0 }
     }
 
+    fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+        body_of(&answer.parts).unwrap_or(Cow::Borrowed(answer.parts.body))
+    }
+
     fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
         let parts = answer.parts;
         match what {
-            "body" => Ok(Value::Text(Cow::Borrowed(parts.body))),
+            "body" => Ok(Value::Text(body_of(&parts)?)),
             "headers" => Ok(headers(parts.head)),
             "cookies" => {
                 let now = OffsetDateTime::now_utc();
@@ -214,6 +218,12 @@ impl Caller for HttpCaller {
             _ => Err(OptionsError(format!("an answer of HTTP has no '{what}'"))),
         }
     }
+}
+
+/// The body, decompressed if it came compressed.
+fn body_of<'a>(parts: &Parts<'a>) -> Result<Cow<'a, [u8]>, OptionsError> {
+    let codings = fields_of(parts.head).filter(|(name, _)| name.eq_ignore_ascii_case(b"content-encoding"));
+    content_coding::decoded(parts.body, codings.map(|(_, value)| value))
 }
 
 /// Names and values of the header fields in `head`.
@@ -245,7 +255,6 @@ fn headers(head: &[u8]) -> Value<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brunt_protocol::Parts;
 
     fn caller(options: &[(&'static str, Value<'static>)]) -> Box<dyn Caller> {
         let options = Value::Table(options.iter().map(|(name, value)| (Value::text(name), value.clone())).collect());
@@ -315,5 +324,13 @@ mod tests {
         let name = |(_, cookie): &(Value<'_>, Value<'_>)| cookie.get("name").as_str().map(str::to_owned);
         assert_eq!(cookies.entries().iter().filter_map(name).collect::<Vec<_>>(), ["x", "y"]);
         assert!(caller.read("trailers", &answer).is_err());
+        let head = b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n";
+        let hi = b"\xcb\xc8\x04\x00";
+        let answer = Answered { status: 200, parts: Parts { head, body: hi } };
+        assert_eq!(caller.read("body", &answer).unwrap().as_str(), Some("hi"));
+        assert_eq!(&*caller.shown_answer(&answer), b"hi");
+        let answer = Answered { status: 200, parts: Parts { head, body: b"hello" } };
+        assert!(caller.read("body", &answer).unwrap_err().0.contains("encoded as deflate"));
+        assert_eq!(&*caller.shown_answer(&answer), b"hello");
     }
 }

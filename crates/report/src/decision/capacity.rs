@@ -2,7 +2,9 @@
 
 use brunt_model::arrivals::Spread;
 use brunt_model::capacity::{Answer, Capacity, Length, Outcome, Trial};
+use brunt_model::evidence::Evidence;
 use brunt_model::plan::{Load, Plan};
+use brunt_model::verdict::Judgement;
 use serde::Serialize;
 
 use super::plot::Logarithmic;
@@ -11,7 +13,7 @@ use super::table::{Cell, Table};
 use crate::csv::Row;
 use crate::numbers::{clean, counted, percent};
 use crate::style::{Paint, Role};
-use crate::text::{WIDTH, connections_of, wrapped};
+use crate::text::{WIDTH, concurrency, wrapped};
 
 /// Room for the plot beside the figures of a rate.
 const PLOT: usize = 24;
@@ -27,7 +29,7 @@ pub(super) struct Document<'a> {
 pub(super) fn text(plan: &Plan, capacity: &Capacity, paint: Paint) -> String {
     let mut sections = vec![head(plan, paint), answer(capacity, paint)];
     if !capacity.trials.is_empty() {
-        let (role, verdicts) = runs::verdicts(capacity.trials.iter().map(|trial| &trial.evidence));
+        let (role, verdicts) = verdict(capacity);
         sections.push(wrapped("", "  ", &verdicts, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
         sections.push(rates(capacity, paint));
     }
@@ -43,11 +45,28 @@ pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
         format!("To be met: {}. {}.", clean(&criteria(plan)), how(plan)),
     ];
     if !capacity.trials.is_empty() {
-        let (_, verdicts) = runs::verdicts(capacity.trials.iter().map(|trial| &trial.evidence));
+        let (_, verdicts) = verdict(capacity);
         parts.push(clean(&verdicts).into_owned());
         parts.push(table(capacity).markdown().trim_end().to_owned());
     }
     parts.join("\n\n") + "\n"
+}
+
+/// A line on whether brunt itself decided trials. A doubt about a figure that no threshold looks at is none here.
+pub(super) fn verdict(capacity: &Capacity) -> (Role, String) {
+    let all = capacity.trials.len();
+    let runs = || capacity.trials.iter().map(|trial| &trial.evidence);
+    let doubted = capacity.trials.iter().filter(|trial| trial.outcome == Outcome::Spoiled);
+    if let Some(worst) = doubted.clone().next() {
+        let why = if worst.evidence.is_trustworthy() { &worst.why } else { &worst.evidence.verdict };
+        let line = format!("! brunt itself may have decided {} of {all} trials, such as: {why}", doubted.count());
+        return (Role::Warning, line);
+    }
+    let is_silent = runs().any(|run| run.judgement == Judgement::NothingMeasured);
+    if is_silent || runs().all(Evidence::is_trustworthy) {
+        return runs::verdicts(runs());
+    }
+    (Role::Good, format!("✓ brunt itself decided none of {all} trials"))
 }
 
 pub(super) fn csv(capacity: &Capacity) -> String {
@@ -84,9 +103,8 @@ pub(super) fn how(plan: &Plan) -> String {
         _ => "uniform",
     };
     format!(
-        "{} on {}, {arrivals} arrivals, trials of {}, seed {}",
-        connections_of(plan),
-        counted(plan.workers.into(), "thread"),
+        "{}, {arrivals} arrivals, trials of {}, seed {}",
+        concurrency(plan),
         runs::lengths(plan.duration_ns(), None, plan.warmup_ns),
         plan.seed
     )

@@ -114,7 +114,10 @@ pub(super) fn data(decision: Decision<'_>, kept: &[i64], live: Option<String>) -
     };
     let evidence = evidence(decision);
     if !evidence.is_empty() {
-        let (role, verdicts) = runs::verdicts(evidence.iter().map(|(_, run)| *run));
+        let (role, verdicts) = match decision {
+            Decision::Capacity(_, capacity) => capacity::verdict(capacity),
+            _ => runs::verdicts(evidence.iter().map(|(_, run)| *run)),
+        };
         page.found.push(text(verdicts, role));
         page.tables.push(rested_on(&evidence, kept));
     }

@@ -61,7 +61,11 @@ fn times(times: Option<&Distribution>, paint: Paint) -> String {
     let cells = ["p50", "p95", "p99"].map(|name| {
         let at = QUANTILES.iter().position(|(known, _)| *known == name);
         match at.and_then(|at| times?.quantiles.get(at)) {
-            Some(value) => cell(&duration(*value), if value.at_least { Role::Warning } else { Role::Plain }, paint),
+            Some(value) => {
+                let interval = at.and_then(|at| times?.intervals.as_ref()?.quantiles.get(at));
+                let is_doubtful = value.at_least || interval.is_some_and(|interval| interval.is_spoiled);
+                cell(&duration(*value), if is_doubtful { Role::Warning } else { Role::Plain }, paint)
+            }
             None => cell("-", Role::Faint, paint),
         }
     });

@@ -159,6 +159,11 @@ fn step(step: &Step) -> String {
     }
 }
 
+/// Such as `64 connections on 2 threads`.
+pub fn concurrency(plan: &Plan) -> String {
+    format!("{} on {}", connections_of(plan), counted(plan.workers.into(), "thread"))
+}
+
 /// Such as `64 connections`, or `up to 7,058 connections`.
 pub(crate) fn connections_of(plan: &Plan) -> String {
     let up_to = if plan.connections.is_growing() { "up to " } else { "" };
@@ -166,7 +171,7 @@ pub(crate) fn connections_of(plan: &Plan) -> String {
 }
 
 fn connections(plan: &Plan) -> String {
-    let mut text = format!("{} on {}", connections_of(plan), counted(plan.workers.into(), "thread"));
+    let mut text = concurrency(plan);
     if plan.pipeline > 1 {
         let _ = write!(text, ", {} calls in flight on each", plan.pipeline);
     }
