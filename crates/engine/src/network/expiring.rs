@@ -41,6 +41,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connecting_failed(load, token, Failure::ConnectTimeout, reason, now);
     }
 
+    /// A call whose answer nobody waits for any more: it ends as if its time were up.
+    pub(crate) fn give_up<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {
+        self.call_late(load, id, now);
+    }
+
     /// A call has taken too long. Its connection goes on without it where the protocol can tell a late answer from
     /// another's, and ends otherwise.
     fn call_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {

@@ -3,6 +3,8 @@
 mod conversing;
 mod garbage;
 mod iterating;
+mod reading;
+mod tasks;
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! What the users of all workers of a run have in common.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use brunt_model::scenario::{Scenarios, Step};
 
@@ -20,6 +21,8 @@ struct Inner {
     over: Vec<AtomicU32>,
     /// Users alive.
     alive: AtomicU64,
+    /// Who comes to meetings, by their names and how many meet.
+    meetings: Mutex<HashMap<(String, u64), Arc<AtomicU64>>>,
 }
 
 impl AmongWorkers {
@@ -31,7 +34,7 @@ impl AmongWorkers {
         };
         let quotas = scenarios.populations.iter().map(|one| quota(one.steps.first())).collect();
         let over = scenarios.populations.iter().map(|_| AtomicU32::new(0)).collect();
-        Self(Arc::new(Inner { workers, quotas, over, alive: AtomicU64::new(0) }))
+        Self(Arc::new(Inner { workers, quotas, over, alive: AtomicU64::new(0), meetings: Mutex::default() }))
     }
 
     /// For one user alone.
@@ -41,7 +44,14 @@ impl AmongWorkers {
             quotas: vec![None],
             over: vec![AtomicU32::new(0)],
             alive: AtomicU64::new(0),
+            meetings: Mutex::default(),
         }))
+    }
+
+    /// How many have come, all workers together, to the meeting of this name where so many users meet.
+    pub(super) fn meeting(&self, name: &str, users: u64) -> Arc<AtomicU64> {
+        let mut meetings = self.0.meetings.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(meetings.entry((name.to_owned(), users)).or_default())
     }
 
     /// The iterations that the users of a population share, if they do.
@@ -83,6 +93,7 @@ mod tests {
             quotas: vec![None],
             over: vec![AtomicU32::new(0)],
             alive: AtomicU64::new(0),
+            meetings: Mutex::default(),
         }));
         let other = among.clone();
         among.ended(0);

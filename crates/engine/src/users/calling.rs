@@ -45,7 +45,8 @@ impl VirtualUsers {
         now: u64,
     ) -> Result<u32, String> {
         if let Placement::Open(_) = wanted.way {
-            self.user(user).ok_or_else(String::new)?.may_hold()?;
+            let home = self.home(user);
+            self.user(home).ok_or_else(String::new)?.may_hold()?;
         }
         let slot = self.vacant_call();
         match self.encode_into(network, slot, wanted) {
@@ -167,7 +168,12 @@ impl VirtualUsers {
         now: u64,
     ) {
         let timeout_ns = asked.timeout_ns.or_else(|| self.clients.get(asked.client)?.timeout_ns);
-        let arrived = self.users.get_mut(user as usize).and_then(|user| user.arrived.take());
+        let arrived = self.users.get_mut(user as usize).and_then(|user| {
+            if awaited {
+                user.awaits = Some(slot);
+            }
+            user.arrived.take()
+        });
         let release = self.throttle.as_mut().map_or(now, |throttle| throttle.release(now).max(now));
         let Some(call) = self.calls.get_mut(slot as usize) else { return };
         call.state = State::Throttled;
@@ -213,7 +219,8 @@ impl VirtualUsers {
     /// Takes a call to a connection: one that has room, a new one, or it waits for one.
     pub(super) fn place<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: u64) {
         let Some(call) = self.calls.get(slot as usize) else { return };
-        let (origin, user, way, client) = (call.origin, call.user, call.way, call.client);
+        let (origin, way, client) = (call.origin, call.way, call.client);
+        let user = self.home(call.user);
         if let Placement::On(handle) = way {
             return self.place_on_held(network, slot, handle, now);
         }

@@ -307,32 +307,8 @@ impl VirtualUsers {
         recorder.snapshot.figures.scenarios.at(scenario).users_started += 1;
         let id = self.next_id;
         self.next_id += self.share.of();
-        let slot = self.vacant_users.pop().unwrap_or(self.users.len() as u32);
-        let generation = self.users.get(slot as usize).map_or(0, |user| user.generation);
-        let user = VirtualUser {
-            generation,
-            id,
-            crowd,
-            place,
-            scenario,
-            began: 0,
-            iterates: false,
-            arrived: due,
-            iterations,
-            connections: Vec::new(),
-            held: Vec::new(),
-            waiting: std::collections::VecDeque::new(),
-            delivered: Vec::new(),
-            started: Vec::new(),
-            pending: 0,
-            waits: false,
-            outcome: None,
-            fruitless: 0,
-        };
-        match self.users.get_mut(slot as usize) {
-            Some(place) => *place = user,
-            None => self.users.push(user),
-        }
+        let user = VirtualUser { arrived: due, iterations, ..VirtualUser::new(id, crowd, place, scenario) };
+        let slot = self.settle(user);
         self.alive += 1;
         let figures = &mut recorder.snapshot.figures;
         figures.most_users = figures.most_users.max(self.among.came());

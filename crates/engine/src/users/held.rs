@@ -91,8 +91,9 @@ impl VirtualUsers {
     /// The connection of a call: that itself, or what is left of it.
     fn find_held(&mut self, slot: u32, handle: u32) -> Found {
         let nothing = |reason: &str| Found::Nothing(Failure::Closed, reason.to_owned());
+        let home = self.calls.get(slot as usize).map(|call| self.home(call.user));
         let Some(call) = self.calls.get_mut(slot as usize) else { return nothing("there is no such call") };
-        let held = self.users.get_mut(call.user as usize).and_then(|user| user.held(handle));
+        let held = self.users.get_mut(home.unwrap_or_default() as usize).and_then(|user| user.held(handle));
         let Some(held) = held else { return nothing("the script has closed this connection") };
         match &mut held.connection {
             HeldConnection::Open(token) => Found::Connection(*token),
@@ -216,7 +217,8 @@ impl VirtualUsers {
 
     /// Closes a connection that a user holds, with what its protocol has to say at the end.
     pub(super) fn release<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, handle: u32) {
-        let Some(user) = self.user(user) else { return };
+        let home = self.home(user);
+        let Some(user) = self.user(home) else { return };
         let Some(at) = user.held.iter().position(|held| held.handle == handle) else { return };
         let held = user.held.swap_remove(at);
         self.close_held(network, vec![held]);

@@ -12,6 +12,7 @@ mod names;
 mod outcomes;
 mod phases;
 mod resuming;
+mod tasks;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -30,6 +31,7 @@ use self::among_workers::AmongWorkers;
 use self::crowd::Crowd;
 use self::held::Held;
 use self::names::Names;
+use self::tasks::Meeting;
 use crate::network::{Call, CallId, Network};
 use crate::trace::{Trace, Traced};
 use crate::worker::Leaving;
@@ -82,6 +84,8 @@ enum TimedWake {
     Begin,
     Go,
     Release(u32),
+    /// What it waits for others to do, by its number, has taken too long.
+    Joined(u32),
 }
 
 /// How an iteration has ended.
@@ -127,10 +131,51 @@ struct VirtualUser {
     pending: usize,
     /// Whether it waits for them.
     waits: bool,
-    /// How its iteration has ended, while calls that it began have not.
+    /// How its iteration has ended, while calls that it began, or its tasks, have not.
     outcome: Option<Outcome>,
     /// Calls in a row that came to no connection.
     fruitless: u32,
+    /// The call that it waits for.
+    awaits: Option<u32>,
+    /// Whose task it is, if it is one.
+    home: Option<u32>,
+    /// Its tasks.
+    tasks: Vec<u32>,
+    /// Whether it is a task that goes no further.
+    cancelled: bool,
+    /// The number of what it waits for others to do; 0 for nothing.
+    joins: u32,
+}
+
+impl VirtualUser {
+    /// The user with this number, of a population and a scenario, who has done nothing so far.
+    fn new(id: u64, crowd: usize, place: u32, scenario: NameId) -> Self {
+        Self {
+            generation: 0,
+            id,
+            crowd,
+            place,
+            scenario,
+            began: 0,
+            iterates: false,
+            arrived: None,
+            iterations: None,
+            connections: Vec::new(),
+            held: Vec::new(),
+            waiting: VecDeque::new(),
+            delivered: Vec::new(),
+            started: Vec::new(),
+            pending: 0,
+            waits: false,
+            outcome: None,
+            fruitless: 0,
+            awaits: None,
+            home: None,
+            tasks: Vec::new(),
+            cancelled: false,
+            joins: 0,
+        }
+    }
 }
 
 /// What a call's slot holds.
@@ -252,6 +297,10 @@ pub(crate) struct VirtualUsers {
     names: Names,
     throttle: Option<Throttle>,
     ok_status: OkStatus,
+    /// Users who wait for others.
+    meetings: Vec<Meeting>,
+    /// How often somebody has waited for what others do.
+    joins: u32,
     /// The number of the next user, and how far the one after it is.
     next_id: u64,
     share: Share,
@@ -328,6 +377,8 @@ impl VirtualUsers {
                 hint: 0,
             }),
             ok_status: plan.ok_status.clone(),
+            meetings: Vec::new(),
+            joins: 0,
             next_id: share.index() + 1,
             share,
             heart: Heart::default(),

@@ -90,7 +90,10 @@ impl VirtualUsers {
         if !self.ready.is_empty() {
             return now;
         }
-        let timer = self.timers.peek().map_or(NEVER, |Reverse(timer)| timer.at);
+        let mut timer = self.timers.peek().map_or(NEVER, |Reverse(timer)| timer.at);
+        if self.somebody_waits() {
+            timer = timer.min(now + LOOK_NS);
+        }
         let wake = |crowd: &Crowd| {
             let before = crowd.follows().and_then(|before| Some((before, self.crowds.get(before)?)));
             match before {

@@ -83,6 +83,7 @@ impl VirtualUsers {
     fn deliver(&mut self, user: u32, slot: u32, now: u64) -> (Operation, bool) {
         let goes_on = self.may_go_on(user);
         if let Some(of) = self.user(user) {
+            of.awaits = None;
             of.delivered.push(slot);
         }
         let timer = self.begin_step();
@@ -96,7 +97,13 @@ impl VirtualUsers {
         let traced = self.trace.is_some();
         let Some(of) = self.users.get(user as usize) else { return false };
         let Some(crowd) = self.crowds.get(of.crowd) else { return false };
-        !traced && of.pending == 0 && of.started.is_empty() && of.fruitless == 0 && crowd.wants_all()
+        !traced
+            && of.home.is_none()
+            && of.tasks.is_empty()
+            && of.pending == 0
+            && of.started.is_empty()
+            && of.fruitless == 0
+            && crowd.wants_all()
     }
 
     /// Tells a user what came of all the calls that it had begun.
@@ -145,7 +152,7 @@ impl VirtualUsers {
     }
 
     /// Answers that a user may have read are forgotten.
-    fn forget_answers(&mut self, user: u32) {
+    pub(super) fn forget_answers(&mut self, user: u32) {
         let Some(of) = self.user(user) else { return };
         let mut delivered = std::mem::take(&mut of.delivered);
         for slot in delivered.drain(..) {
@@ -186,11 +193,16 @@ impl VirtualUsers {
                 TimedWake::Begin => Wake::Begin,
                 TimedWake::Go => Wake::Go,
                 TimedWake::Release(slot) => Wake::Release(slot),
+                TimedWake::Joined(joins) => {
+                    self.joined(timer.user, joins);
+                    continue;
+                }
             };
             // What a user waits for by the clock is the generator's to keep: how late it is, is its own doing.
             network.recorder.snapshot.lag.record(now - timer.at);
             self.ready.push_back((timer.user, timer.generation, wake));
         }
+        self.look_at_meetings();
         if network.origins.sought > 0 {
             self.take_found(network, now);
         }
@@ -228,6 +240,9 @@ impl VirtualUsers {
     }
 
     fn run_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, wake: Wake, now: u64) {
+        if self.end_if_cancelled(network, user, now) {
+            return;
+        }
         let mut operation = match wake {
             // It may have been told twice.
             Wake::Begin if self.user(user).is_none_or(|user| user.iterates) => return,
@@ -325,6 +340,9 @@ impl VirtualUsers {
             }
             Operation::Exhausted => {
                 self.exhaust(user);
+                if self.home(user) != user {
+                    return Some(self.go(user, now, Resumption::Nothing));
+                }
                 self.finish(network, user, Outcome::Left, now);
                 None
             }
@@ -340,6 +358,31 @@ impl VirtualUsers {
             Operation::Stop(reason) => {
                 // Users who ask for it while it is being done add nothing.
                 self.leaving.get_or_insert(Leaving::Stopped(reason));
+                None
+            }
+            Operation::Spawn => {
+                let task = self.begin_task(user)?;
+                Some(self.go(user, now, Resumption::Number(task)))
+            }
+            Operation::Join(most_ns) => {
+                self.forget_answers(user);
+                self.join(user, most_ns, now);
+                None
+            }
+            Operation::Cancel(task) => {
+                if self.home(task) == self.home(user) && task != user {
+                    self.cancel_task(network, task, now);
+                }
+                Some(self.go(user, now, Resumption::Nothing))
+            }
+            Operation::TaskEnded => {
+                self.end_task(network, user, now);
+                None
+            }
+            Operation::Meet { name, users, most_ns } => {
+                self.forget_answers(user);
+                self.user(user)?.arrived = None;
+                self.meet(user, &name, users, most_ns, now);
                 None
             }
             counted => Some(self.count(&mut network.recorder, user, &counted, now)),
@@ -423,8 +466,11 @@ impl VirtualUsers {
     /// An iteration has ended: the next begins, or the user ends.
     fn finish<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, outcome: Outcome, now: u64) {
         self.forget_answers(user);
+        if self.user(user).is_some_and(|of| !of.tasks.is_empty()) {
+            self.cancel_tasks(network, user, now);
+        }
         let Some(of) = self.user(user) else { return };
-        if of.pending > 0 {
+        if of.pending > 0 || !of.tasks.is_empty() {
             of.outcome = Some(outcome);
             return;
         }
@@ -494,15 +540,15 @@ impl VirtualUsers {
     pub(super) fn end_users(&mut self, recorder: &mut Recorder, now: u64) {
         for user in 0..self.users.len() as u32 {
             let Some(of) = self.user(user) else { continue };
-            let (iterates, began, scenario) = (of.iterates, of.began, of.scenario);
+            let (iterates, began, scenario, is_task) = (of.iterates, of.began, of.scenario, of.home.is_some());
             let figures = &mut recorder.snapshot.figures;
-            if iterates {
+            if iterates && !is_task {
                 figures.scenarios.at(scenario).unfinished_iteration(now.saturating_sub(began));
             }
             for (id, with, without) in self.library.leave_groups(user, now) {
                 figures.groups.at(NameId::from_number(id)).unfinished(with, without);
             }
-            figures.scenarios.at(scenario).users_ended += 1;
+            figures.scenarios.at(scenario).users_ended += u64::from(!is_task);
             if let Some(of) = self.user(user) {
                 of.id = 0;
             }

@@ -19,7 +19,7 @@ use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
 use super::by_flags::Offered;
 use super::data::{Feeder, Kind, Order, Rows, SharedFeeder};
-use super::{pack, value};
+use super::{pack, reading, value};
 use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
@@ -208,6 +208,7 @@ impl Host {
         self.add_load(lua, &table)?;
         self.add_data(lua, &table)?;
         add_values(lua, &table)?;
+        reading::add(lua, &table)?;
         Ok(table)
     }
 

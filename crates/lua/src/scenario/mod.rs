@@ -8,6 +8,7 @@ mod data;
 mod host;
 mod operation;
 mod pack;
+mod reading;
 pub mod types;
 mod value;
 
@@ -33,11 +34,13 @@ pub use self::host::{Files, ScriptClient};
 pub use self::operation::{Operation, Placement, Resumption, Verdict, Wanted};
 
 /// The parts of the library, in the order in which they are run.
-const LIBRARY: [(&str, &str); 8] = [
+const LIBRARY: [(&str, &str); 10] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("calls", include_str!("library/calls.lua")),
+    ("reading", include_str!("library/reading.lua")),
     ("conversations", include_str!("library/conversations.lua")),
+    ("tasks", include_str!("library/tasks.lua")),
     ("flow", include_str!("library/flow.lua")),
     ("load", include_str!("library/load.lua")),
     ("data", include_str!("library/data.lua")),

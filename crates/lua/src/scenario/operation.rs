@@ -28,10 +28,15 @@ const CONVERSE: u32 = 17;
 const RELEASE: u32 = 18;
 const PREPARE: u32 = 19;
 const CALL_PREPARED: u32 = 20;
+const SPAWN: u32 = 21;
+const JOIN: u32 = 22;
+const CANCEL: u32 = 23;
+const TASK_ENDED: u32 = 24;
+const MEET: u32 = 25;
 /// Added to the operation before which an iteration has ended and the next has begun.
 const AGAIN: u32 = 64;
 
-const NUMBERS: [(&str, u32); 21] = [
+const NUMBERS: [(&str, u32); 26] = [
     ("CALL", CALL),
     ("START", START),
     ("WAIT", WAIT),
@@ -52,6 +57,11 @@ const NUMBERS: [(&str, u32); 21] = [
     ("RELEASE", RELEASE),
     ("PREPARE", PREPARE),
     ("CALL_PREPARED", CALL_PREPARED),
+    ("SPAWN", SPAWN),
+    ("JOIN", JOIN),
+    ("CANCEL", CANCEL),
+    ("TASK_ENDED", TASK_ENDED),
+    ("MEET", MEET),
     ("AGAIN", AGAIN),
 ];
 
@@ -212,6 +222,23 @@ pub enum Operation {
     Stop(String),
     /// A queue of data is empty: the user's scenario ends.
     Exhausted,
+    /// A task begins, which does something else for the same user.
+    Spawn,
+    /// The end of any task of the user is waited for, so many nanoseconds at most.
+    Join(Option<u64>),
+    /// The task with this number ends.
+    Cancel(u32),
+    /// The task that says so has ended.
+    TaskEnded,
+    /// So many users are waited for.
+    Meet {
+        /// The name of the meeting.
+        name: String,
+        /// How many users meet.
+        users: u64,
+        /// How long they are waited for.
+        most_ns: u64,
+    },
 }
 
 /// What a user is resumed with.
@@ -352,6 +379,11 @@ impl Operation {
             EXHAUSTED => Self::Exhausted,
             CHECK_PASSED => Self::CheckPassed(number(a) as u32),
             RELEASE => Self::Release(number(a) as u32),
+            SPAWN => Self::Spawn,
+            JOIN => Self::Join(some_number(a).filter(|seconds| *seconds >= 0.0).map(nanoseconds)),
+            CANCEL => Self::Cancel(number(a) as u32),
+            TASK_ENDED => Self::TaskEnded,
+            MEET => Self::Meet { name: text(a), users: number(b) as u64, most_ns: nanoseconds(number(c)) },
             _ => Self::Failed {
                 problem:
                     "coroutine.yield was called by the scenario's function itself: virtual users wait by brunt.pause, \

@@ -3,7 +3,7 @@
 local core = ...
 
 local call, call_prepared, read = core.call, core.call_prepared, core.read
-local wrong, raise, check_options = core.wrong, core.raise, core.check_options
+local wrong, raise, check_options, reading = core.wrong, core.raise, core.check_options, core.reading
 local byte, find, match, gsub, lower, sub = string.byte, string.find, string.match, string.gsub, string.lower, string.sub
 
 local MOST_REDIRECTS = 10
@@ -31,10 +31,8 @@ local parts = {
   end,
 }
 
-local methods = {}
-
 Answer.__index = function(self, key)
-  local method = methods[key]
+  local method = reading[key]
   if method then
     return method
   end
@@ -44,40 +42,6 @@ Answer.__index = function(self, key)
     rawset(self, key, value)
     return value
   end
-end
-
--- The body as JSON: a table, or whatever else it is. Raises an error if it is not JSON.
-function methods.json(self)
-  local value = rawget(self, "decoded")
-  if value == nil then
-    local problem
-    value, problem = require("brunt").decode_json(self.body)
-    if problem then
-      local shown = #self.body > 60 and sub(self.body, 1, 60) .. "…" or self.body
-      raise("the answer (status " .. self.status .. ") is no JSON: " .. problem .. "; it begins: " .. shown)
-    end
-    rawset(self, "decoded", value)
-  end
-  return value
-end
-
--- What was found, or false: in the table of a check, nil would be no check at all.
-local function or_false(first, ...)
-  if first == nil then
-    return false
-  end
-  return first, ...
-end
-
--- Where a pattern of Lua stands in the body, as string.find, but false where it does not; `plain` takes the text as it
--- is.
-function methods.find(self, pattern, plain)
-  return or_false(find(self.body, pattern, 1, plain))
-end
-
--- What a pattern of Lua captures in the body, as string.match, but false where it does not match.
-function methods.match(self, pattern)
-  return or_false(match(self.body, pattern))
 end
 
 -- URLs ----------------------------------------------------------------------------------------------------------------
@@ -375,7 +339,7 @@ local function jar_of(self)
   if not self.cookies then
     return nil
   end
-  local user = core.user("a call")
+  local user = core.home("a call")
   local jar = user.cookies
   if not jar then
     jar = {}
@@ -529,8 +493,8 @@ function Client:request(method, url, options)
   return request(self, method, url, options)
 end
 
--- Several requests at once, over as many connections as the client may have: paths to GET, or { method, path, options }.
-function Client:batch(requests)
+-- Several requests at once. `see` is shown each answer before another call is made, which a redirect is.
+local function batch(self, requests, see)
   if type(requests) ~= "table" then
     wrong("batch takes a table of paths, or of { method, path, options }, not a " .. type(requests))
   end
@@ -562,6 +526,9 @@ function Client:batch(requests)
     setmetatable(answer, Answer)
     -- A redirect is another call, until which these answers are kept no longer.
     keep_cookies(jar, answer, whole(self, made[place][2]))
+    if see then
+      see(answer)
+    end
     if redirecting[answer.status] then
       local _ = answer.headers
     end
@@ -573,6 +540,119 @@ function Client:batch(requests)
     end
   end
   return answers
+end
+
+-- Several requests at once, over as many connections as the client may have: paths to GET, or { method, path, options }.
+function Client:batch(requests)
+  return batch(self, requests)
+end
+
+-- Pages ---------------------------------------------------------------------------------------------------------------
+
+-- What a page names that browsers fetch with it, and the attributes that say where it is.
+local RESOURCES = 'img[src], script[src], input[type="image"][src], video[poster], '
+  .. 'link[rel~="stylesheet"][href], link[rel~="icon"][href]'
+local SOURCES = { img = "src", script = "src", input = "src", video = "poster", link = "href" }
+-- The most of a page that are fetched, and that a user's cache knows.
+local MOST_RESOURCES, MOST_CACHED = 500, 1000
+
+-- What a user's cache keeps of an answer: until when it is fresh (RFC 9111 §4.2.1, without Expires and guesses), and by what
+-- it can be asked for again (§4.3.1). Nil for what is not kept.
+local function cached(answer, now)
+  local control = lower(answer.headers["cache-control"] or "")
+  if find(control, "no-store", 1, true) then
+    return nil
+  end
+  local age = not find(control, "no-cache", 1, true) and tonumber(match(control, "max%-age=(%d+)")) or 0
+  local etag, modified = answer.headers.etag, answer.headers["last-modified"]
+  if age > 0 or etag or modified then
+    return { until_ns = now + age * 1e9, etag = etag, modified = modified }
+  end
+end
+
+-- The places of a page's resources as whole URLs, each once.
+local function resources_of(answer, url)
+  local urls, known = {}, {}
+  for _, element in ipairs(core.look_for("css", answer, RESOURCES, true) or {}) do
+    local source = element.attributes[SOURCES[element.name]] or ""
+    source = match(source, "^%s*(.-)%s*$")
+    local scheme = match(source, "^(%a[%w+.-]*):")
+    if source ~= "" and (not scheme or lower(scheme) == "http" or lower(scheme) == "https") then
+      local whole_url = resolve(url, source)
+      if not known[whole_url] and #urls < MOST_RESOURCES then
+        known[whole_url] = true
+        urls[#urls + 1] = whole_url
+      end
+    end
+  end
+  return urls
+end
+
+local page_options = { resources = true }
+for name in pairs(call_options) do
+  page_options[name] = true
+end
+
+-- A page and what it names, as browsers fetch them: the page first, then images, scripts and styles at once, over as many
+-- connections as the client may have. What the user's cache has is not fetched, or only asked for again. Gives the page's
+-- answer, with the others in `resources`.
+function Client:page(url, options)
+  check_options("page", options, page_options)
+  local passed = {}
+  for name, value in pairs(options or empty) do
+    passed[name] = value
+  end
+  local named = passed.resources
+  passed.resources = nil
+  if named ~= nil and type(named) ~= "string" then
+    wrong("page: resources is the name that all of them are counted by, not a " .. type(named), true)
+  end
+  local answer = request(self, "GET", url, passed)
+  local user = core.home("a call")
+  local cache = user.cache
+  if not cache then
+    cache = { count = 0 }
+    user.cache = cache
+  end
+  rawset(answer, "resources", {})
+  if answer.error then
+    return answer
+  end
+  -- The answer is gone with the first of the others.
+  local _ = answer.body
+  local missing, places, now = {}, {}, core.user("a call").now
+  for _, place in ipairs(resources_of(answer, rawget(answer, "url") or whole(self, url))) do
+    local known = cache[place]
+    if not known or known.until_ns <= now then
+      local origin = match(place, "^%w+://[^/?#]*")
+      local own = origin == self.origin and sub(place, #origin + 1) or place
+      local headers = known and { ["If-None-Match"] = known.etag, ["If-Modified-Since"] = known.modified } or nil
+      missing[#missing + 1] = { "GET", own, { name = named, headers = headers } }
+      places[#places + 1] = place
+    end
+  end
+  if #missing > 0 then
+    answer.resources = batch(self, missing, function(one)
+      local _ = one.headers
+    end)
+  end
+  now = core.user("a call").now
+  for at, place in ipairs(places) do
+    local one = answer.resources[at]
+    -- Where a redirect led, what it led to stands in no cache.
+    local direct = not one.error and (one.status == 200 or one.status == 304) and one.url == nil
+    local kept = direct and cached(one, now) or nil
+    if kept and not cache[place] then
+      cache.count = cache.count + 1
+    end
+    if kept and one.status == 304 and cache[place] then
+      kept.etag, kept.modified = kept.etag or cache[place].etag, kept.modified or cache[place].modified
+    end
+    if not kept or cache[place] or cache.count <= MOST_CACHED then
+      cache[place] = kept
+    end
+  end
+  return answer
 end
 
 local own_options = { redirects = true, cookies = true, basic = true, bearer = true }

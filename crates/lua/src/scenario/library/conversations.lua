@@ -5,6 +5,7 @@ local host, brunt, core, shared = ...
 local yield = coroutine.yield
 local seconds, waiting = core.seconds, core.waiting_user
 local CONVERSE, RELEASE = host.operations.CONVERSE, host.operations.RELEASE
+local reading = core.reading
 
 -- What a judge says of an answer: it is the last of its call, the call goes on (with the protocol's values for what it
 -- waits for next), or the call fails as mismatch (for this reason).
@@ -82,46 +83,13 @@ end
 
 -- Answers ---------------------------------------------------------------------------------------------------------------
 
-local answer_methods = {}
-
--- The body as JSON. Raises an error if it is not JSON.
-function answer_methods.json(self)
-  local value = rawget(self, "decoded")
-  if value == nil then
-    local body, problem = self.body, nil
-    value, problem = brunt.decode_json(body)
-    if problem then
-      local shown = #body > 60 and body:sub(1, 60) .. "…" or body
-      core.raise("the answer is no JSON: " .. problem .. "; it begins: " .. shown)
-    end
-    rawset(self, "decoded", value)
-  end
-  return value
-end
-
--- What was found, or false: in the table of a check, nil would be no check at all.
-local function or_false(first, ...)
-  if first == nil then
-    return false
-  end
-  return first, ...
-end
-
-function answer_methods.find(self, pattern, plain)
-  return or_false(self.body:find(pattern, 1, plain))
-end
-
-function answer_methods.match(self, pattern)
-  return or_false(self.body:match(pattern))
-end
-
 -- A metatable for answers, whose parts are read when they are asked for and kept then: `body` and `timings`, with the
--- methods `json`, `find` and `match`, and these, by functions of the answer.
+-- methods of `core.reading`, and these, by functions of the answer.
 function core.answer_type(parts)
   parts = parts or {}
   return {
     __index = function(self, key)
-      local method = answer_methods[key]
+      local method = reading[key]
       if method then
         return method
       end

@@ -28,8 +28,12 @@ end
 function Feeder:next()
   local place = host.next(self.feeder)
   while not place do
-    waiting("a queue")
+    local user = waiting("a queue")
     yield(EXHAUSTED)
+    if user.task then
+      -- Its user ends with the iteration that it is in.
+      error(shared.EXIT, 0)
+    end
   end
   local data = self.data
   if data.rows then

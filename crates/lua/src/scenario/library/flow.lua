@@ -7,7 +7,7 @@ local log, random = math.log, math.random
 local wrong, raise, shown, seconds, me = core.wrong, core.raise, core.shown, core.seconds, core.user
 local check_options, waiting = core.check_options, core.waiting_user
 local operations = host.operations
-local PAUSE, END, STOP = operations.PAUSE, operations.END, operations.STOP
+local PAUSE, END, STOP, MEET = operations.PAUSE, operations.END, operations.STOP, operations.MEET
 local GROUP, GROUP_ENDED = operations.GROUP, operations.GROUP_ENDED
 local CHECK, CHECK_FAILED, CHECK_PASSED = operations.CHECK, operations.CHECK_FAILED, operations.CHECK_PASSED
 
@@ -37,7 +37,7 @@ function brunt.pause(least, most)
 end
 
 function brunt.pacing(length)
-  me("brunt.pacing").pacing = seconds("the pacing", length)
+  core.home("brunt.pacing").pacing = seconds("the pacing", length)
 end
 
 -- Ends a group, with what its function has returned. Groups within it that an error has ended, which was caught, are over.
@@ -137,8 +137,133 @@ function brunt.fail(message)
 end
 
 function brunt.stop_user()
-  waiting("brunt.stop_user")
+  local user = waiting("brunt.stop_user")
+  if user.task then
+    wrong("brunt.stop_user is for the user itself, and not for a task of it: return, or brunt.exit_here() ends the task")
+  end
   yield(END)
+end
+
+-- Ends the iteration here, as if its function had returned; in a task, the task.
+function brunt.exit_here()
+  local user = waiting("brunt.exit_here")
+  local groups = user.groups
+  for place = groups and #groups or 0, 1, -1 do
+    local group = groups[place]
+    groups[place] = nil
+    local took = user.now - group.began
+    yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), true)
+  end
+  user.group = nil
+  error(shared.EXIT, 0)
+end
+
+-- Does `run` over and over for so long: what has begun by then is done to its end.
+function brunt.during(length, run, ...)
+  local user = waiting("brunt.during")
+  if type(run) ~= "function" then
+    wrong("brunt.during takes a length and a function, not " .. shown(run), true)
+  end
+  local ends = user.now + seconds("the length of brunt.during", length) * 1e9
+  repeat
+    local began = user.now
+    run(...)
+    if user.now == began then
+      -- It waits for nothing: time goes on all the same.
+      yield(PAUSE, 1e-6)
+    end
+  until user.now >= ends or shared.made_up ~= nil
+end
+
+-- Does one of several functions, each by its weight; gives what it returns.
+function brunt.choose(choices)
+  waiting("brunt.choose")
+  local usage = "brunt.choose takes functions with their weights, such as brunt.choose { { browse, 90 }, { buy, 10 } }"
+  if type(choices) ~= "table" or #choices == 0 then
+    wrong(usage .. ", not " .. shown(choices), true)
+  end
+  local all = 0
+  for _, choice in ipairs(choices) do
+    if type(choice) ~= "table" or type(choice[1]) ~= "function" then
+      wrong(usage, true)
+    end
+    all = all + core.number("a weight", choice[2], 0)
+  end
+  if all <= 0 then
+    wrong("brunt.choose: a weight must be above 0", true)
+  end
+  if shared.made_up ~= nil then
+    for _, choice in ipairs(choices) do
+      choice[1]()
+    end
+    return shared.made_up
+  end
+  local drawn = random() * all
+  for _, choice in ipairs(choices) do
+    drawn = drawn - choice[2]
+    if drawn < 0 then
+      return choice[1]()
+    end
+  end
+  return choices[#choices][1]()
+end
+
+-- Whether what a function gave is a call that has failed, or whose status is no success.
+local function has_failed(first)
+  return type(first) == "table" and rawget(first, "ok") == false
+end
+
+-- Does `run` until it succeeds, but no more than `times` times: it has failed when it raises an error, or when `when` says so
+-- of what it gave. Gives what it gave the last time, or raises its last error.
+function brunt.retry(options, run, ...)
+  local user = waiting("brunt.retry")
+  check_options("brunt.retry", options, { times = true, pause = true, when = true })
+  if type(options) ~= "table" or type(run) ~= "function" then
+    wrong("brunt.retry takes options and a function, as in brunt.retry({ times = 3 }, function() … end)", true)
+  end
+  local times = core.number("brunt.retry: times", options.times or 3, 1)
+  local length = seconds("brunt.retry: pause", options.pause or 0)
+  local failed = options.when or has_failed
+  if type(failed) ~= "function" then
+    wrong("brunt.retry: when must be a function that is given what was returned, not " .. shown(failed), true)
+  end
+  for attempt = 1, times do
+    local results = { n = 0 }
+    local function keep(...)
+      results = { n = select("#", ...), ... }
+    end
+    keep(pcall(run, ...))
+    local fine, first = results[1], results[2]
+    if not fine and (shared.wrong_text(first) or first == shared.EXIT) then
+      error(first, 0)
+    elseif fine and not failed(unpack(results, 2, results.n)) or fine and attempt == times then
+      return unpack(results, 2, results.n)
+    elseif attempt == times then
+      error(first, 0)
+    end
+    if attempt < times then
+      wait(user, length)
+    end
+  end
+end
+
+-- How long users wait for others who do not come, in seconds, where the script does not say.
+local LONGEST_MEETING = 60
+
+-- Waits until so many users have come to the meeting of this name, all threads together; then they go on at once. Gives
+-- whether they have come within `timeout`.
+function brunt.rendezvous(name, users, timeout)
+  local user = waiting("brunt.rendezvous")
+  if type(name) ~= "string" then
+    wrong("brunt.rendezvous takes a name and how many users meet, not " .. shown(name), true)
+  end
+  users = core.number("the users of brunt.rendezvous", users, 1)
+  local length = seconds("the timeout of brunt.rendezvous", timeout or LONGEST_MEETING)
+  local began = user.now
+  yield(MEET, name, users, length)
+  local waited = user.now - began
+  user.paused = user.paused + waited
+  return waited < length * 1e9
 end
 
 function brunt.stop_run(reason)

@@ -103,6 +103,7 @@ local results = {
   [operations.GROUP_ENDED] = nothing,
   [operations.PREPARE] = one,
   [operations.RELEASE] = nothing,
+  [operations.MEET] = nothing,
 }
 
 -- Whether a function is gone through now.
@@ -164,6 +165,7 @@ function shared.rehearse(place)
   compile_nothing()
   rehearses = true
   brunt.decode_json = same
+  shared.made_up = anything
   shared.give(anything)
   local thousands = 0
   local thread = shared.begin_rehearsal(place)

@@ -10,6 +10,7 @@ local traceback = debug.traceback
 local wrong = core.wrong
 -- What is yielded, as `operation.rs` has it.
 local ITERATED, FAILED, AGAIN = host.operations.ITERATED, host.operations.FAILED, host.operations.AGAIN
+local TASK_ENDED = host.operations.TASK_ENDED
 
 local users = {}
 -- The user that runs now.
@@ -31,6 +32,21 @@ local function me(what)
 end
 
 core.user = me
+
+-- The user on whose behalf whatever runs now does: itself, or the one whose task it is.
+function core.home(what)
+  local user = me(what)
+  return user.home or user
+end
+
+-- What is raised to end an iteration, or a task, that is no error.
+local EXIT = setmetatable({}, {
+  __tostring = function()
+    return "brunt.exit_here"
+  end,
+})
+
+shared.EXIT = EXIT
 
 local WAITS_FOR_C = " cannot wait inside table.sort, string.gsub, or any other function of C that calls back: do it before "
   .. "or after"
@@ -67,6 +83,9 @@ local function live(user)
     local vu = user.vu
     vu.iteration = vu.iteration + 1
     user.run(vu, given)
+    if user.tasks then
+      shared.end_tasks(user)
+    end
     if user.goes_on and not user.pacing then
       -- Once, so that a function that never waits comes back all the same.
       user.goes_on, user.again = false, true
@@ -74,6 +93,28 @@ local function live(user)
       user = yield(ITERATED, user.pacing) or user
     end
   end
+end
+
+-- What it is that a coroutine which is dead has ended with: an error, but for one that was to end it.
+local function ended(user, again, thrown)
+  local thread, task = user.thread, user.task
+  user.thread = nil
+  local problem = shared.wrong_text(thrown)
+  if problem then
+    return FAILED + again, problem, true
+  elseif task then
+    task.ended, task.problem = true, thrown ~= EXIT and traceback(thread, tostring(thrown)) or nil
+    return TASK_ENDED
+  elseif thrown ~= EXIT then
+    user.tasks = nil
+    return FAILED + again, traceback(thread, tostring(thrown)), false, user.pacing
+  end
+  problem = user.tasks and shared.problem_of_tasks(user)
+  user.tasks = nil
+  if problem then
+    return FAILED + again, problem, false, user.pacing
+  end
+  return ITERATED + again, user.pacing
 end
 
 -- What a step came to. A coroutine that is dead has failed: the error stands where the operation would.
@@ -87,13 +128,7 @@ local function settle(user, alive, operation, ...)
     -- What a function has yielded by itself is no operation.
     return type(operation) == "number" and operation + again or operation, ...
   end
-  local thread = user.thread
-  user.thread = nil
-  local problem = shared.wrong_text(operation)
-  if problem then
-    return FAILED + again, problem, true
-  end
-  return FAILED + again, traceback(thread, tostring(operation)), false, user.pacing
+  return ended(user, again, operation)
 end
 
 -- Goes on with a user, with what came of its operation.
@@ -178,6 +213,7 @@ function shared.begin_rehearsal(place)
   local vu = { id = 1, iteration = 1, scenario = scenario.name, store = {} }
   local thread = create(function()
     scenario.run(vu, given)
+    shared.rehearse_tasks()
   end)
   current = { thread = thread, vu = vu, run = scenario.run, paused = 0, now = 0, goes_on = false, again = false }
   return thread

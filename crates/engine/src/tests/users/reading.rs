@@ -1,0 +1,153 @@
+//! What scripts look for in answers, and pages with what they name.
+
+use super::*;
+
+/// How often the check of this name held, and did not.
+fn check(played: &Played, name: &str) -> (u64, u64) {
+    let checks = &played.summary.total.figures.checks;
+    let check = checks.get(name).unwrap_or_else(|| panic!("{name}: {:?}", played.scenario("s").tracebacks));
+    (check.passes, check.fails)
+}
+
+fn shop(request: &str) -> (u64, String) {
+    let path = request.split(' ').nth(1).unwrap_or("");
+    let body = match path {
+        "/form" => {
+            "<!doctype html><form><input name=csrf value='a&amp;b'><p class=x> one </p><p class=x>two<br>three</p>\
+             <table><tr><td>1<td>2</table></form>"
+        }
+        "/items" => r#"{"items":[{"id":1,"price":5},{"id":2,"price":20},{"id":3,"price":30}],"none":null}"#,
+        "/soap" => {
+            "<?xml version='1.0'?><s:Envelope xmlns:s='urn:s'><s:Body><id n='7'>x</id><id n='8'>y</id></s:Body></s:Envelope>"
+        }
+        "/broken" => "<?xml version='1.0'?><a><b></a>",
+        "/text" => "order=17; order=18; total 3 EUR",
+        _ => "",
+    };
+    (MS, response("200 OK", "", body))
+}
+
+fn looks_for(script: &str) -> Played {
+    play(&format!("brunt.scenario('s', function() {script} end):inject {{ brunt.iterations_each(1, 1) }}"), shop)
+}
+
+#[test]
+fn answers_are_asked_by_selectors_paths_and_patterns() {
+    let played = looks_for(
+        "local form = http:get('/form', { name = 'form' })
+         local all = form:css_all('p.x')
+         brunt.check(form, {
+           attr = form:css('input[name=csrf]'):attr('value') == 'a&b',
+           text = all[1].text == 'one' and all[2].text == 'twothree' and #all == 2 and all[1].name == 'p',
+           none = #form:css_all('video') == 0 and not form:has_css('video') and form:has_css('p'),
+           table = form:xpath('//td[2]') == '2' and form:xpath('//input/@value') == 'a&b' and form:xpath('count(//p)') == 2,
+         })
+         local items = http:get('/items', { name = 'items' })
+         local dear = items:jsonpath_all('$.items[?(@.price>10)].id')
+         brunt.check(items, {
+           first = items:jsonpath('$.items[?(@.price>10)].id') == 2 and items:jsonpath('$.items[0]').price == 5,
+           all = #dear == 2 and dear[2] == 3,
+           null = items:jsonpath('$.none') == brunt.null and not items:has_jsonpath('$.nowhere'),
+         })
+         local soap = http:get('/soap', { name = 'soap' })
+         brunt.check(soap, {
+           named = soap:xpath('/e:Envelope/e:Body/id[2]/@n', { e = 'urn:s' }) == '8',
+           all = table.concat(soap:xpath_all('//id'), ',') == 'x,y',
+           truth = soap:has_xpath('//id[.=\"y\"]') and not soap:has_xpath('count(//id) > 2'),
+         })
+         local text = http:get('/text', { name = 'text' })
+         local total, currency = text:regex([[total (\\d+) (\\w+)]])
+         brunt.check(text, {
+           whole = text:regex([[order=\\d+]]) == 'order=17',
+           groups = total == '3' and currency == 'EUR',
+           named = text:regex('order=(?<id>[0-9]+)').id == '17',
+           all = text:regex_all('order=([0-9]+)')[2][1] == '18' and text:regex_all('[A-Z]+')[1] == 'EUR',
+           none = not text:has_regex('nowhere'),
+         })",
+    );
+    for name in ["form: attr", "form: text", "form: none", "form: table", "items: first", "items: all", "items: null"] {
+        assert_eq!(check(&played, name), (1, 0), "{name}");
+    }
+    for name in ["soap: named", "soap: all", "soap: truth", "text: whole", "text: groups", "text: named", "text: all"] {
+        assert_eq!(check(&played, name), (1, 0), "{name}");
+    }
+    assert_eq!(check(&played, "text: none"), (1, 0));
+}
+
+#[test]
+fn what_is_not_found_is_named_and_ends_the_iteration() {
+    for (looks, expected) in [
+        (
+            "http:get('/form'):css('#nowhere')",
+            "s.lua:1: the answer (status 200) has no element that matches '#nowhere'",
+        ),
+        ("http:get('/form'):css('input'):attr('href')", "<input> has no attribute 'href'"),
+        ("http:get('/items'):jsonpath('$.nowhere')", "has nothing at '$.nowhere'; it begins: {\"items\""),
+        ("http:get('/text'):jsonpath('$.a')", "the answer (status 200): it is no JSON"),
+        ("http:get('/text'):regex('x+y')", "has no match of 'x+y'"),
+        ("http:get('/broken'):xpath('//a')", "it is no XML"),
+        ("http:get('/empty'):xpath('//a')", "has nothing at '//a'; its body is empty"),
+    ] {
+        let played = looks_for(looks);
+        let traceback = &played.scenario("s").tracebacks[0].0;
+        assert!(traceback.contains(expected), "{looks}: {traceback}");
+    }
+}
+
+#[test]
+fn a_question_that_is_none_is_found_before_the_load() {
+    let refused = |looks: &str| {
+        let script = format!("brunt.scenario('s', function() {looks} end):inject {{ brunt.iterations_each(1, 1) }}");
+        let plan = plan_of(&script, &[]).unwrap();
+        crate::check(&plan, &built_in()).unwrap_err().to_string()
+    };
+    for (looks, expected) in [
+        ("http:get('/'):css('p[')", "s.lua:1: css 'p[': it is no CSS selector"),
+        ("http:get('/'):has_xpath('//a[')", "it is no XPath"),
+        ("local a = http:get('/'):jsonpath('$.a').b.c http:get('/'):jsonpath_all('items[')", "it is no JSONPath"),
+        ("if http:get('/'):css('a'):attr('b') then http:get('/'):regex('(a') end", "it is no regular expression"),
+        ("http:get('/'):css(7)", "css takes a CSS selector, not 7"),
+    ] {
+        let problem = refused(looks);
+        assert!(problem.contains(expected), "{looks}: {problem}");
+    }
+}
+
+#[test]
+fn a_page_brings_what_it_names_and_a_cache_spares_it_the_second_time() {
+    fn site(request: &str) -> (u64, String) {
+        let path = request.split(' ').nth(1).unwrap_or("");
+        let answer = match path {
+            "/shop/" => response(
+                "200 OK",
+                "Content-Type: text/html\r\n",
+                "<link rel=stylesheet href=style.css><script src='/app.js'></script><img src=\"data:image/png;base64,x\">\
+                 <img src=logo.png><img src='logo.png#again'><a href=other></a><link rel=next href=next>",
+            ),
+            "/shop/style.css" => response("200 OK", "Cache-Control: public, max-age=60\r\n", "p {}"),
+            "/app.js" if request.contains("If-None-Match: \"1\"") => {
+                "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n".into()
+            }
+            "/app.js" => response("200 OK", "ETag: \"1\"\r\nCache-Control: no-cache\r\n", "1"),
+            "/shop/logo.png" => response("302 Found", "Location: /real.png\r\nCache-Control: max-age=60\r\n", ""),
+            "/real.png" => response("200 OK", "Cache-Control: no-store\r\n", "png"),
+            _ => response("404 Not Found", "", ""),
+        };
+        (10 * MS, answer)
+    }
+    let played = play(
+        "brunt.scenario('s', function()
+           local home = http:page('/shop/', { resources = 'things' })
+           brunt.check(home, { page = home.status == 200 and home:has_css('a') })
+           for _, one in ipairs(home.resources) do brunt.check(one, { fine = one.ok }) end
+         end):inject { brunt.iterations_each(1, 2) }",
+        site,
+    );
+    let lines = played.lines();
+    assert_eq!(lines[..5], ["GET /shop/", "GET /shop/style.css", "GET /app.js", "GET /shop/logo.png", "GET /real.png"]);
+    assert_eq!(lines[5..], ["GET /shop/", "GET /app.js", "GET /shop/logo.png", "GET /real.png"]);
+    assert_eq!(played.times()[..5], [0, 10, 10, 10, 20], "what a page names comes at once");
+    assert_eq!(check(&played, "GET /shop/: page"), (2, 0));
+    assert_eq!(check(&played, "things: fine").0, 3);
+    assert_eq!(played.summary.total.figures.requests.get("things").unwrap().due, 5);
+}

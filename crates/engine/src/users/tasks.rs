@@ -1,0 +1,201 @@
+//! Tasks: what a user does beside what it does, and meetings of users.
+//!
+//! A task has a slot among the users, so that it waits, calls and is gone on with as they are; its connections are its user's,
+//! and it ends with its user's iteration.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use brunt_model::figures::NameId;
+
+use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wake};
+use crate::transport::Driver;
+
+/// Users of this worker who wait for others.
+#[derive(Debug)]
+pub(super) struct Meeting {
+    name: String,
+    users: u64,
+    /// How many have come, all workers together.
+    came: Arc<AtomicU64>,
+    /// Who waits here, and until how many have come.
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    until: u64,
+    user: u32,
+    generation: u32,
+    joins: u32,
+}
+
+impl VirtualUsers {
+    /// Whose connections, and whose iteration, `user` has: itself, or the user whose task it is.
+    #[inline]
+    pub(super) fn home(&self, user: u32) -> u32 {
+        self.users.get(user as usize).and_then(|of| of.home).unwrap_or(user)
+    }
+
+    /// A slot for somebody, which is taken from now on.
+    pub(super) fn settle(&mut self, user: VirtualUser) -> u32 {
+        let slot = self.vacant_users.pop().unwrap_or(self.users.len() as u32);
+        match self.users.get_mut(slot as usize) {
+            Some(place) => *place = VirtualUser { generation: place.generation, ..user },
+            None => self.users.push(user),
+        }
+        slot
+    }
+
+    /// A task of `user` begins; its slot.
+    pub(super) fn begin_task(&mut self, user: u32) -> Option<u32> {
+        let home = self.home(user);
+        let of = self.user(home)?;
+        let (id, crowd, place, scenario, began) = (of.id, of.crowd, of.place, of.scenario, of.began);
+        let task =
+            VirtualUser { home: Some(home), began, iterates: true, ..VirtualUser::new(id, crowd, place, scenario) };
+        let slot = self.settle(task);
+        self.user(home)?.tasks.push(slot);
+        self.make_ready(slot, Wake::Go);
+        Some(slot)
+    }
+
+    /// `user` waits for the end of any task, or until the time is up.
+    pub(super) fn join(&mut self, user: u32, most_ns: Option<u64>, now: u64) {
+        let Some(joins) = self.wait_to_join(user) else { return };
+        if let Some(most) = most_ns {
+            self.set_timer(now.saturating_add(most), user, TimedWake::Joined(joins));
+        }
+    }
+
+    /// `user` waits for something that others do; by what it is known that it still does.
+    fn wait_to_join(&mut self, user: u32) -> Option<u32> {
+        self.joins = self.joins.wrapping_add(1).max(1);
+        let joins = self.joins;
+        self.user(user)?.joins = joins;
+        Some(joins)
+    }
+
+    /// Lets `user` go on if it still waits for what has this number.
+    pub(super) fn joined(&mut self, user: u32, joins: u32) {
+        if let Some(of) = self.user(user).filter(|of| of.joins == joins) {
+            of.joins = 0;
+            self.make_ready(user, Wake::Go);
+        }
+    }
+
+    /// Ends the tasks of a user whose iteration has ended.
+    pub(super) fn cancel_tasks<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: u64) {
+        let tasks = self.user(user).map(|of| of.tasks.clone()).unwrap_or_default();
+        for task in tasks {
+            self.cancel_task(network, task, now);
+        }
+    }
+
+    /// Ends a task where it stands: at once, or when the calls that it has under way have ended. One whose answer need not
+    /// come is withdrawn.
+    pub(super) fn cancel_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) {
+        let Some(of) = self.user(task).filter(|of| of.home.is_some() && !of.cancelled) else { return };
+        of.cancelled = true;
+        of.joins = 0;
+        let awaited = of.awaits;
+        if let Some(call) = awaited.and_then(|slot| self.calls.get(slot as usize)) {
+            match (call.state, call.optional, call.id) {
+                (State::UnderWay, true, Some(id)) => network.give_up(self, id, now),
+                (State::Throttled, ..) => {
+                    if let Some(slot) = awaited {
+                        self.vacate_call(slot);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.end_if_cancelled(network, task, now);
+    }
+
+    /// Ends a task that was cancelled, if nothing of it is under way. Whether it was cancelled.
+    pub(super) fn end_if_cancelled<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) -> bool {
+        let Some(of) = self.users.get(task as usize).filter(|of| of.id > 0 && of.cancelled) else { return false };
+        let under_way = |slot: u32| self.calls.get(slot as usize).is_some_and(|call| call.state == State::UnderWay);
+        if of.pending > 0 {
+            // Whoever waits for its calls ends it.
+            if let Some(of) = self.user(task) {
+                of.outcome = Some(Outcome::Left);
+            }
+        } else if !of.awaits.is_some_and(under_way) {
+            self.end_task(network, task, now);
+        }
+        true
+    }
+
+    /// A task has ended: who waits for that goes on.
+    pub(super) fn end_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) {
+        self.forget_answers(task);
+        for (id, with, without) in self.library.leave_groups(task, now) {
+            network.recorder.snapshot.figures.groups.at(NameId::from_number(id)).unfinished(with, without);
+        }
+        self.library.forget(task, false);
+        let Some(of) = self.user(task) else { return };
+        let (home, started, awaited) = (of.home.take(), std::mem::take(&mut of.started), of.awaits.take());
+        of.id = 0;
+        of.generation = of.generation.wrapping_add(1);
+        for slot in started.into_iter().chain(awaited) {
+            self.vacate_call(slot);
+        }
+        self.vacant_users.push(task);
+        let Some(home) = home else { return };
+        let Some(of) = self.user(home) else { return };
+        of.tasks.retain(|known| *known != task);
+        let ends = of.outcome.is_some() && of.tasks.is_empty() && of.pending == 0;
+        let family: Vec<u32> = of.tasks.iter().copied().chain([home]).collect();
+        for member in family {
+            if let Some(joins) = self.user(member).map(|of| of.joins).filter(|joins| *joins > 0) {
+                self.joined(member, joins);
+            }
+        }
+        if ends {
+            self.make_ready(home, Wake::AllEnded);
+        }
+    }
+
+    /// `user` waits until so many have come to the meeting of this name, or the time is up.
+    pub(super) fn meet(&mut self, user: u32, name: &str, users: u64, most_ns: u64, now: u64) {
+        let users = users.max(1);
+        let Some(joins) = self.wait_to_join(user) else { return };
+        let generation = self.users.get(user as usize).map_or(0, |of| of.generation);
+        let known = self.meetings.iter().position(|meeting| meeting.users == users && meeting.name == name);
+        let at = known.unwrap_or_else(|| {
+            let came = self.among.meeting(name, users);
+            self.meetings.push(Meeting { name: name.to_owned(), users, came, waiting: VecDeque::new() });
+            self.meetings.len() - 1
+        });
+        let Some(meeting) = self.meetings.get_mut(at) else { return };
+        let before = meeting.came.fetch_add(1, Ordering::AcqRel);
+        let until = (before / users + 1).saturating_mul(users);
+        meeting.waiting.push_back(Waiting { until, user, generation, joins });
+        self.set_timer(now.saturating_add(most_ns), user, TimedWake::Joined(joins));
+        self.look_at_meetings();
+    }
+
+    /// Lets those go on for whom enough have come.
+    pub(super) fn look_at_meetings(&mut self) {
+        let mut met = Vec::new();
+        for meeting in &mut self.meetings {
+            let came = meeting.came.load(Ordering::Acquire);
+            while meeting.waiting.front().is_some_and(|waiting| waiting.until <= came) {
+                met.extend(meeting.waiting.pop_front());
+            }
+        }
+        for Waiting { user, generation, joins, .. } in met {
+            if self.user(user).is_some_and(|of| of.generation == generation) {
+                self.joined(user, joins);
+            }
+        }
+    }
+
+    /// Whether somebody waits for users who may come on another worker.
+    pub(super) fn somebody_waits(&self) -> bool {
+        self.meetings.iter().any(|meeting| !meeting.waiting.is_empty())
+    }
+}

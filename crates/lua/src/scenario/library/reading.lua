@@ -1,0 +1,154 @@
+-- What answers are asked: Lua's patterns, regular expressions, JSON, JSONPath, CSS selectors, XPath.
+
+local host, brunt, core, shared = ...
+
+local wrong, raise, shown = core.wrong, core.raise, core.shown
+
+-- Methods of answers, whatever their protocol; each looks in the body.
+local reading = {}
+
+-- The answer in words, for errors.
+local function described(answer)
+  if answer.error then
+    return "the call failed (" .. tostring(answer.error) .. "): its answer"
+  end
+  return answer.status > 0 and "the answer (status " .. answer.status .. ")" or "the answer"
+end
+
+-- The beginning of a body, for errors.
+local function beginning(body)
+  if body == "" then
+    return "; its body is empty"
+  end
+  return "; it begins: " .. (#body > 60 and body:sub(1, 60) .. "…" or body)
+end
+
+-- The body as JSON: a table, or whatever else it is. Raises an error if it is not JSON.
+function reading.json(self)
+  local value = rawget(self, "decoded")
+  if value == nil then
+    local problem
+    value, problem = brunt.decode_json(self.body)
+    if problem then
+      raise(described(self) .. " is no JSON: " .. problem .. beginning(self.body))
+    end
+    rawset(self, "decoded", value)
+  end
+  return value
+end
+
+-- What was found, or false: in the table of a check, nil would be no check at all.
+local function or_false(first, ...)
+  if first == nil then
+    return false
+  end
+  return first, ...
+end
+
+-- Where a pattern of Lua stands in the body, as string.find, but false where it does not; `plain` takes the text as it is.
+function reading.find(self, pattern, plain)
+  return or_false(self.body:find(pattern, 1, plain))
+end
+
+-- What a pattern of Lua captures in the body, as string.match, but false where it does not match.
+function reading.match(self, pattern)
+  return or_false(self.body:match(pattern))
+end
+
+local Element = {}
+Element.__index = Element
+
+-- The value of an attribute. Raises an error if the element has none of that name.
+function Element:attr(name)
+  local value = self.attributes[name]
+  if value == nil then
+    raise("<" .. self.name .. "> has no attribute " .. shown(name))
+  end
+  return value
+end
+
+-- How what was found is given to the script: several values where a regular expression has groups.
+local given = {
+  css = function(element)
+    return setmetatable(element, Element)
+  end,
+  regex = function(captured)
+    if type(captured) == "string" then
+      return captured
+    elseif captured.named then
+      captured.named, captured.n = nil, nil
+      return captured
+    end
+    return unpack(captured, 1, captured.n)
+  end,
+}
+local function as_found(found)
+  return found
+end
+given.jsonpath, given.xpath = as_found, as_found
+
+-- What a question is called in errors, and what was not found by it.
+local words = {
+  css = { "css takes a CSS selector", "has no element that matches " },
+  jsonpath = { "jsonpath takes a JSONPath", "has nothing at " },
+  regex = { "regex takes a regular expression", "has no match of " },
+  xpath = { "xpath takes an XPath", "has nothing at " },
+}
+
+-- All that was found, or the first of it in a list; nil in a rehearsal, in which there is nothing to be found.
+local function look_for(kind, answer, question, all, namespaces)
+  if type(question) ~= "string" then
+    wrong(words[kind][1] .. ", not " .. shown(question), true)
+  elseif namespaces ~= nil and type(namespaces) ~= "table" then
+    wrong("xpath takes namespaces as { prefix = uri }, not " .. shown(namespaces), true)
+  end
+  local problem, certain, found = host.look_for(kind, answer.body, question, all, namespaces)
+  if problem and certain then
+    wrong(kind .. " " .. shown(question) .. ": " .. problem, true)
+  elseif shared.made_up ~= nil then
+    return nil
+  elseif problem then
+    raise(described(answer) .. ": " .. problem .. beginning(answer.body))
+  end
+  return found
+end
+
+core.look_for = look_for
+
+for kind, give in pairs(given) do
+  -- The first that is found. Raises an error if there is none.
+  reading[kind] = function(self, question, namespaces)
+    local found = look_for(kind, self, question, false, namespaces)
+    if not found then
+      return shared.made_up
+    elseif found[1] == nil then
+      raise(described(self) .. " " .. words[kind][2] .. shown(question) .. beginning(self.body))
+    end
+    return give(found[1])
+  end
+  -- A list of all that are found. Of several groups each is a table.
+  reading[kind .. "_all"] = function(self, question, namespaces)
+    local found = look_for(kind, self, question, true, namespaces)
+    if not found then
+      return { shared.made_up }
+    end
+    for place, one in ipairs(found) do
+      if kind == "css" then
+        setmetatable(one, Element)
+      elseif type(one) == "table" and kind == "regex" then
+        one.named, one.n = nil, nil
+      end
+    end
+    return found
+  end
+  -- Whether there is one. What XPath says as true or false is taken at its word.
+  reading["has_" .. kind] = function(self, question, namespaces)
+    local found = look_for(kind, self, question, false, namespaces)
+    if not found then
+      return true
+    end
+    return found[1] ~= nil and not (kind == "xpath" and found[1] == false)
+  end
+end
+
+core.reading = reading

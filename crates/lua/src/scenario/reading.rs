@@ -1,0 +1,349 @@
+//! What scenarios look for in answers: CSS selectors, XPath, `JSONPath`, regular expressions.
+//!
+//! Each is a maintained library's; here they are bounded, and what was compiled and parsed last is kept, since users ask many
+//! answers the same question and one answer several.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use mlua::{Lua, LuaString, Table, Value as LuaValue};
+use regex::bytes::Regex;
+use scraper::{Html, Node, Selector};
+use serde_json_path::JsonPath;
+use uppsala::dom::{Document, NodeId, QName};
+use uppsala::xpath::{XPathEvaluator, XPathValue};
+
+use super::value;
+
+/// The most that is found in one answer.
+const MOST_FOUND: usize = 10_000;
+/// The most bytes of text that are found in one answer.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// The most questions of a kind that are remembered.
+const MOST_QUESTIONS: usize = 500;
+/// The most nodes that one XPath looks at.
+const MOST_VISITS: usize = 5_000_000;
+
+/// Why nothing could be looked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Problem {
+    /// The question is wrong, whatever the answer.
+    Question(String),
+    /// The answer is not of the kind that is asked, or there is too much in it.
+    Answer(String),
+}
+
+/// What was found.
+#[derive(Debug, PartialEq)]
+enum Found {
+    Text(Vec<u8>),
+    Number(f64),
+    Boolean(bool),
+    Json(serde_json::Value),
+    /// What the groups of a regular expression captured, with their names where they have some.
+    Groups(Vec<(Option<String>, Option<Vec<u8>>)>),
+    Element {
+        name: String,
+        attributes: Vec<(String, String)>,
+        text: String,
+    },
+}
+
+/// An answer's body, parsed.
+enum Parsed {
+    Html(Box<Html>),
+    Xml(Box<Document<'static>>),
+    Json(serde_json::Value),
+}
+
+/// As what a body is parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Html,
+    Xml,
+    Json,
+}
+
+/// What one state of Lua looks for.
+#[derive(Default)]
+struct Reader {
+    selectors: HashMap<String, Selector>,
+    paths: HashMap<String, JsonPath>,
+    patterns: HashMap<String, Regex>,
+    xpath: XPathEvaluator,
+    /// The body that was parsed last.
+    last: Option<(Form, Vec<u8>, Parsed)>,
+}
+
+/// What `compile` makes of `question`, remembered.
+fn compiled<'m, T>(
+    known: &'m mut HashMap<String, T>,
+    question: &str,
+    compile: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<&'m T, Problem> {
+    if !known.contains_key(question) {
+        let made = compile(question).map_err(Problem::Question)?;
+        // Scripts that make questions up without end begin anew.
+        if known.len() >= MOST_QUESTIONS {
+            known.clear();
+        }
+        known.insert(question.to_owned(), made);
+    }
+    known.get(question).ok_or_else(|| Problem::Question("it is gone".to_owned()))
+}
+
+/// Whether a body looks like XML and not like HTML, for `XPath`, which is asked of both.
+fn is_xml(body: &str) -> bool {
+    let start = body.trim_start_matches('\u{feff}').trim_start();
+    let begins = |with: &str| start.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    start.starts_with('<') && !begins("<!doctype html") && !begins("<html")
+}
+
+/// The tree of HTML as one that `XPath` goes through.
+fn tree_of(html: &Html) -> Document<'static> {
+    let mut document = Document::new();
+    let mut open = vec![document.root()];
+    for edge in html.tree.root().traverse() {
+        match edge {
+            ego_tree::iter::Edge::Open(node) => {
+                let made = match node.value() {
+                    Node::Element(element) => {
+                        let id = document.create_element(QName::local(element.name().to_owned()));
+                        if let Some(made) = document.element_mut(id) {
+                            for (name, value) in element.attrs() {
+                                made.set_attribute(QName::local(name.to_owned()), value.to_owned().into());
+                            }
+                        }
+                        Some(id)
+                    }
+                    Node::Text(text) => Some(document.create_text(text.to_string())),
+                    Node::Comment(comment) => Some(document.create_comment(comment.to_string())),
+                    _ => None,
+                };
+                if let (Some(id), Some(parent)) = (made, open.last()) {
+                    document.append_child(*parent, id);
+                }
+                if node.has_children() {
+                    let below = made.or_else(|| open.last().copied()).unwrap_or_else(|| document.root());
+                    open.push(below);
+                }
+            }
+            ego_tree::iter::Edge::Close(node) => {
+                if node.has_children() {
+                    open.pop();
+                }
+            }
+        }
+    }
+    document
+}
+
+impl Reader {
+    /// The body in this form; parsed, if it was not the last one.
+    fn parsed(&mut self, form: Form, body: &[u8]) -> Result<&Parsed, Problem> {
+        let known = matches!(&self.last, Some((known, bytes, _)) if *known == form && bytes == body);
+        if !known {
+            let parsed = match form {
+                Form::Html => Parsed::Html(Box::new(Html::parse_document(&String::from_utf8_lossy(body)))),
+                Form::Json => {
+                    let value = serde_json::from_slice(body);
+                    Parsed::Json(value.map_err(|e| Problem::Answer(format!("it is no JSON: {e}")))?)
+                }
+                Form::Xml => Parsed::Xml(Box::new(xml_of(&String::from_utf8_lossy(body))?)),
+            };
+            self.last = Some((form, body.to_vec(), parsed));
+        }
+        let gone = || Problem::Answer("it could not be parsed".to_owned());
+        self.last.as_ref().map(|(_, _, parsed)| parsed).ok_or_else(gone)
+    }
+
+    fn css(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
+        let selector = compiled(&mut self.selectors, question, |text| {
+            Selector::parse(text).map_err(|e| format!("it is no CSS selector: {e}"))
+        })?;
+        let selector = selector.clone();
+        let Parsed::Html(html) = self.parsed(Form::Html, body)? else { return Ok(Vec::new()) };
+        let mut left = MOST_BYTES;
+        let found = html.select(&selector).take(most).map(|element| {
+            let text: String = element.text().collect();
+            let value = element.value();
+            let attributes: Vec<_> = value.attrs().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            let bytes = text.len() + attributes.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+            left = left.checked_sub(bytes).ok_or_else(too_much)?;
+            Ok(Found::Element { name: value.name().to_owned(), attributes, text: text.trim().to_owned() })
+        });
+        found.collect()
+    }
+
+    fn xpath(
+        &mut self,
+        body: &[u8],
+        question: &str,
+        namespaces: &[(String, String)],
+        most: usize,
+    ) -> Result<Vec<Found>, Problem> {
+        for (prefix, uri) in namespaces {
+            self.xpath.add_namespace(prefix.as_str(), uri.as_str());
+        }
+        // What is wrong with the question is wrong of every document.
+        let evaluator = std::mem::take(&mut self.xpath).with_max_node_visits(MOST_VISITS);
+        let found = self.xpath_by(&evaluator, body, question, most);
+        self.xpath = evaluator;
+        found
+    }
+
+    fn xpath_by(
+        &mut self,
+        evaluator: &XPathEvaluator,
+        body: &[u8],
+        question: &str,
+        most: usize,
+    ) -> Result<Vec<Found>, Problem> {
+        let wrong = |error: uppsala::XmlError| Problem::Question(format!("it is no XPath: {error}"));
+        let empty = Document::new();
+        evaluator.evaluate(&empty, empty.root(), question).map_err(wrong)?;
+        let Parsed::Xml(document) = self.parsed(Form::Xml, body)? else { return Ok(Vec::new()) };
+        let found = evaluator.evaluate(document, document.root(), question);
+        let found = found.map_err(|error| Problem::Answer(format!("XPath: {error}")))?;
+        let nodes = match &found {
+            XPathValue::Boolean(value) => return Ok(vec![Found::Boolean(*value)]),
+            XPathValue::Number(value) => return Ok(vec![Found::Number(*value)]),
+            XPathValue::String(text) => return Ok(vec![Found::Text(text.clone().into_bytes())]),
+            XPathValue::NodeSet(nodes) => nodes,
+        };
+        let mut left = MOST_BYTES;
+        let texts = nodes.iter().take(most).map(|node| {
+            let text = XPathValue::NodeSet(vec![NodeId::new(node.index())]).to_string_value(document);
+            left = left.checked_sub(text.len()).ok_or_else(too_much)?;
+            Ok(Found::Text(text.into_bytes()))
+        });
+        texts.collect()
+    }
+
+    fn jsonpath(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
+        let path = compiled(&mut self.paths, question, |text| {
+            JsonPath::parse(text).map_err(|e| format!("it is no JSONPath: {e}"))
+        })?;
+        let path = path.clone();
+        let Parsed::Json(value) = self.parsed(Form::Json, body)? else { return Ok(Vec::new()) };
+        Ok(path.query(value).into_iter().take(most).map(|found| Found::Json(found.clone())).collect())
+    }
+
+    fn regex(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
+        let pattern = compiled(&mut self.patterns, question, |text| {
+            Regex::new(text).map_err(|e| format!("it is no regular expression: {e}"))
+        })?;
+        let mut left = MOST_BYTES;
+        let found = pattern.captures_iter(body).take(most).map(|captures| {
+            let whole = captures.get(0).map_or(0, |whole| whole.len());
+            left = left.checked_sub(whole).ok_or_else(too_much)?;
+            if captures.len() == 1 {
+                return Ok(Found::Text(captures.get(0).map(|whole| whole.as_bytes().to_vec()).unwrap_or_default()));
+            }
+            let names = pattern.capture_names().zip(captures.iter()).skip(1);
+            let group = |(name, text): (Option<&str>, Option<regex::bytes::Match<'_>>)| {
+                (name.map(str::to_owned), text.map(|text| text.as_bytes().to_vec()))
+            };
+            Ok(Found::Groups(names.map(group).collect()))
+        });
+        found.collect()
+    }
+}
+
+fn too_much() -> Problem {
+    Problem::Answer(format!("what was found in it is more than {} MiB", MOST_BYTES / (1024 * 1024)))
+}
+
+/// A body as a tree for `XPath`: XML, or HTML as browsers read it.
+fn xml_of(body: &str) -> Result<Document<'static>, Problem> {
+    let mut document = if is_xml(body) {
+        uppsala::parse(body).map(Document::into_static).or_else(|error| {
+            // Pieces of HTML look like XML, too; what says that it is XML is.
+            let says = body.trim_start_matches('\u{feff}').trim_start().starts_with("<?xml");
+            if says {
+                Err(Problem::Answer(format!("it is no XML: {error}")))
+            } else {
+                Ok(tree_of(&Html::parse_document(body)))
+            }
+        })?
+    } else {
+        tree_of(&Html::parse_document(body))
+    };
+    document.prepare_xpath();
+    Ok(document)
+}
+
+impl Found {
+    fn to_lua(&self, lua: &Lua) -> mlua::Result<LuaValue> {
+        let text = |bytes: &[u8]| lua.create_string(bytes).map(LuaValue::String);
+        match self {
+            Self::Text(bytes) => text(bytes),
+            Self::Number(number) => Ok(LuaValue::Number(*number)),
+            Self::Boolean(value) => Ok(LuaValue::Boolean(*value)),
+            Self::Json(json) => {
+                let json = serde_json::to_vec(json).map_err(mlua::Error::external)?;
+                value::json_to_lua(lua, &json).map_err(mlua::Error::runtime)
+            }
+            Self::Groups(groups) => {
+                let table = lua.create_table()?;
+                let mut named = false;
+                for (place, (name, captured)) in groups.iter().enumerate() {
+                    let captured = captured.as_ref().map_or(Ok(LuaValue::Boolean(false)), |bytes| text(bytes))?;
+                    if let Some(name) = name {
+                        named = true;
+                        table.raw_set(name.as_str(), captured.clone())?;
+                    }
+                    table.raw_set(place + 1, captured)?;
+                }
+                table.raw_set("n", groups.len())?;
+                table.raw_set("named", named)?;
+                Ok(LuaValue::Table(table))
+            }
+            Self::Element { name, attributes, text } => {
+                let table = lua.create_table()?;
+                table.raw_set("name", name.as_str())?;
+                table.raw_set("text", text.as_str())?;
+                let by_name = lua.create_table_with_capacity(0, attributes.len())?;
+                for (name, value) in attributes {
+                    by_name.raw_set(name.as_str(), value.as_str())?;
+                }
+                table.raw_set("attributes", by_name)?;
+                Ok(LuaValue::Table(table))
+            }
+        }
+    }
+}
+
+/// Adds `look_for(kind, body, question, all, namespaces)`: what is wrong and whether the question is, or nil, nil and a list of
+/// what was found, of one unless `all`.
+pub(super) fn add(lua: &Lua, table: &Table) -> mlua::Result<()> {
+    let reader = Mutex::new(Reader::default());
+    let look_for = lua.create_function(
+        move |lua, (kind, body, question, all, namespaces): (String, LuaString, String, bool, Option<Table>)| {
+            let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+            let most = if all { MOST_FOUND } else { 1 };
+            let body = body.as_bytes();
+            let found = match kind.as_str() {
+                "css" => reader.css(&body, &question, most),
+                "jsonpath" => reader.jsonpath(&body, &question, most),
+                "regex" => reader.regex(&body, &question, most),
+                _ => {
+                    let namespaces = namespaces.map(|table| table.pairs().collect::<mlua::Result<Vec<_>>>());
+                    reader.xpath(&body, &question, &namespaces.transpose()?.unwrap_or_default(), most)
+                }
+            };
+            Ok(match found {
+                Err(Problem::Question(problem)) => (Some(problem), true, None),
+                Err(Problem::Answer(problem)) => (Some(problem), false, None),
+                Ok(found) => {
+                    let list = lua.create_table_with_capacity(found.len(), 0)?;
+                    for one in &found {
+                        list.raw_push(one.to_lua(lua)?)?;
+                    }
+                    (None, false, Some(list))
+                }
+            })
+        },
+    )?;
+    table.raw_set("look_for", look_for)
+}
