@@ -158,6 +158,55 @@ fn session() {
 }
 
 #[test]
+fn reading() {
+    let shown = show("reading.lua", &[]).with_status(0);
+    shown.checks_passed(4 * 3 * 6);
+}
+
+#[test]
+fn own_figures() {
+    let shown = show("own_figures.lua", &[]).with_status(0);
+    let (added, items) = (shown.named("own", "added"), shown.named("own", "price"));
+    assert_eq!((added["sum"].as_f64(), added["kind"].as_str()), (Some(12.0), Some("counter")));
+    assert_eq!((number(items, "count"), items["unit"].as_str()), (12, Some("eur")));
+    assert_eq!(shown.named("own", "has a name")["ratio"].as_f64(), Some(1.0));
+    assert!(shown.named("own", "cart")["max"].as_f64().is_some_and(|max| max >= 1.0));
+}
+
+#[test]
+fn tasks() {
+    let shown = show("tasks.lua", &[]).with_status(0);
+    shown.checks_passed(4 * 2 * 5);
+    assert_eq!(shown.due("of home"), 4 * 3, "the cache has what a user has fetched");
+    assert_eq!((shown.due("slow"), shown.due("the end")), (8, 4));
+}
+
+#[test]
+fn who_comes_is_listed_and_changed_without_the_file() {
+    let run = |args: &[&str]| {
+        let file = folder().join("several.lua").to_str().unwrap().to_owned();
+        run([&["run", &file], args].concat())
+    };
+    let listed = run(&["--list"]).with_status(0).stdout;
+    let names: Vec<_> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() > 1 && listed.contains(" model, "), "{listed}");
+    let other =
+        run(&["--list", "--only", names[0], "--inject", &format!("{}=ramp_rate(0, 50, 30s) rate(50,1m)", names[0])]);
+    let other = other.with_status(0).stdout;
+    assert!(other.contains("browse  open model, 0 to 50 users/s in 30s, 50 users/s for 1m\n"), "{other}");
+    assert!(other.lines().nth(1).is_some_and(|line| line.ends_with("nobody")), "{other}");
+    for (args, expected) in [
+        (["--only", "nobody"], "there is no scenario 'nobody'; there are "),
+        (["--inject", &format!("{}=rat(5)", names[0])], "expected steps such as rate(50, 1m)"),
+        (["--inject", &format!("{}=rate(x, 1m)", names[0])], "a rate must be a number, not 'x'"),
+        (["--inject", &format!("{}=", names[0])], "expected steps such as rate(50, 1m) or users(10, 30s), got none"),
+    ] {
+        let refused = run(&[args[0], args[1], "--dry-run"]).with_status(2).stderr;
+        assert!(refused.contains(expected), "{args:?}: {refused}");
+    }
+}
+
+#[test]
 fn requests() {
     let shown = show("requests.lua", &[]).with_status(0);
     shown.checks_passed(4 * 10);

@@ -1,6 +1,6 @@
 //! The figures of what has a name, derived once: requests, tags, groups, checks, scenarios.
 
-use crate::figures::{CallFigures, Example, Figure, Figures, Named};
+use crate::figures::{CallFigures, Example, Figure, Figures, Named, OwnFigures};
 use crate::histogram::{Censored, Histogram};
 use crate::instrument::Bracket;
 use crate::outcome::OkStatus;
@@ -143,6 +143,17 @@ pub struct ScenarioBreakdown {
     pub tracebacks: Vec<(String, u64)>,
 }
 
+/// A figure of a script's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnBreakdown {
+    /// Its name.
+    pub name: String,
+    /// What was recorded.
+    pub figures: OwnFigures,
+    /// A counter's sum for each second of the measured part.
+    pub per_s: Option<f64>,
+}
+
 /// A run's figures by name. All empty without scenarios.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Breakdown {
@@ -156,6 +167,8 @@ pub struct Breakdown {
     pub checks: Vec<CheckBreakdown>,
     /// Scenarios.
     pub scenarios: Vec<ScenarioBreakdown>,
+    /// Figures of the script's own.
+    pub own: Vec<OwnBreakdown>,
     /// Of what there were more distinct names than are told apart: `requests`, `tags`, `groups`, `checks`, `scenarios`.
     pub crowded: Vec<&'static str>,
 }
@@ -171,6 +184,7 @@ impl Breakdown {
             groups: groups(total),
             checks: checks(total),
             scenarios: scenarios(total),
+            own: own(total, seconds),
             crowded: crowded(total),
         }
     }
@@ -203,6 +217,16 @@ fn checks(total: &Figures) -> Vec<CheckBreakdown> {
         example: check.example.clone(),
     });
     checks.collect()
+}
+
+fn own(total: &Figures, seconds: f64) -> Vec<OwnBreakdown> {
+    let per_s = |figures: &OwnFigures| figures.sum().filter(|_| seconds > 0.0).map(|sum| sum / seconds);
+    let one = |(name, figures): (&str, &OwnFigures)| OwnBreakdown {
+        name: name.to_owned(),
+        figures: figures.clone(),
+        per_s: per_s(figures),
+    };
+    total.own.iter().map(one).collect()
 }
 
 fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {

@@ -245,6 +245,11 @@ impl Step {
 }
 
 impl Population {
+    /// The names of its scenarios: `a`, or `a, b` of a mix.
+    pub fn name(&self) -> String {
+        self.scenarios.iter().map(|one| one.scenario.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether its users come at times of their own, each for one iteration.
     pub fn is_open(&self) -> bool {
         self.steps.iter().find_map(Step::is_open).unwrap_or(true)
@@ -298,14 +303,51 @@ impl Scenarios {
             ));
         }
         for (place, population) in self.populations.iter().enumerate() {
-            let names: Vec<_> = population.scenarios.iter().map(|one| one.scenario.as_str()).collect();
-            let named = |problem: &str| InjectionError(format!("scenario {}: {problem}", names.join(", ")));
+            let named = |problem: &str| InjectionError(format!("scenario {}: {problem}", population.name()));
             population.validate().map_err(|e| named(&e.0))?;
             if population.after.is_some_and(|after| after >= place) {
                 return Err(named("what comes after another must be injected after it"));
             }
         }
         Ok(())
+    }
+
+    /// Leaves only the users who carry out one of the scenarios `names`. What was to come after others who are gone comes at
+    /// once.
+    pub fn keep(&mut self, names: &[String]) {
+        let mut places = Vec::new();
+        let mut kept = Vec::new();
+        for mut population in std::mem::take(&mut self.populations) {
+            if !names.contains(&population.name()) {
+                population.scenarios.retain(|one| names.contains(&one.scenario));
+            }
+            let stays = !population.scenarios.is_empty();
+            places.push(stays.then_some(kept.len()));
+            if stays {
+                population.after = population.after.and_then(|after| places.get(after).copied().flatten());
+                kept.push(population);
+            }
+        }
+        self.populations = kept;
+    }
+
+    /// Lets users come to the scenario `name`, or to the mix of that name (`a, b`), by these steps in place of the script's. A scenario
+    /// that is part of a mix is taken out of it.
+    pub fn inject(&mut self, name: &str, steps: Vec<Step>) {
+        if let Some(population) = self.populations.iter_mut().find(|population| population.name() == name) {
+            population.steps = steps;
+            return;
+        }
+        for population in &mut self.populations {
+            population.scenarios.retain(|one| one.scenario != name);
+        }
+        self.populations.push(Population {
+            scenarios: vec![Weighted { scenario: name.to_owned(), weight: 1.0 }],
+            steps,
+            arrivals: Spread::Uniform,
+            most_alive: None,
+            after: None,
+        });
     }
 
     /// The same scenarios with `factor` times the load: users, rates, shared iterations and the throttle.

@@ -47,6 +47,15 @@ pub struct Change {
     /// What stands for the base of the script's first client
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
+    /// Only the users of this scenario, repeatable
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Users of a scenario by these steps instead of the script's, repeatable: buy='rate(50, 1m)'
+    #[arg(long, value_name = "NAME=STEPS", value_parser = values::assignment)]
+    pub inject: Vec<(String, String)>,
+    /// Print the file's scenarios and their users, and stop
+    #[arg(long)]
+    pub list: bool,
     /// What brunt.env(K) gives, repeatable; @NAME takes V from the environment
     #[arg(long, value_name = "K=V", value_parser = values::assignment)]
     pub env: Vec<(String, String)>,

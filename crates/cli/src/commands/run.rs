@@ -5,15 +5,20 @@ use std::sync::Arc;
 use anyhow::Result;
 use brunt_engine::trace::Trace;
 use brunt_protocol::Registry;
+use brunt_report::text::scenario_list;
 
 use super::{Exit, bench};
 use crate::args::run::Run;
+use crate::console;
 use crate::kept::Keep;
 use crate::plan;
 use crate::results::Results;
 use crate::trace::Printer;
 
 pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
+    if args.change.list {
+        return list(args, registry);
+    }
     let plan = plan::scenario::of(args, registry)?;
     let results = Results::of(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
@@ -33,4 +38,11 @@ pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
     // To go through a script once is to try it.
     let keep = if args.change.once { Keep::Nothing } else { Keep::of(&args.saving, args.output.quiet) };
     bench::carry_out(&plan, registry, &results, &args.output, &keep, trace)
+}
+
+/// Prints the scenarios of the file, each with who comes to it.
+fn list(args: &Run, registry: &Registry) -> Result<Exit> {
+    let loaded = plan::scenario::loaded(args, registry)?;
+    console::print(scenario_list(&loaded.names, &loaded.scenarios).as_bytes())?;
+    Ok(Exit::Done)
 }

@@ -1,7 +1,5 @@
 //! A script of scenarios, and the flags of `brunt run`, into a plan.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Result, bail};
 use brunt_lua::scenario::{self, LoadOptions, Loaded};
 use brunt_model::arrivals::Spread;
@@ -19,11 +17,7 @@ use crate::args::run::{Change, Run};
 /// # Errors
 /// Which flag, file or line is wrong, and what to do about it.
 pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
-    let sandbox = run.confinement.of_named();
-    let env: BTreeMap<_, _> =
-        run.change.env.iter().map(|(name, value)| (name.clone(), value_of(name, value))).collect();
-    let surroundings = LoadOptions { env, base_url: run.change.base_url.clone(), sandbox };
-    let Loaded { mut scenarios, thresholds, target, names } = scenario::load(&run.file, &surroundings, registry)?;
+    let Loaded { mut scenarios, thresholds, target, names } = loaded(run, registry)?;
     let Some(target) = target else {
         bail!(
             "{}: no client has a base, so nothing says what is aimed at: give one, as in brunt.http{{ base = \
@@ -55,10 +49,26 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
         transport: transport(&run.connecting, tls(&run.tls)?)?,
         ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
-        sandbox,
+        sandbox: run.confinement.of_named(),
     };
     plan.validate()?;
     Ok(plan)
+}
+
+/// What the script says, with the changes that the flags make of who comes.
+///
+/// # Errors
+/// Which file or line is wrong.
+pub fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
+    let Change { env, base_url, inject, only, .. } = &run.change;
+    let options = LoadOptions {
+        env: env.iter().map(|(name, value)| (name.clone(), value_of(name, value))).collect(),
+        base_url: base_url.clone(),
+        sandbox: run.confinement.of_named(),
+        injections: inject.clone(),
+        only: only.clone(),
+    };
+    Ok(scenario::load(&run.file, &options, registry)?)
 }
 
 /// A value of `--env`: what its name tells to be a secret is not shown or stored.
@@ -69,7 +79,8 @@ fn value_of(name: &str, value: &str) -> Template {
 /// Changes the load as the flags say; what ends the run besides its users.
 fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop {
     if change.once {
-        make_single(scenarios, names);
+        let names: Vec<_> = names.iter().filter(|name| comes(change, name)).cloned().collect();
+        make_single(scenarios, &names);
     } else if let Some(factor) = change.scale {
         scenarios.scale(factor);
     }
@@ -82,6 +93,11 @@ fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop 
         }
     }
     stop
+}
+
+/// Whether `--only` lets the users of this scenario come.
+fn comes(change: &Change, name: &String) -> bool {
+    change.only.is_empty() || change.only.contains(name)
 }
 
 /// One user who goes through each of these scenarios once.

@@ -3,6 +3,7 @@
 mod conversing;
 mod garbage;
 mod iterating;
+mod own;
 mod reading;
 mod tasks;
 
@@ -94,12 +95,14 @@ fn plan_of(script: &str, files: &[(&str, &str)]) -> Result<Plan, String> {
     let script = file("s.lua", &format!("{PRELUDE}{script}"));
     let files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
     let loaded = read(script.clone(), Files::Plan(files.clone()), &LoadOptions::default(), &registry);
-    let mut scenarios = loaded.map_err(|e| e.to_string())?.scenarios;
+    let loaded = loaded.map_err(|e| e.to_string())?;
+    let mut scenarios = loaded.scenarios;
     scenarios.files = std::iter::once(script).chain(files).collect();
     Ok(Plan {
         scenarios: Some(scenarios),
         protocol: ProtocolOptions::default(),
         stop: Stop::default(),
+        thresholds: loaded.thresholds,
         ..plan("http://127.0.0.1/")
     })
 }

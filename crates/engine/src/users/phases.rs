@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use brunt_model::figures::Figure as _;
 use brunt_model::snapshot::Phase;
 
 use super::crowd::Crowd;
@@ -71,6 +72,9 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         // What the script counts by itself.
         for (check, passes) in self.library.take_passes() {
             self.names.passed(&mut network.recorder, check, passes);
+        }
+        for (name, own) in self.library.take_own() {
+            network.recorder.snapshot.figures.own.named(&name).merge(&own);
         }
     }
 

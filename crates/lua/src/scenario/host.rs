@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brunt_model::content::Content;
+use brunt_model::figures::{LONGEST_UNIT, OwnFigures, OwnKind};
 use brunt_model::plan::Sandbox;
 use brunt_model::profile::Profile;
 use brunt_model::scenario::{File, Population};
@@ -27,6 +28,8 @@ use brunt_protocol::scenario::{Caller, Fields, Setting, Value, unknown};
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
 const BROWSER_CONNECTIONS: u32 = 6;
+/// The most figures of its own that a script may have.
+const MOST_OWN: usize = 100;
 /// The most that may be asked for.
 const MOST_CONNECTIONS: u32 = 1_000_000;
 
@@ -60,6 +63,8 @@ pub(super) struct Declared {
     feeders: Vec<SharedFeeder>,
     /// The base of the first client, as the script has it.
     first_base: Option<String>,
+    /// Figures of the script's own, with their names.
+    own: Vec<(String, OwnFigures)>,
     /// The value that the script last asked for in vain.
     pub(super) missing_value: Option<String>,
 }
@@ -208,6 +213,7 @@ impl Host {
         self.add_load(lua, &table)?;
         self.add_data(lua, &table)?;
         add_values(lua, &table)?;
+        self.add_own(lua, &table)?;
         reading::add(lua, &table)?;
         Ok(table)
     }
@@ -374,6 +380,43 @@ impl Host {
             None => Ok(LuaValue::Nil),
         })?;
         table.raw_set("row", row)
+    }
+
+    /// What the script's own figures are made by and recorded into.
+    fn add_own(&self, lua: &Lua, table: &Table) -> mlua::Result<()> {
+        let host = self.clone();
+        let own = lua.create_function(move |_, (kind, name, unit): (String, String, String)| {
+            let kind = OwnKind::from_name(&kind).unwrap_or_default();
+            let mut declared = host.declared();
+            if declared.own.len() >= MOST_OWN {
+                return Ok(told(Err(format!("a script has {MOST_OWN} figures of its own at most"))));
+            }
+            if unit.len() > LONGEST_UNIT {
+                return Ok(told(Err(format!("a unit has {LONGEST_UNIT} bytes at most, not '{unit}'"))));
+            }
+            declared.own.push((name, OwnFigures::new(kind, &unit)));
+            Ok(told(Ok(declared.own.len())))
+        })?;
+        table.raw_set("own", own)?;
+        let host = self.clone();
+        let record = lua.create_function(move |_, (number, value, now): (usize, f64, f64)| {
+            if let Some((_, own)) = host.declared().own.get_mut(number.wrapping_sub(1)) {
+                own.record(value, now as u64);
+            }
+            Ok(())
+        })?;
+        table.raw_set("record", record)
+    }
+
+    /// What was recorded of the script's own figures since this was last asked.
+    pub(super) fn take_own(&self) -> Vec<(String, OwnFigures)> {
+        let mut declared = self.declared();
+        let recorded = declared.own.iter_mut().filter(|(_, own)| own.count > 0);
+        let taken = recorded.map(|(name, own)| {
+            let empty = OwnFigures::new(own.kind, &own.unit);
+            (name.clone(), std::mem::replace(own, empty))
+        });
+        taken.collect()
     }
 
     fn data(&self, number: usize) -> Option<Arc<Rows>> {

@@ -17,8 +17,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use brunt_model::content::Content;
+use brunt_model::figures::OwnFigures;
 use brunt_model::plan::{Plan, Sandbox};
-use brunt_model::scenario::{File, Scenarios};
+use brunt_model::scenario::{File, Scenarios, Step};
 use brunt_model::secret::Template;
 use brunt_model::target::Target;
 use brunt_model::threshold::Threshold;
@@ -34,7 +35,7 @@ pub use self::host::{Files, ScriptClient};
 pub use self::operation::{Operation, Placement, Resumption, Verdict, Wanted};
 
 /// The parts of the library, in the order in which they are run.
-const LIBRARY: [(&str, &str); 10] = [
+const LIBRARY: [(&str, &str); 11] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("calls", include_str!("library/calls.lua")),
@@ -43,6 +44,7 @@ const LIBRARY: [(&str, &str); 10] = [
     ("tasks", include_str!("library/tasks.lua")),
     ("flow", include_str!("library/flow.lua")),
     ("load", include_str!("library/load.lua")),
+    ("own", include_str!("library/own.lua")),
     ("data", include_str!("library/data.lua")),
     ("rehearsal", include_str!("library/rehearsal.lua")),
 ];
@@ -67,6 +69,11 @@ pub struct LoadOptions {
     pub env: BTreeMap<String, Template>,
     /// What stands for the base of its first client.
     pub base_url: Option<String>,
+    /// Users who come by these steps in place of the script's: the scenario, and the steps as they are written
+    /// (`rate(50, 1m)`).
+    pub injections: Vec<(String, String)>,
+    /// The scenarios whose users come; those of all where it is empty.
+    pub only: Vec<String>,
     /// What it may do.
     pub sandbox: Sandbox,
 }
@@ -98,14 +105,42 @@ pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Regist
     if let Files::Disk { seen, .. } = &common.files {
         files.append(&mut seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
-    let scenarios = Scenarios {
+    let mut scenarios = Scenarios {
         files,
         env: options.env.clone(),
         base_url: options.base_url.clone(),
         populations: declared.populations,
         throttle: declared.throttle,
     };
+    change_users(&mut scenarios, &library, options, &names)?;
     Ok(Loaded { scenarios, thresholds: declared.thresholds, target, names })
+}
+
+/// Changes who comes, as the options say.
+fn change_users(
+    scenarios: &mut Scenarios,
+    library: &Library,
+    options: &LoadOptions,
+    names: &[String],
+) -> Result<(), ScriptError> {
+    let wrong = |problem: String| ScriptError::new(&library.file, problem);
+    for name in options.only.iter().chain(options.injections.iter().map(|(name, _)| name)) {
+        let is_mix = scenarios.populations.iter().any(|population| population.name() == *name);
+        if !is_mix && !names.contains(name) {
+            return Err(wrong(format!("there is no scenario '{name}'; there are {}", names.join(", "))));
+        }
+    }
+    for (name, steps) in &options.injections {
+        let steps = library.steps(steps).map_err(|problem| wrong(format!("the injection of '{name}': {problem}")))?;
+        scenarios.inject(name, steps);
+    }
+    if !options.only.is_empty() {
+        scenarios.keep(&options.only);
+        if scenarios.populations.is_empty() {
+            return Err(wrong(format!("nobody is injected into {}: give users by --inject", options.only.join(", "))));
+        }
+    }
+    Ok(())
 }
 
 fn revealed(file: &str, env: &BTreeMap<String, Template>) -> Result<BTreeMap<String, String>, ScriptError> {
@@ -257,6 +292,17 @@ impl Library {
         names.map_err(|error| self.failed(&error))
     }
 
+    /// The steps of an injection as they are written on a command line; a problem, if they are none.
+    fn steps(&self, text: &str) -> Result<Vec<Step>, String> {
+        let read = self.table.get::<Function>("steps").and_then(|steps| steps.call((text,)));
+        let (problem, steps): (Option<String>, mlua::Value) = read.map_err(|error| self.failed(&error).to_string())?;
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        let json = value::lua_to_json(&self.lua, &steps)?;
+        serde_json::from_slice(&json).map_err(|error| error.to_string())
+    }
+
     /// The place of a scenario, by its name.
     ///
     /// # Errors
@@ -386,6 +432,11 @@ impl Library {
         let taken: Vec<f64> = self.take_passes.call(()).unwrap_or_default();
         let pair = |pair: &[f64]| Some((*pair.first()? as u32, *pair.get(1)? as u64));
         taken.chunks_exact(2).filter_map(pair).collect()
+    }
+
+    /// What was recorded of the script's own figures since this was last asked, by their names.
+    pub fn take_own(&self) -> Vec<(String, OwnFigures)> {
+        self.host.take_own()
     }
 
     /// Lets what the script has printed go where it belongs.

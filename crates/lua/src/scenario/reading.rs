@@ -1,4 +1,4 @@
-//! What scenarios look for in answers: CSS selectors, XPath, `JSONPath`, regular expressions.
+//! What scenarios look for in answers: CSS selectors, `XPath`, `JSONPath`, regular expressions.
 //!
 //! Each is a maintained library's; here they are bounded, and what was compiled and parsed last is kept, since users ask many
 //! answers the same question and one answer several.
@@ -21,7 +21,7 @@ const MOST_FOUND: usize = 10_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// The most questions of a kind that are remembered.
 const MOST_QUESTIONS: usize = 500;
-/// The most nodes that one XPath looks at.
+/// The most nodes that one `XPath` looks at.
 const MOST_VISITS: usize = 5_000_000;
 
 /// Why nothing could be looked for.

@@ -67,6 +67,7 @@ function brunt.at_once(users) end
 ---@param users_per_s number
 ---@param length brunt.Duration
 ---@return brunt.Step
+---@overload fun(name: string, options?: brunt.OwnOptions): brunt.Rate A figure of the script's own: how often something is true.
 function brunt.rate(users_per_s, length) end
 
 -- Open: from so many users a second to so many.
@@ -152,6 +153,106 @@ function brunt.expect(conditions) end
 ---@return string
 function brunt.env(name, default) end
 
+-- What came of a call, to be looked into; false, or an error that names what was not there, where nothing is found.
+---@class brunt.Body
+---@field body string
+local Body = {}
+
+-- The body as JSON. Raises an error if it is not JSON.
+---@return any
+function Body:json() end
+
+-- Where a pattern of Lua stands in the body, as string.find; false if it does not.
+---@param pattern string
+---@param plain? boolean The pattern is a text as it is.
+---@return integer|false first
+---@return integer? last
+---@return any ...
+function Body:find(pattern, plain) end
+
+-- What a pattern of Lua captures in the body, as string.match; false if it is not there.
+---@param pattern string
+---@return any ...
+function Body:match(pattern) end
+
+-- The first element of HTML that a CSS selector matches. Raises an error if none does.
+---@param selector string
+---@return brunt.Element
+function Body:css(selector) end
+
+-- All elements of HTML that a CSS selector matches.
+---@param selector string
+---@return brunt.Element[]
+function Body:css_all(selector) end
+
+-- Whether a CSS selector matches an element of HTML.
+---@param selector string
+---@return boolean
+function Body:has_css(selector) end
+
+-- The first that is at an XPath 1.0, in XML or HTML: the text of a node, or the text, number or boolean that the XPath says.
+-- Raises an error if there is nothing.
+---@param path string
+---@param namespaces? table<string, string> The namespaces of XML by their prefixes in the path.
+---@return string|number|boolean
+function Body:xpath(path, namespaces) end
+
+-- All that is at an XPath.
+---@param path string
+---@param namespaces? table<string, string>
+---@return (string|number|boolean)[]
+function Body:xpath_all(path, namespaces) end
+
+-- Whether something is at an XPath, or what it says is true.
+---@param path string
+---@param namespaces? table<string, string>
+---@return boolean
+function Body:has_xpath(path, namespaces) end
+
+-- The first value at a JSONPath (RFC 9535). Raises an error if there is none.
+---@param path string
+---@return any
+function Body:jsonpath(path) end
+
+-- All values at a JSONPath.
+---@param path string
+---@return any[]
+function Body:jsonpath_all(path) end
+
+-- Whether a value is at a JSONPath.
+---@param path string
+---@return boolean
+function Body:has_jsonpath(path) end
+
+-- The first match of a regular expression: the whole without groups, what the groups captured as several values, or a table by
+-- their names. Raises an error if there is none.
+---@param pattern string
+---@return string|table<string, string|false> first
+---@return string|false ...
+function Body:regex(pattern) end
+
+-- All matches of a regular expression: texts without groups, else tables of what the groups captured.
+---@param pattern string
+---@return (string|table)[]
+function Body:regex_all(pattern) end
+
+-- Whether a regular expression matches.
+---@param pattern string
+---@return boolean
+function Body:has_regex(pattern) end
+
+-- An element of HTML.
+---@class brunt.Element
+---@field name string Such as "input".
+---@field text string All text in it.
+---@field attributes table<string, string>
+local Element = {}
+
+-- The value of an attribute. Raises an error if there is none of that name.
+---@param name string
+---@return string
+function Element:attr(name) end
+
 -- Waits: a fixed time, one between two, or exponentially distributed ones around a mean.
 ---@param length brunt.Duration|{ exponential: brunt.Duration }
 ---@param longest? brunt.Duration
@@ -186,6 +287,120 @@ function brunt.stop_user() end
 -- Ends the run for everybody.
 ---@param reason? string
 function brunt.stop_run(reason) end
+
+---@class brunt.OwnOptions
+---@field unit? string What its values are counted in, for reports.
+
+-- A sum, in the report by its name.
+---@class brunt.Counter
+local Counter = {}
+
+---@param amount? number 1 unless it says otherwise.
+function Counter:add(amount) end
+
+-- How often something is true.
+---@class brunt.Rate
+local Rate = {}
+
+---@param held any
+function Rate:add(held) end
+
+-- A distribution of values.
+---@class brunt.Trend
+local Trend = {}
+
+---@param value number 0 or above.
+function Trend:add(value) end
+
+-- A value that changes.
+---@class brunt.Gauge
+local Gauge = {}
+
+---@param value number
+function Gauge:set(value) end
+
+---@param name string
+---@param options? brunt.OwnOptions
+---@return brunt.Counter
+function brunt.counter(name, options) end
+
+---@param name string
+---@param options? brunt.OwnOptions
+---@return brunt.Trend
+function brunt.trend(name, options) end
+
+---@param name string
+---@param options? brunt.OwnOptions
+---@return brunt.Gauge
+function brunt.gauge(name, options) end
+
+-- Ends this iteration here, as if its function had returned; in a task, the task.
+function brunt.exit_here() end
+
+-- Does `run` over and over for so long; what has begun by then is done to its end.
+---@param length brunt.Duration
+---@param run fun(...)
+---@param ... any
+function brunt.during(length, run, ...) end
+
+-- Does one of these functions, each by its weight, and gives what it returns.
+---@param choices { [1]: fun(): any, [2]: number }[]
+---@return any ...
+function brunt.choose(choices) end
+
+---@class brunt.RetryOptions
+---@field times? integer How often at most: 3 unless it says otherwise.
+---@field pause? brunt.Duration Between two tries.
+---@field when? fun(...): boolean? Whether what was returned is a failure; else an answer that is not ok is one.
+
+-- Does `run` until it succeeds: it fails by an error too. Gives what it returned last, or raises its last error.
+---@generic T
+---@param options brunt.RetryOptions
+---@param run fun(...): T
+---@param ... any
+---@return T
+function brunt.retry(options, run, ...) end
+
+-- Waits until so many users are at the meeting of this name. Whether they came within the timeout.
+---@param name string
+---@param users integer
+---@param timeout? brunt.Duration A minute unless it says otherwise.
+---@return boolean
+function brunt.rendezvous(name, users, timeout) end
+
+-- What a user does beside what it does.
+---@class brunt.Task
+local Task = {}
+
+-- Waits for its end, and gives what it returned; nil and "timeout" if that takes longer. Raises its error.
+---@param timeout? brunt.Duration
+---@return any ...
+function Task:wait(timeout) end
+
+-- Ends it where it stands.
+function Task:cancel() end
+
+-- Whether it has ended.
+---@return boolean
+function Task:has_ended() end
+
+-- Begins to do `run` while the user goes on. The task ends with the user's iteration.
+---@param run fun(...): any
+---@param ... any
+---@return brunt.Task
+function brunt.spawn(run, ...) end
+
+-- Waits for all tasks of the user; false and "timeout" if that takes longer. Raises the first error of one.
+---@param timeout? brunt.Duration
+---@return boolean
+---@return string?
+function brunt.wait(timeout) end
+
+-- Does `run`, but no longer than this: gives what it returns, or nil and "timeout".
+---@param run fun(): any
+---@param length brunt.Duration
+---@return any ...
+function brunt.timeout(run, length) end
 
 -- Rows that users take, each in turn, one for all users and workers.
 ---@class brunt.Feeder

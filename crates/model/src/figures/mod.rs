@@ -6,6 +6,7 @@
 mod calls;
 mod flow;
 mod named;
+mod own;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use calls::CallFigures;
 pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRACEBACK, ScenarioFigures};
 pub use named::{Figure, LONGEST_NAME, MOST_NAMES, NameId, Named, OTHERS};
+pub use own::{LONGEST_UNIT, OwnFigures, OwnKind};
 
 /// Everything that is counted by name, over some time: of one worker's interval, or merged over workers, intervals and
 /// machines.
@@ -29,6 +31,9 @@ pub struct Figures {
     pub checks: Named<CheckFigures>,
     /// Scenarios by name.
     pub scenarios: Named<ScenarioFigures>,
+    /// Figures that the script has declared for itself, by name.
+    #[serde(default)]
+    pub own: Named<OwnFigures>,
     /// The most users alive at once, seen whenever one came; 0 where none did.
     #[serde(default)]
     pub most_users: u64,
@@ -67,6 +72,7 @@ impl Figures {
             && self.groups.is_empty()
             && self.checks.is_empty()
             && self.scenarios.is_empty()
+            && self.own.is_empty()
     }
 
     /// Users who were started and have not ended: what this adds to those alive before.
@@ -83,6 +89,7 @@ impl Figures {
             groups: self.groups.take(),
             checks: self.checks.take(),
             scenarios: self.scenarios.take(),
+            own: self.own.take(),
             most_users: std::mem::take(&mut self.most_users),
         }
     }
@@ -94,6 +101,7 @@ impl Figures {
         self.groups.merge(&other.groups);
         self.checks.merge(&other.checks);
         self.scenarios.merge(&other.scenarios);
+        self.own.merge(&other.own);
         self.most_users = self.most_users.max(other.most_users);
     }
 

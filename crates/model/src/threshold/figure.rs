@@ -1,5 +1,7 @@
 //! The figures that thresholds can be about.
 
+use super::subject::NoSuchFigure;
+use crate::figures::{OwnFigures, OwnKind};
 use crate::histogram::{AtLeast, Censored};
 use crate::outcome::Failure;
 use crate::units;
@@ -108,6 +110,60 @@ impl Count {
     ];
 }
 
+/// What is asked of a figure of a script's own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum OfOwn {
+    /// Of a trend; the least and the greatest of a gauge too.
+    Statistic(Statistic),
+    /// Of a counter.
+    Sum,
+    /// Of a counter, a second.
+    Rate,
+    /// Of a rate.
+    Share,
+    /// Of a gauge.
+    Last,
+    /// How often something was recorded.
+    Count,
+}
+
+impl OfOwn {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "sum" => Some(Self::Sum),
+            "rate" => Some(Self::Rate),
+            "share" => Some(Self::Share),
+            "last" => Some(Self::Last),
+            "count" => Some(Self::Count),
+            _ => Statistic::parse(text).map(Self::Statistic),
+        }
+    }
+
+    /// Its value, in the figure's own unit; none if nothing was recorded.
+    ///
+    /// # Errors
+    /// When figures of this kind have none.
+    pub(super) fn of(self, own: &OwnFigures, measured_s: f64) -> Result<Option<f64>, NoSuchFigure> {
+        let there = |value: Option<f64>, is_of: bool| if is_of { Ok(value) } else { Err(NoSuchFigure) };
+        let (is_trend, is_gauge) = (own.kind == OwnKind::Trend, own.kind == OwnKind::Gauge);
+        match self {
+            Self::Count => Ok(Some(own.count as f64)),
+            Self::Sum => there(own.sum(), own.kind == OwnKind::Counter),
+            Self::Rate => {
+                let rate = own.sum().filter(|_| measured_s > 0.0).map(|sum| sum / measured_s);
+                there(rate, own.kind == OwnKind::Counter)
+            }
+            Self::Share => there(own.share(), own.kind == OwnKind::Rate),
+            Self::Last => there(own.last(), is_gauge),
+            Self::Statistic(Statistic::Min) => there(own.min(), is_trend || is_gauge),
+            Self::Statistic(Statistic::Max) => there(own.max(), is_trend || is_gauge),
+            Self::Statistic(Statistic::Mean) => there(own.mean(), is_trend),
+            Self::Statistic(Statistic::Stdev) => there(own.stdev(), is_trend),
+            Self::Statistic(Statistic::Quantile(q)) => there(own.quantile(q), is_trend),
+        }
+    }
+}
+
 /// What a threshold limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Figure {
@@ -121,6 +177,8 @@ pub(super) enum Figure {
     BytesIn,
     BytesOut,
     Count(Count),
+    /// Of a figure of a script's own.
+    Own(OfOwn),
 }
 
 /// How a figure's value is written.
@@ -130,6 +188,7 @@ pub(super) enum Unit {
     Number,
     Size,
     Count,
+    Plain,
 }
 
 /// What figures are called by other tools.
@@ -224,10 +283,11 @@ impl Figure {
     pub(super) fn unit(self) -> Unit {
         match self {
             Self::Time(..) => Unit::Duration,
-            Self::ErrorRate | Self::Checks => Unit::Ratio,
+            Self::ErrorRate | Self::Checks | Self::Own(OfOwn::Share) => Unit::Ratio,
             Self::Rate => Unit::Number,
             Self::BytesIn | Self::BytesOut => Unit::Size,
             Self::Count(_) => Unit::Count,
+            Self::Own(_) => Unit::Plain,
         }
     }
 }
@@ -241,6 +301,11 @@ impl Unit {
             Self::Duration => units::parse_duration(text).map(|ns| ns as f64),
             Self::Ratio => units::parse_ratio(text),
             Self::Number | Self::Count => units::parse_number(text),
+            // A gauge may be below 0.
+            Self::Plain => match text.trim().strip_prefix('-') {
+                Some(below) => units::parse_number(below).map(|number| -number),
+                None => units::parse_number(text),
+            },
             Self::Size => units::parse_size(text).map(|bytes| bytes as f64),
         }
     }
@@ -251,6 +316,7 @@ impl Unit {
             Self::Ratio => format!("{}%", (value * 1e8).round() / 1e6),
             Self::Number => format!("{}/s", units::Number(value)),
             Self::Count => format!("{value}"),
+            Self::Plain => units::Number(value).to_string(),
             Self::Size => format!("{}/s", units::Size(value)),
         }
     }

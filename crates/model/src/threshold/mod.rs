@@ -5,10 +5,11 @@
 //! `rate` (answers a second); `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`; and each failure by its
 //! name. Operators: `<`, `<=`, `>`, `>=`, `==`. Of scenarios: `checks` (the share of checks that held), `passes` and
 //! `fails` (how many did and did not), `users` (the most alive at any time), `users_started`, `not_admitted`, `iterations`,
-//! `script_errors`, and `iteration.` for how long iterations took.
+//! `script_errors`, and `iteration.` for how long iterations took. Of a figure of the script's own, in its unit: `sum` and `rate` of a
+//! counter, `share` of a rate, `p50` … `mean`, `stdev`, `min`, `max` of a trend, `last`, `min`, `max` of a gauge, `count` of any.
 //!
-//! A name is that of a request, a tag (`plan=pro`), a group, a check (`home: 200`) or a scenario, looked up in this order;
-//! `request`, `tag`, `group`, `check` or `scenario` before it says which. A request or tag has the times `response`,
+//! A name is that of a request, a tag (`plan=pro`), a group, a check (`home: 200`), a scenario or a figure of the script's own, looked up in
+//! this order; `request`, `tag`, `group`, `check`, `scenario` or `figure` before it says which. A request or tag has the times `response`,
 //! `service` and `failed`; a group `without_pauses` (its usual one) and `with_pauses`, a scenario `iteration`.
 //!
 //! `abort` at its end lets it end the run as soon as it is beyond repair: see [`Outlook`].
@@ -22,7 +23,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use self::figure::{Count, Figure, Statistic, Time};
+use self::figure::{Count, Figure, OfOwn, Statistic, Time};
 use self::subject::{Kind, Subject};
 use crate::histogram::{AtLeast, Histogram};
 use crate::instrument::least_without;
@@ -108,11 +109,31 @@ impl FromStr for Threshold {
             None => (None, left),
         };
         let figure = figure.trim();
-        let figure = Figure::parse(figure)
-            .ok_or_else(|| error(format!("'{figure}' is no figure; {}", Figure::meant(figure))))?;
-        let limit = figure.unit().parse(right).map_err(|e| error(e.to_string()))?;
+        let (figure, limit) = match (of_own(name.as_ref(), figure, right), Figure::parse(figure)) {
+            (Some(own), None) => own,
+            (own, Some(known)) => match (known.unit().parse(right), own) {
+                (Ok(limit), _) if !matches!(name, Some((Some(Kind::Own), _))) => (known, limit),
+                (_, Some(own)) => own,
+                (Ok(limit), None) => (known, limit),
+                (Err(problem), None) => return Err(error(problem.to_string())),
+            },
+            (None, None) => {
+                let own = OfOwn::parse(figure).filter(|_| name.is_some());
+                let problem = own.and_then(|own| Figure::Own(own).unit().parse(right).err());
+                let unknown = || format!("'{figure}' is no figure; {}", Figure::meant(figure));
+                return Err(error(problem.map_or_else(unknown, |problem| problem.to_string())));
+            }
+        };
         Ok(Self { text: text.to_owned(), name, abort, figure, operator: *operator, limit })
     }
+}
+
+/// What is asked of a figure of a script's own, which is not told by its name here: what has a name that may be one, and a
+/// plain number as its limit.
+fn of_own(name: Option<&(Option<Kind>, String)>, figure: &str, limit: &str) -> Option<(Figure, f64)> {
+    let may_be = matches!(name, Some((None | Some(Kind::Own), _)));
+    let figure = OfOwn::parse(figure).filter(|_| may_be).map(Figure::Own)?;
+    Some((figure, figure.unit().parse(limit).ok()?))
 }
 
 /// `group cart` is the group, `cart` whatever has that name.
@@ -296,6 +317,40 @@ mod tests {
         ] {
             assert_eq!(judge(text), (got.to_owned(), held), "{text}");
         }
+    }
+
+    #[test]
+    fn figures_of_a_scripts_own_are_judged_in_their_units() {
+        use crate::figures::OwnKind;
+        let mut run = run();
+        let seconds = run.measured_ns as f64 / 1e9;
+        for (name, kind, values) in [
+            ("coins", OwnKind::Counter, &[1.5, 2.5][..]),
+            ("hits", OwnKind::Rate, &[1.0, 1.0, 0.0, 1.0]),
+            ("basket", OwnKind::Trend, &[10.0, 20.0, 90.0]),
+            ("queue", OwnKind::Gauge, &[4.0, 9.0, 7.0]),
+        ] {
+            let own = run.measured.figures.own.named(name);
+            *own = crate::figures::OwnFigures::new(kind, "");
+            values.iter().enumerate().for_each(|(at, value)| own.record(*value, at as u64));
+        }
+        let summary = Summary::of(run);
+        for (text, got, held) in [
+            ("coins:sum >= 4", "4", true),
+            ("figure coins:rate > 100", &crate::units::Number(4.0 / seconds).to_string(), false),
+            ("hits:share >= 75%", "75%", true),
+            ("basket:mean < 41", "40", true),
+            ("basket:max <= 89", "90", false),
+            ("queue:last == 7", "7", true),
+            ("queue:count == 3", "3", true),
+            ("queue:sum > 1", "a gauge has no such figure", false),
+            ("basket:p99 < 50ms", "a trend has no such figure", false),
+        ] {
+            let result = text.parse::<Threshold>().unwrap().judge(&summary);
+            assert_eq!((result.got.as_str(), result.held), (got, held), "{text}");
+        }
+        assert!("coins:sum < 5ms".parse::<Threshold>().is_err());
+        assert!("sum < 5".parse::<Threshold>().is_err(), "what has no name is about calls");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a threshold is about: all calls, or what has a name.
 
-use super::figure::{Count, Figure, Time};
-use crate::figures::{CallFigures, CheckFigures, GroupFigures, ScenarioFigures};
+use super::figure::{Count, Figure, OfOwn, Time};
+use crate::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, ScenarioFigures};
 use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::outcome::OkStatus;
 use crate::snapshot::Snapshot;
@@ -47,15 +47,17 @@ pub(super) enum Kind {
     Group,
     Check,
     Scenario,
+    Own,
 }
 
 impl Kind {
-    pub(super) const NAMED: [(&'static str, Self); 5] = [
+    pub(super) const NAMED: [(&'static str, Self); 6] = [
         ("request", Self::Request),
         ("tag", Self::Tag),
         ("group", Self::Group),
         ("check", Self::Check),
         ("scenario", Self::Scenario),
+        ("figure", Self::Own),
     ];
 }
 
@@ -67,6 +69,7 @@ pub(super) enum Subject<'a> {
     Group(&'a GroupFigures, Option<&'a GroupFigures>),
     Check(&'a CheckFigures),
     Scenario(&'a ScenarioFigures, Option<&'a ScenarioFigures>),
+    Own(&'a OwnFigures),
 }
 
 /// What a threshold is about has no such figure: a check has no percentiles.
@@ -102,6 +105,7 @@ impl<'a> Subject<'a> {
             Kind::Scenario => {
                 all.scenarios.get(name).map(|scenario| Self::Scenario(scenario, measured.scenarios.get(name)))
             }
+            Kind::Own => all.own.get(name).map(Self::Own),
         }
     }
 
@@ -114,6 +118,7 @@ impl<'a> Subject<'a> {
             Self::Group(..) => "group",
             Self::Check(_) => "check",
             Self::Scenario(..) => "scenario",
+            Self::Own(own) => own.kind.name(),
         }
     }
 
@@ -161,7 +166,7 @@ impl<'a> Subject<'a> {
             Self::Calls { calls, .. } => Some(Share { part: calls.not_ok(standing.ok), whole: calls.due }),
             Self::Group(group, _) => Some(Share { part: group.failed, whole: group.count() }),
             Self::Scenario(scenario, _) => Some(Share { part: scenario.errors, whole: scenario.iterations_begun() }),
-            Self::Check(_) => None,
+            Self::Check(_) | Self::Own(_) => None,
         }
     }
 
@@ -188,7 +193,7 @@ impl<'a> Subject<'a> {
             Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.statuses.total())),
             Self::Group(_, measured) => Some(measured.map_or(0, |group| group.with_pauses.known.count())),
             Self::Scenario(_, measured) => Some(measured.map_or(0, |scenario| scenario.iterations.known.count())),
-            Self::Check(_) => None,
+            Self::Check(_) | Self::Own(_) => None,
         }
     }
 
@@ -231,6 +236,15 @@ impl<'a> Subject<'a> {
     /// # Errors
     /// When it has no such figure.
     pub(super) fn value(&self, figure: Figure, standing: &Standing<'_>) -> Result<Option<AtLeast<f64>>, NoSuchFigure> {
+        let of_own = match (self, figure) {
+            (Self::Own(own), Figure::Own(of)) => Some(of.of(own, standing.measured_ns as f64 / 1e9)?),
+            (Self::Own(own), Figure::Rate) => Some(OfOwn::Rate.of(own, standing.measured_ns as f64 / 1e9)?),
+            (Self::Own(_), _) | (_, Figure::Own(_)) => return Err(NoSuchFigure),
+            _ => None,
+        };
+        if let Some(value) = of_own {
+            return Ok(value.map(AtLeast::exactly));
+        }
         // Of nothing there is no share.
         let share = |of: u64, whole: u64| (whole > 0).then(|| of as f64 / whole as f64);
         let value = match figure {
@@ -245,6 +259,7 @@ impl<'a> Subject<'a> {
             Figure::BytesIn => self.bytes(standing).map(|(bytes_in, _)| Some(standing.per_s(bytes_in))),
             Figure::BytesOut => self.bytes(standing).map(|(_, bytes_out)| Some(standing.per_s(bytes_out))),
             Figure::Count(count) => self.count(count, standing).map(|n| Some(n as f64)),
+            Figure::Own(_) => None,
         };
         value.map(|value| value.map(AtLeast::exactly)).ok_or(NoSuchFigure)
     }

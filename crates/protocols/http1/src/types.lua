@@ -35,39 +35,21 @@
 
 -- What came of a call. Its body and headers can be read until the user's next call or pause; what was read is kept with the
 -- answer.
----@class brunt.Answer
+---@class brunt.Answer: brunt.Body
 ---@field status integer 0 if there was no answer.
 ---@field ok boolean Whether there was an answer whose status is a success.
 ---@field error? string The name of the failure, such as "timeout", if there was no answer.
 ---@field reason? string The failure in words.
----@field body string
 ---@field headers table<string, string> By name, in whatever case.
 ---@field timings brunt.Timings
 ---@field url? string Where the last of its redirects led.
-local Answer = {}
+---@field resources? brunt.Answer[] What a page brought with it.
 
 -- In seconds.
 ---@class brunt.Timings
 ---@field response number From when the call was due to its end.
 ---@field service number From when it was sent to its end.
 ---@field first_byte number From when it was sent to the first byte of its answer.
-
--- The body as JSON. Raises an error if it is not JSON.
----@return any
-function Answer:json() end
-
--- Where a pattern of Lua stands in the body, as string.find; false if it does not.
----@param pattern string
----@param plain? boolean The pattern is a text as it is.
----@return integer|false first
----@return integer? last
----@return any ...
-function Answer:find(pattern, plain) end
-
--- What a pattern of Lua captures in the body, as string.match; false if it is not there.
----@param pattern string
----@return any ...
-function Answer:match(pattern) end
 
 -- HTTP for virtual users: each has its own cookies and connections.
 ---@class brunt.Http
@@ -120,6 +102,15 @@ function Client:request(method, path, options) end
 ---@param requests (string|{ [1]: string, [2]: string, [3]: brunt.CallOptions? })[]
 ---@return brunt.Answer[]
 function Client:batch(requests) end
+
+---@class brunt.PageOptions: brunt.CallOptions
+---@field resources? string The name that all that the page names is counted by; else each by its path.
+
+-- A page and what it names, as browsers fetch them: then images, scripts and styles at once, but for what the user's cache has.
+---@param path string A path, or a whole URL.
+---@param options? brunt.PageOptions
+---@return brunt.Answer
+function Client:page(path, options) end
 
 -- HTTP for virtual users. Made at the top of the script, for the whole run; a text is its base.
 ---@param options? brunt.HttpOptions|string

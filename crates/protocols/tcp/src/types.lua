@@ -16,7 +16,7 @@
 ---@field optional? boolean Whether it is no failure, and counts for nothing, if nothing comes in time.
 
 -- What came of a call.
----@class brunt.TcpAnswer
+---@class brunt.TcpAnswer: brunt.Body
 ---@field ok boolean
 ---@field error? string The name of the failure, such as "timeout", if there was no answer.
 ---@field reason? string The failure in words.

@@ -31,29 +31,13 @@
 ---@field reason? string
 
 -- What came of a call.
----@class brunt.WsMessage
+---@class brunt.WsMessage: brunt.Body
 ---@field status integer 0 for messages, HTTP's for handshakes.
 ---@field ok boolean
 ---@field error? string The name of the failure, such as "timeout", if there was no answer.
 ---@field reason? string The failure in words.
----@field body string
 ---@field text boolean Whether it was a text message.
 ---@field timings brunt.Timings
-local Message = {}
-
----@return any
-function Message:json() end
-
----@param pattern string
----@param plain? boolean
----@return integer|false first
----@return integer? last
-function Message:find(pattern, plain) end
-
----@param pattern string
----@return string|false first
----@return string? ...
-function Message:match(pattern) end
 
 -- A connection of one user, and what came of its handshake.
 ---@class brunt.WsSocket: brunt.WsMessage

@@ -27,6 +27,9 @@ pub struct Names {
     pub checks: Vec<Check>,
     /// Scenarios.
     pub scenarios: Vec<Scenario>,
+    /// Figures of the script's own.
+    #[serde(default)]
+    pub own: Vec<Own>,
     /// Of what there were more distinct names than are told apart; the rest count as `(others)`.
     pub crowded: Vec<String>,
 }
@@ -169,6 +172,59 @@ pub struct Scenario {
     pub tracebacks: Vec<Traceback>,
 }
 
+/// A figure of the script's own, in its unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Own {
+    /// Its name.
+    pub name: String,
+    /// `counter`, `rate`, `trend` or `gauge`.
+    pub kind: String,
+    /// What its values are counted in; empty for plain numbers.
+    pub unit: String,
+    /// How often something was recorded.
+    pub count: u64,
+    /// Of a counter.
+    pub sum: Option<f64>,
+    /// Of a counter, its sum for each second of the measured part.
+    pub sum_per_s: Option<f64>,
+    /// Of a rate, how often it was true, as a ratio.
+    pub ratio: Option<f64>,
+    /// Of a gauge, the value that was set last.
+    pub last: Option<f64>,
+    /// Of a trend or gauge.
+    pub min: Option<f64>,
+    /// Of a trend or gauge.
+    pub max: Option<f64>,
+    /// Of a trend.
+    pub mean: Option<f64>,
+    /// Of a trend.
+    pub quantiles: BTreeMap<String, f64>,
+    /// The values of a trend in full, in millionths of its unit.
+    pub histogram: Histogram,
+}
+
+impl Own {
+    fn of(own: &breakdown::OwnBreakdown) -> Self {
+        let figures = &own.figures;
+        let quantiles = figures.quantiles();
+        Self {
+            name: own.name.clone(),
+            kind: figures.kind.name().to_owned(),
+            unit: figures.unit.clone(),
+            count: figures.count,
+            sum: figures.sum(),
+            sum_per_s: own.per_s,
+            ratio: figures.share(),
+            last: figures.last(),
+            min: figures.min(),
+            max: figures.max(),
+            mean: figures.mean(),
+            quantiles: quantiles.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            histogram: figures.histogram().clone(),
+        }
+    }
+}
+
 /// What an error said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traceback {
@@ -193,6 +249,7 @@ impl Names {
             groups: groups(summary),
             checks: names.checks.iter().map(Check::of).collect(),
             scenarios: scenarios(summary),
+            own: names.own.iter().map(Own::of).collect(),
             crowded: names.crowded.iter().map(|&kind| kind.to_owned()).collect(),
         })
     }

@@ -16,7 +16,7 @@ mod single;
 mod throughput;
 mod verdict;
 
-pub use plan::concurrency;
+pub use plan::{concurrency, scenario_list};
 pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words};
 
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.

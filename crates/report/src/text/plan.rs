@@ -7,6 +7,7 @@ use brunt_model::plan::{ArrivalTimes, Load, Plan};
 use brunt_model::scenario::{Population, Scenarios, Step};
 use brunt_model::summary::{Ending, Summary};
 use brunt_model::units::{Duration, ExactDuration};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{UNBROKEN, WIDTH, wrapped};
 use crate::numbers::{brief, clean, count, counted};
@@ -99,6 +100,22 @@ fn scenarios_in_words(plan: &Plan, scenarios: &Scenarios) -> Vec<String> {
     let populations = scenarios.populations.iter();
     let who = populations.map(|each| format!("{}: {}", names(each), population_text(each, &scenarios.populations)));
     who.chain(how_they_run(plan, scenarios)).collect()
+}
+
+/// The scenarios of a script by their names, each with who comes to it, for people.
+pub fn scenario_list(all: &[String], scenarios: &Scenarios) -> String {
+    let shown: Vec<_> = all.iter().map(|name| brief(name)).collect();
+    let width = shown.iter().map(|name| name.width()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, shown) in all.iter().zip(&shown) {
+        let of = |population: &&Population| population.scenarios.iter().any(|one| one.scenario == *name);
+        let users = scenarios.populations.iter().filter(of);
+        let users: Vec<_> = users.map(|population| population_text(population, &scenarios.populations)).collect();
+        let users = if users.is_empty() { "nobody".to_owned() } else { users.join("; ") };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{shown}{}  {users}", " ".repeat(width.saturating_sub(shown.width())));
+    }
+    text
 }
 
 fn how_they_run(plan: &Plan, scenarios: &Scenarios) -> Vec<String> {

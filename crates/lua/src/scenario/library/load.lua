@@ -78,6 +78,65 @@ function brunt.user_stairs(options)
   return stairs("brunt.user_stairs", options, brunt.users, brunt.ramp_users)
 end
 
+-- What makes steps, and what takes its arguments by name.
+local makers = { nothing_for = brunt.nothing_for, at_once = brunt.at_once, rate = brunt.rate, ramp_rate = brunt.ramp_rate,
+  ramp = brunt.ramp, peak = brunt.peak, users = brunt.users, ramp_users = brunt.ramp_users,
+  iterations_each = brunt.iterations_each, iterations_shared = brunt.iterations_shared }
+local makers_by_name = { stairs = brunt.stairs, user_stairs = brunt.user_stairs }
+
+local function value_of(text)
+  return tonumber(text) or text
+end
+
+-- Steps as they are written on a command line: `rate(50, 1m), users(10, 30s)`, or `stairs(from=10, by=10, steps=5, hold=1m)`.
+-- A problem, or nil and the steps.
+function shared.steps(text)
+  local steps, rest = {}, text
+  if not rest:find("%S") then
+    return "expected steps such as rate(50, 1m) or users(10, 30s), got none"
+  end
+  while rest:find("%S") do
+    local name, given, behind = rest:match("^[%s,]*([%w_]+)%s*%(([^()]*)%)(.*)$")
+    local make, by_name = makers[name], makers_by_name[name]
+    if not make and not by_name then
+      local known = {}
+      for one in pairs(makers) do
+        known[#known + 1] = one
+      end
+      for one in pairs(makers_by_name) do
+        known[#known + 1] = one
+      end
+      table.sort(known)
+      return "expected steps such as rate(50, 1m) or users(10, 30s), got '" .. rest .. "'; there are "
+        .. table.concat(known, ", ")
+    end
+    local arguments = {}
+    for one in given:gmatch("[^,]+") do
+      one = one:match("^%s*(.-)%s*$")
+      local key, value = one:match("^([%w_]+)%s*=%s*(.-)$")
+      if key and by_name then
+        arguments[key] = value_of(value)
+      else
+        arguments[#arguments + 1] = value_of(one)
+      end
+    end
+    local fine, step
+    if by_name then
+      fine, step = pcall(by_name, arguments)
+    else
+      fine, step = pcall(make, unpack(arguments))
+    end
+    if not fine then
+      return name .. "(" .. given .. "): " .. (shared.wrong_text(step) or tostring(step))
+    end
+    for _, one in ipairs(step.steps or { step }) do
+      steps[#steps + 1] = one
+    end
+    rest = behind
+  end
+  return nil, steps
+end
+
 local Scenario = {}
 Scenario.__index = Scenario
 

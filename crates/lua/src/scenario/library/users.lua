@@ -69,7 +69,7 @@ core.waiting_user = waiting
 -- That something is for the top of the script.
 function shared.at_the_top(what)
   if current then
-    wrong(what .. " is for the top of the script, before anybody comes")
+    wrong(what .. " is for the top of the script, before anybody comes", true)
   end
 end
 
