@@ -55,7 +55,7 @@ impl VirtualUsers {
     }
 
     /// Goes on with a user.
-    fn go(&mut self, user: u32, now: u64, with: Resumption<'_>) -> Operation {
+    pub(super) fn go(&mut self, user: u32, now: u64, with: Resumption<'_>) -> Operation {
         let timer = self.begin_step();
         let (operation, _) = self.library.resume(user, now, with);
         self.end_step(timer);
@@ -360,31 +360,11 @@ impl VirtualUsers {
                 self.leaving.get_or_insert(Leaving::Stopped(reason));
                 None
             }
-            Operation::Spawn => {
-                let task = self.begin_task(user)?;
-                Some(self.go(user, now, Resumption::Number(task)))
-            }
-            Operation::Join(most_ns) => {
-                self.forget_answers(user);
-                self.join(user, most_ns, now);
-                None
-            }
-            Operation::Cancel(task) => {
-                if self.home(task) == self.home(user) && task != user {
-                    self.cancel_task(network, task, now);
-                }
-                Some(self.go(user, now, Resumption::Nothing))
-            }
-            Operation::TaskEnded => {
-                self.end_task(network, user, now);
-                None
-            }
-            Operation::Meet { name, users, most_ns } => {
-                self.forget_answers(user);
-                self.user(user)?.arrived = None;
-                self.meet(user, &name, users, most_ns, now);
-                None
-            }
+            Operation::Spawn
+            | Operation::Join(_)
+            | Operation::Cancel(_)
+            | Operation::TaskEnded
+            | Operation::Meet { .. } => self.perform_with_others(network, user, operation, now),
             counted => Some(self.count(&mut network.recorder, user, &counted, now)),
         }
     }

@@ -11,6 +11,7 @@ use brunt_model::figures::NameId;
 
 use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wake};
 use crate::transport::Driver;
+use brunt_lua::scenario::{Operation, Resumption};
 
 /// Users of this worker who wait for others.
 #[derive(Debug)]
@@ -36,6 +37,44 @@ impl VirtualUsers {
     #[inline]
     pub(super) fn home(&self, user: u32) -> u32 {
         self.users.get(user as usize).and_then(|of| of.home).unwrap_or(user)
+    }
+
+    /// Does what a user wants of its tasks, or of others; the next operation, if it goes on at once.
+    pub(super) fn perform_with_others<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: u32,
+        operation: Operation,
+        now: u64,
+    ) -> Option<Operation> {
+        match operation {
+            Operation::Spawn => {
+                let task = self.begin_task(user)?;
+                Some(self.go(user, now, Resumption::Number(task)))
+            }
+            Operation::Join(most_ns) => {
+                self.forget_answers(user);
+                self.join(user, most_ns, now);
+                None
+            }
+            Operation::Cancel(task) => {
+                if self.home(task) == self.home(user) && task != user {
+                    self.cancel_task(network, task, now);
+                }
+                Some(self.go(user, now, Resumption::Nothing))
+            }
+            Operation::TaskEnded => {
+                self.end_task(network, user, now);
+                None
+            }
+            Operation::Meet { name, users, most_ns } => {
+                self.forget_answers(user);
+                self.user(user)?.arrived = None;
+                self.meet(user, &name, users, most_ns, now);
+                None
+            }
+            _ => Some(self.go(user, now, Resumption::Nothing)),
+        }
     }
 
     /// A slot for somebody, which is taken from now on.
