@@ -2,6 +2,8 @@
 
 use mlua::Error;
 
+use crate::memory;
+
 /// The most that is shown of an error, in characters.
 const MOST_CHARS: usize = 8000;
 
@@ -43,7 +45,10 @@ impl ScriptError {
 
     /// An error that `what` raised.
     pub(super) fn from_lua(what: &str, file: &str, error: &Error) -> Self {
-        let words = words(error);
+        let mut words = words(error);
+        if memory::is_full(&words) {
+            words = format!("{words}\n{}", memory::full());
+        }
         // Lua names the file itself, unless the error was raised without a position.
         let named = words.lines().next().is_some_and(|line| line.contains(file));
         Self::shown(&if named {

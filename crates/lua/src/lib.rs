@@ -5,6 +5,7 @@
 //! [`Dialect`](brunt_protocol::scenario::Dialect)), or by the names of its flags.
 
 mod error;
+mod memory;
 pub mod scenario;
 mod state;
 mod wrk;

@@ -5,18 +5,21 @@ use std::path::{Component, Path};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table};
 
-use crate::ScriptError;
+use crate::{ScriptError, memory};
 
 /// Where in the registry the table of what our own code needs of `LuaJIT` after the sandbox has closed is.
 const INNER: &str = "brunt.inner";
 
-/// A new Lua state with every library, `ffi` and `debug` among them, as wrk gives them to its scripts.
+/// A new Lua state, of limited memory, with every library, `ffi` and `debug` among them, as wrk gives them to its scripts.
 #[expect(unsafe_code, reason = "mlua leaves these libraries, and C modules, to who answers for the script")]
 pub(crate) fn everything() -> Lua {
     // SAFETY: what `ffi`, `debug` and C modules let a script do to this process is done by the script's author, who is
     // the user that starts brunt: it could as well be any other program of theirs. A script that the user does not answer
     // for runs after `close`, which takes all of that away. Nothing that comes from the network is ever loaded as code.
-    unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::default()) }
+    let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::default()) };
+    // Where it cannot be limited, the system's own limits hold.
+    let _ = lua.set_memory_limit(memory::limit());
+    lua
 }
 
 /// Keeps what our own code needs of `LuaJIT`, whatever the script or the sandbox makes of the globals.

@@ -27,7 +27,7 @@ use mlua::{Function, Lua, Table};
 
 use self::host::{Common, Declared, Host};
 use self::operation::Returned;
-use crate::{ScriptError, state};
+use crate::{ScriptError, memory, state};
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
 
@@ -390,8 +390,13 @@ impl Library {
     }
 
     fn returned(&self, returned: mlua::Result<Returned>) -> (Operation, bool) {
-        match returned {
-            Ok(returned) => Operation::of(returned),
+        match returned.map(Operation::of) {
+            // What a script keeps it keeps: no later iteration would have more room.
+            Ok((Operation::Failed { problem, pacing_ns, .. }, again)) if memory::is_full(&problem) => {
+                let problem = format!("{problem}\n{}", memory::full());
+                (Operation::Failed { problem, wrong: true, pacing_ns }, again)
+            }
+            Ok(returned) => returned,
             Err(error) => {
                 (Operation::Failed { problem: self.failed(&error).to_string(), wrong: true, pacing_ns: 0 }, false)
             }

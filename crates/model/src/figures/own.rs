@@ -192,7 +192,9 @@ mod tests {
                 }
                 parts.rotate_left(at % 4);
                 let mut merged = OwnFigures::default();
-                parts.iter().for_each(|part| merged.merge(part));
+                for part in &parts {
+                    merged.merge(part);
+                }
                 prop_assert_eq!(&merged, &all);
                 let json = serde_json::to_string(&all).unwrap();
                 prop_assert_eq!(serde_json::from_str::<OwnFigures>(&json).unwrap(), all);
