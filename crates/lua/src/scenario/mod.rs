@@ -394,6 +394,7 @@ impl Library {
             // What a script keeps it keeps: no later iteration would have more room.
             Ok((Operation::Failed { problem, pacing_ns, .. }, again)) if memory::is_full(&problem) => {
                 let problem = format!("{problem}\n{}", memory::full());
+                let problem = ScriptError::failed("a scenario", &problem).to_string();
                 (Operation::Failed { problem, wrong: true, pacing_ns }, again)
             }
             Ok(returned) => returned,

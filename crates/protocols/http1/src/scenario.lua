@@ -29,6 +29,9 @@ local parts = {
   timings = function(self)
     return read(self, "timings")
   end,
+  sizes = function(self)
+    return self.error and { received = 0, body = 0 } or read(self, "sizes")
+  end,
 }
 
 Answer.__index = function(self, key)
@@ -655,7 +658,19 @@ function Client:page(url, options)
   return answer
 end
 
-local own_options = { redirects = true, cookies = true, basic = true, bearer = true }
+-- The header fields, with what browsers accept.
+local function accepting(given)
+  local headers = { ["Accept-Encoding"] = "gzip, deflate, br, zstd" }
+  for name, value in pairs(type(given) == "table" and given or empty) do
+    if type(name) == "string" and lower(name) == "accept-encoding" then
+      return given
+    end
+    headers[name] = value
+  end
+  return headers
+end
+
+local own_options = { redirects = true, cookies = true, basic = true, bearer = true, compressed = true }
 local engine_options = { base = true, headers = true, connections = true, pool = true, pipeline = true, timeout = true }
 
 return function(options)
@@ -674,6 +689,9 @@ return function(options)
     passed[name] = options[name]
   end
   passed.headers = headers_of(options.headers, authorization("brunt.http: ", options))
+  if options.compressed then
+    passed.headers = accepting(passed.headers)
+  end
   local redirects = options.redirects
   if redirects ~= nil and type(redirects) ~= "boolean" and (type(redirects) ~= "number" or redirects < 0) then
     wrong("brunt.http: redirects must be how many are followed, or false for none")

@@ -210,6 +210,10 @@ impl Caller for HttpCaller {
         match what {
             "body" => Ok(Value::Text(body_of(&parts)?)),
             "headers" => Ok(headers(parts.head)),
+            "sizes" => {
+                let sizes = [("received", parts.body.len()), ("body", body_of(&parts)?.len())];
+                Ok(Value::Table(sizes.map(|(name, size)| (Value::text(name), Value::Number(size as f64))).to_vec()))
+            }
             "cookies" => {
                 let now = OffsetDateTime::now_utc();
                 let set = fields_of(parts.head).filter(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"));
@@ -329,6 +333,8 @@ mod tests {
         let answer = Answered { status: 200, parts: Parts { head, body: hi } };
         assert_eq!(caller.read("body", &answer).unwrap().as_str(), Some("hi"));
         assert_eq!(&*caller.shown_answer(&answer), b"hi");
+        let sizes = caller.read("sizes", &answer).unwrap();
+        assert_eq!([sizes.get("received"), sizes.get("body")], [&Value::Number(4.0), &Value::Number(2.0)]);
         let answer = Answered { status: 200, parts: Parts { head, body: b"hello" } };
         assert!(caller.read("body", &answer).unwrap_err().0.contains("encoded as deflate"));
         assert_eq!(&*caller.shown_answer(&answer), b"hello");

@@ -11,6 +11,7 @@
 ---@field basic? { [1]: string, [2]: string } User and password, for every request.
 ---@field bearer? string A token, for every request.
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.
+---@field compressed? boolean Whether answers are asked for compressed, as browsers do.
 
 ---@class brunt.CallOptions
 ---@field name? string What it is counted as; else the method and the path without its query.
@@ -42,6 +43,7 @@
 ---@field reason? string The failure in words.
 ---@field headers table<string, string> By name, in whatever case.
 ---@field timings brunt.Timings
+---@field sizes { received: integer, body: integer } The body's bytes as they came, and decompressed.
 ---@field url? string Where the last of its redirects led.
 ---@field resources? brunt.Answer[] What a page brought with it.
 

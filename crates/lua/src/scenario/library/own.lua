@@ -23,23 +23,24 @@ local function keep(self, what, value)
   record(self.number, value, user.now)
 end
 
-local kinds = { counter = {}, rate = {}, trend = {}, gauge = {} }
+local Counter, Rate, Trend, Gauge = {}, {}, {}, {}
+local kinds = { counter = Counter, rate = Rate, trend = Trend, gauge = Gauge }
 for _, methods in pairs(kinds) do
   methods.__index = methods
 end
 
 -- Adds to the sum: 1 unless it says otherwise.
-function kinds.counter:add(amount)
+function Counter:add(amount)
   keep(self, "adding to a counter", amount == nil and 1 or value_of("a counter", amount))
 end
 
 -- One more that is true, or not.
-function kinds.rate:add(held)
+function Rate:add(held)
   keep(self, "adding to a rate", held and 1 or 0)
 end
 
 -- One more value, of 0 or above.
-function kinds.trend:add(value)
+function Trend:add(value)
   value = value_of("a trend", value)
   if value < 0 then
     raise("a trend takes values of 0 and above, not " .. shown(value))
@@ -48,7 +49,7 @@ function kinds.trend:add(value)
 end
 
 -- What the value is from now on.
-function kinds.gauge:set(value)
+function Gauge:set(value)
   keep(self, "setting a gauge", value_of("a gauge", value))
 end
 

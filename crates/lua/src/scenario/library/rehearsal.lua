@@ -92,7 +92,7 @@ local results = {
       return true, anything
     end
     hidden = true
-    return true, (what == "headers" or what == "timings" or what == "cookies") and {} or ""
+    return true, (what == "headers" or what == "timings" or what == "cookies" or what == "sizes") and {} or ""
   end,
   [operations.PAUSE] = nothing,
   [operations.LABEL] = one,
