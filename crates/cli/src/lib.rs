@@ -7,6 +7,7 @@ mod console;
 mod decided;
 mod files;
 mod guide;
+mod journal;
 mod kept;
 mod live;
 mod plan;

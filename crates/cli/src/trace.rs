@@ -62,7 +62,8 @@ impl Printer {
         Ok(Self { shows_secrets, is_for_people, secrets, ok_status: plan.ok_status.clone() })
     }
 
-    fn text(&self, traced: &Traced<'_>) -> String {
+    /// What happened, in words, with what is secret left out.
+    pub fn text(&self, traced: &Traced<'_>) -> String {
         let mut text = String::new();
         match traced {
             Traced::Begun { scenario } => {
@@ -118,6 +119,9 @@ impl Printer {
             }
             Traced::Checked { name, held } => {
                 let _ = writeln!(text, "{} {name}", if *held { "✓" } else { "✗" });
+            }
+            Traced::Logged { level, text: said, .. } => {
+                let _ = writeln!(text, "{}: {said}", level.name());
             }
             Traced::Error { traceback } => {
                 let _ = writeln!(text, "✗ {}", traceback.replace('\n', "\n  "));

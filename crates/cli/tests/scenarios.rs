@@ -55,6 +55,50 @@ fn what_users_do_stands_in_the_servers_log() {
     assert_eq!(["/a", "/b", "/c", "/d"].map(count), [50; 4]);
 }
 
+#[test]
+fn what_scripts_say_and_what_fails_is_written_down() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function(vu)
+         brunt.log('debug', 'nobody sees this')
+         brunt.log('warn', 'iteration', vu.iteration, nil, true)
+         http:get('/', { name = 'fine' })
+         http:get('/_/status/503?token=t0p', { bearer = 't0psecret', name = 'broken' })
+         local bad = http:get('/', { name = 'bad' })
+         brunt.check(bad, { ['has a unicorn'] = bad:has_regex('unicorn') })
+         if vu.iteration == 10 then error('oh') end
+       end):inject { brunt.iterations_each(1, 10) }";
+    let (directory, path) = script(server.url().trim_end_matches('/'), text);
+    let log = directory.path("log.txt");
+    play(&path, &["-t", "1", "--log", &log, "--debug", "20%"], 0);
+    let written = std::fs::read_to_string(&log).unwrap();
+    let count = |what: &str| written.matches(what).count();
+    assert_eq!((count(" s 1 warn: iteration 3 nil true\n"), count("warn: ")), (1, 10), "{written}");
+    assert_eq!((count("nobody sees"), count("→ fine")), (0, 0), "{written}");
+    // Of twenty calls that fail, each fifth, whole.
+    assert_eq!(count("→ broken") + count("→ bad"), 4, "{written}");
+    assert!(
+        count("GET /_/status/503?token=[redacted] HTTP/1.1") == 2 && count("Authorization: [redacted]") == 2,
+        "{written}"
+    );
+    assert_eq!((count("t0p"), count("✗ bad: has a unicorn")), (0, 2), "{written}");
+    assert_eq!(count("error: ✗ s.lua:"), 1, "{written}");
+    let again = directory.path("all.txt");
+    play(&path, &["-t", "1", "--log", &again, "--log-level", "debug", "--debug", "100%"], 0);
+    let written = std::fs::read_to_string(&again).unwrap();
+    assert_eq!(written.matches("debug: nobody sees this").count(), 10);
+    assert_eq!(written.matches("→ broken").count() + written.matches("→ bad").count(), 20);
+    for (args, expected) in [
+        (["--debug", "1%"], "--log <FILE>"),
+        (["--log", "/nowhere/log"], "cannot write /nowhere/log"),
+        (["--log-level", "loud"], "expected debug, info, warn or error"),
+    ] {
+        let refused = run(["run", &path, args[0], args[1]]).with_status(2).stderr;
+        assert!(refused.contains(expected), "{refused}");
+    }
+    let once = run(["run", &path, "--once"]).with_status(0).stdout;
+    assert!(once.contains("warn: iteration 1 nil true"), "{once}");
+}
+
 /// A check whose value is nil is none in Lua's tables: it would go unseen.
 #[test]
 fn a_check_on_what_is_not_found_fails() {

@@ -20,7 +20,7 @@ use crate::error::EngineError;
 use crate::flood::{Flood, Quotas, first_connections};
 use crate::network::origins::{MakeClient, Origins};
 use crate::scenarios::{Cast, Surroundings};
-use crate::trace::{FloodTrace, Trace};
+use crate::trace::{FloodTrace, Sight, Trace};
 use crate::transport::route::{Route, RouteError, addresses, sources};
 use crate::transport::tls::TlsRoute;
 use crate::transport::{Address, Machine};
@@ -62,7 +62,8 @@ fn run_flood<M: Machine>(
 ) -> Result<Finished, EngineError> {
     let Checked { scheme, mut prepared, tls } = examine(plan, given.registry)?;
     let clock = given.machine.clock();
-    let seen = given.trace.map(|trace| Arc::new(FloodTrace::new(Arc::clone(&prepared), trace, clock)));
+    let trace = given.trace.filter(|trace| trace.sight() == Sight::Everything);
+    let seen = trace.map(|trace| Arc::new(FloodTrace::new(Arc::clone(&prepared), trace, clock)));
     if let Some(seen) = &seen {
         prepared = Arc::clone(seen) as Arc<dyn Prepared>;
     }

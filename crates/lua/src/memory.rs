@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use brunt_model::units::Size;
 
-/// The least limit: what LuaJIT's states of modest scripts never reach.
+/// The least limit: what `LuaJIT`'s states of modest scripts never reach.
 const LEAST: u64 = 256 * 1024 * 1024;
 
 /// How Lua says that a state has no memory left.

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use brunt_engine::trace::Level;
 use brunt_model::outcome::OkStatus;
 use clap::Args;
 
@@ -31,7 +32,24 @@ pub struct Run {
     #[command(flatten)]
     pub saving: Saving,
     #[command(flatten)]
+    pub written_down: WrittenDown,
+    #[command(flatten)]
     pub kept: KeptRun,
+}
+
+/// What is written down while users do what they do.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Log")]
+pub struct WrittenDown {
+    /// Write into this file what the script says by brunt.log
+    #[arg(long, value_name = "FILE", conflicts_with = "once")]
+    pub log: Option<PathBuf>,
+    /// The least that is written: debug, info, warn or error [default: info]
+    #[arg(long, value_name = "LEVEL", requires = "log", value_parser = values::level)]
+    pub log_level: Option<Level>,
+    /// With --log: write down this share of the calls that fail too, whole, secrets left out: 1%
+    #[arg(long, value_name = "SHARE", requires = "log", value_parser = values::share)]
+    pub debug: Option<f64>,
 }
 
 /// What is changed without editing the file.

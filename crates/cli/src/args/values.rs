@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use brunt_engine::trace::Level;
 use brunt_model::compare::LEAST_ROUNDS;
 use brunt_model::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
 use brunt_model::target::{Url, UrlError};
@@ -121,6 +122,16 @@ pub fn size(text: &str) -> Read<u64> {
 }
 
 /// A share, 0 to 1.
+pub fn level(text: &str) -> Read<Level> {
+    Level::from_name(text).ok_or_else(|| "expected debug, info, warn or error".to_owned())
+}
+
+/// A share above 0, and at most all.
+pub fn share(text: &str) -> Read<f64> {
+    let share = units::parse_ratio(text).map_err(|e| e.to_string())?;
+    if share > 0.0 && share <= 1.0 { Ok(share) } else { Err("expected a share such as 1%, of at most 100%".to_owned()) }
+}
+
 pub fn ratio(text: &str) -> Read<f64> {
     let ratio = units::parse_ratio(text).map_err(|e| e.to_string())?;
     if ratio <= 1.0 { Ok(ratio) } else { Err("expected a share from 0 to 1, or from 0% to 100%".to_owned()) }

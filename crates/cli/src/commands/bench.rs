@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use brunt_engine::trace::Trace;
+use brunt_engine::trace::{Sight, Trace};
 use brunt_engine::{Finished, StopHandle};
 use brunt_model::plan::Plan;
 use brunt_model::secret::REDACTED;
@@ -72,7 +72,7 @@ pub fn carry_out(
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
     let mut watch = Watch::of(plan, results, args, &stop)?;
-    let traced = trace.is_some();
+    let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
     let run = match trace {
         None => brunt_engine::run(plan, registry, &mut watch, &stop),
         Some(trace) => brunt_engine::run_traced(plan, registry, &mut watch, &stop, trace),

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use brunt_engine::trace::Trace;
+use brunt_engine::trace::{Level, Trace};
+use brunt_model::plan::Plan;
 use brunt_protocol::Registry;
 use brunt_report::text::scenario_list;
 
 use super::{Exit, bench};
-use crate::args::run::Run;
+use crate::args::run::{Run, WrittenDown};
 use crate::console;
+use crate::journal::Journal;
 use crate::kept::Keep;
 use crate::plan;
 use crate::results::Results;
@@ -35,9 +37,23 @@ pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
     } else {
         None
     };
+    let journal = journal(args, &plan)?;
+    let trace = trace.or_else(|| journal.clone().map(|journal| journal as Arc<dyn Trace>));
     // To go through a script once is to try it.
     let keep = if args.change.once { Keep::Nothing } else { Keep::of(&args.saving, args.output.quiet) };
-    bench::carry_out(&plan, registry, &results, &args.output, &keep, trace)
+    let exit = bench::carry_out(&plan, registry, &results, &args.output, &keep, trace);
+    if let Some(journal) = journal {
+        journal.flush();
+    }
+    exit
+}
+
+/// The file of `--log`, if there is to be one.
+fn journal(args: &Run, plan: &Plan) -> Result<Option<Arc<Journal>>> {
+    let WrittenDown { log, log_level, debug } = &args.written_down;
+    let Some(path) = log else { return Ok(None) };
+    let journal = Journal::create(path, plan, log_level.unwrap_or(Level::Info), debug.unwrap_or(0.0))?;
+    Ok(Some(Arc::new(journal)))
 }
 
 /// Prints the scenarios of the file, each with who comes to it.

@@ -99,10 +99,64 @@ pub enum Traced<'a> {
         /// Its message and where it came from.
         traceback: &'a str,
     },
+    /// The script has written something down.
+    Logged {
+        /// How much it matters.
+        level: Level,
+        /// The user's number and its scenario.
+        user: u64,
+        /// Its scenario.
+        scenario: &'a str,
+        /// What it says.
+        text: &'a str,
+    },
+}
+
+/// How much it matters what a script writes down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For whoever looks for a mistake.
+    Debug,
+    /// What is usual.
+    Info,
+    /// What is not as it should be.
+    Warn,
+    /// What has failed.
+    Error,
+}
+
+impl Level {
+    /// All there are, by their names in scripts, from what matters least.
+    pub const NAMED: [(&'static str, Self); 4] =
+        [("debug", Self::Debug), ("info", Self::Info), ("warn", Self::Warn), ("error", Self::Error)];
+
+    /// Its name in scripts.
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(_, level)| *level == self).map_or("", |(name, _)| name)
+    }
+
+    /// By its name in scripts.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
+    }
+}
+
+/// What of a run is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// Everything, of one user or one call.
+    Everything,
+    /// Of any load: what scripts write down, and calls of users that failed, were answered with no success, or failed a check.
+    Failures,
 }
 
 /// Sees what is done, on the worker's thread.
 pub trait Trace: Send + Sync {
     /// It has just happened.
     fn see(&self, traced: &Traced<'_>);
+
+    /// What it is shown.
+    fn sight(&self) -> Sight {
+        Sight::Everything
+    }
 }

@@ -31,9 +31,10 @@ use self::among_workers::AmongWorkers;
 use self::crowd::Crowd;
 use self::held::Held;
 use self::names::Names;
+use self::resuming::slot_of;
 use self::tasks::Meeting;
 use crate::network::{Call, CallId, Network};
-use crate::trace::{Trace, Traced};
+use crate::trace::{Level, Sight, Trace, Traced};
 use crate::worker::Leaving;
 use brunt_lua::ScriptError;
 use brunt_lua::scenario::{Library, Placement, ScriptClient};
@@ -313,6 +314,8 @@ pub(crate) struct VirtualUsers {
     first_error: Option<String>,
     /// Sees everything that users do.
     trace: Option<Arc<dyn Trace>>,
+    /// Sees what fails, and what the script writes down.
+    witness: Option<Arc<dyn Trace>>,
 }
 
 impl VirtualUsers {
@@ -387,11 +390,16 @@ impl VirtualUsers {
             grace_ns: plan.drain_ns,
             first_error: None,
             trace: None,
+            witness: None,
         }
     }
 
-    /// Shows `trace` everything that the users do.
+    /// Shows `trace` everything that the users do, or what of it it is to see.
     pub(crate) fn show(&mut self, trace: &Arc<dyn Trace>) {
+        if trace.sight() == Sight::Failures {
+            self.witness = Some(Arc::clone(trace));
+            return;
+        }
         self.library.trace();
         self.trace = Some(Arc::clone(trace));
     }
@@ -402,9 +410,26 @@ impl VirtualUsers {
         }
     }
 
-    /// Shows what came of a call.
+    /// Shows what came of a call, to who sees everything, or that it failed to who sees that.
+    #[inline]
     fn see_call(&self, slot: u32) {
-        let (Some(_), Some(call)) = (&self.trace, self.calls.get(slot as usize)) else { return };
+        if let Some(trace) = &self.trace {
+            return self.show_call(trace.as_ref(), slot);
+        }
+        let Some(witness) = &self.witness else { return };
+        let has_failed = self.calls.get(slot as usize).is_some_and(|call| match call.state {
+            State::Answered(status) => !self.ok_status.holds(status),
+            State::Failed(_) => !call.optional,
+            State::Vacant | State::Throttled | State::UnderWay => false,
+        });
+        if has_failed {
+            self.show_call(witness.as_ref(), slot);
+        }
+    }
+
+    #[cold]
+    fn show_call(&self, trace: &dyn Trace, slot: u32) {
+        let Some(call) = self.calls.get(slot as usize) else { return };
         let Some(client) = self.clients.get(call.client) else { return };
         let name = self.names.get(call.label).map_or("", |label| label.name.as_str());
         let request = &client.caller.shown_call(self.encoded(call));
@@ -415,11 +440,35 @@ impl VirtualUsers {
                 let head = &client.caller.shown_head(&answer);
                 let body = &[call.before.as_slice(), &client.caller.shown_answer(&answer)].concat();
                 let service_ns = call.ended.map_or(0, |(times, end)| times.service_ns(end));
-                self.see(&Traced::Answered { name, request, status, head, body, service_ns });
+                trace.see(&Traced::Answered { name, request, status, head, body, service_ns });
             }
-            State::Failed(failure) => self.see(&Traced::Failed { name, request, failure, reason: &call.reason }),
+            State::Failed(failure) => trace.see(&Traced::Failed { name, request, failure, reason: &call.reason }),
             State::Vacant | State::Throttled | State::UnderWay => {}
         }
+    }
+
+    /// Shows the answer that failed a check, and which, to who sees failures.
+    fn see_failed_check(&self, check: u32, ticket: u64) {
+        let (Some(witness), Some(name)) = (&self.witness, self.names.check_name(check)) else { return };
+        let slot = self.ticketed(ticket).map(|_| slot_of(ticket));
+        let is_ok = |slot: u32| {
+            let state = self.calls.get(slot as usize).map(|call| call.state);
+            matches!(state, Some(State::Answered(status)) if self.ok_status.holds(status))
+        };
+        // What was no success anyway was shown when it came.
+        if let Some(slot) = slot.filter(|slot| is_ok(*slot)) {
+            self.show_call(witness.as_ref(), slot);
+        }
+        witness.see(&Traced::Checked { name: &name, held: false });
+    }
+
+    /// Shows what a script writes down.
+    fn see_log(&self, user: u32, level: &str, text: &str) {
+        let Some(trace) = self.trace.as_ref().or(self.witness.as_ref()) else { return };
+        let Some(of) = self.users.get(self.home(user) as usize) else { return };
+        let scenario = self.crowds.get(of.crowd).and_then(|crowd| crowd.scenario(of.place)).unwrap_or_default();
+        let level = Level::from_name(level).unwrap_or(Level::Info);
+        trace.see(&Traced::Logged { level, user: of.id, scenario, text });
     }
 
     /// Shows whether a check held.

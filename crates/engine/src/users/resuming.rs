@@ -30,12 +30,16 @@ fn ticket(slot: u32, serial: u32) -> f64 {
     (u64::from(serial & 0x0fff_ffff) << SLOT_BITS | u64::from(slot)) as f64
 }
 
+/// The slot of the call that a ticket names.
+pub(super) fn slot_of(ticket: u64) -> u32 {
+    (ticket & ((1 << SLOT_BITS) - 1)) as u32
+}
+
 impl VirtualUsers {
     /// The call that a ticket names, if its answer is still there.
-    fn ticketed(&self, ticket: u64) -> Option<&UserCall> {
-        let slot = ticket & ((1 << SLOT_BITS) - 1);
+    pub(super) fn ticketed(&self, ticket: u64) -> Option<&UserCall> {
         let serial = (ticket >> SLOT_BITS) as u32;
-        let call = self.calls.get(slot as usize)?;
+        let call = self.calls.get(slot_of(ticket) as usize)?;
         (call.state != State::Vacant && call.serial & 0x0fff_ffff == serial).then_some(call)
     }
 
@@ -381,12 +385,17 @@ impl VirtualUsers {
                 group.ended(*with_pauses_ns, *without_pauses_ns, *ok);
                 None
             }
+            Operation::Log { level, text } => {
+                self.see_log(user, level, text);
+                None
+            }
             Operation::CheckPassed(id) => {
                 self.see_check(*id, true);
                 None
             }
             Operation::CheckFailed { id, ticket, label, first } => {
                 self.see_check(*id, false);
+                self.see_failed_check(*id, *ticket);
                 self.check_failed(recorder, *id, *ticket, *label, *first);
                 None
             }
@@ -421,7 +430,9 @@ impl VirtualUsers {
         now: u64,
     ) {
         self.first_error.get_or_insert_with(|| problem.clone());
-        self.see(&Traced::Error { traceback: &problem });
+        if let Some(trace) = self.trace.as_ref().or(self.witness.as_ref()) {
+            trace.see(&Traced::Error { traceback: &problem });
+        }
         if wrong {
             self.leaving = Some(Leaving::Failed(problem));
             return;

@@ -33,10 +33,11 @@ const JOIN: u32 = 22;
 const CANCEL: u32 = 23;
 const TASK_ENDED: u32 = 24;
 const MEET: u32 = 25;
+const LOG: u32 = 26;
 /// Added to the operation before which an iteration has ended and the next has begun.
 const AGAIN: u32 = 64;
 
-const NUMBERS: [(&str, u32); 26] = [
+const NUMBERS: [(&str, u32); 27] = [
     ("CALL", CALL),
     ("START", START),
     ("WAIT", WAIT),
@@ -62,6 +63,7 @@ const NUMBERS: [(&str, u32); 26] = [
     ("CANCEL", CANCEL),
     ("TASK_ENDED", TASK_ENDED),
     ("MEET", MEET),
+    ("LOG", LOG),
     ("AGAIN", AGAIN),
 ];
 
@@ -230,6 +232,13 @@ pub enum Operation {
     Cancel(u32),
     /// The task that says so has ended.
     TaskEnded,
+    /// The script writes something down.
+    Log {
+        /// `debug`, `info`, `warn` or `error`.
+        level: String,
+        /// What it says.
+        text: String,
+    },
     /// So many users are waited for.
     Meet {
         /// The name of the meeting.
@@ -383,6 +392,7 @@ impl Operation {
             JOIN => Self::Join(some_number(a).filter(|seconds| *seconds >= 0.0).map(nanoseconds)),
             CANCEL => Self::Cancel(number(a) as u32),
             TASK_ENDED => Self::TaskEnded,
+            LOG => Self::Log { level: text(a), text: text(b) },
             MEET => Self::Meet { name: text(a), users: number(b) as u64, most_ns: nanoseconds(number(c)) },
             _ => Self::Failed {
                 problem:

@@ -277,6 +277,11 @@ function brunt.group(name, run, ...) end
 ---@return boolean
 function brunt.check(subject, checks) end
 
+-- Writes down what is said, into the file of --log, and with --once.
+---@param level "debug"|"info"|"warn"|"error"
+---@param ... any
+function brunt.log(level, ...) end
+
 -- Ends this iteration with an error, which is counted.
 ---@param message? string
 function brunt.fail(message) end

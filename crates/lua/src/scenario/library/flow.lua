@@ -8,6 +8,7 @@ local wrong, raise, shown, seconds, me = core.wrong, core.raise, core.shown, cor
 local check_options, waiting = core.check_options, core.waiting_user
 local operations = host.operations
 local PAUSE, END, STOP, MEET = operations.PAUSE, operations.END, operations.STOP, operations.MEET
+local LOG = operations.LOG
 local GROUP, GROUP_ENDED = operations.GROUP, operations.GROUP_ENDED
 local CHECK, CHECK_FAILED, CHECK_PASSED = operations.CHECK, operations.CHECK_FAILED, operations.CHECK_PASSED
 
@@ -129,6 +130,21 @@ function shared.take_passes()
     passes[id] = nil
   end
   return taken
+end
+
+local levels = { debug = true, info = true, warn = true, error = true }
+
+-- Writes down what is said, at one of four levels: where --log says, and with --once.
+function brunt.log(level, ...)
+  waiting("brunt.log")
+  if not levels[level] then
+    wrong("brunt.log takes a level (debug, info, warn or error) and what is to be said, not " .. shown(level), true)
+  end
+  local said = { ... }
+  for place = 1, select("#", ...) do
+    said[place] = tostring(said[place])
+  end
+  yield(LOG, level, table.concat(said, " "))
 end
 
 function brunt.fail(message)

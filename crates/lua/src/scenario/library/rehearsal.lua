@@ -104,6 +104,7 @@ local results = {
   [operations.PREPARE] = one,
   [operations.RELEASE] = nothing,
   [operations.MEET] = nothing,
+  [operations.LOG] = nothing,
 }
 
 -- Whether a function is gone through now.

@@ -1,0 +1,156 @@
+//! The file of `--log`: what scripts say, and whole exchanges of calls that failed.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
+use brunt_engine::trace::{Level, Sight, Trace, Traced};
+use brunt_model::plan::Plan;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::trace::Printer;
+
+/// The most that is written of exchanges, in bytes: a run in which everything fails fills no disk.
+const MOST_OF_EXCHANGES: u64 = 64 * 1024 * 1024;
+/// The most that is written of what scripts say, in bytes.
+const MOST_OF_LINES: u64 = 1024 * 1024 * 1024;
+
+/// Writes down what fails and what is said.
+pub struct Journal {
+    printer: Printer,
+    least: Level,
+    written: Mutex<Written>,
+}
+
+struct Written {
+    file: BufWriter<File>,
+    sample: Sample,
+    /// Whether the exchange was written to which what comes next belongs.
+    is_shown: bool,
+    exchanges: Budget,
+    lines: Budget,
+}
+
+/// A share of what comes, taken evenly, beginning with the first.
+struct Sample {
+    share: f64,
+    came: u64,
+}
+
+/// How much may still be written of something.
+struct Budget {
+    left: u64,
+    what: &'static str,
+}
+
+impl Journal {
+    /// A journal of a run of `plan` in the file `path`, which is begun anew.
+    pub fn create(path: &Path, plan: &Plan, least: Level, share: f64) -> Result<Self> {
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let written = Written {
+            file: BufWriter::new(file),
+            sample: Sample { share, came: 0 },
+            is_shown: false,
+            exchanges: Budget { left: MOST_OF_EXCHANGES, what: "exchanges" },
+            lines: Budget { left: MOST_OF_LINES, what: "lines" },
+        };
+        Ok(Self { printer: Printer::of(plan, false, true)?, least, written: Mutex::new(written) })
+    }
+
+    /// Writes what is still held back.
+    pub fn flush(&self) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        // A full disk costs the log, and not the run.
+        let _ = written.file.flush();
+    }
+}
+
+impl Budget {
+    /// Writes `text` if there is room for it; says once that there is none.
+    fn write(&mut self, file: &mut impl Write, text: &str) {
+        let size = text.len() as u64;
+        if self.left >= size {
+            self.left -= size;
+            let _ = file.write_all(text.as_bytes());
+        } else if self.left > 0 {
+            self.left = 0;
+            let _ = writeln!(file, "\n… no more {}: this file has as many as it may have", self.what);
+        }
+    }
+}
+
+impl Sample {
+    /// Whether the next is taken.
+    fn takes_next(&mut self) -> bool {
+        let before = (self.came as f64 * self.share).ceil();
+        self.came += 1;
+        (self.came as f64 * self.share).ceil() > before
+    }
+}
+
+/// The time by the wall clock, to the millisecond.
+fn now() -> String {
+    let now = OffsetDateTime::now_utc();
+    let whole = now.replace_nanosecond(now.nanosecond() / 1_000_000 * 1_000_000).unwrap_or(now);
+    whole.format(&Rfc3339).unwrap_or_default()
+}
+
+impl Trace for Journal {
+    fn sight(&self) -> Sight {
+        Sight::Failures
+    }
+
+    fn see(&self, traced: &Traced<'_>) {
+        let text = || self.printer.text(traced);
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = &mut *written;
+        match traced {
+            Traced::Logged { level, user, scenario, .. } if *level >= self.least => {
+                let line = format!("{} {scenario} {user} {}", now(), text());
+                written.lines.write(&mut written.file, &line);
+            }
+            Traced::Answered { .. } | Traced::Failed { .. } => {
+                written.is_shown = written.sample.takes_next();
+                if written.is_shown {
+                    written.exchanges.write(&mut written.file, &text());
+                }
+            }
+            Traced::Checked { .. } if written.is_shown => written.exchanges.write(&mut written.file, &text()),
+            Traced::Error { .. } if self.least <= Level::Error => {
+                written.lines.write(&mut written.file, &format!("{} error: {}", now(), text()));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_taken_evenly_beginning_with_the_first() {
+        let shown = |share: f64| {
+            let mut sample = Sample { share, came: 0 };
+            (0..1000).filter(|_| sample.takes_next()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(0.01), (0..10).map(|n| n * 100).collect::<Vec<_>>());
+        assert_eq!((shown(1.0).len(), shown(0.0).len()), (1000, 0));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_once() {
+        let mut file = Vec::new();
+        let mut budget = Budget { left: 9, what: "lines" };
+        for _ in 0..3 {
+            budget.write(&mut file, "12345\n");
+        }
+        assert_eq!(
+            String::from_utf8(file).unwrap(),
+            "12345\n\n… no more lines: this file has as many as it may have\n"
+        );
+    }
+}
