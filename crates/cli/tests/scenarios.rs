@@ -81,7 +81,7 @@ fn what_scripts_say_and_what_fails_is_written_down() {
         "{written}"
     );
     assert_eq!((count("t0p"), count("✗ bad: has a unicorn")), (0, 2), "{written}");
-    assert_eq!(count("error: ✗ s.lua:"), 1, "{written}");
+    assert_eq!(count("s.lua:9: oh"), 1, "{written}");
     let again = directory.path("all.txt");
     play(&path, &["-t", "1", "--log", &again, "--log-level", "debug", "--debug", "100%"], 0);
     let written = std::fs::read_to_string(&again).unwrap();
