@@ -299,3 +299,17 @@ fn modules() {
     let shown = show("modules.lua", &["--env", "GREETING=good day"]).with_status(0);
     shown.checks_passed(12 + 3);
 }
+
+#[test]
+fn values() {
+    let shown = show("values.lua", &[]).with_status(0);
+    shown.checks_passed(5 * 12);
+    assert_eq!((shown.due("order"), shown.due("search")), (12, 12));
+}
+
+#[test]
+fn authorization() {
+    let shown = show("authorization.lua", &[]).with_status(0);
+    shown.checks_passed(3 * 6);
+    assert_eq!(shown.due("aws"), 6);
+}

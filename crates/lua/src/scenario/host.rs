@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use brunt_model::content::Content;
 use brunt_model::plan::Sandbox;
 use brunt_model::profile::Profile;
@@ -19,7 +18,7 @@ use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
 use super::by_flags::Offered;
 use super::data::{Feeder, Kind, Order, Rows, SharedFeeder};
-use super::{pack, value};
+use super::{digests, pack, tokens, value};
 use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
@@ -444,22 +443,28 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
         Ok(unknown(&whose, &name, &known.split(' ').collect::<Vec<_>>()))
     })?;
     table.raw_set("unknown", unknown)?;
-    let base64 = lua.create_function(|_, text: LuaString| Ok(STANDARD.encode(&*text.as_bytes())))?;
-    table.raw_set("base64", base64)?;
+    let now = lua.create_function(|_, ()| {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        // A clock before 1970 is told as it is.
+        Ok(since.map_or_else(|before| -before.duration().as_secs_f64(), |since| since.as_secs_f64()))
+    })?;
+    table.raw_set("now", now)?;
     let decode = lua.create_function(|lua, text: LuaString| {
         Ok(match value::json_to_lua(lua, &text.as_bytes()) {
             Ok(value) => (value, None),
             Err(problem) => (LuaValue::Nil, Some(problem)),
         })
     })?;
-    table.raw_set("decode_json", decode)?;
+    table.raw_set("json_decode", decode)?;
     let encode = lua.create_function(|lua, value: LuaValue| {
         Ok(match value::lua_to_json(lua, &value) {
             Ok(text) => (Some(lua.create_string(BStr::new(&text))?), None),
             Err(problem) => (None, Some(problem)),
         })
     })?;
-    table.raw_set("encode_json", encode)?;
+    table.raw_set("json_encode", encode)?;
     add_bytes(lua, table)?;
+    digests::add(lua, table)?;
+    tokens::add(lua, table)?;
     table.raw_set("null", LuaValue::NULL)
 }

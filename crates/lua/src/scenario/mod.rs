@@ -5,9 +5,11 @@
 
 mod by_flags;
 mod data;
+mod digests;
 mod host;
 mod operation;
 mod pack;
+mod tokens;
 pub mod types;
 mod value;
 
@@ -33,9 +35,13 @@ pub use self::host::{Files, ScriptClient};
 pub use self::operation::{Operation, Placement, Resumption, Verdict, Wanted};
 
 /// The parts of the library, in the order in which they are run.
-const LIBRARY: [(&str, &str); 8] = [
+const LIBRARY: [(&str, &str); 12] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
+    ("encodings", include_str!("library/encodings.lua")),
+    ("random", include_str!("library/random.lua")),
+    ("digests", include_str!("library/digests.lua")),
+    ("clock", include_str!("library/clock.lua")),
     ("calls", include_str!("library/calls.lua")),
     ("conversations", include_str!("library/conversations.lua")),
     ("flow", include_str!("library/flow.lua")),

@@ -89,7 +89,7 @@ function answer_methods.json(self)
   local value = rawget(self, "decoded")
   if value == nil then
     local body, problem = self.body, nil
-    value, problem = brunt.decode_json(body)
+    value, problem = brunt.json.decode(body)
     if problem then
       local shown = #body > 60 and body:sub(1, 60) .. "…" or body
       core.raise("the answer is no JSON: " .. problem .. "; it begins: " .. shown)

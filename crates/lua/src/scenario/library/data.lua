@@ -1,4 +1,4 @@
--- Data for users, JSON, and modules beside the script.
+-- Data for users, and modules beside the script.
 
 local host, brunt, core, shared = ...
 
@@ -60,10 +60,15 @@ local function data_of(kind, name, options)
   return setmetatable({ data = data, meta = meta }, Data)
 end
 
-for _, kind in ipairs({ "csv", "json", "jsonl", "lines" }) do
+for _, kind in ipairs({ "csv", "jsonl", "lines" }) do
   brunt[kind] = function(name, options)
     return data_of(kind, name, options)
   end
+end
+
+-- `brunt.json` is a table with functions as well.
+function shared.json_rows(name, options)
+  return data_of("json", name, options)
 end
 
 function brunt.data(rows)
@@ -73,8 +78,6 @@ function brunt.data(rows)
   end
   return setmetatable({ data = host.rows(#rows), rows = rows }, Data)
 end
-
-brunt.decode_json, brunt.encode_json, brunt.null = host.decode_json, host.encode_json, host.null
 
 -- Modules beside the script.
 table.insert(package.loaders, 2, function(name)
