@@ -329,13 +329,14 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_shown_by_its_numbers() {
+        let printer = printer_of(false, &[]);
         let mut text = String::new();
-        Printer::body(&mut text, b"\x80\x01\0\x02told, and more\n");
+        printer.body(&mut text, b"\x80\x01\0\x02told, and more\n");
         let expected = "\n  00000000  80 01 00 02 74 6f 6c 64 2c 20 61 6e 64 20 6d 6f  |....told, and mo|\n  00000010  \
                         72 65 0a                                         |re.|\n";
         assert_eq!(text, expected);
         text.clear();
-        Printer::body(&mut text, &[0; 600]);
+        printer.body(&mut text, &[0; 600]);
         assert!(text.lines().count() == 34 && text.ends_with("  … 600 bytes in all\n"), "{text}");
     }
 

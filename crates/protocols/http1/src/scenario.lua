@@ -578,6 +578,41 @@ function Client:request(method, url, options)
   return request(self, method, url, options)
 end
 
+-- Makes those requests of a batch once more, at once, that were challenged to authorize themselves.
+local function send_challenged(self, made, answers, jar)
+  local challenged = {}
+  for place, answer in ipairs(answers) do
+    local one = made[place]
+    if answer.status == 401 and one.signer and one.signer:is_challenged(one.request, answer) then
+      challenged[#challenged + 1] = place
+    end
+  end
+  if #challenged == 0 then
+    return
+  end
+  -- The other answers would be gone with the next call.
+  for _, answer in ipairs(answers) do
+    local _ = answer.body, answer.headers, answer.timings
+  end
+  for _, place in ipairs(challenged) do
+    -- A token may be fetched for it, before any is begun.
+    made[place].signed = made[place].signer:authorize(made[place].request)
+  end
+  for _, place in ipairs(challenged) do
+    local method, full, name, options, _, body, content_type = unpack(made[place], 1, 7)
+    local cookies = cookie_field(jar, whole(self, full))
+    core.start(self.client, name, options, method, full, made[place].signed, cookies, body, content_type, options.discard)
+  end
+  for at, answer in ipairs(core.wait()) do
+    local place = challenged[at]
+    answers[place] = setmetatable(answer, Answer)
+    keep_cookies(jar, answer, whole(self, made[place][2]))
+    if redirecting[answer.status] then
+      local _ = answer.headers
+    end
+  end
+end
+
 -- Several requests at once, over as many connections as the client may have: paths to GET, or { method, path, options }.
 function Client:batch(requests)
   if type(requests) ~= "table" then
@@ -624,18 +659,13 @@ function Client:batch(requests)
     setmetatable(answer, Answer)
     -- A redirect is another call, until which these answers are kept no longer.
     keep_cookies(jar, answer, whole(self, made[place][2]))
-    if redirecting[answer.status] or answer.status == 401 and made[place].signer then
+    if redirecting[answer.status] then
       local _ = answer.headers
     end
   end
+  send_challenged(self, made, answers, jar)
   for place, answer in ipairs(answers) do
     local method, full, name, options, headers, body, content_type = unpack(made[place], 1, 7)
-    local signer = made[place].signer
-    if answer.status == 401 and signer and signer:is_challenged(made[place].request, answer) then
-      local cookies = cookie_field(jar, whole(self, full))
-      answer = send(self, signer, name, options, method, full, headers, cookies, body, content_type)
-      answers[place] = answer
-    end
     if redirecting[answer.status] then
       answers[place] = follow(self, answer, method, full, name, options, headers, body, content_type, jar)
     end
