@@ -313,3 +313,10 @@ fn authorization() {
     shown.checks_passed(3 * 6);
     assert_eq!(shown.due("aws"), 6);
 }
+
+#[test]
+fn rows() {
+    let shown = show("rows.lua", &[]).with_status(0);
+    shown.checks_passed(2 * 3);
+    assert_eq!(shown.result["ending"]["stopped"], "all 3 rows of data/shop.db were given out");
+}

@@ -9,12 +9,15 @@ mod digests;
 mod host;
 mod operation;
 mod pack;
+mod redis;
+mod sqlite;
+mod stream;
 mod tokens;
 pub mod types;
 mod value;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use brunt_model::content::Content;
@@ -91,7 +94,9 @@ pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<L
 pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
     let env = revealed(&script.name, &options.env)?;
     let common = Arc::new(
-        Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0).within(options.sandbox),
+        Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0)
+            .within(options.sandbox)
+            .streaming(directory_of(&script), None),
     );
     let library = Library::begin(&script, &common, 0)?;
     let names = library.names()?;
@@ -103,12 +108,18 @@ pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Regist
     }
     let scenarios = Scenarios {
         files,
+        streamed: common.take_streamed(),
         env: options.env.clone(),
         base_url: options.base_url.clone(),
         populations: declared.populations,
         throttle: declared.throttle,
     };
     Ok(Loaded { scenarios, thresholds: declared.thresholds, target, names })
+}
+
+/// Where a script stands, by its name in the plan.
+fn directory_of(script: &File) -> PathBuf {
+    Path::new(&script.name).parent().unwrap_or(Path::new("")).to_owned()
 }
 
 fn revealed(file: &str, env: &BTreeMap<String, Template>) -> Result<BTreeMap<String, String>, ScriptError> {
@@ -136,7 +147,8 @@ impl Script {
         let env = revealed(&file.name, &scenarios.env)?;
         let files = Files::Plan(scenarios.files.get(1..).unwrap_or(&[]).to_vec());
         let common = Common::new(files, by_flags::dialects(registry), env, scenarios.base_url.clone(), plan.seed);
-        Ok(Self { file, common: Arc::new(common.within(plan.sandbox)) })
+        let common = common.within(plan.sandbox).streaming(directory_of(&file), Some(scenarios.streamed.clone()));
+        Ok(Self { file, common: Arc::new(common) })
     }
 
     /// The state of a worker, in which the script has been run.

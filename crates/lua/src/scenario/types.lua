@@ -211,9 +211,15 @@ function Data:random() end
 ---@return brunt.Feeder
 function Data:shuffled() end
 
--- Each once over the whole run; then the scenario that asks ends.
+-- Each once over the whole run; then the scenario that asks ends, or the run.
+---@param options? { at_end?: "stop_scenario"|"stop_run" }
 ---@return brunt.Feeder
-function Data:queue() end
+function Data:queue(options) end
+
+-- Each user has a row of its own for its whole life. Where there are more users than rows the run ends, or rows are given out again.
+---@param options? { at_end?: "stop_run"|"repeat" }
+---@return brunt.Feeder
+function Data:per_user(options) end
 
 -- How many rows there are.
 ---@return integer
@@ -222,6 +228,10 @@ function Data:length() end
 ---@class brunt.CsvOptions
 ---@field columns? string[] The names of the columns, where the first line does not have them.
 ---@field separator? string Between two values: a comma unless it says otherwise.
+---@field stream? boolean Rows stay in the file and are read as they are given out; a plan does not carry it.
+
+---@class brunt.FileOptions
+---@field stream? boolean Rows stay in the file and are read as they are given out; a plan does not carry it.
 
 -- A file of comma-separated values (RFC 4180), beside the script: each row a table by the names of the columns.
 ---@param file string
@@ -231,13 +241,34 @@ function brunt.csv(file, options) end
 
 -- A file with a value in JSON on each line.
 ---@param file string
+---@param options? brunt.FileOptions
 ---@return brunt.Data
-function brunt.jsonl(file) end
+function brunt.jsonl(file, options) end
 
 -- A file of lines: each row a text.
 ---@param file string
+---@param options? brunt.FileOptions
 ---@return brunt.Data
-function brunt.lines(file) end
+function brunt.lines(file, options) end
+
+-- Rows that a query finds in an SQLite file, read once while the script is loaded: each a table by the names of the columns, NULL as
+-- `brunt.null`, whole numbers beyond 2^53 as texts.
+---@param file string
+---@param query string
+---@return brunt.Data
+function brunt.sqlite(file, query) end
+
+---@class brunt.RedisList
+---@field address string HOST:PORT, without TLS.
+---@field key string The list's name.
+---@field user? string
+---@field password? string
+---@field database? integer 0 unless it says otherwise.
+
+-- Elements of a Redis list, each a text, read once while the script is loaded; the list stays as it is.
+---@param list brunt.RedisList
+---@return brunt.Data
+function brunt.redis_list(list) end
 
 -- Rows from a table.
 ---@param rows any[]
