@@ -325,6 +325,10 @@ impl VirtualUsers {
             }
             Operation::Exhausted => {
                 self.exhaust(user);
+                if let Some(of) = self.user(user) {
+                    let scenario = of.scenario;
+                    network.recorder.snapshot.figures.scenarios.at(scenario).out_of_rows += 1;
+                }
                 self.finish(network, user, Outcome::Left, now);
                 None
             }

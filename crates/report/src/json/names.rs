@@ -142,6 +142,11 @@ pub struct Example {
     pub body: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_none_of_them(count: &u64) -> bool {
+    *count == 0
+}
+
 /// One scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
@@ -155,6 +160,9 @@ pub struct Scenario {
     pub users_ended: u64,
     /// Users that arrived and found no place.
     pub not_admitted: u64,
+    /// Users that ended because all rows of a queue were given out; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub out_of_rows: u64,
     /// Iterations that came to their end.
     pub iterations: u64,
     /// Iterations that were cut short.
@@ -268,6 +276,7 @@ fn scenarios(summary: &Summary) -> Vec<Scenario> {
             users_started: scenario.users_started,
             users_ended: scenario.users_ended,
             not_admitted: scenario.not_admitted,
+            out_of_rows: scenario.out_of_rows,
             iterations: scenario.iterations,
             unfinished: scenario.unfinished,
             errors: scenario.errors,
