@@ -20,10 +20,10 @@ const SCRIPT: &str = "local brunt = require 'brunt'
     local file = assert(io.open(debug.getinfo(1, 'S').source:match('^@(.*/)') .. 'body', 'rb'))
     local body = file:read('*a')
     file:close()
-    local value = brunt.decode_json(body)
+    local value = brunt.json.decode(body)
     if value ~= nil then
-      local text = assert(brunt.encode_json(value))
-      local again = assert(brunt.encode_json((brunt.decode_json(text))))
+      local text = assert(brunt.json.encode(value))
+      local again = assert(brunt.json.encode((brunt.json.decode(text))))
       assert(text == again, text)
     end";
 

@@ -1,6 +1,7 @@
 //! What `--once` prints: every request, answer and check of scenarios, what a flood's call sends and receives; with what is
 //! secret left out.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -10,7 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 use brunt_engine::trace::{Part, Trace, Traced};
 use brunt_model::outcome::OkStatus;
 use brunt_model::plan::Plan;
-use brunt_model::secret::{REDACTED, Template, is_secret_field, is_secret_header, shown_argument, shown_url};
+use brunt_model::secret::{
+    REDACTED, Template, is_secret_field, is_secret_header, shown_argument, shown_body, shown_url,
+};
 use brunt_protocol::Direction;
 use serde_json::Value;
 
@@ -74,7 +77,7 @@ impl Printer {
                 self.message(&mut text, request);
                 let _ = writeln!(text, "← {status} in {:.2} ms", *service_ns as f64 / 1e6);
                 self.head(&mut text, head);
-                Self::body(&mut text, body);
+                self.body(&mut text, body);
             }
             Traced::Failed { name, request, failure, reason } => {
                 let _ = writeln!(text, "\n→ {name}");
@@ -96,7 +99,7 @@ impl Printer {
                 }
                 text.push('\n');
                 if let Some(meaning) = meaning {
-                    Self::body(&mut text, meaning.as_bytes());
+                    self.body(&mut text, meaning.as_bytes());
                     text.push('\n');
                 }
                 self.message(&mut text, &self.without_secrets(bytes));
@@ -165,7 +168,7 @@ impl Printer {
             return hexadecimal(text, bytes);
         }
         self.head(text, head);
-        Self::body(text, body);
+        self.body(text, body);
     }
 
     fn head(&self, text: &mut String, head: &[u8]) {
@@ -200,15 +203,16 @@ impl Printer {
         !self.shows_secrets && (is_secret_header(name) || name.eq_ignore_ascii_case("set-cookie"))
     }
 
-    fn body(text: &mut String, body: &[u8]) {
+    fn body(&self, text: &mut String, body: &[u8]) {
+        let body = if self.shows_secrets { Cow::Borrowed(body) } else { shown_body(body) };
         if body.is_empty() {
             return;
         }
-        if !is_text(body) {
+        if !is_text(&body) {
             text.push('\n');
-            return hexadecimal(text, body);
+            return hexadecimal(text, &body);
         }
-        let whole = String::from_utf8_lossy(body);
+        let whole = String::from_utf8_lossy(&body);
         let shown: String = whole.chars().take(MOST_BODY).collect();
         let more = if shown.len() < whole.len() { "…" } else { "" };
         let _ = writeln!(text, "\n  {}{more}", shown.trim_end().replace('\n', "\n  "));
@@ -329,13 +333,14 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_shown_by_its_numbers() {
+        let printer = printer_of(false, &[]);
         let mut text = String::new();
-        Printer::body(&mut text, b"\x80\x01\0\x02told, and more\n");
+        printer.body(&mut text, b"\x80\x01\0\x02told, and more\n");
         let expected = "\n  00000000  80 01 00 02 74 6f 6c 64 2c 20 61 6e 64 20 6d 6f  |....told, and mo|\n  00000010  \
                         72 65 0a                                         |re.|\n";
         assert_eq!(text, expected);
         text.clear();
-        Printer::body(&mut text, &[0; 600]);
+        printer.body(&mut text, &[0; 600]);
         assert!(text.lines().count() == 34 && text.ends_with("  … 600 bytes in all\n"), "{text}");
     }
 

@@ -239,6 +239,7 @@ fn data() {
     let (free, pro) = (shown.named("tags", "plan=free"), shown.named("tags", "plan=pro"));
     assert_eq!((number(free, "due"), number(pro, "due")), (3, 3));
     assert!(number(&shown.result["measured"], "length_ns") < 9_000_000_000, "the queue ends it");
+    assert!(number(shown.named("scenarios", "data"), "out_of_rows") >= 1, "and it is said");
 }
 
 #[test]
@@ -347,4 +348,25 @@ fn throttle() {
 fn modules() {
     let shown = show("modules.lua", &["--env", "GREETING=good day"]).with_status(0);
     shown.checks_passed(12 + 3);
+}
+
+#[test]
+fn values() {
+    let shown = show("values.lua", &[]).with_status(0);
+    shown.checks_passed(5 * 12);
+    assert_eq!((shown.due("order"), shown.due("search")), (12, 12));
+}
+
+#[test]
+fn authorization() {
+    let shown = show("authorization.lua", &[]).with_status(0);
+    shown.checks_passed(3 * 6);
+    assert_eq!(shown.due("aws"), 6);
+}
+
+#[test]
+fn rows() {
+    let shown = show("rows.lua", &[]).with_status(0);
+    shown.checks_passed(2 * 3);
+    assert_eq!(shown.result["ending"]["stopped"], "all 3 rows of data/shop.db were given out");
 }

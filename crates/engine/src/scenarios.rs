@@ -122,7 +122,8 @@ impl<'a> Surroundings<'a> {
         machine: &M,
         stop: &StopHandle,
     ) -> Result<Option<Library>, EngineError> {
-        let library = self.script.begin(0)?;
+        // Random numbers that no worker's users draw as well.
+        let library = self.script.begin(if which == "setup" { u32::MAX } else { u32::MAX - 1 })?;
         let Some(place) = library.once(which)? else { return Ok(None) };
         library.give(&self.given)?;
         let plan = Plan {

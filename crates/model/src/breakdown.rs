@@ -131,6 +131,8 @@ pub struct ScenarioBreakdown {
     pub users_ended: u64,
     /// Users that arrived and found no place.
     pub not_admitted: u64,
+    /// Users that ended because all rows of a queue were given out.
+    pub out_of_rows: u64,
     /// Iterations that came to their end.
     pub iterations: u64,
     /// Iterations that the run's or the user's end cut short.
@@ -239,6 +241,7 @@ fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {
             users_started: scenario.users_started,
             users_ended: scenario.users_ended,
             not_admitted: scenario.not_admitted,
+            out_of_rows: scenario.out_of_rows,
             iterations: scenario.iterations.known.count(),
             unfinished: scenario.iterations.bounds.count(),
             errors: scenario.errors,

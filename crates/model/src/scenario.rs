@@ -33,6 +33,9 @@ fn without_secrets<S: Serializer>(url: &Option<String>, serializer: S) -> Result
 pub struct Scenarios {
     /// The script, the modules that it requires and the data that it reads: the script first.
     pub files: Vec<File>,
+    /// The files that the script streams from disk, which do not travel with the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streamed: Vec<Streamed>,
     /// What `brunt.env` gives.
     #[serde(default)]
     pub env: BTreeMap<String, Template>,
@@ -50,9 +53,10 @@ pub struct Scenarios {
 
 impl fmt::Debug for Scenarios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { files, env, base_url, populations, throttle } = self;
+        let Self { files, streamed, env, base_url, populations, throttle } = self;
         f.debug_struct("Scenarios")
             .field("files", files)
+            .field("streamed", streamed)
             .field("env", env)
             .field("base_url", &base_url.as_deref().map(shown_url))
             .field("populations", populations)
@@ -69,6 +73,16 @@ pub struct File {
     pub name: String,
     /// What is in it.
     pub content: Content,
+}
+
+/// A file that is read from disk, row by row, where the plan is carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Streamed {
+    /// Its name, as the script has it: beside the script.
+    pub name: String,
+    /// Its size, by which another file of this name is told apart.
+    pub bytes: u64,
 }
 
 /// Users who come by one injection.
@@ -402,7 +416,14 @@ mod tests {
 
     fn scenarios(populations: Vec<Population>) -> Scenarios {
         let file = File { name: "shop.lua".into(), content: Content::default() };
-        Scenarios { files: vec![file], env: BTreeMap::new(), base_url: None, populations, throttle: None }
+        Scenarios {
+            files: vec![file],
+            streamed: Vec::new(),
+            env: BTreeMap::new(),
+            base_url: None,
+            populations,
+            throttle: None,
+        }
     }
 
     fn problem(steps: &[Step]) -> String {

@@ -5,6 +5,7 @@
 
 mod accounting;
 mod addresses;
+mod authorization;
 mod broken;
 mod coalescing;
 mod conversations;

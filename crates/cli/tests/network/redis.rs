@@ -149,3 +149,60 @@ fn flags_that_are_wrong() {
         assert!(said.contains(expected), "{args:?}: {said}");
     }
 }
+
+/// Elements of a list are rows, read before the load alone; a plan carries them, and nothing of the password.
+#[test]
+#[ignore = "needs redis-server: make test installs it"]
+fn elements_of_a_list_are_rows() {
+    let redis = Redis::start();
+    let mut stream = TcpStream::connect(("127.0.0.1", redis.port)).unwrap();
+    let (mut commands, count) = (String::new(), 20_001);
+    for n in 0..count {
+        let element = format!("größe {n}");
+        let push = format!("*3\r\n$5\r\nRPUSH\r\n$5\r\nusers\r\n${}\r\n{element}\r\n", element.len());
+        commands.push_str(&push);
+    }
+    commands += "CONFIG SET requirepass hunter2\r\n";
+    stream.write_all(commands.as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    for _ in 0..=count {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        assert!(line.starts_with([':', '+']), "{line}");
+    }
+    let server = Server::start(Config::default()).unwrap();
+    let directory = Directory::new();
+    let text = |password: &str| {
+        format!(
+            "local brunt = require 'brunt'
+             local http = brunt.http {{ base = '{}' }}
+             local list = brunt.redis_list {{ address = '127.0.0.1:{}', key = 'users', password = {password} }}
+             assert(list:length() == {count})
+             local rows = list:queue()
+             brunt.scenario('s', function() http:get('/', {{ name = rows:next() }}) end)
+               :inject {{ brunt.iterations_shared(2, 3) }}",
+            server.url().trim_end_matches('/'),
+            redis.port,
+        )
+    };
+    let script = directory.file("s.lua", text("brunt.env('PASSWORD')"));
+    let plan = directory.path("plan.json");
+    let env = ["--env", "PASSWORD=hunter2", "-t", "2"];
+    let done = run([&["run", &script, "--write-plan", &plan, "--format", "json"][..], &env].concat()).with_status(0);
+    for n in 0..3 {
+        assert!(done.stdout.contains(&format!("\"größe {n}\"")), "{}", done.stdout);
+    }
+    assert!(!std::fs::read_to_string(&plan).unwrap().contains("hunter2"));
+    let refused = run([&["run", &script, "--sandbox", "--dry-run"][..], &env].concat()).with_status(2);
+    assert!(refused.stderr.contains("which the sandbox does not let it"), "{refused:#?}");
+    let script = directory.file("wrong.lua", text("'hunter3'"));
+    let wrong = run(["run", &script]).with_status(2);
+    assert!(
+        wrong.stderr.contains("wrong.lua:3: brunt.redis_list of 127.0.0.1:") && wrong.stderr.contains("WRONGPASS"),
+        "{wrong:#?}"
+    );
+    drop(redis);
+    // Without Redis: what the plan needs it has.
+    let again = run([&["--plan", &plan][..], &["--dry-run"]].concat());
+    assert!(again.status == Some(0) || again.stderr.contains("PASSWORD"), "{again:#?}");
+}

@@ -224,6 +224,47 @@ fn scenarios_show_none() {
 }
 
 #[test]
+fn what_authorizes_the_calls_of_scenarios_is_not_shown() {
+    let origin = Origin::start();
+    let outputs = Outputs::new();
+    // By its own environment, so that brunt knows none of these for secrets but by what they are used for.
+    let script = outputs.directory.file(
+        "s.lua",
+        r#"
+        local brunt = require("brunt")
+        local base = brunt.env("BASE")
+        local function hidden(name) return os.getenv("HIDDEN_" .. name) end
+        local http = brunt.http{ base = base, oauth = {
+          token_url = base .. "/token", client = "me", secret = hidden("OAUTH"), scope = "all" } }
+        local aws = { key = "AKID", secret = hidden("AWS"), session_token = hidden("SESSION"), region = "r", service = "s3" }
+        brunt.scenario("s", function()
+          brunt.check(http:get("/silent/oauth"), { ["is there"] = false })
+          http:get("/silent/aws", { aws = aws })
+          http:get("/silent/digest", { digest = { "me", hidden("DIGEST") } })
+          http:get("/silent/basic", { basic = { "me", hidden("BASIC") } })
+        end):inject{ brunt.iterations_each(1, 2) }
+        "#,
+    );
+    let base = format!("BASE=http://{}", origin.authority());
+    let args = ["run", &script, "--env", &base, "-t", "1"];
+    let env: Vec<_> = ["OAUTH", "AWS", "SESSION", "DIGEST", "BASIC"]
+        .map(|name| (format!("HIDDEN_{name}"), secret(&name.to_lowercase())))
+        .into();
+    let env: Vec<_> = env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    outputs.run(&args, &env, &[]);
+    let sent = origin.take();
+    for expected in ["Bearer hunter2infetched", &secret("session"), "AWS4-HMAC-SHA256 ", "Basic bWU6aHVudGVyM"] {
+        assert!(sent.contains(expected), "{expected}: {sent}");
+    }
+    assert!(!sent.contains(&secret("aws")) && !sent.contains(&secret("digest")), "{sent}");
+    assert_eq!(sent.matches("POST /token ").count(), 1, "{sent}");
+    outputs.search();
+    let traced = done(brunt(args).arg("--once").envs(env)).with_status(0);
+    assert!(traced.stdout.contains("\"access_token\":\"[redacted]\""), "{}", traced.stdout);
+    search_done("the trace", &traced);
+}
+
+#[test]
 fn both_sides_of_a_comparison_show_none() {
     let origin = Origin::start();
     let directory = Directory::new();

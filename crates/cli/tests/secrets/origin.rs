@@ -1,9 +1,13 @@
-//! A server that keeps every byte that it is sent, and answers each request with what it was asked.
+//! A server that keeps every byte that it is sent, and answers each request with what it was asked: `/token` with a token, and
+//! what is below `/silent` with nothing of it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+
+/// What it gives to who asks for a token.
+const TOKEN: &str = r#"{"access_token":"hunter2infetched","token_type":"Bearer","expires_in":60}"#;
 
 /// See the module's text. Its threads end with their connections, the last with the test's process.
 pub struct Origin {
@@ -44,8 +48,14 @@ fn answer(mut stream: TcpStream, received: &Mutex<Vec<u8>>) {
         buffer.extend_from_slice(&piece[..length]);
         while let Some(end) = request(&buffer) {
             let asked: Vec<u8> = buffer.drain(..end).collect();
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", asked.len());
-            if stream.write_all(&[head.as_bytes(), &asked].concat()).is_err() {
+            let text = String::from_utf8_lossy(&asked);
+            let body = match text.split(' ').nth(1) {
+                Some("/token") => TOKEN.as_bytes().to_vec(),
+                Some(path) if path.starts_with("/silent") => b"ok".to_vec(),
+                _ => asked.clone(),
+            };
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            if stream.write_all(&[head.as_bytes(), &body].concat()).is_err() {
                 return;
             }
         }

@@ -40,7 +40,7 @@ brunt.scenario("all", function(vu)
   local function same(method, value, wanted)
     local answer = all[method](all, { v = value })
     local got = answer.value
-    brunt.check(nil, { [method] = brunt.encode_json(got) == brunt.encode_json(wanted == nil and value or wanted) or answer.reason })
+    brunt.check(nil, { [method] = brunt.json.encode(got) == brunt.json.encode(wanted == nil and value or wanted) or answer.reason })
   end
   same("echo_true", true)
   same("echo_byte", -128)

@@ -479,6 +479,7 @@ fn data_is_given_out_and_a_queue_ends_its_scenario() {
     let played = play_with(&plan_of(script, &files).unwrap(), hello);
     assert_eq!(played.lines(), ["GET /ann/1", "GET /bob/2", "GET /ann/3"]);
     assert!(played.summary.run.measured_ns < SECOND_NS, "the scenario has ended with its data");
+    assert_eq!(played.scenario("s").out_of_rows, 1);
 }
 
 #[test]

@@ -344,6 +344,10 @@ impl VirtualUsers {
             }
             Operation::Exhausted => {
                 self.exhaust(user);
+                if let Some(of) = self.user(user) {
+                    let scenario = of.scenario;
+                    network.recorder.snapshot.figures.scenarios.at(scenario).out_of_rows += 1;
+                }
                 if self.home(user) != user {
                     return Some(self.go(user, now, Resumption::Nothing));
                 }

@@ -8,6 +8,7 @@ use brunt_model::random::Random;
 pub(super) use brunt_model::rows::Order;
 use mlua::{Lua, Value as LuaValue};
 
+use super::stream::Stream;
 use super::value;
 use brunt_protocol::scenario::{Fields, Value};
 
@@ -20,6 +21,8 @@ pub(super) enum Rows {
     Values(Vec<serde_json::Value>),
     /// Lines, as places in the text.
     Lines { lines: Vec<Range<usize>>, text: Vec<u8> },
+    /// Rows that stay in their file.
+    Streamed(Arc<Stream>),
     /// So many rows, which each worker's script holds itself.
     Elsewhere(u64),
 }
@@ -34,6 +37,16 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// The name that it has in `brunt`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::JsonLines => "jsonl",
+            Self::Lines => "lines",
+        }
+    }
+
     /// By the name that it has in `brunt`.
     pub(super) fn of(name: &str) -> Option<Self> {
         match name {
@@ -87,6 +100,7 @@ impl Rows {
             Self::Cells { columns, cells, .. } => (cells.len() / columns.len().max(1)) as u64,
             Self::Values(values) => values.len() as u64,
             Self::Lines { lines, .. } => lines.len() as u64,
+            Self::Streamed(stream) => stream.rows(),
             Self::Elsewhere(rows) => *rows,
         }
     }
@@ -95,6 +109,7 @@ impl Rows {
     pub(super) fn columns(&self) -> Option<String> {
         match self {
             Self::Cells { columns, .. } => Some(columns.join(", ")),
+            Self::Streamed(stream) if stream.kind() == Kind::Csv => Some(stream.table().columns.join(", ")),
             _ => None,
         }
     }
@@ -120,9 +135,74 @@ impl Rows {
                 let line = lines.get(at).and_then(|range| text.get(range.clone())).unwrap_or(&[]);
                 Ok(LuaValue::String(lua.create_string(line)?))
             }
+            Self::Streamed(stream) => streamed(lua, stream, number.saturating_sub(1)),
             Self::Elsewhere(_) => Ok(LuaValue::Nil),
         }
     }
+}
+
+/// The row with this number, from 0, of a file.
+fn streamed(lua: &Lua, stream: &Stream, number: u64) -> mlua::Result<LuaValue> {
+    match stream.kind() {
+        Kind::Csv => {
+            let columns = &stream.table().columns;
+            let row = lua.create_table_with_capacity(0, columns.len())?;
+            let cells = stream.cells(number).map_err(mlua::Error::runtime)?;
+            for (column, cell) in columns.iter().zip(cells.iter()) {
+                row.raw_set(column.as_str(), lua.create_string(cell)?)?;
+            }
+            Ok(LuaValue::Table(row))
+        }
+        Kind::JsonLines => {
+            let line = stream.line(number).map_err(mlua::Error::runtime)?;
+            value::json_to_lua(lua, &line).map_err(mlua::Error::runtime)
+        }
+        Kind::Json | Kind::Lines => {
+            let line = stream.line(number).map_err(mlua::Error::runtime)?;
+            Ok(LuaValue::String(lua.create_string(line)?))
+        }
+    }
+}
+
+/// How a table is written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Table {
+    /// The names of its columns; none if its first line has them.
+    pub(super) columns: Vec<String>,
+    /// What stands between two cells.
+    pub(super) separator: u8,
+}
+
+impl Table {
+    /// As the options of `brunt.csv` say.
+    ///
+    /// # Errors
+    /// Says which option is wrong and what it may be.
+    pub(super) fn of(name: &str, options: &Value<'_>) -> Result<Self, String> {
+        let whose = format!("brunt.csv of {name}");
+        let fields = Fields::of(&whose, options, &["columns", "separator", "stream"]).map_err(|e| e.0)?;
+        let separator = match fields.text("separator").map_err(|e| e.0)? {
+            None => b',',
+            Some(text) => match *text.as_bytes() {
+                [one] => one,
+                _ => return Err(fields.wrong("separator", "one letter such as ;").0),
+            },
+        };
+        let columns = fields.value("columns").entries().iter().filter_map(|(_, c)| c.as_str().map(str::to_owned));
+        Ok(Self { columns: columns.collect(), separator })
+    }
+
+    /// Takes the names of the columns from the first line.
+    pub(super) fn name_columns(&mut self, record: &csv::ByteRecord) {
+        let names = record.iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into_owned());
+        self.columns = names.collect();
+    }
+}
+
+/// That a row has another number of cells than there are columns.
+pub(super) fn wrong_cells(name: &str, place: Option<&csv::Position>, got: usize, expected: usize) -> String {
+    let line = place.map_or(0, csv::Position::line);
+    format!("{name}, line {line}: it has {got} cells, and there are {expected} columns")
 }
 
 /// The lines that hold something, with their numbers from 1.
@@ -137,47 +217,34 @@ fn lines(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
 
 /// A table as RFC 4180 has it, with names in its first line unless `columns` gives them.
 fn csv(name: &str, content: &[u8], options: &Value<'_>) -> Result<Rows, String> {
-    let whose = format!("brunt.csv of {name}");
-    let fields = Fields::of(&whose, options, &["columns", "separator"]).map_err(|e| e.0)?;
-    let separator = match fields.text("separator").map_err(|e| e.0)? {
-        None => b',',
-        Some(text) => match *text.as_bytes() {
-            [one] => one,
-            _ => return Err(fields.wrong("separator", "one letter such as ;").0),
-        },
-    };
+    let mut table = Table::of(name, options)?;
     let mut reader = csv::ReaderBuilder::new()
-        .delimiter(separator)
+        .delimiter(table.separator)
         .has_headers(false)
         .from_reader(content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content));
-    let mut columns: Vec<String> =
-        fields.value("columns").entries().iter().filter_map(|(_, c)| c.as_str().map(str::to_owned)).collect();
     let (mut cells, mut text) = (Vec::new(), Vec::new());
     for record in reader.byte_records() {
         let record = record.map_err(|e| wrong_record(name, &e))?;
-        if columns.is_empty() {
-            let names = record.iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into_owned());
-            columns = names.collect();
+        if table.columns.is_empty() {
+            table.name_columns(&record);
             continue;
         }
-        if record.len() != columns.len() {
-            let line = record.position().map_or(0, csv::Position::line);
-            let (got, expected) = (record.len(), columns.len());
-            return Err(format!("{name}, line {line}: it has {got} cells, and there are {expected} columns"));
+        if record.len() != table.columns.len() {
+            return Err(wrong_cells(name, record.position(), record.len(), table.columns.len()));
         }
         for cell in &record {
             cells.push(text.len()..text.len() + cell.len());
             text.extend_from_slice(cell);
         }
     }
-    Ok(Rows::Cells { columns, cells, text })
+    Ok(Rows::Cells { columns: table.columns, cells, text })
 }
 
-fn wrong_record(name: &str, error: &csv::Error) -> String {
+/// What is wrong with a table, with its line.
+pub(super) fn wrong_record(name: &str, error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-            let line = pos.as_ref().map_or(0, csv::Position::line);
-            format!("{name}, line {line}: it has {len} cells, and there are {expected_len} columns")
+            wrong_cells(name, pos.as_ref(), *len as usize, *expected_len as usize)
         }
         _ => format!("{name}: {error}"),
     }

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use brunt_model::content::Content;
 use brunt_model::figures::{LONGEST_UNIT, OwnFigures, OwnKind};
 use brunt_model::plan::Sandbox;
 use brunt_model::profile::Profile;
-use brunt_model::scenario::{File, Population};
+use brunt_model::scenario::{File, Population, Streamed};
 use brunt_model::target::{Target, Url};
 use brunt_model::threshold::Threshold;
 use brunt_model::units;
@@ -19,8 +18,9 @@ use bstr::BStr;
 use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
 use super::by_flags::Offered;
-use super::data::{Feeder, Kind, Order, Rows, SharedFeeder};
-use super::{pack, reading, value};
+use super::data::{Feeder, Kind, Order, Rows, SharedFeeder, Table as DataTable};
+use super::stream::Stream;
+use super::{digests, pack, reading, redis, sqlite, tokens, value};
 use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
@@ -84,6 +84,16 @@ pub enum Files {
     Plan(Vec<File>),
 }
 
+/// Where files that are streamed stand, as the run's sandbox has it.
+struct Streaming {
+    /// The script's own directory.
+    directory: PathBuf,
+    /// Those that were opened, by a script that is loaded.
+    opened: Mutex<Vec<Streamed>>,
+    /// Those that the plan names, for a script that is carried out.
+    planned: Option<Vec<Streamed>>,
+}
+
 impl Files {
     /// What is in the file.
     pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
@@ -124,6 +134,35 @@ impl Files {
     }
 }
 
+impl Files {
+    /// Content that no file has: made of what is outside while the script is loaded, and from then on the plan's.
+    fn made(&self, name: &str, make: impl FnOnce(&Path) -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Plan(_) => self.read(name),
+            Self::Disk { directory, seen, .. } => {
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(known) = seen.iter().find(|file| file.name == name) {
+                    return Ok(known.content.0.clone());
+                }
+                let content = make(directory)?;
+                seen.push(File { name: name.to_owned(), content: Content(content.clone()) });
+                Ok(content)
+            }
+        }
+    }
+}
+
+/// Where a file beside the script stands; in the sandbox none that is not below its directory.
+fn beside(directory: &Path, name: &str, is_confined: bool) -> Result<PathBuf, String> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    if !is_confined {
+        return Ok(directory.join(name));
+    }
+    let path = is_inside(Path::new(name)).then(|| directory.join(name).canonicalize().ok()).flatten();
+    let home = directory.canonicalize().map_err(|e| format!("cannot read {name}: {e}"))?;
+    path.filter(|path| path.starts_with(home)).ok_or_else(|| outside(name))
+}
+
 fn outside(name: &str) -> String {
     format!(
         "cannot read {name}: in the sandbox a script reads files of its own directory alone (--no-sandbox lifts it)"
@@ -138,6 +177,7 @@ pub(crate) struct Common {
     pub(super) base_url: Option<String>,
     pub(super) seed: u64,
     pub(super) sandbox: Sandbox,
+    streaming: Streaming,
     /// Data by how it was asked for, so that it is read once.
     data: Mutex<Vec<(String, Arc<Rows>)>>,
     /// Feeders in the order in which the script makes them.
@@ -153,12 +193,89 @@ impl Common {
         seed: u64,
     ) -> Self {
         let sandbox = Sandbox::default();
-        Self { files, dialects, env, base_url, seed, sandbox, data: Mutex::default(), feeders: Mutex::default() }
+        let streaming = Streaming { directory: PathBuf::new(), opened: Mutex::default(), planned: None };
+        let (data, feeders) = (Mutex::default(), Mutex::default());
+        Self { files, dialects, env, base_url, seed, sandbox, streaming, data, feeders }
     }
 
     /// The same for a script that may do this.
     pub(super) fn within(self, sandbox: Sandbox) -> Self {
         Self { sandbox, ..self }
+    }
+
+    /// Says which files the plan streams, for a script in `directory` that is carried out.
+    pub(super) fn streaming(self, directory: PathBuf, planned: Option<Vec<Streamed>>) -> Self {
+        Self { streaming: Streaming { directory, opened: Mutex::default(), planned }, ..self }
+    }
+
+    /// The files that were streamed.
+    pub(super) fn take_streamed(&self) -> Vec<Streamed> {
+        std::mem::take(&mut *self.streaming.opened.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Opens a file of rows that stays on disk.
+    fn stream(&self, kind: Kind, name: &str, options: &Value<'_>) -> Result<Rows, String> {
+        let Streaming { directory, opened, planned } = &self.streaming;
+        if planned.is_some() && self.sandbox == Sandbox::Closed {
+            return Err(format!(
+                "{name} is streamed from disk, and a plan in the sandbox has its own files alone: --no-sandbox lets it, or \
+                 leave stream out when the plan is written, so that it carries the rows"
+            ));
+        }
+        let table = if kind == Kind::Csv {
+            DataTable::of(name, options)?
+        } else {
+            Fields::of(&format!("brunt.{}", kind.name()), options, &["stream"]).map_err(|e| e.0)?;
+            DataTable { columns: Vec::new(), separator: b',' }
+        };
+        let path = beside(directory, name, self.sandbox != Sandbox::Open)?;
+        let stream = Stream::open(kind, &path, name, table)?;
+        match planned {
+            None => {
+                let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
+                if !opened.iter().any(|one| one.name == name) {
+                    opened.push(Streamed { name: name.to_owned(), bytes: stream.bytes() });
+                }
+            }
+            Some(planned) => match planned.iter().find(|one| one.name == name) {
+                Some(one) if one.bytes != stream.bytes() => {
+                    let (got, expected) = (stream.bytes(), one.bytes);
+                    return Err(format!(
+                        "{name} has {got} bytes, and had {expected} when the plan was made: put that file back, or make the \
+                         plan again"
+                    ));
+                }
+                Some(_) => {}
+                None => return Err(format!("the plan names no streamed file '{name}': make the plan again")),
+            },
+        }
+        Ok(Rows::Streamed(stream))
+    }
+
+    /// The rows that a query finds.
+    fn query(&self, name: &str, options: &Value<'_>) -> Result<Rows, String> {
+        let fields = Fields::of("brunt.sqlite", options, &["query"]).map_err(|e| e.0)?;
+        let query = fields.text("query").map_err(|e| e.0)?.unwrap_or_default();
+        let is_confined = self.sandbox != Sandbox::Open;
+        let made = self.files.made(&format!("{name}: {query}"), |directory| {
+            sqlite::rows(&beside(directory, name, is_confined)?, name, query)
+        })?;
+        Rows::read(Kind::JsonLines, name, &made, &Value::Nil)
+    }
+
+    /// The elements of a Redis list.
+    fn list(&self, options: &Value<'_>) -> Result<Rows, String> {
+        let list = redis::List::of(options)?;
+        let name = list.name();
+        let made = self.files.made(&name, |_| {
+            if self.sandbox == Sandbox::Open {
+                return list.read();
+            }
+            Err("brunt.redis_list connects while the script is loaded, which the sandbox does not let it (--no-sandbox, or \
+                 run without --sandbox, lifts it)"
+                .to_owned())
+        })?;
+        Rows::read(Kind::JsonLines, &name, &made, &Value::Nil)
     }
 
     fn rows(&self, kind: &str, name: &str, options: &Value<'_>) -> Result<Arc<Rows>, String> {
@@ -167,8 +284,14 @@ impl Common {
         if let Some((_, rows)) = known.iter().find(|(known, _)| *known == asked) {
             return Ok(Arc::clone(rows));
         }
-        let kind = Kind::of(kind).ok_or_else(|| format!("there is no data of kind '{kind}'"))?;
-        let rows = Arc::new(Rows::read(kind, name, &self.files.read(name)?, options)?);
+        let rows = match (kind, Kind::of(kind)) {
+            ("sqlite", _) => self.query(name, options)?,
+            ("redis_list", _) => self.list(options)?,
+            (_, Some(kind)) if options.get("stream") == &Value::Boolean(true) => self.stream(kind, name, options)?,
+            (_, Some(kind)) => Rows::read(kind, name, &self.files.read(name)?, options)?,
+            _ => return Err(format!("there is no data of kind '{kind}'")),
+        };
+        let rows = Arc::new(rows);
         known.push((asked, Arc::clone(&rows)));
         Ok(rows)
     }
@@ -488,22 +611,28 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
         Ok(unknown(&whose, &name, &known.split(' ').collect::<Vec<_>>()))
     })?;
     table.raw_set("unknown", unknown)?;
-    let base64 = lua.create_function(|_, text: LuaString| Ok(STANDARD.encode(&*text.as_bytes())))?;
-    table.raw_set("base64", base64)?;
+    let now = lua.create_function(|_, ()| {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        // A clock before 1970 is told as it is.
+        Ok(since.map_or_else(|before| -before.duration().as_secs_f64(), |since| since.as_secs_f64()))
+    })?;
+    table.raw_set("now", now)?;
     let decode = lua.create_function(|lua, text: LuaString| {
         Ok(match value::json_to_lua(lua, &text.as_bytes()) {
             Ok(value) => (value, None),
             Err(problem) => (LuaValue::Nil, Some(problem)),
         })
     })?;
-    table.raw_set("decode_json", decode)?;
+    table.raw_set("json_decode", decode)?;
     let encode = lua.create_function(|lua, value: LuaValue| {
         Ok(match value::lua_to_json(lua, &value) {
             Ok(text) => (Some(lua.create_string(BStr::new(&text))?), None),
             Err(problem) => (None, Some(problem)),
         })
     })?;
-    table.raw_set("encode_json", encode)?;
+    table.raw_set("json_encode", encode)?;
     add_bytes(lua, table)?;
+    digests::add(lua, table)?;
+    tokens::add(lua, table)?;
     table.raw_set("null", LuaValue::NULL)
 }

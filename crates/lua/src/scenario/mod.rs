@@ -5,15 +5,20 @@
 
 mod by_flags;
 mod data;
+mod digests;
 mod host;
 mod operation;
 mod pack;
 mod reading;
+mod redis;
+mod sqlite;
+mod stream;
+mod tokens;
 pub mod types;
 mod value;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use brunt_model::content::Content;
@@ -35,9 +40,13 @@ pub use self::host::{Files, ScriptClient};
 pub use self::operation::{Operation, Placement, Resumption, Verdict, Wanted};
 
 /// The parts of the library, in the order in which they are run.
-const LIBRARY: [(&str, &str); 11] = [
+const LIBRARY: [(&str, &str); 15] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
+    ("encodings", include_str!("library/encodings.lua")),
+    ("random", include_str!("library/random.lua")),
+    ("digests", include_str!("library/digests.lua")),
+    ("clock", include_str!("library/clock.lua")),
     ("calls", include_str!("library/calls.lua")),
     ("reading", include_str!("library/reading.lua")),
     ("conversations", include_str!("library/conversations.lua")),
@@ -95,7 +104,9 @@ pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<L
 pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
     let env = revealed(&script.name, &options.env)?;
     let common = Arc::new(
-        Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0).within(options.sandbox),
+        Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0)
+            .within(options.sandbox)
+            .streaming(directory_of(&script), None),
     );
     let library = Library::begin(&script, &common, 0)?;
     let names = library.names()?;
@@ -107,6 +118,7 @@ pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Regist
     }
     let mut scenarios = Scenarios {
         files,
+        streamed: common.take_streamed(),
         env: options.env.clone(),
         base_url: options.base_url.clone(),
         populations: declared.populations,
@@ -143,6 +155,11 @@ fn change_users(
     Ok(())
 }
 
+/// Where a script stands, by its name in the plan.
+fn directory_of(script: &File) -> PathBuf {
+    Path::new(&script.name).parent().unwrap_or(Path::new("")).to_owned()
+}
+
 fn revealed(file: &str, env: &BTreeMap<String, Template>) -> Result<BTreeMap<String, String>, ScriptError> {
     let reveal = |(name, value): (&String, &Template)| {
         let value = value.reveal(|variable| std::env::var(variable).ok());
@@ -168,7 +185,8 @@ impl Script {
         let env = revealed(&file.name, &scenarios.env)?;
         let files = Files::Plan(scenarios.files.get(1..).unwrap_or(&[]).to_vec());
         let common = Common::new(files, by_flags::dialects(registry), env, scenarios.base_url.clone(), plan.seed);
-        Ok(Self { file, common: Arc::new(common.within(plan.sandbox)) })
+        let common = common.within(plan.sandbox).streaming(directory_of(&file), Some(scenarios.streamed.clone()));
+        Ok(Self { file, common: Arc::new(common) })
     }
 
     /// The state of a worker, in which the script has been run.

@@ -431,9 +431,15 @@ function Data:random() end
 ---@return brunt.Feeder
 function Data:shuffled() end
 
--- Each once over the whole run; then the scenario that asks ends.
+-- Each once over the whole run; then the scenario that asks ends, or the run.
+---@param options? { at_end?: "stop_scenario"|"stop_run" }
 ---@return brunt.Feeder
-function Data:queue() end
+function Data:queue(options) end
+
+-- Each user has a row of its own for its whole life. Where there are more users than rows the run ends, or rows are given out again.
+---@param options? { at_end?: "stop_run"|"repeat" }
+---@return brunt.Feeder
+function Data:per_user(options) end
 
 -- How many rows there are.
 ---@return integer
@@ -442,6 +448,10 @@ function Data:length() end
 ---@class brunt.CsvOptions
 ---@field columns? string[] The names of the columns, where the first line does not have them.
 ---@field separator? string Between two values: a comma unless it says otherwise.
+---@field stream? boolean Rows stay in the file and are read as they are given out; a plan does not carry it.
+
+---@class brunt.FileOptions
+---@field stream? boolean Rows stay in the file and are read as they are given out; a plan does not carry it.
 
 -- A file of comma-separated values (RFC 4180), beside the script: each row a table by the names of the columns.
 ---@param file string
@@ -449,37 +459,59 @@ function Data:length() end
 ---@return brunt.Data
 function brunt.csv(file, options) end
 
--- A file with a list in JSON: each row one of its values.
----@param file string
----@return brunt.Data
-function brunt.json(file) end
-
 -- A file with a value in JSON on each line.
 ---@param file string
+---@param options? brunt.FileOptions
 ---@return brunt.Data
-function brunt.jsonl(file) end
+function brunt.jsonl(file, options) end
 
 -- A file of lines: each row a text.
 ---@param file string
+---@param options? brunt.FileOptions
 ---@return brunt.Data
-function brunt.lines(file) end
+function brunt.lines(file, options) end
+
+-- Rows that a query finds in an SQLite file, read once while the script is loaded: each a table by the names of the columns, NULL as
+-- `brunt.null`, whole numbers beyond 2^53 as texts.
+---@param file string
+---@param query string
+---@return brunt.Data
+function brunt.sqlite(file, query) end
+
+---@class brunt.RedisList
+---@field address string HOST:PORT, without TLS.
+---@field key string The list's name.
+---@field user? string
+---@field password? string
+---@field database? integer 0 unless it says otherwise.
+
+-- Elements of a Redis list, each a text, read once while the script is loaded; the list stays as it is.
+---@param list brunt.RedisList
+---@return brunt.Data
+function brunt.redis_list(list) end
 
 -- Rows from a table.
 ---@param rows any[]
 ---@return brunt.Data
 function brunt.data(rows) end
 
+-- JSON. Called with the name of a file that has a list in JSON, it gives data: each row one of the list's values.
+---@class brunt.Json
+---@overload fun(file: string): brunt.Data
+local json = {}
+brunt.json = json
+
+-- A value of Lua as JSON; nil and the problem if there is no such JSON.
+---@param value any
+---@return string? text
+---@return string? problem
+function json.encode(value) end
+
 -- A text of JSON as a value of Lua; nil and the problem if it is not JSON. JSON's null is `brunt.null`.
 ---@param text string
 ---@return any value
 ---@return string? problem
-function brunt.decode_json(text) end
-
--- A value of Lua as JSON; nil and what is wrong with it if there is no such JSON.
----@param value any
----@return string? text
----@return string? problem
-function brunt.encode_json(value) end
+function json.decode(text) end
 
 -- JSON's null.
 brunt.null = nil
@@ -497,3 +529,132 @@ function brunt.pack(format, ...) end
 ---@param from? integer Where they begin, from 1.
 ---@return any ...
 function brunt.unpack(format, bytes, from) end
+
+-- A UUID of version 4. All that is random comes from the run's seed; each thread has random numbers of its own.
+---@return string
+function brunt.uuid() end
+
+-- A whole number from `least` to `most`, both included; without them a number from 0 to 1, without 1.
+---@param least? integer
+---@param most? integer
+---@return number
+function brunt.random(least, most) end
+
+-- So many random letters of an alphabet: letters and digits of ASCII unless it says otherwise.
+---@param length integer
+---@param alphabet? string
+---@return string
+function brunt.random_string(length, alphabet) end
+
+-- One of a list; or a list of so many of them, each at most once.
+---@generic T
+---@param list T[]
+---@param count integer
+---@return T[]
+---@overload fun(list: T[]): T
+function brunt.sample(list, count) end
+
+-- How a digest is written: hexadecimal digits unless it says otherwise.
+---@alias brunt.Encoding "hex"|"base64"|"base64url"|"binary"
+---@alias brunt.DigestAlgorithm "md5"|"sha1"|"sha256"|"sha384"|"sha512"
+
+---@param text string
+---@param encoding? brunt.Encoding
+---@return string
+function brunt.md5(text, encoding) end
+
+---@param text string
+---@param encoding? brunt.Encoding
+---@return string
+function brunt.sha1(text, encoding) end
+
+---@param text string
+---@param encoding? brunt.Encoding
+---@return string
+function brunt.sha256(text, encoding) end
+
+---@param text string
+---@param encoding? brunt.Encoding
+---@return string
+function brunt.sha384(text, encoding) end
+
+---@param text string
+---@param encoding? brunt.Encoding
+---@return string
+function brunt.sha512(text, encoding) end
+
+-- The HMAC of a text (RFC 2104).
+---@param algorithm brunt.DigestAlgorithm
+---@param key string
+---@param text string
+---@param encoding? brunt.Encoding
+---@return string
+function brunt.hmac(algorithm, key, text, encoding) end
+
+-- Base64, with padding.
+---@param text string
+---@return string
+function brunt.base64(text) end
+
+-- Base64 for URLs, without padding.
+---@param text string
+---@return string
+function brunt.base64url(text) end
+
+-- What base64 stands for, in either alphabet, with padding or without. Raises an error if it is not base64.
+---@param text string
+---@return string
+function brunt.base64_decode(text) end
+
+-- Hexadecimal digits, in lower case.
+---@param text string
+---@return string
+function brunt.hex(text) end
+
+-- What hexadecimal digits stand for. Raises an error if they are none, or one is without its partner.
+---@param text string
+---@return string
+function brunt.hex_decode(text) end
+
+-- A text for a URL: all but letters, digits and - . _ ~ as %XX.
+---@param text string
+---@return string
+function brunt.url_encode(text) end
+
+-- What a text in a URL stands for; + stays +. Raises an error if two digits do not follow a %.
+---@param text string
+---@return string
+function brunt.url_decode(text) end
+
+-- JSON Web Tokens (RFC 7519).
+---@class brunt.Jwt
+local jwt = {}
+brunt.jwt = jwt
+
+---@class brunt.JwtOptions
+---@field algorithm? "HS256"|"HS384"|"HS512"|"RS256"|"RS384"|"RS512"|"PS256"|"PS384"|"PS512"|"ES256"|"ES384"|"EdDSA" HS256 unless it says otherwise.
+---@field header? table<string, any> More fields of the header, such as `kid`.
+
+-- A token with these claims.
+---@param claims table<string, any>
+---@param key string The secret of HS…; a private key in PEM for the others.
+---@param options? brunt.JwtOptions
+---@return string
+function jwt.sign(claims, key, options) end
+
+-- The claims and the header of a token. Its signature is not checked. Raises an error if it is no token.
+---@param token string
+---@return table<string, any> claims
+---@return table<string, any> header
+function jwt.claims(token) end
+
+-- The time of day: seconds since 1970 in UTC, with fractions.
+---@return number
+function brunt.now() end
+
+-- A date in UTC, by the format of C's strftime, with %3f, %6f and %9f for fractions of a second: "%Y-%m-%dT%H:%M:%SZ" unless it says
+-- otherwise.
+---@param format? string
+---@param time? number Seconds since 1970; now unless it says otherwise.
+---@return string
+function brunt.date(format, time) end

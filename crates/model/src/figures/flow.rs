@@ -153,6 +153,9 @@ pub struct ScenarioFigures {
     pub users_ended: u64,
     /// Users that arrived and found no place.
     pub not_admitted: u64,
+    /// Users that ended because all rows of a queue were given out.
+    #[serde(default)]
+    pub out_of_rows: u64,
     /// Iterations that came to their end, and how long they took, in nanoseconds; bounds for those that the run's end
     /// cut short.
     pub iterations: Censored,
@@ -209,7 +212,7 @@ impl ScenarioFigures {
 impl Figure for ScenarioFigures {
     fn is_empty(&self) -> bool {
         self.users_before == 0
-            && self.users_started + self.users_ended + self.not_admitted + self.errors == 0
+            && self.users_started + self.users_ended + self.not_admitted + self.out_of_rows + self.errors == 0
             && self.iterations.count() == 0
     }
 
@@ -218,6 +221,7 @@ impl Figure for ScenarioFigures {
         self.users_started += other.users_started;
         self.users_ended += other.users_ended;
         self.not_admitted += other.not_admitted;
+        self.out_of_rows += other.out_of_rows;
         self.iterations.merge(&other.iterations);
         self.errors += other.errors;
         for (traceback, n) in &other.tracebacks {

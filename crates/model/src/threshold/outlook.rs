@@ -292,6 +292,7 @@ mod tests {
         assert!(share_done(&Population { after: Some(0), ..users.clone() }, 4.0, 25.0) <= 0.0);
 
         let scenarios = Scenarios {
+            streamed: Vec::new(),
             files: Vec::new(),
             env: std::collections::BTreeMap::new(),
             base_url: None,

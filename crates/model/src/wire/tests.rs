@@ -96,6 +96,7 @@ fn scenarios() -> impl Strategy<Value = Scenarios> {
         prop::option::of(profiles()),
     )
         .prop_map(|(files, env, base_url, populations, throttle)| Scenarios {
+            streamed: Vec::new(),
             files,
             env,
             base_url,
@@ -200,6 +201,7 @@ fn plan_with_secrets() -> Plan {
     plan.protocol = ProtocolOptions::new(json!({"password": SECRET}), json!({"password": "[redacted]"}));
     plan.transport.tls.key_pem = Some(Template::secret(SECRET));
     plan.scenarios = Some(Scenarios {
+        streamed: Vec::new(),
         files: vec![File { name: "a.lua".into(), content: Content(vec![0, 159]) }],
         env: [("TOKEN".to_owned(), Template::secret(SECRET))].into(),
         base_url: Some(format!("http://me:{SECRET}@a/")),

@@ -50,9 +50,7 @@ end
 -- URLs ----------------------------------------------------------------------------------------------------------------
 
 local function escape(text)
-  return (gsub(tostring(text), "[^%w%-%._~]", function(letter)
-    return string.format("%%%02X", byte(letter))
-  end))
+  return core.url_encode(tostring(text))
 end
 
 -- A table as application/x-www-form-urlencoded, in the order of its names. A value that is a list comes several times.
@@ -205,7 +203,7 @@ end
 
 local call_options = {
   name = true, tags = true, timeout = true, headers = true, query = true, body = true, json = true, form = true,
-  multipart = true, basic = true, bearer = true, redirects = true, discard = true,
+  multipart = true, basic = true, bearer = true, digest = true, aws = true, oauth = true, redirects = true, discard = true,
 }
 
 local boundaries = 0
@@ -252,7 +250,7 @@ local function body_of(options)
   if options.body ~= nil then
     return options.body, nil
   elseif options.json ~= nil then
-    local text, problem = require("brunt").encode_json(options.json)
+    local text, problem = require("brunt").json.encode(options.json)
     if not text then
       raise("json: " .. problem)
     end
@@ -262,18 +260,6 @@ local function body_of(options)
   elseif options.multipart ~= nil then
     return multipart_of(options.multipart)
   end
-end
-
--- What authorizes a call, if it says so.
-local function authorization(whose, options)
-  local basic, bearer = options.basic, options.bearer
-  if basic then
-    if type(basic) ~= "table" or #basic ~= 2 then
-      wrong(whose .. "basic must be { user, password }")
-    end
-    return "Basic " .. core.base64(basic[1] .. ":" .. basic[2])
-  end
-  return bearer and "Bearer " .. tostring(bearer)
 end
 
 -- Header fields, and Authorization besides if something authorizes.
@@ -372,7 +358,73 @@ local function cookie_field(jar, url)
   end
 end
 
+-- Options that say what authorizes a call.
+local authorizing = { basic = true, bearer = true, digest = true, aws = true, oauth = true }
 local redirecting = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
+
+-- What makes the Authorization of each request with these options, or nil.
+local function signer_of(self, options)
+  for name in next, options do
+    if authorizing[name] then
+      local _, signer = authorization("", options)
+      return signer
+    end
+  end
+  local signer = self.signer
+  if signer and type(options.headers) == "table" then
+    for name in pairs(options.headers) do
+      if type(name) == "string" and lower(name) == "authorization" then
+        return nil
+      end
+    end
+  end
+  return signer
+end
+
+-- A request as `authorization.lua` takes it. `send` makes a call of the same client, beside those that its user counts on.
+local function signable(self, method, url, headers, body, content_type)
+  return {
+    method = method,
+    url = url,
+    headers = headers,
+    common = self.headers,
+    body = body,
+    content_type = content_type,
+    send = function(options, method, url, headers, body, content_type)
+      local elsewhere = match(url, "^%w+://[^/?#]*") ~= self.origin
+      local sent = call(self.client, options.name, options, method, url, headers, nil, body, content_type, nil, elsewhere)
+      return setmetatable(sent, Answer)
+    end,
+  }
+end
+
+-- Makes a request, and once more where it was challenged to authorize itself. What is sent to be challenged is a call of its own.
+local function send(self, signer, name, options, method, url, headers, cookies, body, content_type, elsewhere)
+  if not signer then
+    local sent = call(self.client, name, options, method, url, headers, cookies, body, content_type, options.discard, elsewhere)
+    return setmetatable(sent, Answer)
+  end
+  local request = signable(self, method, whole(self, url), headers, body, content_type)
+  local signed, is_first = signer:authorize(request)
+  local so_named = options
+  if is_first then
+    so_named = { name = (options.name or name) .. " challenge", tags = options.tags, timeout = options.timeout }
+  end
+  local answer = setmetatable(
+    call(self.client, name, so_named, method, url, signed, cookies, body, content_type, not is_first and options.discard),
+    Answer
+  )
+  if answer.status == 401 and signer:is_challenged(request, answer) then
+    local jar = jar_of(self)
+    keep_cookies(jar, answer, request.url)
+    cookies = cookie_field(jar, request.url)
+    answer = setmetatable(
+      call(self.client, name, options, method, url, signer:authorize(request), cookies, body, content_type, options.discard),
+      Answer
+    )
+  end
+  return answer
+end
 
 -- Follows redirects. Each hop is a call of its own, named after the first.
 local function follow(self, answer, method, url, name, options, headers, body, content_type, jar)
@@ -383,6 +435,7 @@ local function follow(self, answer, method, url, name, options, headers, body, c
   most = most == true and MOST_REDIRECTS or most or 0
   url = whole(self, url)
   local hops, elsewhere = 0, false
+  local signer = redirecting[answer.status] and signer_of(self, options) or nil
   while redirecting[answer.status] and hops < most do
     local location = answer.headers.location
     if not location then
@@ -395,7 +448,7 @@ local function follow(self, answer, method, url, name, options, headers, body, c
     end
     if match(url, "^%w+://[^/?#]*") ~= match(target, "^%w+://[^/?#]*") then
       -- What authorizes at one place is not for another; of the fields that all calls have, `core.call` leaves it out.
-      elsewhere = true
+      elsewhere, signer = true, nil
       local kept = {}
       for key, value in pairs(headers or {}) do
         local name = lower(key)
@@ -406,13 +459,10 @@ local function follow(self, answer, method, url, name, options, headers, body, c
       headers = kept
     end
     url = target
-    local again = { name = name .. " redirect " .. hops, tags = options.tags, timeout = options.timeout }
+    local again = { name = name .. " redirect " .. hops, tags = options.tags, timeout = options.timeout, discard = options.discard }
     local cookies = cookie_field(jar, url)
     local own = split(url) and match(url, "^%w+://[^/?#]*") == self.origin and gsub(url, "^%w+://[^/?#]*", "") or url
-    answer = setmetatable(
-      call(self.client, again.name, again, method, own, headers, cookies, body, content_type, options.discard, elsewhere),
-      Answer
-    )
+    answer = send(self, signer, again.name, again, method, own, headers, cookies, body, content_type, elsewhere)
     keep_cookies(jar, answer, url)
   end
   rawset(answer, "url", url)
@@ -428,7 +478,7 @@ local function prepare(self, method, url, options, jar)
     url = url .. (find(url, "?", 1, true) and "&" or "?") .. query
   end
   body, content_type = body_of(options)
-  headers = headers_of(options.headers, authorization("", options))
+  headers = headers_of(options.headers, (authorization("", options)))
   return url, headers, cookie_field(jar, whole(self, url)), body, content_type
 end
 
@@ -453,7 +503,7 @@ end
 local function request(self, method, url, options)
   local jar = self.cookies and jar_of(self)
   local known = known_request(self, method, url)
-  if not (jar and jar[1]) and is_plain(options) then
+  if not (jar and jar[1]) and not self.signer and is_plain(options) then
     local prepared = known.prepared
     if prepared == nil then
       prepared = core.prepare(self.client, method, url) or false
@@ -470,10 +520,8 @@ local function request(self, method, url, options)
   end
   options = options or empty
   local full, headers, cookies, body, content_type = prepare(self, method, url, options, jar)
-  local answer = setmetatable(
-    call(self.client, known.name, options, method, full, headers, cookies, body, content_type, options.discard),
-    Answer
-  )
+  local signer = signer_of(self, options)
+  local answer = send(self, signer, known.name, options, method, full, headers, cookies, body, content_type)
   if answer.flags == 0 and not redirecting[answer.status] then
     return answer
   end
@@ -494,6 +542,44 @@ function Client:request(method, url, options)
     wrong("request takes a method such as \"GET\" and a path, not a " .. type(method))
   end
   return request(self, method, url, options)
+end
+
+-- Makes those requests of a batch once more, at once, that were challenged to authorize themselves.
+local function send_challenged(self, made, answers, jar, see)
+  local challenged = {}
+  for place, answer in ipairs(answers) do
+    local one = made[place]
+    if answer.status == 401 and one.signer and one.signer:is_challenged(one.request, answer) then
+      challenged[#challenged + 1] = place
+    end
+  end
+  if #challenged == 0 then
+    return
+  end
+  -- The other answers would be gone with the next call.
+  for _, answer in ipairs(answers) do
+    local _ = answer.body, answer.headers, answer.timings
+  end
+  for _, place in ipairs(challenged) do
+    -- A token may be fetched for it, before any is begun.
+    made[place].signed = made[place].signer:authorize(made[place].request)
+  end
+  for _, place in ipairs(challenged) do
+    local method, full, name, options, _, body, content_type = unpack(made[place], 1, 7)
+    local cookies = cookie_field(jar, whole(self, full))
+    core.start(self.client, name, options, method, full, made[place].signed, cookies, body, content_type, options.discard)
+  end
+  for at, answer in ipairs(core.wait()) do
+    local place = challenged[at]
+    answers[place] = setmetatable(answer, Answer)
+    keep_cookies(jar, answer, whole(self, made[place][2]))
+    if see then
+      see(answer)
+    end
+    if redirecting[answer.status] then
+      local _ = answer.headers
+    end
+  end
 end
 
 -- Several requests at once. `see` is shown each answer before another call is made, which a redirect is.
@@ -517,11 +603,24 @@ local function batch(self, requests, see)
     local known = known_request(self, method, url)
     local full, headers, cookies, body, content_type = prepare(self, method, url, options, jar)
     local name = options.name or known.name
-    made[place] = { method, full, name, options, headers, body, content_type, cookies }
+    local signer, signed, counted = signer_of(self, options), headers, name
+    local request = signer and signable(self, method, whole(self, full), headers, body, content_type)
+    if signer then
+      local is_first
+      signed, is_first = signer:authorize(request)
+      counted = is_first and name .. " challenge" or name
+    end
+    made[place] = {
+      method, full, name, options, headers, body, content_type, cookies, signed,
+      signer = signer, request = request, counted = counted,
+    }
   end
   -- None is begun before all are known to be right.
   for _, one in ipairs(made) do
-    local method, full, name, options, headers, body, content_type, cookies = unpack(one, 1, 8)
+    local method, full, name, options, _, body, content_type, cookies, headers = unpack(one, 1, 9)
+    if one.counted ~= name then
+      options = { name = one.counted, tags = options.tags, timeout = options.timeout }
+    end
     core.start(self.client, name, options, method, full, headers, cookies, body, content_type, options.discard)
   end
   local answers = core.wait()
@@ -536,6 +635,7 @@ local function batch(self, requests, see)
       local _ = answer.headers
     end
   end
+  send_challenged(self, made, answers, jar, see)
   for place, answer in ipairs(answers) do
     local method, full, name, options, headers, body, content_type = unpack(made[place], 1, 7)
     if redirecting[answer.status] then
@@ -670,7 +770,9 @@ local function accepting(given)
   return headers
 end
 
-local own_options = { redirects = true, cookies = true, basic = true, bearer = true, compressed = true }
+local own_options = {
+  redirects = true, cookies = true, basic = true, bearer = true, digest = true, aws = true, oauth = true, compressed = true,
+}
 local engine_options = { base = true, headers = true, connections = true, pool = true, pipeline = true, timeout = true }
 
 return function(options)
@@ -688,7 +790,8 @@ return function(options)
   for name in pairs(engine_options) do
     passed[name] = options[name]
   end
-  passed.headers = headers_of(options.headers, authorization("brunt.http: ", options))
+  local authorized, signer = authorization("brunt.http: ", options)
+  passed.headers = headers_of(options.headers, authorized)
   if options.compressed then
     passed.headers = accepting(passed.headers)
   end
@@ -705,5 +808,7 @@ return function(options)
     redirects = redirects == nil and MOST_REDIRECTS or redirects,
     cookies = options.cookies ~= false,
     known = {},
+    signer = signer,
+    headers = signer and passed.headers or empty,
   }, Client)
 end

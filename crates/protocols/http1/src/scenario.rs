@@ -24,7 +24,12 @@ impl Dialect for HttpDialect {
     }
 
     fn library(&self) -> &'static str {
-        include_str!("scenario.lua")
+        concat!(
+            "local authorization = (function(...)\n",
+            include_str!("authorization.lua"),
+            "\nend)(...)\n",
+            include_str!("scenario.lua")
+        )
     }
 
     fn types(&self) -> &'static str {

@@ -10,6 +10,9 @@
 ---@field cookies? boolean Whether each user keeps cookies; true unless it says otherwise.
 ---@field basic? { [1]: string, [2]: string } User and password, for every request.
 ---@field bearer? string A token, for every request.
+---@field digest? { [1]: string, [2]: string } User and password by Digest, for every request.
+---@field aws? brunt.AwsCredentials Signs every request by Signature V4.
+---@field oauth? brunt.OauthCredentials Fetches a token, and sends it with every request.
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.
 ---@field compressed? boolean Whether answers are asked for compressed, as browsers do.
 
@@ -25,8 +28,26 @@
 ---@field multipart? table<string, string|brunt.FilePart> As a form with files.
 ---@field basic? { [1]: string, [2]: string } User and password.
 ---@field bearer? string A token.
+---@field digest? { [1]: string, [2]: string } User and password by Digest (RFC 7616).
+---@field aws? brunt.AwsCredentials Signs the request by Signature V4.
+---@field oauth? brunt.OauthCredentials Fetches a token, and sends it.
 ---@field redirects? integer|boolean How many redirects are followed in a row.
 ---@field discard? boolean The body will not be asked for, and is not kept even for a moment.
+
+-- What requests to AWS are signed with.
+---@class brunt.AwsCredentials
+---@field key string The access key's id.
+---@field secret string
+---@field session_token? string
+---@field region string Such as "eu-central-1".
+---@field service string Such as "execute-api" or "s3".
+
+-- What a token is fetched with (OAuth 2.0 client credentials).
+---@class brunt.OauthCredentials
+---@field token_url string
+---@field client string
+---@field secret string
+---@field scope? string
 
 -- A file in a form.
 ---@class brunt.FilePart

@@ -145,6 +145,11 @@ pub struct Example {
     pub body: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_none_of_them(count: &u64) -> bool {
+    *count == 0
+}
+
 /// One scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
@@ -158,6 +163,9 @@ pub struct Scenario {
     pub users_ended: u64,
     /// Users that arrived and found no place.
     pub not_admitted: u64,
+    /// Users that ended because all rows of a queue were given out; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub out_of_rows: u64,
     /// Iterations that came to their end.
     pub iterations: u64,
     /// Iterations that were cut short.
@@ -198,9 +206,18 @@ pub struct Own {
     /// Of a trend.
     pub mean: Option<f64>,
     /// Of a trend.
-    pub quantiles: BTreeMap<String, f64>,
+    pub quantiles: Vec<OwnQuantile>,
     /// The values of a trend in full, in millionths of its unit.
     pub histogram: Histogram,
+}
+
+/// A quantile of a trend.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OwnQuantile {
+    /// Such as `p50`.
+    pub name: String,
+    /// The value below which that share lies.
+    pub value: f64,
 }
 
 impl Own {
@@ -219,7 +236,10 @@ impl Own {
             min: figures.min(),
             max: figures.max(),
             mean: figures.mean(),
-            quantiles: quantiles.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            quantiles: quantiles
+                .into_iter()
+                .map(|(name, value)| OwnQuantile { name: name.to_owned(), value })
+                .collect(),
             histogram: figures.histogram().clone(),
         }
     }
@@ -325,6 +345,7 @@ fn scenarios(summary: &Summary) -> Vec<Scenario> {
             users_started: scenario.users_started,
             users_ended: scenario.users_ended,
             not_admitted: scenario.not_admitted,
+            out_of_rows: scenario.out_of_rows,
             iterations: scenario.iterations,
             unfinished: scenario.unfinished,
             errors: scenario.errors,

@@ -183,6 +183,9 @@ fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
     if scenario.not_admitted > 0 {
         users.push(paint.bad(format!("{} not admitted", count(scenario.not_admitted))));
     }
+    if scenario.out_of_rows > 0 {
+        users.push(format!("{} out of rows", count(scenario.out_of_rows)));
+    }
     let mut iterations = vec![count(scenario.iterations)];
     if let Some(p50) = scenario.iteration.as_ref().and_then(|times| times.quantiles.first()) {
         iterations.push(format!("p50 {}", duration(*p50)));

@@ -170,5 +170,3 @@ end
 function core.base(client)
   return host.base(client)
 end
-
-core.base64 = host.base64

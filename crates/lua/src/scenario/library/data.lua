@@ -1,11 +1,11 @@
--- Data for users, JSON, and modules beside the script.
+-- Data for users, and modules beside the script.
 
 local host, brunt, core, shared = ...
 
 local yield = coroutine.yield
 local wrong, shown, waiting = core.wrong, core.shown, core.waiting_user
 local check_options, at_the_top = core.check_options, shared.at_the_top
-local EXHAUSTED = host.operations.EXHAUSTED
+local EXHAUSTED, STOP = host.operations.EXHAUSTED, host.operations.STOP
 
 local Data, Feeder = {}, {}
 Data.__index, Feeder.__index = Data, Feeder
@@ -17,24 +17,76 @@ local function feeder(order)
   end
 end
 
-Data.circular, Data.random = feeder("circular"), feeder("random")
-Data.shuffled, Data.queue = feeder("shuffled"), feeder("queue")
+Data.circular, Data.random, Data.shuffled = feeder("circular"), feeder("random"), feeder("shuffled")
+
+-- A feeder that comes to its end, and what it does then.
+local function ending(whose, self, options, ends)
+  at_the_top("a feeder")
+  check_options(whose, options, { at_end = true })
+  local at_end = options and options.at_end
+  if at_end == nil then
+    at_end = ends.unless_said
+  elseif not ends[at_end] then
+    wrong(whose .. ": at_end must be " .. ends.known .. ", not " .. shown(at_end))
+  end
+  local order = at_end == "repeat" and "circular" or "queue"
+  return { data = self, feeder = host.feeder(self.data, order), at_end = at_end }
+end
+
+local of_queue = { stop_scenario = true, stop_run = true, unless_said = "stop_scenario" }
+of_queue.known = '"stop_scenario" or "stop_run" (:circular() begins again)'
+local of_user = { stop_run = true, ["repeat"] = true, unless_said = "stop_run", known = '"stop_run" or "repeat"' }
+
+function Data:queue(options)
+  return setmetatable(ending("queue", self, options, of_queue), Feeder)
+end
+
+function Data:per_user(options)
+  local own = ending("per_user", self, options, of_user)
+  own.is_users = true
+  return setmetatable(own, Feeder)
+end
 
 function Data:length()
   return host.length(self.data)
 end
 
--- The row after the last one that anybody was given. When a queue is empty, its scenario ends.
-function Feeder:next()
+-- The row after the last one that anybody was given. Where there is none, the scenario or the run ends.
+local function next_place(self)
   local place = host.next(self.feeder)
   while not place do
     local user = waiting("a queue")
-    yield(EXHAUSTED)
-    if user.task then
-      -- Its user ends with the iteration that it is in.
-      error(shared.EXIT, 0)
+    if self.at_end == "stop_run" then
+      yield(STOP, "all " .. self.data:length() .. " rows of " .. self.data.name .. " were given out")
+    else
+      yield(EXHAUSTED)
+      if user.task then
+        -- Its user ends with the iteration that it is in.
+        error(shared.EXIT, 0)
+      end
     end
   end
+  return place
+end
+
+-- The place of the row that the user has for its whole life.
+local function own_place(self)
+  local user = core.home("a row of a user's own")
+  local places = user.rows
+  if not places then
+    places = {}
+    user.rows = places
+  end
+  local place = places[self]
+  if not place then
+    place = next_place(self)
+    places[self] = place
+  end
+  return place
+end
+
+function Feeder:next()
+  local place = self.is_users and own_place(self) or next_place(self)
   local data = self.data
   if data.rows then
     return data.rows[place]
@@ -43,12 +95,7 @@ function Feeder:next()
   return data.meta and setmetatable(row, data.meta) or row
 end
 
-local function data_of(kind, name, options)
-  at_the_top("brunt." .. kind)
-  if type(name) ~= "string" then
-    wrong("brunt." .. kind .. " takes the name of a file, not " .. shown(name))
-  end
-  check_options("brunt." .. kind, options, { columns = true, separator = true })
+local function rows_of(kind, name, options)
   local problem, data, columns = host.data(kind, name, options or {})
   if problem then
     wrong(problem)
@@ -61,13 +108,54 @@ local function data_of(kind, name, options)
       end,
     }
   end
-  return setmetatable({ data = data, meta = meta }, Data)
+  return setmetatable({ data = data, meta = meta, name = name }, Data)
 end
 
-for _, kind in ipairs({ "csv", "json", "jsonl", "lines" }) do
+local file_options = {
+  csv = { columns = true, separator = true, stream = true },
+  json = {},
+  jsonl = { stream = true },
+  lines = { stream = true },
+}
+
+local function data_of(kind, name, options)
+  at_the_top("brunt." .. kind)
+  if type(name) ~= "string" then
+    wrong("brunt." .. kind .. " takes the name of a file, not " .. shown(name))
+  end
+  check_options("brunt." .. kind, options, file_options[kind])
+  if options and options.stream ~= nil and type(options.stream) ~= "boolean" then
+    wrong("brunt." .. kind .. ": stream must be true or false, not " .. shown(options.stream))
+  end
+  return rows_of(kind, name, options)
+end
+
+-- Rows from a query or another server: what was found is the plan's.
+function brunt.sqlite(file, query)
+  at_the_top("brunt.sqlite")
+  if type(file) ~= "string" or type(query) ~= "string" then
+    wrong("brunt.sqlite takes the name of a file and a query, not " .. shown(file) .. " and " .. shown(query))
+  end
+  return rows_of("sqlite", file, { query = query })
+end
+
+function brunt.redis_list(options)
+  at_the_top("brunt.redis_list")
+  if type(options) ~= "table" then
+    wrong("brunt.redis_list takes { address = \"127.0.0.1:6379\", key = \"users\" }, not " .. shown(options))
+  end
+  return rows_of("redis_list", tostring(options.key), options)
+end
+
+for _, kind in ipairs({ "csv", "jsonl", "lines" }) do
   brunt[kind] = function(name, options)
     return data_of(kind, name, options)
   end
+end
+
+-- `brunt.json` is a table with functions as well.
+function shared.json_rows(name, options)
+  return data_of("json", name, options)
 end
 
 function brunt.data(rows)
@@ -75,10 +163,8 @@ function brunt.data(rows)
   if type(rows) ~= "table" or #rows == 0 then
     wrong("brunt.data takes a table of rows, with at least one")
   end
-  return setmetatable({ data = host.rows(#rows), rows = rows }, Data)
+  return setmetatable({ data = host.rows(#rows), rows = rows, name = "brunt.data" }, Data)
 end
-
-brunt.decode_json, brunt.encode_json, brunt.null = host.decode_json, host.encode_json, host.null
 
 -- Modules beside the script.
 table.insert(package.loaders, 2, function(name)

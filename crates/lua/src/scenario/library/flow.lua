@@ -188,7 +188,7 @@ function brunt.during(length, run, ...)
       -- It waits for nothing: time goes on all the same.
       yield(PAUSE, 1e-6)
     end
-  until user.now >= ends or shared.made_up ~= nil
+  until user.now >= ends or shared.is_rehearsing()
 end
 
 -- Does one of several functions, each by its weight; gives what it returns.
@@ -208,11 +208,11 @@ function brunt.choose(choices)
   if all <= 0 then
     wrong("brunt.choose: a weight must be above 0", true)
   end
-  if shared.made_up ~= nil then
+  if shared.is_rehearsing() then
     for _, choice in ipairs(choices) do
       choice[1]()
     end
-    return shared.made_up
+    return shared.anything
   end
   local drawn = random() * all
   for _, choice in ipairs(choices) do

@@ -10,7 +10,7 @@ local declared = {}
 
 local function value_of(whose, value)
   if type(value) ~= "number" or value ~= value or value == 1 / 0 or value == -1 / 0 then
-    if shared.made_up ~= nil then
+    if shared.is_rehearsing() then
       return 0
     end
     raise(whose .. ": a value must be a number, not " .. shown(value))

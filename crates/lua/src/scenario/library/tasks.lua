@@ -66,7 +66,7 @@ function brunt.spawn(run, ...)
     wrong("brunt.spawn takes a function, not " .. shown(run), true)
   end
   local home = user.home or user
-  if shared.made_up ~= nil then
+  if shared.is_rehearsing() then
     local task = setmetatable({ run = run, n = select("#", ...), ... }, Task)
     unrehearsed[#unrehearsed + 1] = task
     return task
@@ -140,7 +140,7 @@ function Task:wait(timeout)
   check_task("wait", self)
   local user = waiting("waiting for a task")
   local length = timeout ~= nil and seconds("a task's timeout", timeout) or nil
-  if shared.made_up ~= nil then
+  if shared.is_rehearsing() then
     go_through(self)
     return values_of(self)
   elseif user.task == self then
@@ -158,7 +158,7 @@ end
 function Task:cancel()
   check_task("cancel", self)
   local user = waiting("cancelling a task")
-  if shared.made_up ~= nil or self.ended then
+  if shared.is_rehearsing() or self.ended then
     return
   elseif user.task == self then
     brunt.exit_here()
@@ -177,7 +177,7 @@ end
 function brunt.wait(timeout)
   local user = waiting("brunt.wait")
   local length = timeout ~= nil and seconds("the timeout of brunt.wait", timeout) or nil
-  if shared.made_up ~= nil then
+  if shared.is_rehearsing() then
     shared.rehearse_tasks()
     return true
   elseif user.task then

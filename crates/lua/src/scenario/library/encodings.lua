@@ -1,0 +1,85 @@
+-- Texts that stand for bytes or values: JSON, base64, hexadecimal digits, URLs.
+
+local host, brunt, core, shared = ...
+
+local type, tostring = type, tostring
+local wrong, raise, shown = core.wrong, core.raise, core.shown
+
+-- Refuses arguments that a function cannot take. In a rehearsal the mistake ends the run before it begins, unless it may follow from
+-- a made-up answer: then the result is made up as well. Later it may follow from what a server said, and ends the iteration.
+function core.misused(message, ...)
+  if not shared.is_rehearsing() then
+    raise(message)
+  end
+  if shared.is_hidden() or shared.made_up(...) then
+    return shared.anything
+  end
+  wrong(message, true)
+end
+
+local misused = core.misused
+
+-- A text, or a number as one; nil for anything else.
+local function text_of(value)
+  if type(value) == "string" then
+    return value
+  end
+  return type(value) == "number" and tostring(value) or nil
+end
+
+core.text_of = text_of
+
+-- Makes a function of a text of one that gives a problem, or nil and what there is.
+local function of_text(name, carry_out)
+  brunt[name] = function(value)
+    local text = text_of(value)
+    if not text then
+      return misused("brunt." .. name .. " takes a text, not " .. shown(value), value)
+    end
+    local problem, made = carry_out(text)
+    if problem then
+      return misused("brunt." .. name .. ": " .. problem)
+    end
+    return made
+  end
+end
+
+for name, encoding in pairs({ base64 = "base64", base64url = "base64url", hex = "hex" }) do
+  of_text(name, function(text)
+    return host.encode(encoding, text)
+  end)
+end
+
+of_text("base64_decode", host.base64_decode)
+of_text("hex_decode", host.hex_decode)
+of_text("url_decode", host.url_decode)
+of_text("url_encode", function(text)
+  return nil, host.url_encode(text)
+end)
+
+core.base64, core.url_encode = brunt.base64, host.url_encode
+
+-- JSON. `brunt.json(file)` is data; see there.
+local json = {}
+brunt.json, brunt.null = setmetatable(json, {
+  __call = function(_, file, options)
+    return shared.json_rows(file, options)
+  end,
+}), host.null
+
+function json.encode(value)
+  local made_up = shared.is_rehearsing() and shared.made_up(value)
+  if made_up then
+    return made_up
+  end
+  return host.json_encode(value)
+end
+
+function json.decode(text)
+  if shared.is_rehearsing() and (shared.made_up(text) or shared.is_hidden()) then
+    return shared.anything
+  elseif type(text) ~= "string" then
+    return misused("brunt.json.decode takes a text, not " .. shown(text), text)
+  end
+  return host.json_decode(text)
+end
