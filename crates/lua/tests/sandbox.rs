@@ -364,10 +364,20 @@ fn scenarios_read_files_of_their_own_directory_alone() {
     let place = Place::new("files");
     let script = place.file("own/s.lua");
     let secret = place.file("secret.txt");
-    let outside = |name: &str| format!("assert(not pcall(brunt.lines, '{name}'), 'escaped: {name}')\n");
+    let outside = |name: &str| {
+        format!(
+            "assert(not pcall(brunt.lines, '{name}'), 'escaped: {name}')
+             assert(not pcall(brunt.lines, '{name}', {{ stream = true }}), 'streamed: {name}')
+             assert(select(2, pcall(brunt.sqlite, '{name}', 'SELECT 1')).text:find('its own directory alone'), 'opened: {name}')\n"
+        )
+    };
     let names = ["../secret.txt", secret.as_str(), "link-secret.txt", "sub/../../secret.txt", "/etc/passwd"];
     let attempts: String = names.into_iter().map(outside).collect();
-    let top = format!("assert(brunt.lines('rows.txt'):length() == 1 and require('mine') == 'mine')\n{attempts}");
+    let top = format!(
+        "assert(brunt.lines('rows.txt'):length() == 1 and require('mine') == 'mine')
+         assert(brunt.lines('rows.txt', {{ stream = true }}):length() == 1)
+         assert(not pcall(brunt.redis_list, {{ address = '127.0.0.1:1', key = 'k' }}))\n{attempts}"
+    );
     std::fs::write(&script, with(&top, "")).unwrap();
     let read = |sandbox| load(Path::new(&script), &LoadOptions { sandbox, ..LoadOptions::default() }, &registry());
     read(Sandbox::Closed).unwrap();

@@ -196,6 +196,31 @@ fn what_follows_from_made_up_answers_is_not_held_against_a_script() {
     }
 }
 
+/// A plan carries what a query found, and its columns are known.
+#[test]
+fn a_misspelt_column_of_a_query_is_found_before_anything_is_sent() {
+    let text = "local brunt = require 'brunt'; local rows = brunt.sqlite('u.db', 'SELECT id, name FROM u'):circular()
+       brunt.scenario('s', function()
+         local row = rows:next()
+         assert(row.id == 1 and row.name == brunt.null)
+         return row.nmae
+       end):inject { brunt.users(1, 1) }";
+    let files = vec![
+        File { name: "s.lua".to_owned(), content: Content(text.into()) },
+        File {
+            name: "u.db: SELECT id, name FROM u".to_owned(),
+            content: Content(b"{\"id\":1,\"name\":null}\n".to_vec()),
+        },
+    ];
+    let loaded =
+        read(files[0].clone(), Files::Plan(files[1..].to_vec()), &LoadOptions::default(), &registry()).unwrap();
+    let mut plan = Plan::of_calls(Url::parse("http://localhost:1/").unwrap().target, ProtocolOptions::default());
+    plan.scenarios = Some(brunt_model::scenario::Scenarios { files, ..loaded.scenarios });
+    let library = script(&plan).begin_rehearsal().unwrap();
+    let found = library.rehearse(library.place("s").unwrap()).unwrap_err().to_string();
+    assert!(found.contains("s.lua:5: u.db has no column 'nmae'; it has id, name"), "{found}");
+}
+
 /// What a server says wrong ends an iteration, and not the run.
 #[test]
 fn what_a_server_said_ends_the_iteration_alone() {

@@ -26,6 +26,10 @@
 //!   what it has.
 //! - `core.converse(client, name, options, judge, …)`: one call that may take several answers. `judge` is shown the body, the
 //!   flags and the status of each, and says whether the call is over, fails, or goes on with other values.
+//! - `core.digest(algorithm, text, encoding)`, `core.hmac(algorithm, key, text, encoding)`, `core.base64(text)` and
+//!   `core.url_encode(text)`: as `brunt.sha256` and its like have them.
+//! - `core.misused(message, …)`: refuses arguments, which follow the message; gives a made-up value where a rehearsal made
+//!   them up. `core.made_up()` is such a value in a rehearsal, and nil otherwise.
 //!
 //! **What the engine does**: which connection a call goes on (the user's own, or the client's pool), connecting and TLS,
 //! timeouts, names, tags and groups, counting, sending again what is idempotent, traces of `--once`. A protocol does none of it.

@@ -100,6 +100,15 @@ local function rows_of(kind, name, options)
   if problem then
     wrong(problem)
   end
+  if kind == "sqlite" then
+    -- Every row of a query has the same columns.
+    columns = {}
+    for column in pairs(host.row(data, 1)) do
+      columns[#columns + 1] = column
+    end
+    table.sort(columns)
+    columns = table.concat(columns, ", ")
+  end
   local meta
   if columns then
     meta = {
