@@ -7,7 +7,7 @@ use brunt_report::{Format, Style, html, live, render};
 
 mod fixtures;
 
-const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true };
+const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false };
 
 fn text(format: Format, summary: &brunt_model::summary::Summary, style: Style) -> String {
     String::from_utf8(render(format, summary, style).unwrap()).unwrap()
@@ -86,8 +86,8 @@ fn every_view_shows_the_same_numbers() {
     assert!(wrk.contains("99%    5.16ms") && wrk.contains(&format!("Requests/sec:  {rate:.2}")));
     assert!(json.contains(&format!("\"p99\", \"share_ratio\": 0.99, \"value_ns\": {p99}")));
     assert!(junit.contains(&Duration(p99).to_string()));
-    let total = csv.lines().find(|line| line.starts_with("total,")).unwrap();
-    assert!(total.starts_with("total,10,366750,366750,0,36675.000,") && total.contains(&p99.to_string()));
+    let total = csv.lines().find(|line| line.starts_with("total,,,")).unwrap();
+    assert!(total.starts_with("total,,,10,366750,366750,0,36675.000,") && total.contains(&p99.to_string()));
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn the_screen_keeps_to_its_width_and_height() {
 fn nothing_of_the_warm_up_counts_on() {
     let mut lines = live::Lines::new(OkStatus::default(), Style::default());
     let shown: Vec<_> = fixtures::live(1).iter().map(|second| lines.push(second)).collect();
-    assert!(shown[0].contains("second     total") && shown[0].contains("20000") && shown[0].contains("(warm-up)"));
-    assert!(shown[1].contains("40000"));
-    assert!(shown[2].starts_with("     0     33000") && !shown[2].contains("warm-up"));
-    assert!(shown[3].contains("33000") && shown[3].contains("(draining)"));
+    assert!(shown[0].contains("second       total") && shown[0].contains("20,000") && shown[0].contains("(warm-up)"));
+    assert!(shown[1].contains("40,000"));
+    assert!(shown[2].starts_with("     0      33,000") && !shown[2].contains("warm-up"));
+    assert!(shown[3].contains("33,000") && shown[3].contains("(draining)"));
 }

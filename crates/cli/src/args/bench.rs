@@ -266,6 +266,9 @@ pub struct Output {
     /// With --format wrk: print the latency distribution, as wrk's --latency does
     #[arg(long)]
     pub latency: bool,
+    /// Write JSON without histograms: small, but neither brunt report nor brunt compare can read it
+    #[arg(long)]
+    pub no_histograms: bool,
 }
 
 /// How the live page speaks TLS.

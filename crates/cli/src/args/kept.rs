@@ -82,6 +82,9 @@ pub struct Show {
     /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
+    /// Write JSON without histograms: small, but neither brunt report nor brunt compare can read it
+    #[arg(long)]
+    pub no_histograms: bool,
     /// No colours
     #[arg(long)]
     pub no_color: bool,

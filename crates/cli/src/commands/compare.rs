@@ -168,7 +168,7 @@ fn read(path: &Path) -> Result<Results> {
     } else {
         paths.push(path.to_owned());
     }
-    let document = |path: &PathBuf| json::read(&files::read(path)?).with_context(|| path.display().to_string());
+    let document = |path: &PathBuf| json::read_whole(&files::read(path)?).with_context(|| path.display().to_string());
     let documents = paths.iter().map(document).collect::<Result<Vec<_>>>()?;
     let name = match documents.as_slice() {
         [] => bail!("{} holds no results: expected files that end in .json", path.display()),

@@ -29,7 +29,7 @@ fn a_run_is_shown_as_it_was() {
     assert_eq!(shown, std::fs::read_to_string(&json).unwrap());
     let csv = dir.path("a.csv");
     run(["show", "--store", &store, "-o", &csv]).with_status(0);
-    assert!(std::fs::read_to_string(&csv).unwrap().starts_with("second,"));
+    assert!(std::fs::read_to_string(&csv).unwrap().starts_with("kind,name,second,"));
 
     let list = run(["runs", "--store", &store]).with_status(0).stdout;
     let lines: Vec<_> = list.lines().collect();
@@ -131,7 +131,7 @@ fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
     let printed = run([&["sweep"], &flags[..], &[&url]].concat()).with_status(0).stdout;
     assert_eq!(run(["show", "knee", "--store", &store]).with_status(0).stdout, printed);
     let markdown = run(["show", "--format", "markdown", "--store", &store]).with_status(0).stdout;
-    assert!(markdown.starts_with("### Sweep of connections"), "{markdown}");
+    assert!(markdown.starts_with("# Sweep of connections"), "{markdown}");
     let wrong = run(["show", "--format", "wrk", "--store", &store]).with_status(2).stderr;
     assert!(wrong.contains("expected one of the formats text, json, csv and markdown"), "{wrong}");
     let list = |more: &[&str]| run([&["runs", "--store", &store], more].concat()).with_status(0).stdout;

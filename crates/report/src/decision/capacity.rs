@@ -40,7 +40,7 @@ pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
     let (sentence, reasons) = sentence(capacity);
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", clean(&reasons.join("; "))) };
     let mut parts = vec![
-        format!("### Capacity of {}", clean(&plan.target.url())),
+        format!("# Capacity of {}", clean(&plan.target.url())),
         format!("**{}**{reasons}", clean(&sentence)),
         format!("To be met: {}. {}.", clean(&criteria(plan)), how(plan)),
     ];

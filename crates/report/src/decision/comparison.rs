@@ -34,7 +34,7 @@ pub(super) fn text(compared: &Compared, paint: Paint) -> String {
 pub(super) fn markdown(compared: &Compared) -> String {
     let (_, verdicts) = runs::verdicts(compared.runs.iter().map(|run| &run.evidence));
     let mut parts = vec![
-        "### B compared with A".to_owned(),
+        "# B compared with A".to_owned(),
         format!("**{}**", sentences(compared).join("; ")),
         format!("- A: `{}`\n- B: `{}`", code(&compared.a), code(&compared.b)),
     ];
