@@ -129,7 +129,18 @@ impl Entry {
 
 /// The figures that every run is kept with, as thresholds call them.
 pub const FIGURES: [&str; 13] = [
-    "rate", "error_rate", "p50", "p75", "p90", "p95", "p99", "p99.9", "mean", "max", "service.p50", "service.p99",
+    "rate",
+    "error_rate",
+    "p50",
+    "p75",
+    "p90",
+    "p95",
+    "p99",
+    "p99.9",
+    "mean",
+    "max",
+    "service.p50",
+    "service.p99",
     "due",
 ];
 
@@ -228,6 +239,62 @@ impl Sparkline {
         };
         Self { answered_per_s: points.chunks(step).map(rate).collect(), p99_ns: points.chunks(step).map(p99).collect() }
     }
+}
+
+/// Which runs are meant; a field that is empty narrows nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Keys and values that each of them has.
+    pub tags: Vec<(String, String)>,
+    /// Its name has this in it, in any case of letters.
+    pub name: String,
+    /// Its target's URL has this in it.
+    pub target: String,
+    /// Its script's name has this in it.
+    pub script: String,
+    /// `run`, `sweep`, `capacity` or `comparison`.
+    pub kind: String,
+    /// Also the single runs that decisions rest on.
+    pub with_parts: bool,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Page {
+    /// The newest first.
+    pub runs: Vec<Listed>,
+    /// How many there are on all pages.
+    pub count: u64,
+    /// The numbers of runs on this page that cannot be read.
+    pub unreadable: Vec<i64>,
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// What is known of it without reading it.
+    pub entry: Entry,
+    /// Its course; none of runs that an earlier brunt kept, and of decisions.
+    pub sparkline: Option<Sparkline>,
+}
+
+/// A run's figure, among those of other runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrendPoint {
+    /// The run.
+    pub number: i64,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// The figure's value, in its unit.
+    pub value: f64,
+    /// Whether it is a lower bound.
+    pub at_least: bool,
+    /// The threshold on it, if there was one.
+    pub limit: Option<f64>,
+    /// Whether every threshold on it held.
+    pub held: bool,
+    /// What marks versions: the value of the tag that was asked for.
+    pub mark: Option<String>,
 }
 
 #[cfg(test)]

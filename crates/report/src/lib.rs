@@ -22,6 +22,7 @@ use std::io::{self, Write};
 
 use brunt_model::summary::Summary;
 
+pub mod browse;
 mod chart;
 pub mod columns;
 pub mod csv;

@@ -94,11 +94,11 @@ fn live_screen() {
     let seconds = fixtures::live(70);
     for (name, style, shown) in [("txt", PLAIN, 8..9), ("ansi", COLOURED, 69..73)] {
         let mut screen = live::Screen::new(&fixtures::clean().run.plan);
-        let mut text = screen.lines(80, style).join("\n") + "\n\n";
+        let mut text = screen.lines(80, 24, style).join("\n") + "\n\n";
         for (i, second) in seconds.iter().enumerate() {
             screen.push(second);
             if i == 0 || shown.contains(&i) {
-                text += &(screen.lines(80, style).join("\n") + "\n\n");
+                text += &(screen.lines(80, 24, style).join("\n") + "\n\n");
             }
         }
         check(&format!("live-screen.{name}"), &text);

@@ -104,8 +104,7 @@ fn every_report_is_valid_by_the_strict_schema() {
         let report = report(&summary);
         assert!(report.name == "testsuites" && report.attributes.is_empty(), "{name}: {report:#?}");
         for (id, suite) in report.children.iter().enumerate() {
-            let attributes =
-                ["name", "package", "id", "hostname", "timestamp", "tests", "failures", "errors", "time"];
+            let attributes = ["name", "package", "id", "hostname", "timestamp", "tests", "failures", "errors", "time"];
             assert_eq!((suite.name.as_str(), suite.names()), ("testsuite", attributes.to_vec()), "{name}");
             assert_eq!((suite.number("id"), suite.number("errors")), (id, 0), "{name}");
             assert!(is_timestamp(suite.get("timestamp").unwrap()), "{name}: {suite:#?}");

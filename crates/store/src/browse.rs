@@ -2,7 +2,7 @@
 //!
 //! Every query is bounded, and none reads a run's content. A row that cannot be read costs no other.
 
-use brunt_model::kept::{Entry, Figure, Limit, Sparkline};
+use brunt_model::kept::{Figure, Filter, Limit, Listed, Page, TrendPoint};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -11,87 +11,29 @@ use super::{Store, StoreError, entry, schema};
 /// The most distinct values that are suggested for a filter.
 const MOST_SUGGESTIONS: u32 = 200;
 
-/// Which runs are meant; a field that is empty narrows nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Keys and values that each of them has.
-    pub tags: Vec<(String, String)>,
-    /// Its name has this in it, in any case of letters.
-    pub name: String,
-    /// Its target's URL has this in it.
-    pub target: String,
-    /// Its script's name has this in it.
-    pub script: String,
-    /// `run`, `sweep`, `capacity` or `comparison`.
-    pub kind: String,
-    /// Also the single runs that decisions rest on.
-    pub with_parts: bool,
-}
-
-/// A page of a list.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Page {
-    /// The newest first.
-    pub runs: Vec<Listed>,
-    /// How many there are on all pages.
-    pub count: u64,
-    /// The numbers of runs on this page that cannot be read.
-    pub unreadable: Vec<i64>,
-}
-
-/// A run in a list.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
-    /// What is known of it without reading it.
-    pub entry: Entry,
-    /// Its course; none of runs that an earlier brunt kept, and of decisions.
-    pub sparkline: Option<Sparkline>,
-}
-
-/// A run's figure, among those of other runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrendPoint {
-    /// The run.
-    pub number: i64,
-    /// When it began, in milliseconds since 1970-01-01 UTC.
-    pub started_unix_ms: u64,
-    /// The figure's value, in its unit.
-    pub value: f64,
-    /// Whether it is a lower bound.
-    pub at_least: bool,
-    /// The threshold on it, if there was one.
-    pub limit: Option<f64>,
-    /// Whether every threshold on it held.
-    pub held: bool,
-    /// What marks versions: the value of the tag that was asked for.
-    pub mark: Option<String>,
-}
-
-impl Filter {
-    /// What follows `WHERE`, and its values.
-    fn conditions(&self) -> (String, Vec<Value>) {
-        let mut conditions = vec!["1".to_owned()];
-        let mut values: Vec<Value> = Vec::new();
-        let mut add = |condition: &str, given: &[&str]| {
-            conditions.push(condition.to_owned());
-            values.extend(given.iter().map(|text| Value::from((*text).to_owned())));
-        };
-        for (key, value) in &self.tags {
-            add("EXISTS (SELECT 1 FROM tags WHERE run = number AND key = ? AND value = ?)", &[key, value]);
-        }
-        for (column, text) in [("name", &self.name), ("url", &self.target), ("script", &self.script)] {
-            if !text.is_empty() {
-                add(&format!("instr(lower({column}), lower(?)) > 0"), &[text]);
-            }
-        }
-        if !self.kind.is_empty() {
-            add("kind = ?", &[&self.kind]);
-        }
-        if !self.with_parts {
-            add("part_of IS NULL", &[]);
-        }
-        (conditions.join(" AND "), values)
+/// What follows `WHERE` for the runs that `filter` means, and its values.
+fn conditions_of(filter: &Filter) -> (String, Vec<Value>) {
+    let mut conditions = vec!["1".to_owned()];
+    let mut values: Vec<Value> = Vec::new();
+    let mut add = |condition: &str, given: &[&str]| {
+        conditions.push(condition.to_owned());
+        values.extend(given.iter().map(|text| Value::from((*text).to_owned())));
+    };
+    for (key, value) in &filter.tags {
+        add("EXISTS (SELECT 1 FROM tags WHERE run = number AND key = ? AND value = ?)", &[key, value]);
     }
+    for (column, text) in [("name", &filter.name), ("url", &filter.target), ("script", &filter.script)] {
+        if !text.is_empty() {
+            add(&format!("instr(lower({column}), lower(?)) > 0"), &[text]);
+        }
+    }
+    if !filter.kind.is_empty() {
+        add("kind = ?", &[&filter.kind]);
+    }
+    if !filter.with_parts {
+        add("part_of IS NULL", &[]);
+    }
+    (conditions.join(" AND "), values)
 }
 
 impl Store {
@@ -112,7 +54,7 @@ impl Store {
             if !schema::has_figures(connection)? {
                 return Ok(Vec::new());
             }
-            let (conditions, values) = filter.conditions();
+            let (conditions, values) = conditions_of(filter);
             let all = schema::runs(connection)?;
             let query = format!(
                 "SELECT DISTINCT figure FROM figures
@@ -214,7 +156,7 @@ fn listed(connection: &Connection, row: &rusqlite::Row<'_>) -> rusqlite::Result<
 
 fn page(connection: &Connection, filter: &Filter, skipped: u64, most: u32) -> rusqlite::Result<Page> {
     let all = schema::runs(connection)?;
-    let (conditions, mut values) = filter.conditions();
+    let (conditions, mut values) = conditions_of(filter);
     let count = connection.query_row(
         &format!("SELECT count(*) FROM {all} WHERE {conditions}"),
         params_from_iter(values.iter()),
@@ -250,7 +192,7 @@ fn trend(
         return Ok(Vec::new());
     }
     let all = schema::runs(connection)?;
-    let (conditions, given) = filter.conditions();
+    let (conditions, given) = conditions_of(filter);
     let query = format!(
         "SELECT number, started_unix_ms, figures.value, figures.at_least,
              (SELECT min(limits.value) FROM limits WHERE limits.run = number AND limits.figure = figures.figure),

@@ -43,7 +43,8 @@ impl fmt::Display for Which {
 }
 
 /// The columns of an entry.
-pub(super) const COLUMNS: &str = "number, name, started_unix_ms, url, script, verdict, measured_ns, due, answered_per_s,
+pub(super) const COLUMNS: &str =
+    "number, name, started_unix_ms, url, script, verdict, measured_ns, due, answered_per_s,
      error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, kind, part_of";
 
 /// The entry in a row of [`COLUMNS`], without its tags.
@@ -71,12 +72,7 @@ pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
 }
 
 /// Puts a run in; its number.
-pub(super) fn insert(
-    connection: &Connection,
-    entry: &Entry,
-    digest: &Digest,
-    content: &[u8],
-) -> rusqlite::Result<i64> {
+pub(super) fn insert(connection: &Connection, entry: &Entry, digest: &Digest, content: &[u8]) -> rusqlite::Result<i64> {
     let sparkline = serde_json::to_string(&digest.sparkline).ok();
     connection.execute(
         "INSERT INTO runs (name, started_unix_ms, brunt_version, url, verdict, measured_ns, due, answered_per_s,
@@ -126,10 +122,8 @@ pub(super) fn insert(
 
 /// Every run, the newest first.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
-    let mut runs = connection.prepare(&format!(
-        "SELECT {COLUMNS} FROM {} ORDER BY number DESC",
-        schema::runs(connection)?
-    ))?;
+    let mut runs =
+        connection.prepare(&format!("SELECT {COLUMNS} FROM {} ORDER BY number DESC", schema::runs(connection)?))?;
     let mut tags = connection.prepare("SELECT key, value FROM tags WHERE run = ?1 ORDER BY key")?;
     let entries = runs.query_map([], of_row)?;
     entries

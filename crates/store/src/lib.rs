@@ -19,7 +19,6 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-pub use browse::{Filter, Listed, Page, TrendPoint};
 pub use entry::Which;
 
 /// How many runs are kept at most; the newest stay.

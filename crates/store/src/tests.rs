@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use brunt_model::kept::{Filter, Page, TrendPoint};
 use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_model::summary::Run;
 use brunt_model::target::Url;

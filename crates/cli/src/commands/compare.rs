@@ -131,6 +131,15 @@ fn refuse_missing(target: &OsString) -> Result<()> {
     Ok(())
 }
 
+/// Compares run `b` with run `a`, both kept.
+///
+/// # Errors
+/// When one of them is not there, or they are too short to be compared.
+pub fn of_kept(store: &mut Store, a: i64, b: i64) -> Result<Compared> {
+    let [a, b] = [a, b].map(|number| kept_run(store, &Which::Number(number)));
+    of_results(&a?, &b?)
+}
+
 /// A run that was kept.
 fn kept_run(store: &mut Store, which: &Which) -> Result<Results> {
     let number = store.number(which)?;

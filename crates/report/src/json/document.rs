@@ -548,8 +548,7 @@ impl Document {
 
     /// The document of a summary without histograms: some kilobytes, and a line for each second.
     pub fn without_histograms(summary: &Summary) -> Self {
-        let mut document =
-            Self { histograms_left_out: true, histograms: Histograms::default(), ..Self::of(summary) };
+        let mut document = Self { histograms_left_out: true, histograms: Histograms::default(), ..Self::of(summary) };
         document.series.iter_mut().for_each(SeriesPoint::leave_histograms_out);
         document.names.iter_mut().for_each(Names::leave_histograms_out);
         document

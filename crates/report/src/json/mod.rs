@@ -48,7 +48,9 @@ pub enum ReadError {
         got: u64,
     },
     /// A result without histograms, where they are needed.
-    #[error("the result was written with --no-histograms: its figures can be read, but pages and comparisons need a whole one")]
+    #[error(
+        "the result was written with --no-histograms: its figures can be read, but pages and comparisons need a whole one"
+    )]
     NoHistograms,
     /// A result with something missing or wrong in it.
     #[error("line {line}, column {column}: not a whole result: {problem}")]
