@@ -74,8 +74,8 @@ test("runs are found, looked at and compared by clicks", async () => {
   await page.waitForSelector("h1:has-text('Run 3')");
   assert.match(await page.textContent("main"), /✗ failed p99<1ns/);
   await page.click("text=All runs");
-  await page.check("input[value='1']");
-  await page.check("input[value='2']");
+  await page.check("input[name=run][value='1']");
+  await page.check("input[name=run][value='2']");
   await page.click("text=Compare the two");
   assert.match(await page.textContent("main"), /too short to be compared/);
   assert.notEqual(await page.title(), "owned");

@@ -87,7 +87,7 @@ fn chart(body: &mut Html, trend: &Trend<'_>) {
     let y = |value: f64| HEIGHT - BOTTOM - (value / top).clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM);
     let failed = points.iter().filter(|point| !point.held).count();
     let label = format!("{} of {} runs; {failed} failed its threshold", brief(trend.figure), points.len());
-    body.raw("<svg class=\"trend\" viewBox=\"0 0 900 300\" role=\"img\" aria-label=\"").text(&label).raw("\">");
+    body.raw("<svg class=\"trend\" viewBox=\"0 0 900 300\" role=\"group\" aria-label=\"").text(&label).raw("\">");
     for tick in &ticks {
         body.raw("<line class=\"grid\" x1=\"80\" x2=\"900\" y1=\"").place(y(*tick)).raw("\" y2=\"").place(y(*tick));
         body.raw("\"/><text class=\"axis\" text-anchor=\"end\" x=\"72\" y=\"").place(y(*tick) + 4.0).raw("\">");

@@ -9,7 +9,7 @@ use brunt_model::live::Live;
 use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::plan::Plan;
 use brunt_model::snapshot::{Phase, Snapshot};
-use brunt_model::threshold::{Standing, Threshold};
+use brunt_model::threshold::{Standing, Threshold, ThresholdResult};
 use brunt_model::units::{Duration, ExactDuration, Number, Size};
 
 use super::second::{Second, counts_on, has_latency, name};
@@ -26,7 +26,7 @@ const WIDEST_BAR: usize = 40;
 /// The width of the names of lines.
 const NAME: usize = 9;
 /// The fewest bins that a histogram is shown with, and the most.
-const LEAST_BINS: usize = 5;
+const LEAST_BINS: usize = 4;
 const MOST_BINS: usize = 16;
 /// From when on a call that has not ended is one to look at, in nanoseconds.
 const LONG_NS: u64 = brunt_model::SECOND_NS;
@@ -136,10 +136,10 @@ impl Screen {
         if self.total.ended() == 0 && self.thresholds.is_empty() {
             return Vec::new();
         }
-        let mut lines = self.thresholds(room / 3);
+        let mut lines = self.thresholds(room / 4);
         lines.extend(self.statuses());
-        lines.extend(self.failures(room / 4));
-        let names = self.names(room.saturating_sub(lines.len()) / 2);
+        lines.extend(self.failures((room / 6).max(1)));
+        let names = self.names(room.saturating_sub(lines.len()) / 3);
         // The histogram takes what is left, and nothing rather than too little.
         let left = room.saturating_sub(lines.len() + names.len());
         if left > LEAST_BINS {
@@ -159,17 +159,20 @@ impl Screen {
         };
         let is_measured = self.last.as_ref().is_some_and(|last| last.phase != Phase::Warmup);
         let has_figures = is_measured && self.total.ended() > 0;
-        let line = |threshold: &Threshold| {
+        let judged = self.thresholds.iter().map(|threshold| {
             let text = clean(&threshold.to_string()).into_owned();
+            (text, has_figures.then(|| threshold.judge_standing(&standing)))
+        });
+        let mut judged: Vec<_> = judged.collect();
+        // Where there is not room for all, those that fail are seen.
+        judged.sort_by_key(|(_, result)| result.as_ref().is_some_and(|result| result.held));
+        let line = |(text, result): (String, Option<ThresholdResult>)| {
             let line = Line::named("threshold");
-            if !has_figures {
-                return line.add(Role::Faint, &format!("· {text}"));
-            }
-            let result = threshold.judge_standing(&standing);
+            let Some(result) = result else { return line.add(Role::Faint, &format!("· {text}")) };
             let (role, sign) = if result.held { (Role::Good, "✓") } else { (Role::Bad, "✗") };
             line.add(role, sign).add(Role::Plain, &format!(" {text}  {}", clean(&result.got)))
         };
-        shortened(self.thresholds.iter().map(line), most, "thresholds")
+        shortened(judged.into_iter().map(line), most, "thresholds")
     }
 
     /// Answers by status; of protocols that have some.
