@@ -39,7 +39,7 @@ fn on_a_terminal_of(args: &[&str], term: &str, sizes: &[(u16, u16)]) -> (String,
         String::from_utf8_lossy(&drawn).into_owned()
     });
     for size in sizes.iter().skip(1) {
-        std::thread::sleep(std::time::Duration::from_millis(1100));
+        std::thread::sleep(std::time::Duration::from_millis(1700));
         resize(size);
     }
     let output = child.wait_with_output().unwrap();
@@ -72,7 +72,7 @@ fn nothing_is_drawn_where_it_is_not_wanted_or_cannot_be() {
 #[test]
 fn a_terminal_may_change_its_size_while_a_run_goes_on() {
     let (_server, url) = target(Config::default());
-    let (_, drawn) = on_a_terminal_of(&["-d", "3100ms", "-c", "2", &url], "xterm", &[(80, 24), (200, 50), (60, 10)]);
+    let (_, drawn) = on_a_terminal_of(&["-d", "5100ms", "-c", "2", &url], "xterm", &[(80, 24), (200, 50), (60, 10)]);
     let heights: Vec<_> = drawn.split("\x1b[J").map(|frame| frame.matches('\n').count()).collect();
     assert!(heights.iter().any(|height| (15..=23).contains(height)), "{heights:?}");
     assert!(heights.iter().any(|height| *height > 23), "{heights:?}");

@@ -30,6 +30,8 @@ const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 80.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 24.0;
+/// From how near to the right edge on a mark's name stands to its left.
+const LATE: f64 = 120.0;
 /// The most marks that are named.
 const MOST_NAMED: usize = 12;
 
@@ -143,11 +145,16 @@ fn marks(body: &mut Html, points: &[TrendPoint], x: &impl Fn(usize) -> f64) {
             .place(x(*at))
             .raw("\"/>");
         if changes.len() <= MOST_NAMED {
-            body.raw("<text class=\"axis\" y=\"16\" x=\"")
-                .place(x(*at))
-                .raw("\">")
-                .text(&brief(version))
-                .raw("</text>");
+            let is_late = x(*at) > WIDTH - LATE;
+            body.raw(if is_late {
+                "<text class=\"axis\" text-anchor=\"end\" y=\"16\" x=\""
+            } else {
+                "<text class=\"axis\" y=\"16\" x=\""
+            })
+            .place(x(*at))
+            .raw("\">")
+            .text(&brief(version))
+            .raw("</text>");
         }
     }
 }
