@@ -282,6 +282,24 @@ fn it_begins_before_the_first_run_and_ends_when_told_to() {
     assert_eq!(ui.child.wait().unwrap().code(), Some(0));
 }
 
+/// Another brunt that is about to write holds no reader up; one that has been writing for too long is named.
+#[test]
+fn a_store_that_is_being_written_to_is_read() {
+    let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
+    let store = dir.path("runs.db");
+    kept(&store, &server.url(), &["--name", "before"]);
+    let ui = Ui::of(&store, &[]);
+    let writer = rusqlite::Connection::open(&store).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE; UPDATE runs SET name = 'after'").unwrap();
+    let list = ui.get("");
+    assert!(list.contains("before") && !list.contains("after"), "{list}");
+    writer.execute_batch("COMMIT").unwrap();
+    assert!(ui.get("").contains("after"));
+    writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let busy = ui.ask("GET", &ui.path, &ui.address);
+    assert!(status(&busy) == 503 && busy.contains("another brunt has been writing"), "{busy}");
+}
+
 /// A page of the list is a page, however many runs there are.
 #[test]
 fn a_long_list_comes_in_pages() {
