@@ -38,7 +38,8 @@ export async function target(...args) {
 /** A run that goes on, with its live page at `url`. */
 export async function goingOn(...args) {
   const env = { ...process.env, BRUNT_NO_SAVE: "1" };
-  const words = ["sweep", "find", "compare", "run"].includes(args[0]) ? [args[0], "--live", ...args.slice(1)] : ["--live", ...args];
+  const live = ["--live", "--live-linger", "0s"];
+  const words = ["sweep", "find", "compare", "run"].includes(args[0]) ? [args[0], ...live, ...args.slice(1)] : [...live, ...args];
   const child = spawn(BRUNT, words, { env, stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
@@ -58,4 +59,16 @@ export async function goingOn(...args) {
 export async function directory() {
   const dir = await mkdtemp(path.join(tmpdir(), "brunt-page-"));
   return { path: (name) => path.join(dir, name), end: () => rm(dir, { recursive: true, force: true }) };
+}
+
+/** A run that is kept in the file `store`. A failed threshold is no failure of the program. */
+export async function kept(store, ...args) {
+  return brunt("--quiet", "--store", store, ...args);
+}
+
+/** The pages of the runs in `store`, until `end` is called. */
+export async function ui(store) {
+  const child = spawn(BRUNT, ["ui", "--store", store], { stdio: ["ignore", "pipe", "inherit"] });
+  for await (const line of createInterface({ input: child.stdout })) return { url: line.trim(), end: () => child.kill() };
+  throw new Error("brunt ui said no URL");
 }

@@ -8,6 +8,7 @@ use brunt_report::Style;
 use brunt_report::decision::{Decision, Format, render, write_page};
 
 use crate::args::words::Shown;
+use crate::results::all_of;
 use crate::{console, files};
 
 /// Where a decision goes.
@@ -25,13 +26,16 @@ impl Decided {
     /// # Errors
     /// A file that cannot be written, before there is anything to lose.
     pub fn of(shown: &Shown) -> Result<Self> {
-        Self::new(&shown.outputs, shown.html.as_ref(), shown.format, shown.quiet, shown.no_color)
+        let decided = Self::new(&shown.outputs, shown.html.as_ref(), shown.format, shown.quiet, shown.no_color)?;
+        let files = decided.files.iter().map(|(path, _)| path).chain(&decided.pages);
+        files.into_iter().try_for_each(|path| files::check_writable(path))?;
+        Ok(decided)
     }
 
-    /// Where `outputs`, `html` and `format` say.
+    /// Where `outputs`, `html` and `format` say; files are not tried out.
     ///
     /// # Errors
-    /// As [`Decided::of`].
+    /// A file without a format, or a page that this brunt has not got.
     pub fn new(
         outputs: &[PathBuf],
         html: Option<&PathBuf>,
@@ -49,9 +53,6 @@ impl Decided {
         for path in outputs.iter().filter(|path| !is_page(path)) {
             all.push((path.clone(), Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));
         }
-        for path in all.iter().map(|(path, _)| path).chain(&pages) {
-            files::check_writable(path)?;
-        }
         let stdout = if quiet { format } else { Some(format.unwrap_or(Format::Text)) };
         let style = Style { colour: console::stdout_colour(no_color), ..Style::default() };
         Ok(Self { stdout, files: all, pages, style })
@@ -65,18 +66,16 @@ impl Decided {
     /// Writes the decision, whose runs are kept under the numbers `kept`, everywhere; where one place fails, into the others all the same.
     ///
     /// # Errors
-    /// The first place that failed.
+    /// The places that failed, each in a line.
     pub fn write(&self, decision: Decision<'_>, kept: &[i64]) -> Result<()> {
         let printed = self.stdout.map_or(Ok(()), |format| console::print(&render(format, decision, self.style)?));
         let plain = Style::default();
-        let written: Vec<_> =
-            self.files.iter().map(|(path, format)| files::write(path, &render(*format, decision, plain)?)).collect();
+        let written = self.files.iter().map(|(path, format)| files::write(path, &render(*format, decision, plain)?));
         let page = |path: &PathBuf| {
             let mut page = Vec::new();
             write_page(&mut page, decision, kept)?;
             files::write(path, &page)
         };
-        let pages: Vec<_> = self.pages.iter().map(page).collect();
-        std::iter::once(printed).chain(written).chain(pages).collect()
+        all_of(std::iter::once(printed).chain(written).chain(self.pages.iter().map(page)))
     }
 }

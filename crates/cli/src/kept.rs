@@ -45,17 +45,14 @@ impl Keep {
         Self::Run { path: path(saving.store.as_deref()), label, tells }
     }
 
-    /// Keeps the run, or warns that it could not. One that never began is not kept.
-    pub fn keep(&self, summary: &Summary) {
-        let Self::Run { path, label, tells } = self else { return };
+    /// Keeps the run, or warns that it could not; its number. One that never began is not kept.
+    pub fn keep(&self, summary: &Summary) -> Option<i64> {
+        let Self::Run { path, label, tells } = self else { return None };
         if summary.total.due == 0 {
-            return;
+            return None;
         }
-        match with_store(path, |store| store.save(summary, label)) {
-            Ok(number) if *tells => console::note(&format!("\nkept as run {number}: brunt show {number}")),
-            Ok(_) => {}
-            Err(problem) => warn("the run was not kept", &problem),
-        }
+        let kept = with_store(path, |store| store.save(summary, label));
+        told(kept, *tells, "run ", "the run was not kept")
     }
 
     /// Keeps one of several runs that something is decided over; its number, if it was kept.
@@ -72,13 +69,27 @@ impl Keep {
         with_store(path, |store| store.save(summary, &label)).map(Some)
     }
 
-    /// Keeps what was decided over the runs that are kept under these numbers, or warns that it could not.
-    pub fn keep_decision(&self, decision: Decision<'_>, runs: &[i64]) {
-        let Self::Run { path, label, tells } = self else { return };
-        match with_store(path, |store| store.save_decision(&Decided::of(decision), conclusion(decision), runs, label)) {
-            Ok(number) if *tells => console::note(&format!("\nkept as {number}: brunt show {number}")),
-            Ok(_) => {}
-            Err(problem) => warn("what was decided was not kept", &problem),
+    /// Keeps what was decided over the runs that are kept under these numbers, or warns that it could not; its number.
+    pub fn keep_decision(&self, decision: Decision<'_>, runs: &[i64]) -> Option<i64> {
+        let Self::Run { path, label, tells } = self else { return None };
+        let decided = Decided::of(decision);
+        let kept = with_store(path, |store| store.save_decision(&decided, conclusion(decision), runs, label));
+        told(kept, *tells, "", "what was decided was not kept")
+    }
+}
+
+/// The number that something is kept under, which is said if `tells`; or a warning that it is not.
+fn told(kept: Result<i64>, tells: bool, what: &str, warning: &str) -> Option<i64> {
+    match kept {
+        Ok(number) => {
+            if tells {
+                console::note(&format!("\nkept as {what}{number}: brunt show {number}"));
+            }
+            Some(number)
+        }
+        Err(problem) => {
+            warn(warning, &problem);
+            None
         }
     }
 }

@@ -16,7 +16,9 @@ mod protocols;
 mod results;
 mod runs;
 mod signals;
+mod site;
 mod trace;
+mod ui;
 mod watch;
 mod wording;
 
@@ -68,6 +70,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Runs(runs)) => commands::runs::run(&runs),
         Some(Command::Show(show)) => show::run(&show),
         Some(Command::Report(report)) => report::run(&report),
+        Some(Command::Ui(ui)) => commands::ui::run(&ui),
         Some(Command::Completions(completions)) => completions::run(&completions, &registry),
         Some(Command::Man(man)) => man::run(&man, &registry),
     };

@@ -20,11 +20,22 @@ pub struct Results {
 }
 
 impl Results {
-    /// What the flags ask for.
+    /// Where the result of a run that is about to begin goes.
     ///
     /// # Errors
-    /// A file that cannot be written, or a page that this brunt has not got, before there is anything to lose.
+    /// As [`Results::of_kept`]; and a file that cannot be written, before there is anything to lose.
     pub fn of(args: &Output) -> Result<Self> {
+        let results = Self::of_kept(args)?;
+        results.files.iter().try_for_each(|(path, _)| files::check_writable(path))?;
+        Ok(results)
+    }
+
+    /// Where the result of a run that is over goes. Files are not tried out: one that cannot be written does not cost
+    /// the others.
+    ///
+    /// # Errors
+    /// Flags that contradict each other, a file without a format, or a page that this brunt has not got.
+    pub fn of_kept(args: &Output) -> Result<Self> {
         if args.latency && args.format != Some(Format::Wrk) {
             bail!("--latency belongs to --format wrk; the other formats have the latency distribution anyway");
         }
@@ -37,12 +48,13 @@ impl Results {
         if args.format == Some(Format::Html) || all.iter().any(|(_, format)| *format == Format::Html) {
             brunt_report::html::check()?;
         }
-        for (path, _) in &all {
-            files::check_writable(path)?;
-        }
         let stdout = if args.quiet { args.format } else { Some(args.format.unwrap_or(Format::Text)) };
-        let style =
-            Style { colour: console::stdout_colour(args.no_color), verbose: args.verbose, wrk_latency: args.latency };
+        let style = Style {
+            colour: console::stdout_colour(args.no_color),
+            verbose: args.verbose,
+            wrk_latency: args.latency,
+            no_histograms: args.no_histograms,
+        };
         Ok(Self { stdout, files: all, style })
     }
 
@@ -54,14 +66,29 @@ impl Results {
     /// Writes the result everywhere; where one place fails, into the others all the same.
     ///
     /// # Errors
-    /// The first place that failed.
+    /// The places that failed, each in a line.
     pub fn write(&self, summary: &Summary) -> Result<()> {
         let printed =
             self.stdout.map_or(Ok(()), |format| console::print(&brunt_report::render(format, summary, self.style)?));
         let plain = Style { colour: false, verbose: true, ..self.style };
         let written =
             self.files.iter().map(|(path, format)| files::write(path, &brunt_report::render(*format, summary, plain)?));
-        let written: Vec<_> = written.collect();
-        std::iter::once(printed).chain(written).collect()
+        all_of(std::iter::once(printed).chain(written))
+    }
+}
+
+/// Every error of `attempts` in one, after all of them were made.
+///
+/// # Errors
+/// What failed.
+pub fn all_of(attempts: impl Iterator<Item = Result<()>>) -> Result<()> {
+    let mut problems: Vec<_> = attempts.filter_map(Result::err).collect();
+    match problems.len() {
+        0 => Ok(()),
+        1 => Err(problems.remove(0)),
+        _ => {
+            let problems: Vec<_> = problems.iter().map(|problem| format!("{problem:#}")).collect();
+            Err(anyhow!("{}", problems.join("\nerror: ")))
+        }
     }
 }

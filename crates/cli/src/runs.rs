@@ -40,6 +40,8 @@ pub struct Runs<'a> {
     /// The numbers that runs are kept under.
     kept: Vec<i64>,
     page: Option<LivePage>,
+    /// Whether it says where the page is.
+    tells: bool,
 }
 
 impl<'a> Runs<'a> {
@@ -55,13 +57,14 @@ impl<'a> Runs<'a> {
         }
         let stop = StopHandle::default();
         signals::stop_at_first(stop.clone())?;
-        let page = shown.live.map(|address| LivePage::of_decision(address, &shown.live_tls)).transpose()?;
+        let page = shown.live.map(|address| LivePage::of_decision(address, &shown.live_serving)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !shown.quiet) {
             console::note(&page.place());
         }
         let progress = Progress::new(name, shown, stop.clone());
         let keep = Keep::of(&shown.saving, shown.quiet);
-        Ok(Self { registry, stop, progress, files: dir.map(Path::to_owned), number: 0, keep, kept: Vec::new(), page })
+        let (files, tells) = (dir.map(Path::to_owned), !shown.quiet);
+        Ok(Self { registry, stop, progress, files, number: 0, keep, kept: Vec::new(), page, tells })
     }
 
     /// Shows, on the live page, what can be said so far, and what is `next`.
@@ -79,12 +82,13 @@ impl<'a> Runs<'a> {
     /// When it cannot be written.
     pub fn finish(&mut self, decision: Decision<'_>, decided: &Decided) -> Result<()> {
         let written = decided.write(decision, &self.kept);
+        let number = self.keep.keep_decision(decision, &self.kept);
         if let Some(page) = &mut self.page
             && let Ok(data) = page_data(decision, &self.kept, None)
         {
-            page.end(data);
+            page.end(data, number);
+            page.linger(&self.stop, self.tells);
         }
-        self.keep.keep_decision(decision, &self.kept);
         written
     }
 

@@ -21,6 +21,11 @@ pub fn first() -> Option<u8> {
     u8::try_from(FIRST.load(Ordering::Relaxed)).ok().filter(|signal| *signal > 0)
 }
 
+/// Counts a signal that came after all that it could have ended.
+pub fn forget() {
+    FIRST.store(0, Ordering::Relaxed);
+}
+
 fn signals() -> Result<Signals> {
     Signals::new([SIGINT, SIGTERM]).context("cannot watch for Ctrl-C and SIGTERM")
 }

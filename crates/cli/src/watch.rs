@@ -20,6 +20,8 @@ use crate::results::Results;
 pub struct Watch {
     terminal: Terminal,
     page: Option<LivePage>,
+    /// Whether it says where the page is.
+    tells: bool,
 }
 
 /// What the terminal, or what stands for it, shows of a run.
@@ -40,11 +42,11 @@ impl Watch {
     /// # Errors
     /// When the live page cannot be served.
     pub fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Result<Self> {
-        let page = args.live.map(|address| LivePage::of_run(address, &args.live_tls, plan)).transpose()?;
+        let page = args.live.map(|address| LivePage::of_run(address, &args.live_serving, plan)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !args.quiet) {
             console::note(&page.place());
         }
-        Ok(Self { terminal: Terminal::of(plan, results, args, stop), page })
+        Ok(Self { terminal: Terminal::of(plan, results, args, stop), page, tells: !args.quiet })
     }
 
     /// Makes room for the result.
@@ -56,10 +58,17 @@ impl Watch {
         }
     }
 
-    /// Makes the live page the finished report.
-    pub fn finish(&mut self, summary: &Summary) {
+    /// Makes the live page the finished report of a run that is kept under the number `kept`.
+    pub fn finish(&mut self, summary: &Summary, kept: Option<i64>) {
         if let Some(page) = &mut self.page {
-            page.finish(summary);
+            page.finish(summary, kept);
+        }
+    }
+
+    /// Keeps the live page for a while, unless `stop` asks for its end.
+    pub fn linger(&self, stop: &StopHandle) {
+        if let Some(page) = &self.page {
+            page.linger(stop, self.tells);
         }
     }
 }
@@ -111,12 +120,14 @@ struct Drawing {
 impl Drawing {
     fn draw(&mut self) {
         let (width, height) = console::stderr_size();
-        let mut lines = self.screen.lines(width, self.style);
-        if self.stop.is_stopped() {
+        let is_stopped = self.stop.is_stopped();
+        // The last line is the cursor's.
+        let room = height.saturating_sub(1 + usize::from(is_stopped));
+        let mut lines = self.screen.lines(width, room, self.style);
+        if is_stopped {
             let note = "ending early, when calls in flight have ended; Ctrl-C exits at once";
             lines.push(columns::cut(note, width).to_owned());
         }
-        lines.truncate(height.saturating_sub(1));
         self.frame.show(&lines);
     }
 }
@@ -124,30 +135,42 @@ impl Drawing {
 /// Lines at the bottom of the terminal, redrawn in place.
 #[derive(Debug, Default)]
 pub struct Frame {
-    drawn: usize,
+    /// How wide each line that stands there is, in columns.
+    drawn: Vec<usize>,
 }
 
 impl Frame {
     /// Draws `lines` where the last ones stood.
     pub fn show(&mut self, lines: &[String]) {
-        let text = self.replace(lines);
+        let text = self.replace(lines, console::stderr_size());
         let mut err = io::stderr().lock();
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
     }
 
-    /// What to write so that `lines` stand where the last ones stood (ECMA-48: CUU, EL, ED).
-    fn replace(&mut self, lines: &[String]) -> String {
+    /// What to write so that `lines` stand where the last ones stood (ECMA-48: CUU, EL, ED), on a terminal that is now so many
+    /// columns and lines large. One that was made narrower since has broken the last lines into several, or cut them: the
+    /// cursor goes up by as many as they can take.
+    fn replace(&mut self, lines: &[String], (columns, height): (usize, usize)) -> String {
         let mut text = String::from("\r");
-        if self.drawn > 0 {
-            let _ = write!(text, "\x1b[{}A", self.drawn);
+        let rows: usize = self.drawn.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
+        let up = rows.min(height.saturating_sub(1));
+        if up > 0 {
+            let _ = write!(text, "\x1b[{up}A");
         }
         for line in lines {
             let _ = writeln!(text, "{line}\x1b[K");
         }
         text.push_str("\x1b[J");
-        self.drawn = lines.len();
+        self.drawn = lines.iter().map(|line| columns::width(&without_colour(line))).collect();
         text
     }
+}
+
+/// `line` without sequences that colour it.
+fn without_colour(line: &str) -> String {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().unwrap_or("").to_owned();
+    parts.fold(first, |plain, part| plain + part.split_once('m').map_or("", |(_, rest)| rest))
 }
 
 #[cfg(test)]
@@ -158,9 +181,21 @@ mod tests {
     fn lines_take_the_place_of_the_last_ones_and_go() {
         let mut frame = Frame::default();
         let lines = ["a".to_owned(), "b".to_owned()];
-        assert_eq!(frame.replace(&lines), "\ra\x1b[K\nb\x1b[K\n\x1b[J");
-        assert_eq!(frame.replace(&lines[..1]), "\r\x1b[2Aa\x1b[K\n\x1b[J");
-        assert_eq!(frame.replace(&[]), "\r\x1b[1A\x1b[J");
-        assert_eq!(frame.replace(&[]), "\r\x1b[J");
+        let size = (80, 24);
+        assert_eq!(frame.replace(&lines, size), "\ra\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(frame.replace(&lines[..1], size), "\r\x1b[2Aa\x1b[K\n\x1b[J");
+        assert_eq!(frame.replace(&[], size), "\r\x1b[1A\x1b[J");
+        assert_eq!(frame.replace(&[], size), "\r\x1b[J");
+    }
+
+    #[test]
+    fn a_terminal_made_narrower_or_lower_keeps_nothing_of_what_stood_there() {
+        let mut frame = Frame::default();
+        let lines = ["x".repeat(80), "\x1b[31mred\x1b[0m".to_owned()];
+        frame.replace(&lines, (80, 24));
+        // The first line takes three rows of thirty columns.
+        assert!(frame.replace(&lines, (30, 24)).starts_with("\r\x1b[4A"));
+        assert!(frame.replace(&lines, (30, 3)).starts_with("\r\x1b[2A"));
+        assert!(frame.replace(&[], (0, 0)).starts_with("\r\x1b[J"));
     }
 }

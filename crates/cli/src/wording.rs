@@ -232,7 +232,9 @@ fn store(error: &StoreError) -> String {
 fn document(error: &ReadError) -> String {
     match error {
         ReadError::Format => format!("{error}: -o FILE.json and --format json write one"),
-        ReadError::Json { .. } | ReadError::Version { .. } | ReadError::Content { .. } => error.to_string(),
+        ReadError::Json { .. } | ReadError::Version { .. } | ReadError::NoHistograms | ReadError::Content { .. } => {
+            error.to_string()
+        }
     }
 }
 

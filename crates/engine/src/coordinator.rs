@@ -27,6 +27,7 @@ struct Second {
     snapshot: Snapshot,
     open_connections: u64,
     in_flight: u64,
+    oldest_ns: u64,
 }
 
 /// How far a worker has come.
@@ -55,6 +56,8 @@ pub(crate) struct Coordinator<'a> {
     measured_ns: u64,
     /// How much of the measured part was handed over.
     reported_ns: u64,
+    /// Calls that came due and have not ended, in the warm-up or after it.
+    under_way: (bool, u64),
     /// Whether there are virtual users, and how the drain changed their number: it only falls.
     has_users: bool,
     users_left: i64,
@@ -88,6 +91,7 @@ impl<'a> Coordinator<'a> {
             series: Series::default(),
             measured_ns: 0,
             reported_ns: 0,
+            under_way: (true, 0),
             has_users: false,
             users_left: 0,
             interrupted: false,
@@ -120,6 +124,7 @@ impl<'a> Coordinator<'a> {
                     let second = self.add(&interval);
                     second.open_connections += interval.open_connections;
                     second.in_flight += interval.in_flight;
+                    second.oldest_ns = second.oldest_ns.max(interval.oldest_ns);
                 }
                 Ok(Report::Part(part)) => {
                     self.add(&part);
@@ -246,7 +251,19 @@ impl<'a> Coordinator<'a> {
         }
     }
 
+    /// How many calls were due and neither sent nor ended after a second.
+    fn backlog(&mut self, phase: Phase, second: &Second) -> u64 {
+        let is_warmup = phase == Phase::Warmup;
+        let (was_warmup, under_way) = self.under_way;
+        // Calls of the warm-up are in no figure of what follows.
+        let before = if was_warmup == is_warmup { under_way } else { 0 };
+        let under_way = (before + second.snapshot.due).saturating_sub(second.snapshot.ended());
+        self.under_way = (is_warmup, under_way);
+        under_way.saturating_sub(second.in_flight)
+    }
+
     fn pass(&mut self, phase: Phase, number: u64, second: Second) {
+        let waiting = self.backlog(phase, &second);
         match phase {
             Phase::Warmup => {
                 self.measured.figures.carry_over(&second.snapshot.figures);
@@ -280,6 +297,8 @@ impl<'a> Coordinator<'a> {
             snapshot: second.snapshot,
             open_connections: second.open_connections,
             in_flight: second.in_flight,
+            waiting,
+            oldest_ns: second.oldest_ns,
             users,
         });
     }

@@ -23,6 +23,10 @@ pub struct Interval {
     pub open_connections: u64,
     /// Calls in flight at its end.
     pub in_flight: u64,
+    /// How long the oldest call had been due at its end, of those sent and not answered and those not even sent, in
+    /// nanoseconds; 0 if there was none.
+    #[serde(default)]
+    pub oldest_ns: u64,
 }
 
 #[cfg(test)]
@@ -91,13 +95,13 @@ mod tests {
     fn intervals() -> impl Strategy<Value = Interval> {
         let events = prop::collection::vec((0_u8..10, any::<u8>(), 0_u64..1 << 45), 0..60);
         let phase = prop_oneof![Just(Phase::Warmup), Just(Phase::Measured), Just(Phase::Drain)];
-        (events, phase, any::<(u32, u64, u64, u64, u64)>()).prop_map(|(events, phase, numbers)| {
-            let (worker, second, length_ns, open_connections, in_flight) = numbers;
+        (events, phase, any::<(u32, u64, u64, u64, u64, u64)>()).prop_map(|(events, phase, numbers)| {
+            let (worker, second, length_ns, open_connections, in_flight, oldest_ns) = numbers;
             let mut snapshot = Snapshot::default();
             for event in events {
                 record(&mut snapshot, event);
             }
-            Interval { worker, phase, second, length_ns, snapshot, open_connections, in_flight }
+            Interval { worker, phase, second, length_ns, snapshot, open_connections, in_flight, oldest_ns }
         })
     }
 

@@ -21,6 +21,11 @@ pub struct Live {
     pub open_connections: u64,
     /// Calls in flight at its end.
     pub in_flight: u64,
+    /// The backlog: calls that were due and not sent at its end.
+    pub waiting: u64,
+    /// How long the oldest call had been due at its end, of those in flight and of the backlog, in nanoseconds; 0 if there
+    /// was none.
+    pub oldest_ns: u64,
     /// Virtual users alive at its end; none where there are no scenarios.
     pub users: Option<u64>,
 }

@@ -44,6 +44,11 @@ impl Packed {
         self.count
     }
 
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The histogram again.
     pub fn unpack(&self) -> Histogram {
         let mut histogram = Histogram::new();

@@ -12,7 +12,7 @@ pub struct UnitError {
     pub got: String,
 }
 
-const DURATION: &str = "a duration such as 500us, 20ms, 10s, 5m or 1h";
+const DURATION: &str = "a duration such as 500µs, 20ms, 10s, 5m or 1h";
 const COUNT: &str = "a whole number such as 64, 10k, 2M or 1G";
 const NUMBER: &str = "a number such as 200, 1.5k or 2M";
 const SIZE: &str = "a size in bytes such as 512, 64k, 1M or 2G";
@@ -174,7 +174,7 @@ impl fmt::Display for Duration {
     }
 }
 
-/// A duration as a person would type it, exact: `10s`, `1500ms`, `250us`.
+/// An exact duration, in the form that flags take: `10s`, `1500ms`, `250µs`.
 #[derive(Debug, Clone, Copy)]
 pub struct ExactDuration(pub u64);
 
@@ -187,7 +187,7 @@ impl fmt::Display for ExactDuration {
             _ if ns.is_multiple_of(60_000_000_000) => (60_000_000_000, "m"),
             _ if ns.is_multiple_of(1_000_000_000) => (1_000_000_000, "s"),
             _ if ns.is_multiple_of(1_000_000) => (1_000_000, "ms"),
-            _ if ns.is_multiple_of(1_000) => (1_000, "us"),
+            _ if ns.is_multiple_of(1_000) => (1_000, "µs"),
             _ => (1, "ns"),
         };
         write!(f, "{}{unit}", ns / scale)
@@ -210,7 +210,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// A count or rate for people: `812`, `36.2k`, `4.71M`.
+/// A count or rate for people: `812`, `1,962`, `36.20k`, `4.71M`.
 #[derive(Debug, Clone, Copy)]
 pub struct Number(pub f64);
 
@@ -219,7 +219,11 @@ impl fmt::Display for Number {
         match self.0 {
             n if n < 10.0 && n.fract() != 0.0 => write!(f, "{n:.2}"),
             n if n < 1_000.0 && n.fract() != 0.0 => write!(f, "{n:.1}"),
-            n if n < 10_000.0 => write!(f, "{n:.0}"),
+            n if n.round() < 1_000.0 => write!(f, "{n:.0}"),
+            n if n < 10_000.0 => {
+                let whole = n.round() as u64;
+                write!(f, "{},{:03}", whole / 1_000, whole % 1_000)
+            }
             n if n < 1e6 => scaled(f, n / 1e3, "k"),
             n if n < 1e9 => scaled(f, n / 1e6, "M"),
             n => scaled(f, n / 1e9, "G"),
@@ -288,6 +292,8 @@ mod tests {
         assert_eq!(Duration(812).within(800, Some(820)), "±12");
         assert_eq!(ExactDuration(10_000_000_000).to_string(), "10s");
         assert_eq!(ExactDuration(1_500_000_000).to_string(), "1500ms");
+        assert_eq!(ExactDuration(250_000).to_string(), "250µs");
+        assert_eq!([999.6, 1_962.0, 9_999.4].map(|n| Number(n).to_string()), ["999.6", "1,962", "9,999"]);
         assert_eq!(Size(412.0).to_string(), "412B");
         assert_eq!(Size(1536.0).to_string(), "1.54kB");
         assert_eq!(Number(36_204.0).to_string(), "36.20k");

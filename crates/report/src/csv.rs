@@ -1,19 +1,20 @@
-//! A row for each second of the measured part, and one for the run as a whole, called `total`.
+//! One table for data frames and spreadsheets. `kind` says what a row is about, `name` which one, and every other column
+//! holds numbers alone:
 //!
-//! Times are nanoseconds, `second` counts from 0, the measured part's beginning; a run of more than an hour has longer
-//! rows, hence `length_s`. A row holds the calls that ended in it; `total` those that ended in the drain as well, which
-//! no second has. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
+//! | `kind` | `name` | |
+//! | --- | --- | --- |
+//! | `second` | | one second of the measured part, or longer in runs of more than an hour (`length_s`); `second` is when it began |
+//! | `total` | | the whole run, with the calls that ended in the drain, which no second has |
+//! | `status` | `200`, or `1 NAME` where the protocol names statuses | answered: how many; `not_ok`: those that are no success |
+//! | `request`, `tag` | the request, or `KEY=VALUE` | its calls |
+//! | `group` | the group | response: without pauses, service: with them; `not_ok`: ended by an error |
+//! | `check` | the check | due: times made, answered: held, `not_ok`: failed |
+//! | `scenario` | the scenario | response: iterations; due: begun, answered: finished, `not_ok`: ended by an error; users: started |
+//!
+//! Times are nanoseconds. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
 //! `spoiled` is 1 where the generator spoiled the row's figures, in `total` where the verdict is anything but
 //! trustworthy; `verdict` says why. `users` is how many virtual users were alive at the row's end, in `total` the most;
 //! `open_connections` how many connections were open then, in `total` the most of these.
-//!
-//! Below `total` has a run whose protocol has statuses a row for each, `status 200`, or `status 1 NAME` where the protocol has
-//! a name for it (answered: how many; `not_ok`: those that are no success).
-//!
-//! Below these has a run with scenarios a row for each name, whose first column is `request NAME`, `tag KEY=VALUE`,
-//! `group NAME` (response: without pauses, service: with them; `not_ok`: ended by an error), `check NAME` (due: how often it
-//! was made, answered: held, `not_ok`: did not) or `scenario NAME` (response: how long iterations took; due: iterations
-//! that began, answered: came to their end, `not_ok`: were ended by an error; users: those that were started).
 //!
 //! Quoted as RFC 4180 has it, lines end in LF.
 
@@ -27,7 +28,9 @@ use brunt_model::snapshot::Bytes;
 use brunt_model::summary::{Distribution, QUANTILES, Summary};
 use brunt_model::verdict;
 
-const COLUMNS: [&str; 28] = [
+const COLUMNS: [&str; 30] = [
+    "kind",
+    "name",
     "second",
     "length_s",
     "due",
@@ -130,6 +133,8 @@ impl Row {
 
 fn second(point: &Point, has_users: bool) -> Row {
     let mut row = Row::default();
+    row.put("second");
+    row.put("");
     row.put(point.start_ns as f64 / 1e9);
     row.put(point.length_ns as f64 / 1e9);
     for n in [point.due, point.answered, point.not_ok] {
@@ -156,6 +161,8 @@ fn total(summary: &Summary) -> Row {
     let (total, times) = (&summary.total, &summary.times);
     let mut row = Row::default();
     row.put("total");
+    row.put("");
+    row.put("");
     row.put(summary.run.measured_ns as f64 / 1e9);
     for n in [total.due, total.statuses.total(), summary.not_ok] {
         row.put(n);
@@ -185,7 +192,8 @@ fn statuses(summary: &Summary) -> Vec<Row> {
         let name = names.get(&status).map_or_else(String::new, |name| format!(" {name}"));
         let not_ok = if summary.ok_status().holds(status) { 0 } else { count };
         NameRow {
-            name: format!("status {status}{name}"),
+            kind: "status",
+            name: format!("{status}{name}"),
             counts: [count, count, not_ok],
             rate_per_s: None,
             times: [None, None],
@@ -204,7 +212,8 @@ fn names(summary: &Summary) -> Vec<Row> {
     let requests = names.requests.iter().map(|calls| NameRow::of_calls("request", calls));
     let tags = names.tags.iter().map(|calls| NameRow::of_calls("tag", calls));
     let groups = names.groups.iter().map(|group| NameRow {
-        name: format!("group {}", group.name),
+        kind: "group",
+        name: group.name.clone(),
         counts: [group.count, group.count - group.unfinished, group.failed],
         rate_per_s: None,
         times: [group.without_pauses.as_ref(), group.with_pauses.as_ref()],
@@ -212,7 +221,8 @@ fn names(summary: &Summary) -> Vec<Row> {
         users: None,
     });
     let checks = names.checks.iter().map(|check| NameRow {
-        name: format!("check {}", check.name),
+        kind: "check",
+        name: check.name.clone(),
         counts: [check.passes + check.fails, check.passes, check.fails],
         rate_per_s: None,
         times: [None, None],
@@ -220,7 +230,8 @@ fn names(summary: &Summary) -> Vec<Row> {
         users: None,
     });
     let scenarios = names.scenarios.iter().map(|scenario| NameRow {
-        name: format!("scenario {}", scenario.name),
+        kind: "scenario",
+        name: scenario.name.clone(),
         counts: [scenario.iterations + scenario.unfinished + scenario.errors, scenario.iterations, scenario.errors],
         rate_per_s: None,
         times: [scenario.iteration.as_ref(), None],
@@ -233,6 +244,7 @@ fn names(summary: &Summary) -> Vec<Row> {
 
 /// What a row says of a name.
 struct NameRow<'a> {
+    kind: &'static str,
     name: String,
     /// Due, answered, not ok.
     counts: [u64; 3],
@@ -245,9 +257,10 @@ struct NameRow<'a> {
 }
 
 impl<'a> NameRow<'a> {
-    fn of_calls(kind: &str, calls: &'a CallBreakdown) -> Self {
+    fn of_calls(kind: &'static str, calls: &'a CallBreakdown) -> Self {
         Self {
-            name: format!("{kind} {}", calls.name),
+            kind,
+            name: calls.name.clone(),
             counts: [calls.due, calls.answered, calls.not_ok],
             rate_per_s: Some(calls.answered_per_s),
             times: [calls.response.as_ref(), calls.service.as_ref()],
@@ -258,7 +271,9 @@ impl<'a> NameRow<'a> {
 
     fn into_row(self, seconds: f64) -> Row {
         let mut row = Row::default();
+        row.put(self.kind);
         row.put(self.name);
+        row.put("");
         row.put(seconds);
         for n in self.counts {
             row.put(n);

@@ -1,17 +1,19 @@
 //! Test cases for CI: one for each threshold, for each check, and for each scenario.
 //!
-//! The form is the one that Jenkins, GitLab, GitHub and others read (`testsuites` > `testsuite` > `testcase` > `failure`,
-//! <https://github.com/testmoapp/junitxml>). A threshold is a failure where it did not hold. A check that failed for some
+//! The form is the strict one of Ant's schema (<https://github.com/windyroad/JUnit-Schema>): every attribute and element that it
+//! requires, in its order, and none besides. Jenkins, GitLab, GitHub and others read it, too.
+//!
+//! A threshold is a failure where it did not hold. A check that failed for some
 //! calls is no failure by itself, as a load test's checks need not all hold: how many must is for a threshold to say;
 //! where there is none on checks, a check that failed is one. An error in a script is one as well, and so is a target
 //! that never answered. The verdict stands in the properties, and beside the figures in the output.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use brunt_model::breakdown::{CheckBreakdown, ScenarioBreakdown};
 use brunt_model::summary::{Ending, Summary};
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -36,46 +38,96 @@ struct Suite {
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let suites = [run(summary), thresholds(summary), checks(summary), scenarios(summary)];
-    let mut report = Report::new("brunt");
-    let took = Duration::from_nanos(summary.run.measured_ns);
-    report.set_time(took);
-    for suite in suites.iter().filter(|suite| !suite.cases.is_empty()) {
-        report.add_test_suite(suite.in_junit(summary, took)?);
-    }
-    let xml = report.to_string().map_err(io::Error::other)?;
-    out.write_all(xml.as_bytes())
+    let mut xml = Writer::new_with_indent(&mut *out, b' ', 4);
+    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    xml.create_element("testsuites").write_inner_content(|xml| {
+        let suites = suites.iter().filter(|suite| !suite.cases.is_empty());
+        suites.enumerate().try_for_each(|(id, suite)| suite.write(xml, id, summary))
+    })?;
+    writeln!(out)
 }
 
 impl Suite {
-    fn in_junit(&self, summary: &Summary, took: Duration) -> io::Result<TestSuite> {
-        let mut suite = TestSuite::new(self.name);
-        suite.set_time(took);
-        suite.extra.insert("timestamp".into(), iso_8601(summary.run.started_unix_ms / 1000).into());
-        if self.name == "run" {
-            suite.add_property(("target", in_a_line(&summary.run.plan.target.url()).as_str()));
-            suite.add_property(("verdict", in_a_line(&summary.verdict.sentence()).as_str()));
-            suite.add_property(("seed", summary.run.plan.seed.to_string().as_str()));
+    fn write<W: Write>(&self, xml: &mut Writer<W>, id: usize, summary: &Summary) -> io::Result<()> {
+        let took = seconds(summary.run.measured_ns);
+        let failures = self.cases.iter().filter(|case| case.failure.is_some()).count();
+        let (id, tests, failures) = (id.to_string(), self.cases.len().to_string(), failures.to_string());
+        // The schema's timestamps have no time zone; this one is UTC.
+        let began = iso_8601(summary.run.started_unix_ms / 1000);
+        let attributes = [
+            ("name", self.name),
+            ("package", "brunt"),
+            ("id", &id),
+            ("hostname", "localhost"),
+            ("timestamp", began.trim_end_matches('Z')),
+            ("tests", &tests),
+            ("failures", &failures),
+            ("errors", "0"),
+            ("time", &took),
+        ];
+        let suite = xml.create_element("testsuite").with_attributes(attributes);
+        suite.write_inner_content(|xml| {
+            self.write_properties(xml, summary)?;
+            self.cases.iter().try_for_each(|case| self.write_case(xml, case, &took))?;
             let mut report = Vec::new();
-            text::write(&mut report, summary, Style { verbose: true, ..Style::default() })?;
-            suite.set_system_out_lossy(report);
-        }
-        suite.add_test_cases(self.cases.iter().map(|case| self.case_in_junit(case, took)));
-        Ok(suite)
+            if self.name == "run" {
+                text::write(&mut report, summary, Style { verbose: true, ..Style::default() })?;
+            }
+            let report = in_xml(&String::from_utf8_lossy(&report));
+            xml.create_element("system-out").write_text_content(BytesText::new(&report))?;
+            xml.create_element("system-err").write_empty()?;
+            Ok(())
+        })?;
+        Ok(())
     }
 
-    fn case_in_junit(&self, case: &Case, took: Duration) -> TestCase {
-        let status = match &case.failure {
-            None => TestCaseStatus::success(),
-            Some((message, details)) => {
-                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-                status.set_message(in_a_line(message)).set_type(self.name).set_description(details.as_str());
-                status
-            }
-        };
-        let mut case = TestCase::new(in_a_line(&case.name), status);
-        case.set_classname(format!("brunt.{}", self.name)).set_time(took);
-        case
+    fn write_properties<W: Write>(&self, xml: &mut Writer<W>, summary: &Summary) -> io::Result<()> {
+        if self.name != "run" {
+            xml.create_element("properties").write_empty()?;
+            return Ok(());
+        }
+        let properties = [
+            ("target", summary.run.plan.target.url()),
+            ("verdict", summary.verdict.sentence()),
+            ("seed", summary.run.plan.seed.to_string()),
+        ];
+        xml.create_element("properties").write_inner_content(|xml| {
+            properties.iter().try_for_each(|(name, value)| {
+                let attributes = [("name", *name), ("value", &in_a_line(value))];
+                xml.create_element("property").with_attributes(attributes).write_empty().map(drop)
+            })
+        })?;
+        Ok(())
     }
+
+    fn write_case<W: Write>(&self, xml: &mut Writer<W>, case: &Case, took: &str) -> io::Result<()> {
+        let (name, class) = (in_a_line(&case.name), format!("brunt.{}", self.name));
+        let element = xml.create_element("testcase").with_attributes([
+            ("name", name.as_str()),
+            ("classname", &class),
+            ("time", took),
+        ]);
+        let Some((message, details)) = &case.failure else { return element.write_empty().map(drop) };
+        let (message, details) = (in_a_line(message), in_xml(details));
+        element.write_inner_content(|xml| {
+            let failure = xml.create_element("failure");
+            let failure = failure.with_attributes([("message", message.as_str()), ("type", self.name)]);
+            failure.write_text_content(BytesText::new(&details)).map(drop)
+        })?;
+        Ok(())
+    }
+}
+
+/// `10.000`.
+fn seconds(ns: u64) -> String {
+    format!("{:.3}", ns as f64 / 1e9)
+}
+
+/// `text` without the characters that no XML may have, not even escaped (XML 1.0, 2.2).
+fn in_xml(text: &str) -> String {
+    let is_allowed =
+        |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    text.chars().filter(is_allowed).collect()
 }
 
 /// Whether the run came to its end, and to an answer.
@@ -136,7 +188,7 @@ fn scenarios(summary: &Summary) -> Suite {
 
 /// `text` for an attribute, whose line breaks XML's readers turn into spaces anyway.
 fn in_a_line(text: &str) -> String {
-    text.replace(['\n', '\t'], " ")
+    in_xml(text).replace(['\n', '\t', '\r'], " ")
 }
 
 /// Seconds since 1970 as `2026-01-01T00:00:00Z`; of years after 9999, which has no such form, the number of seconds.

@@ -8,7 +8,7 @@
 //! | [`text`] | people | above all, and again beside what it spoils |
 //! | [`wrk`] | scripts that parse wrk's output | after wrk's last line, unless the figures can be trusted |
 //! | [`json`] | programs; can be read back | `verdict`, and `spoiled` in each point of `series` |
-//! | [`csv`] | spreadsheets and plots, a row a second | a column |
+//! | [`csv`] | data frames, spreadsheets and plots: a row a second, and more by `kind` | a column |
 //! | [`junit`] | CI: test cases for thresholds and checks | a property |
 //! | [`html`] | people, with charts | above all, and where it spoils charts |
 //! | [`live`] | who watches a run go on | in the result |
@@ -22,6 +22,7 @@ use std::io::{self, Write};
 
 use brunt_model::summary::Summary;
 
+pub mod browse;
 mod chart;
 pub mod columns;
 pub mod csv;
@@ -48,6 +49,7 @@ pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Sty
     match format {
         Format::Text => text::write(out, summary, style),
         Format::Wrk => wrk::write(out, summary, style),
+        Format::Json if style.no_histograms => json::write_without_histograms(out, summary),
         Format::Json => json::write(out, summary),
         Format::Csv => csv::write(out, summary),
         Format::Junit => junit::write(out, summary),

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use anstyle::{AnsiColor, Style as Ansi};
 
 /// What can be chosen about a view's looks; its figures are the same whatever is chosen.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
     /// ANSI colours, in the text and the live view. Without them not one escape sequence is written.
@@ -13,6 +14,8 @@ pub struct Style {
     pub verbose: bool,
     /// The `Latency Distribution` that wrk prints with `--latency`, in the wrk view.
     pub wrk_latency: bool,
+    /// JSON without histograms: figures alone, a hundredth of the size.
+    pub no_histograms: bool,
 }
 
 /// What a piece of text is, and so how it is coloured.

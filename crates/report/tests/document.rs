@@ -90,6 +90,34 @@ fn a_broken_document_does_not_fit() {
     }
 }
 
+/// Every key `histogram` or distribution of counts is gone, and every figure is still there.
+#[test]
+fn without_histograms_figures_stay() {
+    fn has_counts(value: &Value) -> bool {
+        match value {
+            Value::Object(fields) => fields.contains_key("counts") || fields.values().any(has_counts),
+            Value::Array(items) => items.iter().any(has_counts),
+            _ => false,
+        }
+    }
+    let validator = jsonschema::draft202012::new(&schema()).unwrap();
+    for (name, summary) in fixtures::all() {
+        let style = Style { no_histograms: true, ..Style::default() };
+        let bytes = render(Format::Json, &summary, style).unwrap();
+        let light: Value = serde_json::from_slice(&bytes).unwrap();
+        assert!(validator.is_valid(&light), "{name}");
+        assert!(!has_counts(&light) && light["histograms_left_out"] == true, "{name}");
+        let whole: Value = serde_json::from_slice(&document(&summary)).unwrap();
+        for key in ["verdict", "rates", "times", "outcomes", "thresholds", "plan"] {
+            assert_eq!(light[key], whole[key], "{name}: {key}");
+        }
+        assert_eq!(light["series"].as_array().map(Vec::len), whole["series"].as_array().map(Vec::len), "{name}");
+        assert!(json::read(&bytes).is_ok());
+        assert_eq!(json::read_whole(&bytes), Err(json::ReadError::NoHistograms), "{name}");
+        assert!(json::read_whole(&document(&summary)).is_ok(), "{name}");
+    }
+}
+
 #[test]
 fn a_document_is_read_back_as_it_was_written() {
     for (name, summary) in fixtures::all() {

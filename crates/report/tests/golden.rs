@@ -9,9 +9,9 @@ use brunt_report::{Format, Style, live, render};
 
 mod fixtures;
 
-const PLAIN: Style = Style { colour: false, verbose: true, wrk_latency: true };
-const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true };
-const BRIEF: Style = Style { colour: false, verbose: false, wrk_latency: false };
+const PLAIN: Style = Style { colour: false, verbose: true, wrk_latency: true, no_histograms: false };
+const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false };
+const BRIEF: Style = Style { colour: false, verbose: false, wrk_latency: false, no_histograms: false };
 
 fn check(name: &str, got: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -94,11 +94,11 @@ fn live_screen() {
     let seconds = fixtures::live(70);
     for (name, style, shown) in [("txt", PLAIN, 8..9), ("ansi", COLOURED, 69..73)] {
         let mut screen = live::Screen::new(&fixtures::clean().run.plan);
-        let mut text = screen.lines(80, style).join("\n") + "\n\n";
+        let mut text = screen.lines(80, 24, style).join("\n") + "\n\n";
         for (i, second) in seconds.iter().enumerate() {
             screen.push(second);
             if i == 0 || shown.contains(&i) {
-                text += &(screen.lines(80, style).join("\n") + "\n\n");
+                text += &(screen.lines(80, 24, style).join("\n") + "\n\n");
             }
         }
         check(&format!("live-screen.{name}"), &text);

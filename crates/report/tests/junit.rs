@@ -1,48 +1,144 @@
-//! The `JUnit` view, read by a parser that is not ours.
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! The `JUnit` view, read by a parser that is not ours, and held against the strict schema of Ant
+//! (<https://github.com/windyroad/JUnit-Schema>, JUnit.xsd): its attributes, its elements and their order.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use brunt_report::{Format, Style, render};
-use quick_junit::{Report, TestCase, TestCaseStatus, TestSuite};
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
 
 mod fixtures;
 
-fn report(summary: &brunt_model::summary::Summary) -> Report {
-    let xml = String::from_utf8(render(Format::Junit, summary, Style::default()).unwrap()).unwrap();
-    Report::deserialize_from_str(&xml).unwrap_or_else(|error| panic!("{error}\n{xml}"))
+/// An element as it was read.
+#[derive(Debug, Default)]
+struct Element {
+    name: String,
+    attributes: Vec<(String, String)>,
+    children: Vec<Element>,
+    text: String,
 }
 
-fn suite<'a>(report: &'a Report, name: &str) -> &'a TestSuite {
-    report.test_suites.iter().find(|suite| suite.name.as_str() == name).unwrap_or_else(|| panic!("no suite {name}"))
-}
+impl Element {
+    fn of(start: &BytesStart<'_>) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let attributes = start.attributes().map(|attribute| {
+            let attribute = attribute.unwrap();
+            let value = quick_xml::escape::unescape(&text(&attribute.value)).unwrap().into_owned();
+            (text(attribute.key.as_ref()), value)
+        });
+        Self { name: text(start.name().as_ref()), attributes: attributes.collect(), ..Self::default() }
+    }
 
-fn failure(case: &TestCase) -> Option<&str> {
-    match &case.status {
-        TestCaseStatus::Success { .. } => None,
-        TestCaseStatus::NonSuccess { message, .. } => Some(message.as_ref().unwrap().as_str()),
-        TestCaseStatus::Skipped { .. } => panic!("nothing is skipped"),
+    fn get(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn number(&self, name: &str) -> usize {
+        self.get(name).unwrap_or_else(|| panic!("no {name} in {self:#?}")).parse().unwrap()
+    }
+
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
+        self.children.iter().filter(move |child| child.name == name)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.attributes.iter().map(|(name, _)| name.as_str()).collect()
     }
 }
 
-fn failures(suite: &TestSuite) -> Vec<(&str, Option<&str>)> {
-    suite.test_cases.iter().map(|case| (case.name.as_str(), failure(case))).collect()
+fn read(xml: &str) -> Element {
+    let mut reader = Reader::from_str(xml);
+    let mut open = vec![Element::default()];
+    loop {
+        match reader.read_event().unwrap_or_else(|error| panic!("{error}\n{xml}")) {
+            Event::Start(start) => open.push(Element::of(&start)),
+            Event::Empty(start) => open.last_mut().unwrap().children.push(Element::of(&start)),
+            Event::End(_) => {
+                let ended = open.pop().unwrap();
+                open.last_mut().unwrap().children.push(ended);
+            }
+            Event::Text(text) => open.last_mut().unwrap().text += &text.decode().unwrap(),
+            Event::GeneralRef(reference) => {
+                let name = reference.decode().unwrap().into_owned();
+                open.last_mut().unwrap().text += &quick_xml::escape::unescape(&format!("&{name};")).unwrap();
+            }
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    assert_eq!(open.len(), 1, "{xml}");
+    open.pop().unwrap().children.pop().unwrap()
+}
+
+fn report(summary: &brunt_model::summary::Summary) -> Element {
+    read(&String::from_utf8(render(Format::Junit, summary, Style::default()).unwrap()).unwrap())
+}
+
+fn suite<'a>(report: &'a Element, name: &str) -> &'a Element {
+    report.children.iter().find(|suite| suite.get("name") == Some(name)).unwrap_or_else(|| panic!("no suite {name}"))
+}
+
+fn failure(case: &Element) -> Option<&str> {
+    case.children.first().map(|failure| failure.get("message").unwrap())
+}
+
+fn failures(suite: &Element) -> Vec<(&str, Option<&str>)> {
+    suite.all("testcase").map(|case| (case.get("name").unwrap(), failure(case))).collect()
+}
+
+/// `xs:decimal`: no exponent.
+fn is_decimal(text: &str) -> bool {
+    text.split_once('.').is_some_and(|(whole, part)| {
+        [whole, part].iter().all(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
+
+/// `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}`, without a time zone.
+fn is_timestamp(text: &str) -> bool {
+    let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    shape == "0000-00-00T00:00:00"
 }
 
 #[test]
-fn every_report_is_read_and_its_counts_are_right() {
+fn every_report_is_valid_by_the_strict_schema() {
     for (name, summary) in fixtures::all().into_iter().chain(std::iter::once(("secretive", fixtures::secretive()))) {
         let report = report(&summary);
-        let cases = || report.test_suites.iter().flat_map(|suite| &suite.test_cases);
-        assert_eq!(report.tests, cases().count(), "{name}");
-        assert_eq!(report.failures, cases().filter(|case| failure(case).is_some()).count(), "{name}");
-        for suite in &report.test_suites {
-            assert_eq!(suite.tests, suite.test_cases.len(), "{name}");
-            assert_eq!(suite.failures, suite.test_cases.iter().filter(|case| failure(case).is_some()).count());
-            assert!(suite.timestamp.is_some() && suite.time.is_some(), "{name}");
+        assert!(report.name == "testsuites" && report.attributes.is_empty(), "{name}: {report:#?}");
+        for (id, suite) in report.children.iter().enumerate() {
+            let attributes = ["name", "package", "id", "hostname", "timestamp", "tests", "failures", "errors", "time"];
+            assert_eq!((suite.name.as_str(), suite.names()), ("testsuite", attributes.to_vec()), "{name}");
+            assert_eq!((suite.number("id"), suite.number("errors")), (id, 0), "{name}");
+            assert!(is_timestamp(suite.get("timestamp").unwrap()), "{name}: {suite:#?}");
+            assert!(is_decimal(suite.get("time").unwrap()), "{name}: {suite:#?}");
+            let mut order: Vec<_> = suite.children.iter().map(|child| child.name.as_str()).collect();
+            order.dedup();
+            assert_eq!(order, ["properties", "testcase", "system-out", "system-err"], "{name}");
+            for property in &suite.children[0].children {
+                assert_eq!((property.name.as_str(), property.names()), ("property", vec!["name", "value"]), "{name}");
+            }
+            for case in suite.all("testcase") {
+                assert_eq!(case.names(), ["name", "classname", "time"], "{name}");
+                assert!(is_decimal(case.get("time").unwrap()) && case.children.len() <= 1, "{name}: {case:#?}");
+                for failure in &case.children {
+                    assert_eq!((failure.name.as_str(), failure.names()), ("failure", vec!["message", "type"]));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn counts_are_those_of_the_cases() {
+    for (name, summary) in fixtures::all() {
+        let report = report(&summary);
+        for suite in &report.children {
+            assert_eq!(suite.number("tests"), suite.all("testcase").count(), "{name}");
+            let failed = suite.all("testcase").filter(|case| failure(case).is_some()).count();
+            assert_eq!(suite.number("failures"), failed, "{name}");
         }
         let held = summary.thresholds.iter().filter(|result| result.held).count();
         if !summary.thresholds.is_empty() {
             let thresholds = suite(&report, "thresholds");
-            assert_eq!(thresholds.tests - thresholds.failures, held, "{name}");
+            assert_eq!(thresholds.number("tests") - thresholds.number("failures"), held, "{name}");
         }
     }
 }
@@ -57,10 +153,7 @@ fn thresholds_and_errors_fail() {
     assert!(failures(suite(&report, "checks")).iter().all(|(_, failure)| failure.is_none()));
     let scenarios = suite(&report, "scenarios");
     assert_eq!(failures(scenarios)[0], ("checkout", Some("an error ended 6 iterations")));
-    let TestCaseStatus::NonSuccess { description, .. } = &scenarios.test_cases.first().unwrap().status else {
-        panic!("{scenarios:#?}")
-    };
-    let details = description.as_ref().unwrap().as_str();
+    let details = &scenarios.all("testcase").next().unwrap().children[0].text;
     assert!(details.contains("shop.lua:12") && details.lines().count() > 3, "{details}");
 }
 
@@ -79,4 +172,14 @@ fn a_target_that_never_answered_is_a_failure() {
     let report = report(&fixtures::silent());
     let run = failures(suite(&report, "run"));
     assert_eq!(run[1], ("the target answered", Some("the target never answered")));
+}
+
+/// Characters that no XML may have, not even escaped, and those that would end an attribute or an element.
+#[test]
+fn no_text_breaks_the_file() {
+    let mut summary = fixtures::clean();
+    summary.run.ending = brunt_model::summary::Ending::Failed("a\u{0}b\u{1b}[2J \"<&>'\u{fffe}\nc".to_owned());
+    let report = report(&summary);
+    let run = failures(suite(&report, "run"));
+    assert_eq!(run[0], ("the run came to its end", Some("ab[2J \"<&>' c")));
 }

@@ -1,13 +1,13 @@
 //! What holds for every view, whatever the run.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use brunt_model::outcome::OkStatus;
+use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::units::{Duration, Number};
 use brunt_report::{Format, Style, html, live, render};
 
 mod fixtures;
 
-const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true };
+const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false };
 
 fn text(format: Format, summary: &brunt_model::summary::Summary, style: Style) -> String {
     String::from_utf8(render(format, summary, style).unwrap()).unwrap()
@@ -40,7 +40,7 @@ fn the_text_fits_a_terminal() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
             assert_eq!(line.trim_end(), line, "{name}: spaces at a line's end");
         }
-        let most = if summary.breakdown.scenarios.is_empty() { 60 } else { 120 };
+        let most = if summary.breakdown.scenarios.is_empty() { 62 } else { 120 };
         assert!(text.lines().count() <= most, "{name}");
     }
 }
@@ -86,8 +86,8 @@ fn every_view_shows_the_same_numbers() {
     assert!(wrk.contains("99%    5.16ms") && wrk.contains(&format!("Requests/sec:  {rate:.2}")));
     assert!(json.contains(&format!("\"p99\", \"share_ratio\": 0.99, \"value_ns\": {p99}")));
     assert!(junit.contains(&Duration(p99).to_string()));
-    let total = csv.lines().find(|line| line.starts_with("total,")).unwrap();
-    assert!(total.starts_with("total,10,366750,366750,0,36675.000,") && total.contains(&p99.to_string()));
+    let total = csv.lines().find(|line| line.starts_with("total,,,")).unwrap();
+    assert!(total.starts_with("total,,,10,366750,366750,0,36675.000,") && total.contains(&p99.to_string()));
 }
 
 #[test]
@@ -106,25 +106,73 @@ fn every_row_of_the_csv_has_every_column() {
 #[test]
 fn the_screen_keeps_to_its_width_and_height() {
     let mut screen = live::Screen::new(&fixtures::open().run.plan);
-    let height = screen.lines(80, Style::default()).len();
     for second in fixtures::live(70) {
         screen.push(&second);
-        for width in [0, 1, 10, 40, 80, 300] {
-            let lines = screen.lines(width, Style::default());
-            assert_eq!(lines.len(), height);
-            assert!(lines.iter().all(|line| line.chars().count() <= width), "{width}: {lines:#?}");
-            let coloured = screen.lines(width, COLOURED);
-            assert!(coloured.iter().map(|line| without_colour(line)).eq(lines), "{width}");
+        for (width, height) in [(0, 0), (1, 1), (10, 5), (40, 12), (80, 23), (200, 49), (300, 1000)] {
+            let lines = screen.lines(width, height, Style::default());
+            assert!(lines.len() <= height, "{width}×{height}: {lines:#?}");
+            assert!(lines.iter().all(|line| line.chars().count() <= width), "{width}×{height}: {lines:#?}");
+            let coloured = screen.lines(width, height, COLOURED);
+            assert!(coloured.iter().map(|line| without_colour(line)).eq(lines), "{width}×{height}");
         }
     }
+}
+
+/// A run with names, failures and thresholds, as it is seen.
+fn busy_screen() -> live::Screen {
+    let shop = fixtures::shop();
+    let mut screen = live::Screen::new(&shop.run.plan);
+    let mut second = fixtures::live(3).remove(3);
+    second.snapshot.merge(&shop.total);
+    for (failure, n) in [(Failure::Timeout, 3), (Failure::Closed, 1)] {
+        (0..n).for_each(|_| second.snapshot.failures.record(failure, "a reason"));
+    }
+    (second.waiting, second.oldest_ns) = (1_936, 2_500_000_000);
+    screen.push(&second);
+    screen
+}
+
+#[test]
+fn a_classic_terminal_shows_what_matters_and_a_large_one_more() {
+    let small = busy_screen().lines(80, 23, Style::default());
+    let text = small.join("\n");
+    for part in
+        ["1,936 due and not sent, the oldest for 2.50s", "threshold", "statuses", "200 ×", "timeout × 3  a reason"]
+    {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    assert!(text.contains("response times so far") && text.contains("  request\n"), "{text}");
+    assert!(small.len() <= 23, "{text}");
+    let large = busy_screen().lines(200, 49, Style::default());
+    let bars = |lines: &[String]| lines.iter().filter(|line| line.contains('█') && line.contains("s  ")).count();
+    assert!(large.len() > small.len() && bars(&large) > bars(&small), "{}", large.join("\n"));
+    // Where there is no room, the figures of the last second stay.
+    let tiny = busy_screen().lines(80, 6, Style::default()).join("\n");
+    assert!(tiny.contains("latency") && tiny.contains("the oldest for"), "{tiny}");
+}
+
+#[test]
+fn nothing_is_red_before_there_is_a_figure() {
+    let plan = fixtures::shop().run.plan;
+    assert!(!plan.thresholds.is_empty());
+    let red = |screen: &live::Screen| screen.lines(80, 23, COLOURED).iter().any(|line| line.contains("\u{1b}[31m"));
+    let mut screen = live::Screen::new(&plan);
+    let first = screen.lines(80, 23, COLOURED).join("\n");
+    assert!(first.contains("running") && !red(&screen), "{first}");
+    // A second in which nothing ended is no failure yet.
+    let mut silent = fixtures::live(1).remove(2);
+    silent.snapshot = brunt_model::snapshot::Snapshot { due: 100, ..Default::default() };
+    (silent.waiting, silent.oldest_ns) = (36, 900_000_000);
+    screen.push(&silent);
+    assert!(!red(&screen), "{:#?}", screen.lines(80, 23, COLOURED));
 }
 
 #[test]
 fn nothing_of_the_warm_up_counts_on() {
     let mut lines = live::Lines::new(OkStatus::default(), Style::default());
     let shown: Vec<_> = fixtures::live(1).iter().map(|second| lines.push(second)).collect();
-    assert!(shown[0].contains("second     total") && shown[0].contains("20000") && shown[0].contains("(warm-up)"));
-    assert!(shown[1].contains("40000"));
-    assert!(shown[2].starts_with("     0     33000") && !shown[2].contains("warm-up"));
-    assert!(shown[3].contains("33000") && shown[3].contains("(draining)"));
+    assert!(shown[0].contains("second       total") && shown[0].contains("20,000") && shown[0].contains("(warm-up)"));
+    assert!(shown[1].contains("40,000"));
+    assert!(shown[2].starts_with("     0      33,000") && !shown[2].contains("warm-up"));
+    assert!(shown[3].contains("33,000") && shown[3].contains("(draining)"));
 }

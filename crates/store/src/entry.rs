@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use brunt_model::kept::{Entry, Label};
+use brunt_model::kept::{Digest, Entry, Label};
 use rusqlite::{Connection, Row, params};
 
 use super::schema;
@@ -42,8 +42,13 @@ impl fmt::Display for Which {
     }
 }
 
-/// The entry in a row of [`all`].
-fn of_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
+/// The columns of an entry.
+pub(super) const COLUMNS: &str =
+    "number, name, started_unix_ms, url, script, verdict, measured_ns, due, answered_per_s,
+     error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, kind, part_of";
+
+/// The entry in a row of [`COLUMNS`], without its tags.
+pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
         number: row.get("number")?,
         kind: row.get("kind")?,
@@ -67,11 +72,13 @@ fn of_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
 }
 
 /// Puts a run in; its number.
-pub(super) fn insert(connection: &Connection, entry: &Entry, content: &[u8]) -> rusqlite::Result<i64> {
+pub(super) fn insert(connection: &Connection, entry: &Entry, digest: &Digest, content: &[u8]) -> rusqlite::Result<i64> {
+    let sparkline = serde_json::to_string(&digest.sparkline).ok();
     connection.execute(
         "INSERT INTO runs (name, started_unix_ms, brunt_version, url, verdict, measured_ns, due, answered_per_s,
-             error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, content, kind, script)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+             error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, content, kind, script,
+             sparkline)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
         params![
             entry.label.name,
             entry.started_unix_ms,
@@ -91,23 +98,32 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, content: &[u8]) -> 
             content,
             entry.kind,
             entry.script,
+            sparkline,
         ],
     )?;
     let number = connection.last_insert_rowid();
     for (key, value) in &entry.label.tags {
         connection.execute("INSERT INTO tags (run, key, value) VALUES (?1, ?2, ?3)", params![number, key, value])?;
     }
+    for figure in &digest.figures {
+        connection.execute(
+            "INSERT INTO figures (run, figure, value, at_least) VALUES (?1, ?2, ?3, ?4)",
+            params![number, figure.name, figure.value, figure.at_least],
+        )?;
+    }
+    for (place, limit) in (0_i64..).zip(&digest.limits) {
+        connection.execute(
+            "INSERT INTO limits (run, place, threshold, figure, value, got, held) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![number, place, limit.threshold, limit.figure, limit.limit, limit.got, limit.held],
+        )?;
+    }
     Ok(number)
 }
 
 /// Every run, the newest first.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
-    let mut runs = connection.prepare(&format!(
-        "SELECT number, name, started_unix_ms, url, script, verdict, measured_ns, due, answered_per_s, error_ratio,
-             p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, kind, part_of
-         FROM {} ORDER BY number DESC",
-        schema::runs(connection)?
-    ))?;
+    let mut runs =
+        connection.prepare(&format!("SELECT {COLUMNS} FROM {} ORDER BY number DESC", schema::runs(connection)?))?;
     let mut tags = connection.prepare("SELECT key, value FROM tags WHERE run = ?1 ORDER BY key")?;
     let entries = runs.query_map([], of_row)?;
     entries

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brunt_model::decision::Decided;
-use brunt_model::kept::{Entry, Label, RUN};
+use brunt_model::kept::{Digest, Entry, Label, RUN};
 use brunt_model::summary::Summary;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
 
+mod browse;
 mod entry;
 mod packed;
 mod schema;
@@ -208,10 +209,10 @@ impl Store {
         if content.len() as u64 > most_bytes {
             return Err(StoreError::TooLarge { bytes: content.len() as u64 });
         }
-        let entry = Entry::of(summary, label);
+        let (entry, digest) = (Entry::of(summary, label), Digest::of(summary));
         self.attempt(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let number = entry::insert(&transaction, &entry, &content)?;
+            let number = entry::insert(&transaction, &entry, &digest, &content)?;
             entry::bound(&transaction, most_runs, most_bytes)?;
             transaction.commit()?;
             Ok(number)
@@ -236,7 +237,7 @@ impl Store {
         let entry = Entry::of_decision(decided.decision(), conclusion, label);
         self.attempt(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let number = entry::insert(&transaction, &entry, &content)?;
+            let number = entry::insert(&transaction, &entry, &Digest::default(), &content)?;
             for run in runs {
                 transaction.execute("UPDATE runs SET part_of = ?1 WHERE number = ?2", params![number, run])?;
             }

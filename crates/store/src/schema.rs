@@ -33,7 +33,8 @@ CREATE TABLE runs (
     content BLOB NOT NULL,
     kind TEXT NOT NULL DEFAULT 'run',
     part_of INTEGER,
-    script TEXT
+    script TEXT,
+    sparkline TEXT
 ) STRICT;
 CREATE INDEX runs_by_name ON runs (name, number);
 CREATE TABLE tags (
@@ -44,7 +45,44 @@ CREATE TABLE tags (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// What files of earlier brunts may lack, and other programs read: figures and thresholds in tables of their own, indexes
+/// for tags and for the runs of a decision, and views in units that people read. `docs/results.md` describes them.
+const BESIDE: &str = "
+CREATE TABLE IF NOT EXISTS figures (
+    run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+    figure TEXT NOT NULL,
+    value REAL NOT NULL,
+    at_least INTEGER NOT NULL,
+    PRIMARY KEY (run, figure)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS limits (
+    run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+    place INTEGER NOT NULL,
+    threshold TEXT NOT NULL,
+    figure TEXT NOT NULL,
+    value REAL NOT NULL,
+    got TEXT NOT NULL,
+    held INTEGER NOT NULL,
+    PRIMARY KEY (run, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS tags_by_value ON tags (key, value, run);
+CREATE INDEX IF NOT EXISTS runs_by_decision ON runs (part_of, number) WHERE part_of IS NOT NULL;
+CREATE INDEX IF NOT EXISTS figures_by_name ON figures (figure, run);
+CREATE VIEW IF NOT EXISTS results AS
+    SELECT number AS run, name, kind, part_of, datetime(started_unix_ms / 1000, 'unixepoch') AS begun_utc, url, script,
+           verdict, brunt_version, measured_ns / 1e9 AS seconds, due, answered_per_s, error_ratio, p50_ns / 1e6 AS p50_ms,
+           p99_ns / 1e6 AS p99_ms, at_least, thresholds, thresholds_failed
+    FROM runs;
+CREATE VIEW IF NOT EXISTS trend AS
+    SELECT figures.run, datetime(runs.started_unix_ms / 1000, 'unixepoch') AS begun_utc, runs.name, runs.url,
+           runs.brunt_version, figures.figure, figures.value, figures.at_least,
+           (SELECT min(limits.value) FROM limits
+            WHERE limits.run = figures.run AND limits.figure = figures.figure) AS threshold
+    FROM figures JOIN runs ON runs.number = figures.run;
+";
+
 /// A column that files of earlier brunts may lack.
+#[derive(Debug)]
 struct Added {
     name: &'static str,
     declaration: &'static str,
@@ -52,10 +90,11 @@ struct Added {
     absent: &'static str,
 }
 
-const ADDED: [Added; 3] = [
+const ADDED: [Added; 4] = [
     Added { name: "kind", declaration: "TEXT NOT NULL DEFAULT 'run'", absent: "'run'" },
     Added { name: "part_of", declaration: "INTEGER", absent: "NULL" },
     Added { name: "script", declaration: "TEXT", absent: "NULL" },
+    Added { name: "sparkline", declaration: "TEXT", absent: "NULL" },
 ];
 
 impl Added {
@@ -76,8 +115,13 @@ pub(super) fn runs(connection: &Connection) -> rusqlite::Result<String> {
     Ok(format!("(SELECT {} FROM runs)", columns.join(", ")))
 }
 
+/// Whether the file has the tables, indexes and views of [`BESIDE`]: the last of them is made last.
+pub(super) fn has_figures(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'trend'", [], |row| row.get(0))
+}
+
 fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
-    ADDED.iter().try_fold(true, |all, added| Ok(all && added.is_there(connection)?))
+    ADDED.iter().try_fold(has_figures(connection)?, |all, added| Ok(all && added.is_there(connection)?))
 }
 
 fn complete(connection: &Connection) -> rusqlite::Result<()> {
@@ -86,7 +130,7 @@ fn complete(connection: &Connection) -> rusqlite::Result<()> {
             connection.execute(&format!("ALTER TABLE runs ADD COLUMN {} {}", added.name, added.declaration), [])?;
         }
     }
-    Ok(())
+    connection.execute_batch(BESIDE)
 }
 
 /// What program the file is for, and in which format; both 0 in an empty one.
@@ -114,6 +158,7 @@ pub(super) fn make(connection: &mut Connection) -> rusqlite::Result<()> {
     // Somebody else may have made them while this one waited.
     if identity(&transaction)? == (0, 0) {
         transaction.execute_batch(TABLES)?;
+        transaction.execute_batch(BESIDE)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
     }

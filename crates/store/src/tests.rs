@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use brunt_model::kept::{Filter, Page, TrendPoint};
 use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_model::summary::Run;
 use brunt_model::target::Url;
@@ -277,13 +278,130 @@ fn a_file_without_decisions_is_read_and_gets_them_when_it_is_written_to() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
     let first = store.save(&summary(1), &named("first")).unwrap();
-    store.connection.execute_batch("ALTER TABLE runs DROP COLUMN kind; ALTER TABLE runs DROP COLUMN script; ALTER TABLE runs DROP COLUMN part_of").unwrap();
+    store
+        .connection
+        .execute_batch(
+            "DROP VIEW results; DROP VIEW trend; DROP INDEX runs_by_decision; DROP INDEX tags_by_value;
+             DROP TABLE figures; DROP TABLE limits;
+             ALTER TABLE runs DROP COLUMN kind; ALTER TABLE runs DROP COLUMN script;
+             ALTER TABLE runs DROP COLUMN part_of; ALTER TABLE runs DROP COLUMN sparkline;",
+        )
+        .unwrap();
     drop(store);
     let mut read = Store::open_kept(&directory.file()).unwrap();
     assert_eq!(read.list(&[]).unwrap()[0].kind, "run");
     assert_eq!(read.load(&Which::Number(first)).unwrap().total.due, 1);
+    let page = read.page(&Filter::default(), 0, 10).unwrap();
+    assert_eq!((page.count, page.runs[0].sparkline.as_ref()), (1, None));
+    assert!(read.figures(&Filter::default()).unwrap().is_empty());
+    assert!(read.trend(&Filter::default(), "p99", "", 10).unwrap().is_empty());
     drop(read);
     let mut store = Store::open(&directory.file()).unwrap();
     store.save_decision(&decided("x"), "as fast".to_owned(), &[first], &Label::default()).unwrap();
     assert_eq!(store.list(&[]).unwrap().len(), 2);
+}
+
+/// A store with a run for each of these limits on p99, tagged with its version.
+fn nightly(directory: &Directory, limits: &[&str]) -> Store {
+    let mut store = Store::open(&directory.file()).unwrap();
+    for (night, limit) in (1..).zip(limits) {
+        let mut run = summary(10 * night).run;
+        run.plan.thresholds = vec![format!("p99<{limit}").parse().unwrap()];
+        run.started_unix_ms += night * 86_400_000;
+        let tags = vec![("version".to_owned(), format!("1.{}", night / 2)), ("branch".to_owned(), "main".to_owned())];
+        store.save(&Summary::of(run), &Label { name: Some("Nightly".to_owned()), tags }).unwrap();
+    }
+    store
+}
+
+#[test]
+fn a_page_is_a_part_of_what_is_meant() {
+    let directory = Directory::new();
+    let mut store = nightly(&directory, &["1s"; 5]);
+    store.save(&summary(1), &named("other")).unwrap();
+    let numbers = |page: &Page| page.runs.iter().map(|listed| listed.entry.number).collect::<Vec<_>>();
+    let all = Filter::default();
+    let first = store.page(&all, 0, 4).unwrap();
+    assert_eq!((numbers(&first), first.count), (vec![6, 5, 4, 3], 6));
+    assert_eq!(numbers(&store.page(&all, 4, 4).unwrap()), [2, 1]);
+    assert!(store.page(&all, u64::MAX, 4).unwrap().runs.is_empty());
+    let mut counts = Vec::new();
+    let mut count = |filter: Filter| counts.push(store.page(&filter, 0, 10).unwrap().count);
+    count(Filter { name: "nightLY".into(), ..Filter::default() });
+    count(Filter { tags: vec![("version".into(), "1.1".into())], ..Filter::default() });
+    count(Filter { tags: vec![("version".into(), "1.1".into()), ("branch".into(), "x".into())], ..Filter::default() });
+    count(Filter { target: "127.0.0.1:8080".into(), ..Filter::default() });
+    // What means something to SQL means itself.
+    count(Filter { target: "%".into(), ..Filter::default() });
+    count(Filter { name: "' OR 1 --".into(), ..Filter::default() });
+    count(Filter { script: "x".into(), ..Filter::default() });
+    count(Filter { kind: "sweep".into(), ..Filter::default() });
+    assert_eq!(counts, [5, 2, 0, 6, 0, 0, 0, 0]);
+    assert_eq!(store.tags().unwrap().len(), 5);
+    let listed = store.listed(3).unwrap();
+    assert_eq!(listed.sparkline.unwrap().answered_per_s, [30.0]);
+    assert!(matches!(store.listed(99), Err(StoreError::NoSuchRun { .. })));
+}
+
+#[test]
+fn a_trend_has_each_runs_figure_threshold_and_mark() {
+    let directory = Directory::new();
+    let mut store = nightly(&directory, &["1s", "1s", "500us"]);
+    let filter = Filter { name: "nightly".into(), ..Filter::default() };
+    let trend = store.trend(&filter, "p99", "version", 10).unwrap();
+    let of = |point: &TrendPoint| (point.number, point.limit, point.held, point.mark.clone().unwrap());
+    let expected = [
+        (1, Some(1e9), true, "1.0".to_owned()),
+        (2, Some(1e9), true, "1.1".to_owned()),
+        (3, Some(5e5), false, "1.1".to_owned()),
+    ];
+    assert_eq!(trend.iter().map(of).collect::<Vec<_>>(), expected);
+    assert!(trend[0].value >= 1e6 && trend[0].started_unix_ms < trend[1].started_unix_ms);
+    let newest = store.trend(&filter, "rate", "", 2).unwrap();
+    let of = |point: &TrendPoint| (point.number, point.value, point.limit, point.mark.is_some());
+    assert_eq!(newest.iter().map(of).collect::<Vec<_>>(), [(2, 20.0, None, false), (3, 30.0, None, false)]);
+    assert!(store.figures(&filter).unwrap().contains(&"p99.9".to_owned()));
+    let (figures, limits) = store.figures_of(3).unwrap();
+    assert!(figures.iter().any(|figure| figure.name == "due" && figure.value == 30.0));
+    assert_eq!((limits[0].threshold.as_str(), limits[0].held), ("p99<500us", false));
+    store.remove(&[Which::Number(3)]).unwrap();
+    assert!(store.figures_of(3).unwrap() == (Vec::new(), Vec::new()), "figures go with their run");
+}
+
+#[test]
+fn a_row_that_cannot_be_read_costs_no_other() {
+    let directory = Directory::new();
+    let mut store = nightly(&directory, &["1s"; 3]);
+    store.connection.execute("UPDATE runs SET due = -1, sparkline = '{' WHERE number = 2", []).unwrap();
+    store.connection.execute("UPDATE runs SET sparkline = '[]', content = x'00' WHERE number = 3", []).unwrap();
+    let page = store.page(&Filter::default(), 0, 10).unwrap();
+    let shown: Vec<_> = page.runs.iter().map(|run| (run.entry.number, run.sparkline.is_some())).collect();
+    assert_eq!((shown, page.unreadable), (vec![(3, false), (1, true)], vec![2]));
+    assert!(matches!(store.load(&Which::Number(3)), Err(StoreError::Damaged { .. })));
+}
+
+/// What `docs/results.md` shows to readers of the file.
+#[test]
+fn the_views_answer_what_the_guide_asks() {
+    let directory = Directory::new();
+    let store = nightly(&directory, &["1s", "500us"]);
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md")).unwrap();
+    let blocks: Vec<_> =
+        guide.split("```sql\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0.to_owned())).collect();
+    assert!(!blocks.is_empty());
+    for statement in blocks.iter().flat_map(|block| block.split(';')).filter(|text| !text.trim().is_empty()) {
+        let mut query = store.connection.prepare(statement).unwrap_or_else(|error| panic!("{error}: {statement}"));
+        let rows = query.query_map([], |_| Ok(())).unwrap().count();
+        assert!(rows > 0, "{statement}");
+    }
+    let plan: String = store
+        .connection
+        .query_row("EXPLAIN QUERY PLAN SELECT run FROM tags WHERE key = 'a' AND value = 'b'", [], |row| row.get(3))
+        .unwrap();
+    assert!(plan.contains("tags_by_value"), "{plan}");
+    let plan: String = store
+        .connection
+        .query_row("EXPLAIN QUERY PLAN SELECT number FROM runs WHERE part_of = 7", [], |row| row.get(3))
+        .unwrap();
+    assert!(plan.contains("runs_by_decision"), "{plan}");
 }

@@ -253,7 +253,7 @@ pub struct Output {
           value_parser = values::listen)]
     pub live: Option<SocketAddr>,
     #[command(flatten)]
-    pub live_tls: LiveTls,
+    pub live_serving: LiveServing,
     /// Print every figure, and a line each second: second, total, req/s, latency, in/s, out/s, errors
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
@@ -266,12 +266,15 @@ pub struct Output {
     /// With --format wrk: print the latency distribution, as wrk's --latency does
     #[arg(long)]
     pub latency: bool,
+    /// Write JSON without histograms: small, but neither brunt report nor brunt compare can read it
+    #[arg(long)]
+    pub no_histograms: bool,
 }
 
-/// How the live page speaks TLS.
+/// How the live page is served.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Results")]
-pub struct LiveTls {
+pub struct LiveServing {
     /// Serve the live page over TLS, with a certificate made on the spot, whose fingerprint is printed
     #[arg(id = "live_tls", long = "live-tls", requires = "live")]
     pub made: bool,
@@ -282,6 +285,9 @@ pub struct LiveTls {
     /// The private key of that certificate (PEM)
     #[arg(id = "live_key", long = "live-key", value_name = "FILE", requires_all = ["live", "live_cert"])]
     pub key: Option<PathBuf>,
+    /// How long the live page stays after the end, until Ctrl-C [default: 1m on a terminal or while somebody watches, else 0s]
+    #[arg(id = "live_linger", long = "live-linger", value_name = "T", requires = "live", value_parser = values::duration)]
+    pub linger: Option<u64>,
 }
 
 /// How the run is kept.

@@ -2,6 +2,7 @@
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use brunt_store::Which;
@@ -82,6 +83,9 @@ pub struct Show {
     /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
+    /// Write JSON without histograms: small, but neither brunt report nor brunt compare can read it
+    #[arg(long)]
+    pub no_histograms: bool,
     /// No colours
     #[arg(long)]
     pub no_color: bool,
@@ -97,4 +101,14 @@ pub struct Report {
     /// Write the page into this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Ui {
+    /// Where to serve the pages: ADDRESS:PORT, or PORT on 127.0.0.1 [default: a free one]. The URL that is printed has a
+    /// token, without which nothing is shown
+    #[arg(long, value_name = "ADDR", default_value = "0", hide_default_value = true, value_parser = values::listen)]
+    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub from: From,
 }

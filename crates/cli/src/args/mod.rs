@@ -29,7 +29,7 @@ pub use bench::{Bench, Load, Output, Saving, Tls};
 pub use compare::Compare;
 pub use find::Find;
 pub use flags::ProtocolFlags;
-pub use kept::{Report, Runs, Show};
+pub use kept::{Report, Runs, Show, Ui};
 pub use serve::{Http, Serve, ServeTls, Server, Thrift, Ws};
 pub use sweep::Sweep;
 
@@ -101,6 +101,8 @@ pub enum Command {
     Show(Show),
     /// Make the report page of a run that was kept
     Report(Report),
+    /// Look through the runs that were kept, in a browser
+    Ui(Ui),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print the manual pages

@@ -39,7 +39,7 @@ Commands
   run, new, types   users by a script in Lua
   find              the highest rate that meets thresholds
   compare, sweep    A against B; a run for each of several values
-  runs, show, report     runs that were kept
+  runs, show, report, ui runs that were kept, here or in a browser
   serve, demo       the built-in target; watch it freeze
   proxy, coalesce-check  serve identical requests in flight once
   completions, man  for your shell
@@ -58,7 +58,7 @@ const FLAGS: [&str; 11] =
 const LENGTHS: [(&str, &str, &str); 3] = [("find", "5s", "1s"), ("sweep", "5s", "1s"), ("compare", "3s", "500ms")];
 
 /// The order in which commands are listed.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "bench",
     "run",
     "find",
@@ -69,6 +69,7 @@ const COMMANDS: [&str; 17] = [
     "runs",
     "show",
     "report",
+    "ui",
     "serve",
     "demo",
     "proxy",

@@ -15,13 +15,13 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::bench::LiveTls;
+use super::bench::LiveServing;
 use super::{Bench, Saving, command, flags, of, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
-const SINGLE: [&str; 6] = ["verbose", "latency", "plan", "write_plan", "once", "show_secrets"];
+const SINGLE: [&str; 7] = ["verbose", "latency", "no_histograms", "plan", "write_plan", "once", "show_secrets"];
 /// Flags that say where the result goes: what they stand for is in [`Shown`].
-const SHOWN: [&str; 14] = [
+const SHOWN: [&str; 15] = [
     "format",
     "outputs",
     "html",
@@ -29,6 +29,7 @@ const SHOWN: [&str; 14] = [
     "live_tls",
     "live_cert",
     "live_key",
+    "live_linger",
     "quiet",
     "no_color",
     "dry_run",
@@ -73,8 +74,8 @@ pub struct Shown {
     pub html: Option<PathBuf>,
     /// Where its page is served while runs go on.
     pub live: Option<SocketAddr>,
-    /// How that page speaks TLS.
-    pub live_tls: LiveTls,
+    /// How that page is served.
+    pub live_serving: LiveServing,
     /// How it and its runs are kept.
     pub saving: Saving,
     /// Print nothing but errors and what `format` asks for.
@@ -253,10 +254,11 @@ impl FromArgMatches for Words {
             outputs: matches.get_many("outputs").into_iter().flatten().cloned().collect(),
             html: matches.get_one("html").cloned(),
             live: matches.get_one("live").copied(),
-            live_tls: LiveTls {
+            live_serving: LiveServing {
                 made: matches.get_flag("live_tls"),
                 certificate: matches.get_one("live_cert").cloned(),
                 key: matches.get_one("live_key").cloned(),
+                linger: matches.get_one("live_linger").copied(),
             },
             saving: Saving {
                 store: matches.get_one("store").cloned(),

@@ -85,9 +85,9 @@ pub fn carry_out(
     let Finished { run, script } = run?;
     let summary = Summary::of(run);
     let written = results.write(&summary);
-    watch.finish(&summary);
     // A result that could not be written is all the more worth keeping.
-    keep.keep(&summary);
+    let kept = keep.keep(&summary);
+    watch.finish(&summary, kept);
     written?;
     let exit = exit_of(&summary);
     // A script that failed has nothing more to say.
@@ -100,6 +100,7 @@ pub fn carry_out(
     if !results.is_for_people() {
         explain(exit, &summary);
     }
+    watch.linger(&stop);
     Ok(exit)
 }
 

@@ -131,6 +131,15 @@ fn refuse_missing(target: &OsString) -> Result<()> {
     Ok(())
 }
 
+/// Compares run `b` with run `a`, both kept.
+///
+/// # Errors
+/// When one of them is not there, or they are too short to be compared.
+pub fn of_kept(store: &mut Store, a: i64, b: i64) -> Result<Compared> {
+    let [a, b] = [a, b].map(|number| kept_run(store, &Which::Number(number)));
+    of_results(&a?, &b?)
+}
+
 /// A run that was kept.
 fn kept_run(store: &mut Store, which: &Which) -> Result<Results> {
     let number = store.number(which)?;
@@ -168,7 +177,7 @@ fn read(path: &Path) -> Result<Results> {
     } else {
         paths.push(path.to_owned());
     }
-    let document = |path: &PathBuf| json::read(&files::read(path)?).with_context(|| path.display().to_string());
+    let document = |path: &PathBuf| json::read_whole(&files::read(path)?).with_context(|| path.display().to_string());
     let documents = paths.iter().map(document).collect::<Result<Vec<_>>>()?;
     let name = match documents.as_slice() {
         [] => bail!("{} holds no results: expected files that end in .json", path.display()),

@@ -17,6 +17,7 @@ pub mod serve;
 pub mod show;
 pub mod sweep;
 pub mod types;
+pub mod ui;
 pub mod wrk;
 
 use std::process::ExitCode;

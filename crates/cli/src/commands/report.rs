@@ -21,7 +21,7 @@ pub fn run(args: &Report) -> Result<Exit> {
     }
     let mut page = Vec::new();
     if is_file(&args.run) {
-        let document = json::read(&files::read(Path::new(&args.run))?).with_context(|| args.run.clone())?;
+        let document = json::read_whole(&files::read(Path::new(&args.run))?).with_context(|| args.run.clone())?;
         html::write_document(&mut page, &document)?;
     } else {
         let which: Which = args.run.parse()?;

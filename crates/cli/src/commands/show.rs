@@ -19,9 +19,10 @@ pub fn run(args: &Show) -> Result<Exit> {
                 outputs: args.outputs.clone(),
                 verbose: args.verbose,
                 no_color: args.no_color,
+                no_histograms: args.no_histograms,
                 ..Output::default()
             };
-            Results::of(&output)?.write(&summary)?;
+            Results::of_kept(&output)?.write(&summary)?;
         }
         Kept::Decision(decision, runs) => {
             let format = format.map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;

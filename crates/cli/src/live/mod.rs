@@ -2,26 +2,34 @@
 //! bounded queue, so that no browser, slow or gone, ever holds the run up.
 
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
+use brunt_engine::StopHandle;
 use brunt_model::live::Live;
 use brunt_model::plan::Plan;
 use brunt_model::summary::Summary;
+use brunt_model::units::ExactDuration;
 use brunt_report::html::{self, Running};
 use tokio::sync::{mpsc, oneshot};
 
-mod access;
 mod server;
 
-use access::{Token, identity};
-use server::{Server, Update};
+use server::{End, Server, Update};
 
-use crate::args::bench::LiveTls;
+use crate::args::bench::LiveServing;
+use crate::site::{Token, identity};
+use crate::{console, signals};
 
 /// How many seconds may wait to be taken in; more are left out, and counted.
 const QUEUE: usize = 32;
+/// How long a page stays after the end where nobody says how long.
+const LINGER: Duration = Duration::from_secs(60);
+/// How often it is looked whether somebody has said that it may go.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A page that is served.
 pub struct LivePage {
@@ -30,7 +38,12 @@ pub struct LivePage {
     updates: mpsc::Sender<Update>,
     /// Seconds that there was no room for.
     missed: u64,
-    finished: Option<oneshot::Sender<String>>,
+    finished: Option<oneshot::Sender<End>>,
+    /// Dropped to take the page away.
+    closed: Option<oneshot::Sender<()>>,
+    /// How many browsers follow it.
+    audience: Arc<AtomicUsize>,
+    linger: Option<Duration>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -39,20 +52,20 @@ impl LivePage {
     ///
     /// # Errors
     /// When there is no page, or the address cannot be had.
-    pub fn of_run(address: SocketAddr, tls: &LiveTls, plan: &Plan) -> Result<Self> {
+    pub fn of_run(address: SocketAddr, serving: &LiveServing, plan: &Plan) -> Result<Self> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-        Self::start(address, tls, Some(Running::new(plan, started)))
+        Self::start(address, serving, Some(Running::new(plan, started)))
     }
 
     /// Serves, on `address`, the page of what is decided over several runs.
     ///
     /// # Errors
     /// As [`LivePage::of_run`].
-    pub fn of_decision(address: SocketAddr, tls: &LiveTls) -> Result<Self> {
-        Self::start(address, tls, None)
+    pub fn of_decision(address: SocketAddr, serving: &LiveServing) -> Result<Self> {
+        Self::start(address, serving, None)
     }
 
-    fn start(address: SocketAddr, tls: &LiveTls, running: Option<Running>) -> Result<Self> {
+    fn start(address: SocketAddr, serving: &LiveServing, running: Option<Running>) -> Result<Self> {
         let page = html::following()?;
         let listener = TcpListener::bind(address)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
@@ -61,18 +74,32 @@ impl LivePage {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("--live")?;
         let (updates, incoming) = mpsc::channel(QUEUE);
         let (finished, end) = oneshot::channel();
-        let identity = identity(tls, address)?;
+        let (closed, close) = oneshot::channel();
+        let audience = Arc::<AtomicUsize>::default();
+        let identity = identity(serving, address)?;
         let token = (!address.ip().is_loopback()).then(Token::random).transpose()?;
         let scheme = if identity.is_some() { "https" } else { "http" };
         let path = token.as_ref().map_or_else(String::new, |token| format!("{}/", token.as_str()));
         let url = format!("{scheme}://{address}/{path}");
         let fingerprint = identity.as_ref().map(|identity| identity.fingerprint.clone());
-        let server = Server::new(token, page, running, identity.map(|identity| identity.config));
+        let linger = serving.linger.map(Duration::from_nanos);
+        let config = identity.map(|identity| identity.config);
+        let server = Server::new(token, page, running, config, Arc::clone(&audience));
         let thread = thread::Builder::new()
             .name("live-page".to_owned())
-            .spawn(move || runtime.block_on(server.serve(listener, incoming, end)))
+            .spawn(move || runtime.block_on(server.serve(listener, incoming, end, close)))
             .context("--live: cannot start a thread")?;
-        Ok(Self { url, fingerprint, updates, missed: 0, finished: Some(finished), thread: Some(thread) })
+        Ok(Self {
+            url,
+            fingerprint,
+            updates,
+            missed: 0,
+            finished: Some(finished),
+            closed: Some(closed),
+            audience,
+            linger,
+            thread: Some(thread),
+        })
     }
 
     /// Where it is, for people: with its token, if it needs one, and with the fingerprint of a certificate of its own.
@@ -95,19 +122,39 @@ impl LivePage {
         let _ = self.updates.try_send(Update::Decision(data));
     }
 
-    /// Shows the finished report to whoever looks; nobody is waited for.
-    pub fn finish(&mut self, summary: &Summary) {
+    /// Shows the finished report, of a run that is kept under the number `kept`.
+    pub fn finish(&mut self, summary: &Summary, kept: Option<i64>) {
         if let Ok(data) = html::data(summary) {
-            self.end(data);
+            self.end(data, kept);
         }
     }
 
-    /// Shows this as the last, and takes no more.
-    pub fn end(&mut self, data: String) {
+    /// Shows this as the last, and takes no more. What is shown is kept under the number `kept`.
+    pub fn end(&mut self, data: String, kept: Option<i64>) {
         if let Some(finished) = self.finished.take() {
             // Without its receiver the page is gone already.
-            let _ = finished.send(data);
+            let _ = finished.send(End { data, kept });
         }
+    }
+
+    /// Keeps the finished page for who watches or comes late: until `stop` asks for its end, or its time is over. It is told where
+    /// it stands if `tells`.
+    pub fn linger(&self, stop: &StopHandle, tells: bool) {
+        let is_wanted = console::stderr_redraws() || self.audience.load(Ordering::Relaxed) > 0;
+        let time = self.linger.unwrap_or(if is_wanted { LINGER } else { Duration::ZERO });
+        // Who has ended the run early has said so.
+        if time.is_zero() || stop.is_stopped() {
+            return;
+        }
+        if tells {
+            let shown = ExactDuration(time.as_nanos() as u64);
+            console::note(&format!("live: finished; {} stays for {shown}, Ctrl-C ends it", self.url));
+        }
+        let until = Instant::now() + time;
+        while Instant::now() < until && !stop.is_stopped() {
+            thread::sleep(LOOK);
+        }
+        signals::forget();
     }
 }
 
@@ -115,6 +162,7 @@ impl Drop for LivePage {
     /// Lets browsers take the last of it in, for a bounded time.
     fn drop(&mut self) {
         drop(self.finished.take());
+        drop(self.closed.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -131,8 +179,17 @@ mod tests {
     #[test]
     fn a_page_that_falls_behind_holds_nothing_up() {
         let (updates, mut incoming) = mpsc::channel(QUEUE);
-        let mut page =
-            LivePage { url: String::new(), fingerprint: None, updates, missed: 0, finished: None, thread: None };
+        let mut page = LivePage {
+            url: String::new(),
+            fingerprint: None,
+            updates,
+            missed: 0,
+            finished: None,
+            closed: None,
+            audience: Arc::default(),
+            linger: None,
+            thread: None,
+        };
         let second = Live {
             phase: Phase::Measured,
             elapsed_ns: 1,
@@ -142,6 +199,8 @@ mod tests {
             snapshot: Snapshot::default(),
             open_connections: 0,
             in_flight: 0,
+            waiting: 0,
+            oldest_ns: 0,
             users: None,
         };
         (0..QUEUE + 5).for_each(|_| page.second(&second));

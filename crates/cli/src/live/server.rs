@@ -2,20 +2,17 @@
 //! 9.2), both behind a token where others than this machine can reach it. Each event is all that there is to show, so that a browser that is slow or comes again needs none before it.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use brunt_model::live::Live;
 use brunt_report::html::Running;
 use bytes::Bytes;
-use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-};
-use http::uri::Authority;
+use http::header::{ALLOW, CONTENT_SECURITY_POLICY};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
-use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -27,22 +24,14 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::access::Token;
+use crate::site::{ACCEPT_PAUSE, Body, Guard, HEAD, MOST_CONNECTIONS, Token, plain, with, with_body};
 
-/// How many browsers may be connected; others are turned away.
-const MOST_CONNECTIONS: usize = 64;
-/// How long a browser may take for the head of a request.
-const HEAD: Duration = Duration::from_secs(10);
-/// How long browsers have to take the finished report in.
+/// How long browsers have to take the finished report in, once the page goes.
 const GRACE: Duration = Duration::from_secs(2);
 /// The least time from one event to the next.
 const LEAST_GAP: Duration = Duration::from_millis(200);
 /// How many times as long as making an event took nothing is made again: the run needs the CPU more.
 const GAP_TO_WORK: u32 = 30;
-/// How long to leave new connections alone when there are no descriptors for them.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-
-type Body = BoxBody<Bytes, Infallible>;
 
 /// What is new.
 pub(super) enum Update {
@@ -54,6 +43,15 @@ pub(super) enum Update {
     },
     /// What the page shows of a decision.
     Decision(String),
+}
+
+/// What the page shows last.
+#[derive(Debug)]
+pub(super) struct End {
+    /// What the page shows, as JSON in a line.
+    pub(super) data: String,
+    /// The number under which it is kept, if it is.
+    pub(super) kept: Option<i64>,
 }
 
 /// What the page shows.
@@ -92,8 +90,14 @@ struct Event {
 }
 
 impl Event {
-    fn new(name: &str, data: &str, is_last: bool) -> Self {
-        Self { bytes: format!("retry: 1000\nevent: {name}\ndata: {data}\n\n").into(), is_last }
+    fn new(name: &str, data: &str) -> Self {
+        Self { bytes: format!("retry: 1000\nevent: {name}\ndata: {data}\n\n").into(), is_last: false }
+    }
+
+    /// The last one: `kept` with the number, if there is one, and `finished`, upon which pages listen no more.
+    fn last(end: &End) -> Self {
+        let kept = end.kept.map_or(String::new(), |number| format!("event: kept\ndata: {number}\n\n"));
+        Self { bytes: format!("{kept}retry: 1000\nevent: finished\ndata: {}\n\n", end.data).into(), is_last: true }
     }
 }
 
@@ -101,13 +105,12 @@ impl Event {
 #[derive(Debug)]
 struct Site {
     page: Bytes,
-    /// What a path must begin with, where others than this machine can reach it.
-    token: Option<Token>,
-    /// What this machine is called.
-    host: String,
+    guard: Guard,
     events: watch::Sender<Event>,
     /// Somebody wants events.
     wanted: Notify,
+    /// How many follow them.
+    audience: Arc<AtomicUsize>,
 }
 
 /// See the module's text.
@@ -124,42 +127,45 @@ impl Server {
         page: String,
         running: Option<Running>,
         tls: Option<Arc<ServerConfig>>,
+        audience: Arc<AtomicUsize>,
     ) -> Self {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let site = Site { page: page.into(), token, host, events: watch::Sender::default(), wanted: Notify::new() };
+        let guard = Guard::new(token);
+        let site = Site { page: page.into(), guard, events: watch::Sender::default(), wanted: Notify::new(), audience };
         let source = running.map_or(Source::Decision(String::new()), |running| Source::Run(Box::new(running)));
         Self { source, site: Arc::new(site), tls: tls.map(TlsAcceptor::from) }
     }
 
-    /// Serves until `finished` says what the finished report shows, or that there is none.
+    /// Serves until `close` is done; from when `finished` says what the finished report shows, or that there is none, no more
+    /// is taken in.
     pub(super) async fn serve(
         mut self,
         listener: std::net::TcpListener,
         mut updates: mpsc::Receiver<Update>,
-        mut finished: oneshot::Receiver<String>,
+        mut finished: oneshot::Receiver<End>,
+        mut close: oneshot::Receiver<()>,
     ) {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
         let connections = GracefulShutdown::new();
         let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        let (mut is_stale, mut next) = (true, Instant::now());
+        let (mut is_stale, mut next, mut is_over) = (true, Instant::now(), false);
         loop {
             let is_watched = self.site.events.receiver_count() > 0;
             tokio::select! {
                 biased;
-                report = &mut finished => {
+                end = &mut finished, if !is_over => {
                     let none = Event { is_last: true, ..Event::default() };
-                    let last = report.map_or(none, |report| Event::new("finished", &report, true));
-                    self.site.events.send_replace(last);
-                    break;
+                    self.site.events.send_replace(end.map_or(none, |end| Event::last(&end)));
+                    is_over = true;
                 }
-                Some(update) = updates.recv() => {
+                _ = &mut close, if is_over => break,
+                Some(update) = updates.recv(), if !is_over => {
                     self.source.take(update);
                     is_stale = true;
                 }
-                () = sleep_until(next), if is_stale && is_watched => {
+                () = sleep_until(next), if is_stale && is_watched && !is_over => {
                     let began = Instant::now();
                     if let Some(data) = self.source.data() {
-                        self.site.events.send_replace(Event::new("data", &data, false));
+                        self.site.events.send_replace(Event::new("data", &data));
                     }
                     is_stale = false;
                     next = Instant::now() + LEAST_GAP.max(began.elapsed() * GAP_TO_WORK);
@@ -203,16 +209,10 @@ impl Server {
 
 impl Site {
     fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
-        let path = request.uri().path();
-        let Some(path) = self.token.as_ref().map_or(Some(path), |token| token.strip(path)) else {
-            return plain(StatusCode::FORBIDDEN, "open the URL that brunt printed: it has the token of this page\n");
+        let path = match self.guard.admit(request.uri().path(), request.headers()) {
+            Ok(path) => path,
+            Err(refusal) => return refusal,
         };
-        if !self.is_meant(request) {
-            return plain(
-                StatusCode::MISDIRECTED_REQUEST,
-                "unexpected Host header: open brunt's live page by its IP address, or by this machine's own name\n",
-            );
-        }
         if request.method() != Method::GET && request.method() != Method::HEAD {
             let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET is all there is\n");
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -229,22 +229,17 @@ impl Site {
             "/events" if request.method() == Method::HEAD => with(Bytes::new(), "text/event-stream"),
             "/events" => {
                 let (sender, body) = Channel::new(1);
-                tokio::spawn(tell(self.events.subscribe(), sender));
+                let (events, audience) = (self.events.subscribe(), Arc::clone(&self.audience));
+                tokio::spawn(async move {
+                    audience.fetch_add(1, Ordering::Relaxed);
+                    tell(events, sender).await;
+                    audience.fetch_sub(1, Ordering::Relaxed);
+                });
                 self.wanted.notify_one();
                 with_body(body.boxed(), "text/event-stream")
             }
             _ => plain(StatusCode::NOT_FOUND, "there is nothing here but /\n"),
         }
-    }
-
-    /// Whether a page of somebody else cannot have asked for it, by a name of theirs that leads here.
-    fn is_meant(&self, request: &Request<Incoming>) -> bool {
-        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
-        let Some(host) = host else { return false };
-        let name = host.host();
-        let is_address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
-        let is_own = self.token.is_some() && name.eq_ignore_ascii_case(&self.host);
-        is_address || is_own || name.eq_ignore_ascii_case("localhost")
     }
 }
 
@@ -259,28 +254,4 @@ async fn tell(mut events: watch::Receiver<Event>, mut browser: Sender<Bytes>) {
             return;
         }
     }
-}
-
-fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut answer = with(Bytes::from_static(text.as_bytes()), "text/plain; charset=utf-8");
-    *answer.status_mut() = status;
-    answer
-}
-
-fn with(content: Bytes, kind: &'static str) -> Response<Body> {
-    with_body(Full::new(content).boxed(), kind)
-}
-
-fn with_body(body: Body, kind: &'static str) -> Response<Body> {
-    let mut answer = Response::new(body);
-    for (name, value) in [
-        (CONTENT_TYPE, kind),
-        (CACHE_CONTROL, "no-store"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // The URL may have a token in it.
-        (REFERRER_POLICY, "no-referrer"),
-    ] {
-        answer.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    answer
 }

@@ -66,7 +66,7 @@ fn it_finds_no_more_than_the_target_can_do() {
         other => panic!("{other}: {done:#?}"),
     }
     assert_eq!(std::fs::read_to_string(csv).unwrap().lines().count(), 1 + trials.len());
-    assert!(std::fs::read_to_string(markdown).unwrap().starts_with("### Capacity of http://127.0.0.1:"));
+    assert!(std::fs::read_to_string(markdown).unwrap().starts_with("# Capacity of http://127.0.0.1:"));
     let kept = std::fs::read_dir(dir.path("runs")).unwrap().map(|entry| entry.unwrap().path());
     let kept: Vec<_> = kept.map(|path| json(&std::fs::read_to_string(path).unwrap())).collect();
     assert!(kept.len() == trials.len() && kept.iter().all(|result| result["format"] == "brunt-result"));

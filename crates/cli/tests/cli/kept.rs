@@ -29,7 +29,7 @@ fn a_run_is_shown_as_it_was() {
     assert_eq!(shown, std::fs::read_to_string(&json).unwrap());
     let csv = dir.path("a.csv");
     run(["show", "--store", &store, "-o", &csv]).with_status(0);
-    assert!(std::fs::read_to_string(&csv).unwrap().starts_with("second,"));
+    assert!(std::fs::read_to_string(&csv).unwrap().starts_with("kind,name,second,"));
 
     let list = run(["runs", "--store", &store]).with_status(0).stdout;
     let lines: Vec<_> = list.lines().collect();
@@ -131,7 +131,7 @@ fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
     let printed = run([&["sweep"], &flags[..], &[&url]].concat()).with_status(0).stdout;
     assert_eq!(run(["show", "knee", "--store", &store]).with_status(0).stdout, printed);
     let markdown = run(["show", "--format", "markdown", "--store", &store]).with_status(0).stdout;
-    assert!(markdown.starts_with("### Sweep of connections"), "{markdown}");
+    assert!(markdown.starts_with("# Sweep of connections"), "{markdown}");
     let wrong = run(["show", "--format", "wrk", "--store", &store]).with_status(2).stderr;
     assert!(wrong.contains("expected one of the formats text, json, csv and markdown"), "{wrong}");
     let list = |more: &[&str]| run([&["runs", "--store", &store], more].concat()).with_status(0).stdout;
@@ -186,4 +186,39 @@ fn secrets_of_a_query_are_neither_kept_nor_shown() {
     }
     let refused = run(["--plan", &plan, "--no-save"]).with_status(2).stderr;
     assert!(refused.contains("a secret was left out of it"), "{refused}");
+}
+
+#[test]
+fn what_cannot_be_written_does_not_cost_the_others() {
+    let (dir, server) = (Directory::new(), server());
+    let store = dir.path("runs.db");
+    kept(&store, &server.url(), &[]);
+    let (bad, worse, good) = (dir.path("gone/a.json"), "/proc/a.csv", dir.path("a.csv"));
+    let shown = run(["show", "--store", &store, "-o", &bad, "-o", &good, "-o", worse]).with_status(2);
+    assert!(shown.stdout.contains("200 due = 200 answered"), "{shown:#?}");
+    for path in [bad.as_str(), worse] {
+        assert!(shown.stderr.contains(&format!("error: cannot write {path}")), "{shown:#?}");
+    }
+    assert_eq!(shown.stderr.lines().count(), 2, "{shown:#?}");
+    assert!(std::fs::read_to_string(&good).unwrap().starts_with("kind,"));
+    // A run has lost nothing yet, and says so before its load.
+    let refused = run(["-n", "1", "--no-save", "-o", &bad, "-o", &good, &server.url()]).with_status(2);
+    assert!(refused.stdout.is_empty() && refused.stderr.contains("cannot write"), "{refused:#?}");
+}
+
+#[test]
+fn results_without_histograms_are_small_and_told_from_whole_ones() {
+    let (dir, server) = (Directory::new(), server());
+    let (store, small, whole) = (dir.path("runs.db"), dir.path("small.json"), dir.path("whole.json"));
+    kept(&store, &server.url(), &["-o", &small, "--no-histograms"]);
+    run(["show", "--store", &store, "-o", &whole]).with_status(0);
+    let again = run(["show", "--store", &store, "--format", "json", "--no-histograms"]).with_status(0).stdout;
+    let [small_text, whole_text] = [&small, &whole].map(|path| std::fs::read_to_string(path).unwrap());
+    assert_eq!(again, small_text);
+    assert!(small_text.contains("\"histograms_left_out\": true") && !small_text.contains("\"counts\""), "{small_text}");
+    assert!(whole_text.contains("\"counts\"") && !whole_text.contains("histograms_left_out"));
+    let compared = run(["compare", &small, &whole]).with_status(2).stderr;
+    assert!(compared.contains("was written with --no-histograms"), "{compared}");
+    let sweep = run(["sweep", "-c", "1,2", "--no-histograms", &server.url()]).with_status(2).stderr;
+    assert!(sweep.contains("--no-histograms is for a single run"), "{sweep}");
 }

@@ -6,10 +6,11 @@ use std::process::{Child, ChildStderr, Stdio};
 use std::sync::Arc;
 
 use brunt_testbed::server::Config;
+use rustix::process::{Pid, Signal, kill_process};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::program::{Directory, brunt, run};
+use crate::program::{Directory, brunt, run, until};
 use crate::runs::target;
 
 /// A run with a live page. It ends with its test.
@@ -181,4 +182,46 @@ fn flags_of_the_page_need_a_page() {
         let error = run(["--live", "--live-cert", "/nothing", "--live-key", "/nothing", "http://127.0.0.1:1/"]);
         assert!(error.status == Some(2) && error.stderr.contains("--live-cert"), "{error:#?}");
     }
+}
+
+/// What a short run leaves: its page with the number that it is kept under, until its time is over or Ctrl-C comes.
+#[test]
+fn a_finished_page_stays_and_says_what_it_is_kept_as() {
+    if !has_page() {
+        return;
+    }
+    let (_server, url) = target(Config::default());
+    let dir = Directory::new();
+    let store = dir.path("runs.db");
+    // Ctrl-C ends the page, and not the run that is over.
+    let args = ["-n", "5", "--live", "--live-linger", "1h", "--store", &store, "--name", "mine"];
+    let mut page = Page::of(&url, &args);
+    until("the run is kept", || run(["runs", "--store", &store]).stdout.contains("mine"));
+    let events = || {
+        let mut stream = TcpStream::connect(&page.address).unwrap();
+        write!(stream, "GET /events HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", page.address).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    for _ in 0..2 {
+        let events = events();
+        let kept = events.find("event: kept\ndata: 1\n").unwrap_or_else(|| panic!("{events}"));
+        assert!(kept < events.find("event: finished\n").unwrap(), "{events}");
+    }
+    assert_eq!(page.status("/", &page.address), 200);
+    let mut line = String::new();
+    page.errors.read_line(&mut line).unwrap();
+    assert!(line.starts_with("live: finished; http://127.0.0.1:") && line.contains("stays for 1h"), "{line}");
+    kill_process(Pid::from_raw(page.child.id().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
+    until("it ends", || page.child.try_wait().unwrap().is_some());
+    assert_eq!(page.child.wait().unwrap().code(), Some(0), "the run had ended well");
+    // Nobody watches, and nobody could: nothing stays.
+    let began = std::time::Instant::now();
+    run(["-d", "100ms", "-c", "1", "--no-save", "--live", &url]).with_status(0);
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+    let stays = ["-d", "100ms", "-c", "1", "--no-save", "--live", "--live-linger", "1s", "--quiet", &url];
+    let began = std::time::Instant::now();
+    assert_eq!(run(stays).with_status(0).stderr, "");
+    assert!(began.elapsed().as_millis() > 1000);
 }

@@ -15,4 +15,5 @@ mod serve;
 mod signals;
 mod sweep;
 mod terminal;
+mod ui;
 mod wrong;

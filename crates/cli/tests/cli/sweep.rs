@@ -33,7 +33,7 @@ fn each_value_has_its_run() {
     assert_eq!((server.connections(), server.requests()), (1 + 2 + 4 + 8 + 16 + 20, 6 * 40));
     assert!(swept["law"]["fit"].is_object() || swept["law"]["no_fit"].is_object(), "{}", swept["law"]);
     assert_eq!(std::fs::read_to_string(csv).unwrap().lines().count(), 7);
-    assert!(std::fs::read_to_string(markdown).unwrap().starts_with("### Sweep of connections at http://"));
+    assert!(std::fs::read_to_string(markdown).unwrap().starts_with("# Sweep of connections at http://"));
     assert_eq!(done.stderr.lines().count(), 6, "{}", done.stderr);
 }
 

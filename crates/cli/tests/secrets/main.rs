@@ -330,7 +330,7 @@ fn a_live_page_shows_none() {
     }
     let origin = Origin::start();
     let url = format!("http://me:{}@{}/?token={}", secret("password"), origin.authority(), secret("query"));
-    let mut command = brunt(["-r", "50", "-d", "1s", "-c", "1", "--live", &url]);
+    let mut command = brunt(["-r", "50", "-d", "1s", "-c", "1", "--live", "--live-linger", "0s", &url]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();

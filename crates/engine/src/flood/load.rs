@@ -148,6 +148,13 @@ impl<D: Driver> Phases<D> for Flood {
             }
     }
 
+    fn next_due(&self) -> u64 {
+        match &self.pace {
+            Pace::Open(schedule) if self.loading => schedule.due().unwrap_or(NEVER),
+            Pace::Open(_) | Pace::Closed(_) => NEVER,
+        }
+    }
+
     fn leaving(&self) -> Option<Leaving> {
         match self.refusal.as_ref()? {
             Refusal::Done => Some(Leaving::Done),

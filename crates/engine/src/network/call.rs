@@ -244,6 +244,12 @@ impl<T> Calls<T> {
         self.deadlines.arm(id.slot, expires);
     }
 
+    /// When the oldest call was due that has not ended, but for answers that need not come.
+    pub(crate) fn oldest_due(&self) -> Option<u64> {
+        let calls = self.slots.iter().filter_map(|slot| slot.call.as_ref());
+        calls.filter(|call| !call.is_optional()).map(|call| call.due).min()
+    }
+
     /// A call that has taken too long at `now`, each once.
     pub(super) fn overdue(&mut self, now: u64) -> Option<CallId> {
         while let Some(slot) = self.deadlines.due(now) {

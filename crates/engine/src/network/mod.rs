@@ -277,6 +277,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.calls.under_way()
     }
 
+    /// When the oldest call was due that has begun and not ended.
+    pub(crate) fn oldest_due(&self) -> Option<u64> {
+        self.calls.oldest_due()
+    }
+
     /// A call ends: it leaves the calls under way, is recorded, and its load hears of it. Every call ends here, and once: for
     /// one that has ended already nothing happens.
     ///

@@ -59,11 +59,16 @@ fn plan(url: &str) -> Plan {
 }
 
 #[derive(Default)]
-struct Seconds(Vec<(Phase, u64, u64)>);
+struct Seconds {
+    shown: Vec<(Phase, u64, u64)>,
+    /// The backlog at the end of each, and how long its oldest call had been due.
+    backlogs: Vec<(u64, u64)>,
+}
 
 impl crate::Observer for Seconds {
     fn second(&mut self, live: &Live) {
-        self.0.push((live.phase, live.length_ns, live.snapshot.statuses.total()));
+        self.shown.push((live.phase, live.length_ns, live.snapshot.statuses.total()));
+        self.backlogs.push((live.waiting, live.oldest_ns));
     }
 }
 
@@ -71,6 +76,7 @@ impl crate::Observer for Seconds {
 struct Outcome {
     summary: Summary,
     seconds: Vec<(Phase, u64, u64)>,
+    backlogs: Vec<(u64, u64)>,
 }
 
 /// The protocols that the binary has.
@@ -99,7 +105,7 @@ fn carry_out_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle) ->
         total.response.known.count(),
         "calls that ended have one that is known"
     );
-    Outcome { summary, seconds: seconds.0 }
+    Outcome { summary, seconds: seconds.shown, backlogs: seconds.backlogs }
 }
 
 /// A whole run, put together as the real ones are.

@@ -79,6 +79,27 @@ fn a_stall_counts_for_every_call_that_was_due_in_it() {
     assert_eq!(summary.total.response.quantile(0.99).unwrap().value / MS, 1);
 }
 
+/// What is answered during a stall is nothing, or fast; what piles up is seen all the same.
+#[test]
+fn a_stall_is_seen_while_it_goes_on() {
+    let stalling = Target { takes_ns: MS, stall_ns: SECOND_NS, period_ns: 5 * SECOND_NS, began: None };
+    let backlogs = carry_out(&open("1000", 64), stalling).backlogs;
+    // It begins at 2.5 s: of 500 calls due until 3 s, 64 are in flight.
+    let [before, during, after] = [1, 2, 4].map(|second| backlogs[second]);
+    assert!((430..=440).contains(&during.0), "{backlogs:?}");
+    assert!(during.1.abs_diff(SECOND_NS / 2) < 10 * MS, "{backlogs:?}");
+    for (waiting, oldest_ns) in [before, after] {
+        assert!(waiting <= 2 && oldest_ns <= 2 * MS, "{backlogs:?}");
+    }
+    // A closed load has no backlog, and a connection waits for its answer.
+    let mut closed = open("1000", 4);
+    closed.load = Load::Closed {};
+    let stalling = Target { takes_ns: MS, stall_ns: SECOND_NS, period_ns: 5 * SECOND_NS, began: None };
+    let backlogs = carry_out(&closed, stalling).backlogs;
+    assert!(backlogs.iter().all(|(waiting, _)| *waiting == 0), "{backlogs:?}");
+    assert!(backlogs[2].1.abs_diff(SECOND_NS / 2) < 10 * MS, "{backlogs:?}");
+}
+
 #[test]
 fn a_late_generator_loses_no_start_and_owns_up() {
     let net = VirtualNet::new(Target::taking(MS)).oversleeping(7 * MS);

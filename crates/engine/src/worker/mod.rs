@@ -85,6 +85,11 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
     /// Whether nothing is left to do before the planned end.
     fn is_over(&self, network: &Network<D, Self::Tag>, now: u64) -> bool;
 
+    /// When the next call is due that the network knows nothing of yet; [`NEVER`] if there is none.
+    fn next_due(&self) -> u64 {
+        NEVER
+    }
+
     /// Why the load ends by itself, if it does.
     fn leaving(&self) -> Option<Leaving>;
 
@@ -478,6 +483,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// What has happened since this was last asked, in the second that is under way.
     fn interval(&mut self, phase: Phase, length_ns: u64) -> Interval {
+        let end = self.phase_began + self.second * SECOND_NS + length_ns;
+        let oldest_due = self.network.oldest_due().unwrap_or(NEVER).min(self.load.next_due());
         Interval {
             worker: self.number,
             phase,
@@ -486,6 +493,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             snapshot: self.network.recorder.take(),
             open_connections: self.network.connections.open(),
             in_flight: self.network.connections.in_flight(),
+            oldest_ns: end.saturating_sub(oldest_due),
         }
     }
 

@@ -46,6 +46,12 @@ impl Operator {
     const WRITTEN: [(&'static str, Self); 5] =
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("==", Self::Equal), ("<", Self::Below), (">", Self::Above)];
 
+    /// The last one in `text`, and where it stands: names may have some, too.
+    fn find(text: &str) -> Option<(usize, &'static (&'static str, Self))> {
+        let found = Self::WRITTEN.iter().filter_map(|entry| Some((text.rfind(entry.0)?, entry)));
+        found.max_by_key(|(at, (sign, _))| (at + sign.len(), sign.len()))
+    }
+
     /// Whether it holds for a value that is known.
     fn holds_for(self, got: f64, limit: f64) -> bool {
         self.holds(AtLeast::exactly(got), limit)
@@ -61,6 +67,12 @@ impl Operator {
             Self::Equal => !got.at_least && got.value.total_cmp(&limit).is_eq(),
         }
     }
+}
+
+/// `value` for people, in the unit of the figure called so: `5.16ms` for `p99`; none for what is no figure.
+pub fn shown(figure: &str, value: f64) -> Option<String> {
+    let figure = figure.rsplit_once(':').map_or(figure, |(_, figure)| figure);
+    Figure::parse(figure.trim()).map(|figure| figure.unit().show(value))
 }
 
 /// One condition on a figure.
@@ -93,12 +105,8 @@ impl FromStr for Threshold {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = |problem: String| ThresholdError { text: text.to_owned(), problem };
-        let (at, (sign, operator)) = Operator::WRITTEN
-            .iter()
-            // The last one: names may have some, too.
-            .filter_map(|entry| Some((text.rfind(entry.0)?, entry)))
-            .max_by_key(|(at, (sign, _))| (at + sign.len(), sign.len()))
-            .ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
+        let (at, (sign, operator)) =
+            Operator::find(text).ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
         let (left, right) = (text.get(..at).unwrap_or(""), text.get(at + sign.len()..).unwrap_or(""));
         let (right, abort) = match right.trim_end().strip_suffix("abort") {
             Some(limit) => (limit, true),
@@ -207,6 +215,23 @@ impl Threshold {
     /// Whether it ends the run when it is beyond repair.
     pub fn aborts(&self) -> bool {
         self.abort
+    }
+
+    /// What it limits, as written before the operator: `p99`, `home:p95`.
+    pub fn figure(&self) -> &str {
+        let end = Operator::find(&self.text).map_or(0, |(at, _)| at);
+        self.text.get(..end).unwrap_or("").trim()
+    }
+
+    /// The limit, in the figure's base unit: nanoseconds, a share from 0 to 1, bytes or a number.
+    pub fn limit(&self) -> f64 {
+        self.limit
+    }
+
+    /// What its figure came to in `summary`, in the unit of [`Threshold::limit`]; none if that was not measured.
+    pub fn value(&self, summary: &Summary) -> Option<AtLeast<f64>> {
+        let standing = Standing::of(&summary.run, &summary.total);
+        self.subject(&standing).ok()?.value(self.figure, &standing).ok()?
     }
 
     /// What it is about.

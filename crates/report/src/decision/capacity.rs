@@ -40,7 +40,7 @@ pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
     let (sentence, reasons) = sentence(capacity);
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", clean(&reasons.join("; "))) };
     let mut parts = vec![
-        format!("### Capacity of {}", clean(&plan.target.url())),
+        format!("# Capacity of {}", clean(&plan.target.url())),
         format!("**{}**{reasons}", clean(&sentence)),
         format!("To be met: {}. {}.", clean(&criteria(plan)), how(plan)),
     ];
@@ -59,14 +59,14 @@ pub(super) fn verdict(capacity: &Capacity) -> (Role, String) {
     let doubted = capacity.trials.iter().filter(|trial| trial.outcome == Outcome::Spoiled);
     if let Some(worst) = doubted.clone().next() {
         let why = if worst.evidence.is_trustworthy() { &worst.why } else { &worst.evidence.verdict };
-        let line = format!("! brunt itself may have decided {} of {all} trials, such as: {why}", doubted.count());
+        let line = format!("! brunt itself may have limited {} of {all} trials, such as: {why}", doubted.count());
         return (Role::Warning, line);
     }
     let is_silent = runs().any(|run| run.judgement == Judgement::NothingMeasured);
     if is_silent || runs().all(Evidence::is_trustworthy) {
         return runs::verdicts(runs());
     }
-    (Role::Good, format!("✓ brunt itself decided none of {all} trials"))
+    (Role::Good, format!("✓ brunt itself limited none of {all} trials"))
 }
 
 pub(super) fn csv(capacity: &Capacity) -> String {
@@ -200,7 +200,7 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
     reasons.extend(why.map(|why| format!("there {why}")));
     reasons.extend(doubtful(capacity, low, high));
     reasons.push(format!(
-        "chance of error: at most {}, for {} tried, each wrong by chance in at most {}",
+        "if either bound were wrong, at most {} of searches would look like this ({} tried, each wrong by chance in at most {})",
         percent(capacity.chance_of_error()),
         counted(capacity.rates_tried() as u64, "rate"),
         percent(0.5_f64.powi(repeats as i32))

@@ -34,7 +34,7 @@ pub(super) fn text(compared: &Compared, paint: Paint) -> String {
 pub(super) fn markdown(compared: &Compared) -> String {
     let (_, verdicts) = runs::verdicts(compared.runs.iter().map(|run| &run.evidence));
     let mut parts = vec![
-        "### B compared with A".to_owned(),
+        "# B compared with A".to_owned(),
         format!("**{}**", sentences(compared).join("; ")),
         format!("- A: `{}`\n- B: `{}`", code(&compared.a), code(&compared.b)),
     ];
@@ -105,7 +105,7 @@ fn conclusion(compared: &Compared, paint: Paint) -> Vec<String> {
 /// The conclusion, in plain sentences.
 pub(super) fn sentences(compared: &Compared) -> Vec<String> {
     let Some(comparison) = &compared.comparison else {
-        return vec!["nothing can be said: there is too little to compare".to_owned()];
+        return vec!["no result: too little data to compare".to_owned()];
     };
     let told = [Metric::P99, Metric::P50, Metric::Rate];
     let differing = |metric: &Metric| comparison.difference(*metric).filter(|difference| difference.differs);
@@ -172,7 +172,7 @@ pub(super) fn notes(compared: &Compared) -> Vec<String> {
     }
     match compared.comparison.as_ref().map(|comparison| comparison.design) {
         Some(Design::Rounds { rounds }) if rounds < LEAST_ROUNDS as usize => {
-            notes.push(format!("only {rounds} rounds: ten or more make sure of what is said"));
+            notes.push(format!("only {rounds} rounds: run ten or more to be sure"));
         }
         Some(Design::Blocks { .. }) => notes.push(
             "one run of each, made at different times: what the machine did meanwhile is part of the ratio; brunt \

@@ -43,7 +43,7 @@ pub(super) fn text(plan: &Plan, sweep: &Sweep, paint: Paint) -> String {
 }
 
 pub(super) fn markdown(plan: &Plan, sweep: &Sweep) -> String {
-    let mut parts = vec![format!("### Sweep of {} at {}", sweep.axis.name, clean(&plan.target.url()))];
+    let mut parts = vec![format!("# Sweep of {} at {}", sweep.axis.name, clean(&plan.target.url()))];
     parts.extend(law(sweep).into_iter().map(|(_, sentence)| clean(&sentence).into_owned()));
     parts.push(how(plan));
     let runs: Vec<_> = sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).collect();

@@ -58,7 +58,11 @@ pub struct Document {
     pub plan: Plan,
     /// The measured part over time, in order.
     pub series: Vec<SeriesPoint>,
+    /// Whether every histogram was left out to save room: figures stay, and nothing can be computed anew from them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub histograms_left_out: bool,
     /// The distributions of `times` in full.
+    #[serde(default)]
     pub histograms: Histograms,
     /// Figures by name, of a run with scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,6 +95,12 @@ pub struct Verdict {
 /// Results of before something was looked into say nothing against themselves.
 const fn known() -> bool {
     true
+}
+
+/// For `skip_serializing_if`, which passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// And nothing of how they went.
@@ -421,6 +431,7 @@ pub struct SeriesPoint {
     #[serde(default)]
     pub is_target_part: bool,
     /// Response times of calls that ended here.
+    #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub response: Packed,
     /// The least that these can be, where that is not the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -429,35 +440,48 @@ pub struct SeriesPoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_high: Option<Packed>,
     /// Lower bounds of response times of calls that never ended.
+    #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub response_bounds: Packed,
     /// Service times of calls that ended here.
+    #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub service: Packed,
     /// Generator lag of calls sent here.
+    #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub lag: Packed,
 }
 
-/// Distributions in full. A histogram is `[[value_ns, count], …]` with its exact extremes and sum.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Distributions in full. A histogram is `[[value_ns, count], …]` with its exact extremes and sum; empty ones are left out.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Histograms {
     /// From due to end.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub response: Histogram,
     /// Lower bounds of it, of calls that never ended.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub response_bounds: Histogram,
     /// From sent to end.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub service: Histogram,
     /// Lower bounds of it.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub service_bounds: Histogram,
     /// Response times of failed calls alone.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub failed: Histogram,
     /// From sent to the answer's first byte.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub first_byte: Histogram,
     /// Making a connection, without TLS.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub connect: Histogram,
     /// TLS handshakes.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub tls: Histogram,
     /// The protocol's own opening exchanges.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub handshake: Histogram,
     /// Generator lag.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub lag: Histogram,
     /// The generator's own delay in receiving.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
@@ -516,9 +540,18 @@ impl Document {
                 .collect(),
             plan: run.plan.clone(),
             series: run.series.points().iter().map(|point| SeriesPoint::of(point, has_users)).collect(),
+            histograms_left_out: false,
             histograms: Histograms::of(total),
             names: Names::of(summary),
         }
+    }
+
+    /// The document of a summary without histograms: some kilobytes, and a line for each second.
+    pub fn without_histograms(summary: &Summary) -> Self {
+        let mut document = Self { histograms_left_out: true, histograms: Histograms::default(), ..Self::of(summary) };
+        document.series.iter_mut().for_each(SeriesPoint::leave_histograms_out);
+        document.names.iter_mut().for_each(Names::leave_histograms_out);
+        document
     }
 }
 
@@ -671,6 +704,13 @@ impl Health {
 }
 
 impl SeriesPoint {
+    fn leave_histograms_out(&mut self) {
+        for times in [&mut self.response, &mut self.response_bounds, &mut self.service, &mut self.lag] {
+            *times = Packed::default();
+        }
+        (self.response_low, self.response_high) = (None, None);
+    }
+
     fn of(point: &Point, has_users: bool) -> Self {
         Self {
             start_ns: point.start_ns,

@@ -47,6 +47,11 @@ pub enum ReadError {
         /// The version found.
         got: u64,
     },
+    /// A result without histograms, where they are needed.
+    #[error(
+        "the result was written with --no-histograms: its figures can be read, but pages and comparisons need a whole one"
+    )]
+    NoHistograms,
     /// A result with something missing or wrong in it.
     #[error("line {line}, column {column}: not a whole result: {problem}")]
     Content {
@@ -64,12 +69,37 @@ pub enum ReadError {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    write_document(out, &Document::of(summary))
+}
+
+/// Writes the document of `summary` without its histograms, which are most of it.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_without_histograms(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    write_document(out, &Document::without_histograms(summary))
+}
+
+/// Writes a document.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_document(out: &mut impl Write, document: &Document) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Layout::default());
-    Document::of(summary).serialize(&mut serializer)?;
+    document.serialize(&mut serializer)?;
     writeln!(out)
 }
 
-/// Reads a document.
+/// Reads a document that was written with its histograms, from which every other view can be made.
+///
+/// # Errors
+/// As [`read`]; and when its histograms were left out.
+pub fn read_whole(bytes: &[u8]) -> Result<Document, ReadError> {
+    let document = read(bytes)?;
+    if document.histograms_left_out { Err(ReadError::NoHistograms) } else { Ok(document) }
+}
+
+/// Reads a document, with or without histograms.
 ///
 /// # Errors
 /// When it is not a result, not one of this version, or broken.

@@ -35,7 +35,7 @@ pub struct Names {
 }
 
 /// Times in full: of what ended, and lower bounds of what did not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Full {
     /// Times.
     pub times: Histogram,
@@ -46,6 +46,10 @@ pub struct Full {
 impl Full {
     fn of(times: &Censored) -> Self {
         Self { times: times.known.clone(), bounds: times.bounds.clone() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.times.is_empty() && self.bounds.is_empty()
     }
 }
 
@@ -86,8 +90,10 @@ pub struct Calls {
     /// From sent to end.
     pub service: Option<Distribution>,
     /// `response` in full.
+    #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub response_histogram: Full,
     /// `service` in full.
+    #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub service_histogram: Full,
 }
 
@@ -116,8 +122,10 @@ pub struct Group {
     /// The same without pauses.
     pub without_pauses: Option<Distribution>,
     /// `with_pauses` in full.
+    #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub with_pauses_histogram: Full,
     /// `without_pauses` in full.
+    #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub without_pauses_histogram: Full,
 }
 
@@ -175,6 +183,7 @@ pub struct Scenario {
     /// How long iterations took.
     pub iteration: Option<Distribution>,
     /// `iteration` in full.
+    #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub iteration_histogram: Full,
     /// What their errors said, most frequent first; of very many only some are kept.
     pub tracebacks: Vec<Traceback>,
@@ -208,6 +217,7 @@ pub struct Own {
     /// Of a trend.
     pub quantiles: Vec<OwnQuantile>,
     /// The values of a trend in full, in millionths of its unit.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub histogram: Histogram,
 }
 
@@ -272,6 +282,20 @@ impl Names {
             own: names.own.iter().map(Own::of).collect(),
             crowded: names.crowded.iter().map(|&kind| kind.to_owned()).collect(),
         })
+    }
+}
+
+impl Names {
+    /// Leaves every histogram out.
+    pub(super) fn leave_histograms_out(&mut self) {
+        for calls in self.requests.iter_mut().chain(&mut self.tags) {
+            (calls.response_histogram, calls.service_histogram) = (Full::default(), Full::default());
+        }
+        for group in &mut self.groups {
+            (group.with_pauses_histogram, group.without_pauses_histogram) = (Full::default(), Full::default());
+        }
+        self.scenarios.iter_mut().for_each(|scenario| scenario.iteration_histogram = Full::default());
+        self.own.iter_mut().for_each(|own| own.histogram = Histogram::default());
     }
 }
 

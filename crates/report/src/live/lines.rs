@@ -50,7 +50,7 @@ impl Lines {
             (self.since_header, self.has_users) = (0, has_users);
             let names = [
                 ("second", 6),
-                ("total", 10),
+                ("total", 12),
                 ("req/s", 8),
                 ("p50", 9),
                 ("p99", 9),
@@ -72,16 +72,16 @@ impl Lines {
     fn line(&self, live: &Live, second: &Second) -> String {
         let began = live.elapsed_ns.saturating_sub(live.length_ns).saturating_add(SECOND_NS / 2) / SECOND_NS;
         let time = |value: Option<AtLeast<u64>>| value.map_or("-".to_owned(), numbers::duration);
-        let errors = format!("{:>7}", second.not_ok);
+        let errors = format!("{:>7}", numbers::count(second.not_ok));
         let errors = if second.not_ok > 0 { self.paint.bad(errors) } else { errors };
-        let users = live.users.map_or(String::new(), |users| format!("{users:>8}"));
+        let users = live.users.map_or(String::new(), |users| format!("{:>8}", numbers::count(users)));
         let mark = match live.phase {
             Phase::Measured => String::new(),
             phase => format!("  {}", self.paint.faint(format!("({})", name(phase)))),
         };
         format!(
-            "{began:>6}{:>10}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{errors}{users}{mark}",
-            self.answered,
+            "{began:>6}{:>12}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{errors}{users}{mark}",
+            numbers::count(self.answered),
             Number(second.rate).to_string(),
             time(second.p50),
             time(second.p99),

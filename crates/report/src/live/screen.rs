@@ -1,11 +1,15 @@
 //! A part of the screen that is drawn anew each second.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use brunt_model::histogram::{AtLeast, Censored};
+use brunt_model::figures::CallFigures;
+use brunt_model::histogram::AtLeast;
 use brunt_model::live::Live;
+use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::plan::Plan;
-use brunt_model::snapshot::Phase;
+use brunt_model::snapshot::{Phase, Snapshot};
+use brunt_model::threshold::{Standing, Threshold, ThresholdResult};
 use brunt_model::units::{Duration, ExactDuration, Number, Size};
 
 use super::second::{Second, counts_on, has_latency, name};
@@ -21,18 +25,26 @@ const SECONDS: usize = 60;
 const WIDEST_BAR: usize = 40;
 /// The width of the names of lines.
 const NAME: usize = 9;
+/// The fewest bins that a histogram is shown with, and the most.
+const LEAST_BINS: usize = 4;
+const MOST_BINS: usize = 16;
+/// From when on a call that has not ended is one to look at, in nanoseconds.
+const LONG_NS: u64 = brunt_model::SECOND_NS;
 
-/// What is shown of a run that goes on: its last second, what it came to so far, and the last minute. It stays as
-/// small however long the run.
+/// What is shown of a run that goes on: its last second, what it came to so far, and the last minute. It keeps as
+/// little however long the run.
 #[derive(Debug)]
 pub struct Screen {
     title: String,
-    ok: brunt_model::outcome::OkStatus,
+    ok: OkStatus,
+    thresholds: Vec<Threshold>,
     last: Option<Last>,
     seconds: VecDeque<Second>,
-    answered: u64,
-    not_ok: u64,
-    response: Censored,
+    /// Every call so far, of the warm-up or of what follows it.
+    total: Snapshot,
+    /// How long that took, in nanoseconds.
+    measured_ns: u64,
+    most_users: u64,
 }
 
 /// What only the last second tells.
@@ -44,6 +56,8 @@ struct Last {
     planned_requests: Option<u64>,
     open_connections: u64,
     in_flight: u64,
+    waiting: u64,
+    oldest_ns: u64,
     users: Option<u64>,
 }
 
@@ -60,11 +74,12 @@ impl Screen {
         Self {
             title,
             ok: plan.ok_status.clone(),
+            thresholds: plan.thresholds.clone(),
             last: None,
             seconds: VecDeque::with_capacity(SECONDS),
-            answered: 0,
-            not_ok: 0,
-            response: Censored::default(),
+            total: Snapshot::default(),
+            measured_ns: 0,
+            most_users: 0,
         }
     }
 
@@ -72,13 +87,13 @@ impl Screen {
     pub fn push(&mut self, live: &Live) {
         let second = Second::of(live, &self.ok);
         if self.last.as_ref().is_some_and(|last| !counts_on(last.phase, live.phase)) {
-            (self.answered, self.not_ok, self.response) = (0, 0, Censored::default());
+            (self.total, self.measured_ns, self.most_users) = (Snapshot::default(), 0, 0);
         }
-        self.answered += second.answered;
-        self.not_ok += second.not_ok;
-        if has_latency(live) {
-            self.response.merge(&live.snapshot.response_times());
+        self.total.merge(&live.snapshot);
+        if live.phase != Phase::Drain {
+            self.measured_ns += live.length_ns;
         }
+        self.most_users = self.most_users.max(live.users.unwrap_or(0));
         if self.seconds.len() >= SECONDS {
             self.seconds.pop_front();
         }
@@ -90,24 +105,156 @@ impl Screen {
             planned_requests: live.planned_requests,
             open_connections: live.open_connections,
             in_flight: live.in_flight,
+            waiting: live.waiting,
+            oldest_ns: live.oldest_ns,
             users: live.users,
         });
     }
 
-    /// The lines to show, none longer than `width` characters; always the same number of them.
-    pub fn lines(&self, width: usize, style: Style) -> Vec<String> {
+    /// The lines to show, none longer than `width` columns and at most `height` of them: what matters most first, and as much
+    /// of the rest as there is room for.
+    pub fn lines(&self, width: usize, height: usize, style: Style) -> Vec<String> {
         let mut lines = vec![Line::default().add(Role::Strong, &self.title)];
         if let (Some(last), Some(second)) = (&self.last, self.seconds.back()) {
             lines.push(self.progress(last, width));
             lines.push(self.rate(second));
             lines.push(self.latency(second));
             lines.push(self.errors(last, second));
+            lines.push(calls(last));
         } else {
-            lines.push(Line::named("starting"));
-            lines.extend(["rate", "latency", "errors"].map(Line::named));
+            lines.push(Line::named("running").add(Role::Faint, "the first figures come after a second"));
+            lines.extend(["rate", "latency", "errors", "calls"].map(Line::named));
         }
         lines.extend(self.charts(width));
+        lines.extend(self.details(height.saturating_sub(lines.len())));
+        lines.truncate(height);
         lines.into_iter().map(|line| line.painted(width, Paint(style.colour))).collect()
+    }
+
+    /// Thresholds, statuses, failures, names and the histogram, in so many lines.
+    fn details(&self, room: usize) -> Vec<Line> {
+        if self.total.ended() == 0 && self.thresholds.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = self.thresholds(room / 4);
+        lines.extend(self.statuses());
+        lines.extend(self.failures((room / 6).max(1)));
+        let names = self.names(room.saturating_sub(lines.len()) / 3);
+        // The histogram takes what is left, and nothing rather than too little.
+        let left = room.saturating_sub(lines.len() + names.len());
+        if left > LEAST_BINS {
+            lines.extend(self.histogram((left - 1).min(MOST_BINS)));
+        }
+        lines.extend(names);
+        lines
+    }
+
+    fn thresholds(&self, most: usize) -> Vec<Line> {
+        let standing = Standing {
+            total: &self.total,
+            measured: &self.total,
+            measured_ns: self.measured_ns,
+            ok: &self.ok,
+            most_users: self.most_users,
+        };
+        let is_measured = self.last.as_ref().is_some_and(|last| last.phase != Phase::Warmup);
+        let has_figures = is_measured && self.total.ended() > 0;
+        let judged = self.thresholds.iter().map(|threshold| {
+            let text = clean(&threshold.to_string()).into_owned();
+            (text, has_figures.then(|| threshold.judge_standing(&standing)))
+        });
+        let mut judged: Vec<_> = judged.collect();
+        // Where there is not room for all, those that fail are seen.
+        judged.sort_by_key(|(_, result)| result.as_ref().is_some_and(|result| result.held));
+        let line = |(text, result): (String, Option<ThresholdResult>)| {
+            let line = Line::named("threshold");
+            let Some(result) = result else { return line.add(Role::Faint, &format!("· {text}")) };
+            let (role, sign) = if result.held { (Role::Good, "✓") } else { (Role::Bad, "✗") };
+            line.add(role, sign).add(Role::Plain, &format!(" {text}  {}", clean(&result.got)))
+        };
+        shortened(judged.into_iter().map(line), most, "thresholds")
+    }
+
+    /// Answers by status; of protocols that have some.
+    fn statuses(&self) -> Option<Line> {
+        let statuses = self.total.statuses.sorted();
+        let mut line = Line::named("statuses");
+        for (at, (status, n)) in statuses.iter().filter(|(status, _)| *status != 0).enumerate() {
+            let role = if self.ok.holds(*status) { Role::Plain } else { Role::Bad };
+            line = line.add(role, &format!("{}{status} × {}", if at > 0 { ", " } else { "" }, count(*n)));
+        }
+        statuses.iter().any(|(status, _)| *status != 0).then_some(line)
+    }
+
+    /// Failures by name with their most frequent reason, the most frequent first.
+    fn failures(&self, most: usize) -> Vec<Line> {
+        let failures = &self.total.failures;
+        let mut counted: Vec<_> = failures.counted().collect();
+        counted.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        let line = |(failure, n): (Failure, u64)| {
+            let reason =
+                failures.reasons(failure).first().map_or(String::new(), |(reason, _)| format!("  {}", clean(reason)));
+            Line::named("failed")
+                .add(Role::Bad, &format!("{} × {}", failure.name(), count(n)))
+                .add(Role::Plain, &reason)
+        };
+        shortened(counted.into_iter().map(line), most, "failures")
+    }
+
+    /// Requests by name, those with the most errors and then the most calls first, under a line that says what is what.
+    fn names(&self, most: usize) -> Vec<Line> {
+        let requests = &self.total.figures.requests;
+        let mut named: Vec<_> = requests.iter().collect();
+        if named.is_empty() || most < 2 {
+            return Vec::new();
+        }
+        named.sort_by_key(|(name, calls)| {
+            (std::cmp::Reverse(calls.not_ok(&self.ok)), std::cmp::Reverse(calls.due), name.to_owned())
+        });
+        let header = format!("{:>10}{:>10}{:>10}{:>9}  request", "calls", "p50", "p99", "errors");
+        let line = |(name, calls): (&str, &CallFigures)| {
+            let [p50, p99] = calls.response.quantiles([0.5, 0.99]).map(|value| value.map_or("–".to_owned(), short));
+            let errors = calls.not_ok(&self.ok);
+            let role = if errors > 0 { Role::Bad } else { Role::Plain };
+            Line::default()
+                .add(Role::Plain, &format!("{:>10}{p50:>10}{p99:>10}", count(calls.due)))
+                .add(role, &format!("{:>9}", count(errors)))
+                .add(Role::Plain, &format!("  {}", clean(name)))
+        };
+        let mut lines = vec![Line::default().add(Role::Faint, &header)];
+        lines.extend(shortened(named.into_iter().map(line), most - 1, "requests"));
+        lines
+    }
+
+    /// Response times so far in so many bins, each as much longer than the one before, under a line that names them.
+    fn histogram(&self, bins: usize) -> Vec<Line> {
+        let times = self.total.response_times();
+        let lower = times.lower();
+        let (Some(low), Some(high)) = (lower.min(), lower.max()) else { return Vec::new() };
+        let low = low.max(1);
+        let bins = if high > low { bins } else { 1 };
+        let ratio = (high as f64 / low as f64).powf(1.0 / bins as f64);
+        let end = |bin: usize| if bin + 1 == bins { high } else { (low as f64 * ratio.powi(bin as i32 + 1)) as u64 };
+        let mut counts = vec![0_u64; bins];
+        let mut bin = 0;
+        for (value, n) in lower.values() {
+            while bin + 1 < bins && value > end(bin) {
+                bin += 1;
+            }
+            if let Some(count) = counts.get_mut(bin) {
+                *count += n;
+            }
+        }
+        let most = counts.iter().copied().max().unwrap_or(0).max(1);
+        let mut lines = vec![Line::default().add(Role::Faint, "response times so far, up to")];
+        lines.extend(counts.iter().enumerate().map(|(bin, n)| {
+            let bar = chart::filled(*n as f64 / most as f64, WIDEST_BAR);
+            Line::default()
+                .add(Role::Plain, &format!("{:>NAME$}  ", Duration(end(bin)).to_string()))
+                .add(Role::Chart, &format!("{bar} "))
+                .add(Role::Faint, &if *n > 0 { count(*n) } else { String::new() })
+        }));
+        lines
     }
 
     fn progress(&self, last: &Last, width: usize) -> Line {
@@ -118,7 +265,7 @@ impl Screen {
             (last.elapsed_ns as f64 / planned as f64, text)
         });
         let by_requests = last.planned_requests.filter(|n| *n > 0 && last.phase == Phase::Measured).map(|planned| {
-            let done = self.answered + self.not_ok;
+            let done = self.total.ended();
             (done as f64 / planned as f64, format!("{} of {}", count(done), counted(planned, "request")))
         });
         // Whichever end is nearer ends the run.
@@ -137,7 +284,7 @@ impl Screen {
     fn rate(&self, second: &Second) -> Line {
         Line::named("rate")
             .add(Role::Strong, &format!("{:<12}", format!("{}/s", Number(second.rate))))
-            .add(Role::Faint, &format!(" so far {} answered", count(self.answered)))
+            .add(Role::Faint, &format!(" so far {} answered", count(self.total.statuses.total())))
             .add(Role::Plain, &format!("   {}/s in, {}/s out", Size(second.in_per_s), Size(second.out_per_s)))
     }
 
@@ -146,7 +293,8 @@ impl Screen {
             (Some(p50), Some(p99)) => format!("p50 {}  p99 {}", short(p50), short(p99)),
             _ => "no answer".to_owned(),
         };
-        let [p50, p99] = self.response.quantiles([0.5, 0.99]);
+        let times = if has_latency(&self.total) { self.total.response_times() } else { Cow::default() };
+        let [p50, p99] = times.quantiles([0.5, 0.99]);
         Line::named("latency")
             .add(Role::Strong, &format!("{:<26}", both(second.p50, second.p99)))
             .add(Role::Faint, &format!(" so far {}", both(p50, p99)))
@@ -154,17 +302,17 @@ impl Screen {
 
     fn errors(&self, last: &Last, second: &Second) -> Line {
         let role = if second.not_ok > 0 { Role::Bad } else { Role::Plain };
-        let far = if self.not_ok > 0 { Role::Bad } else { Role::Faint };
+        let so_far = self.total.not_ok(&self.ok);
+        let far = if so_far > 0 { Role::Bad } else { Role::Faint };
         Line::named("errors")
             .add(role, &format!("{:<12}", count(second.not_ok)))
-            .add(far, &format!(" so far {}", count(self.not_ok)))
+            .add(far, &format!(" so far {}", count(so_far)))
             .add(
                 Role::Plain,
                 &format!(
-                    "   {}{} open, {} in flight",
+                    "   {}{} open",
                     last.users.map_or(String::new(), |users| format!("{}, ", counted(users, "user"))),
                     counted(last.open_connections, "connection"),
-                    counted(last.in_flight, "call")
                 ),
             )
     }
@@ -189,6 +337,30 @@ impl Screen {
             chart("p99", Role::Warning, p99s, &|ns| Duration(ns as u64).to_string()),
         ]
     }
+}
+
+/// What is under way: calls in flight, the backlog, and how long the oldest of them has waited. It is seen at once where a target
+/// stalls, while nothing is answered that a percentile could tell of.
+fn calls(last: &Last) -> Line {
+    let line = Line::named("calls").add(Role::Plain, &format!("{} in flight", count(last.in_flight)));
+    let role = if last.waiting > 0 { Role::Warning } else { Role::Faint };
+    let line = line.add(role, &format!(", {} due and not sent", count(last.waiting)));
+    if last.oldest_ns == 0 {
+        return line;
+    }
+    let role = if last.oldest_ns >= LONG_NS { Role::Warning } else { Role::Plain };
+    line.add(role, &format!(", the oldest for {}", Duration(last.oldest_ns)))
+}
+
+/// At most `most` of `lines`; the last says how many more there are.
+fn shortened(lines: impl ExactSizeIterator<Item = Line>, most: usize, what: &str) -> Vec<Line> {
+    let there = lines.len();
+    let shown = if there <= most { there } else { most.saturating_sub(1) };
+    let mut shown: Vec<_> = lines.take(shown).collect();
+    if there > most && most > 0 {
+        shown.push(Line::named("").add(Role::Faint, &format!("… {} more {what}", there - shown.len())));
+    }
+    shown
 }
 
 fn short(ns: AtLeast<u64>) -> String {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use brunt_model::histogram::AtLeast;
 use brunt_model::live::Live;
 use brunt_model::outcome::{Failure, OkStatus};
-use brunt_model::snapshot::Phase;
+use brunt_model::snapshot::{Phase, Snapshot};
 
 /// What happened in a second.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ impl Second {
     pub fn of(live: &Live, ok: &OkStatus) -> Self {
         let snapshot = &live.snapshot;
         let per_s = |n: u64| if live.length_ns > 0 { n as f64 * 1e9 / live.length_ns as f64 } else { 0.0 };
-        let response = if has_latency(live) { snapshot.response_times() } else { Cow::default() };
+        let response = if has_latency(snapshot) { snapshot.response_times() } else { Cow::default() };
         let [p50, p99] = response.quantiles([0.5, 0.99]);
         let at_least = !response.bounds.is_empty();
         Self {
@@ -41,10 +41,10 @@ impl Second {
 }
 
 /// Whether a call ended that was sent: what a refused connection took is no latency.
-pub(crate) fn has_latency(live: &Live) -> bool {
-    let failures = &live.snapshot.failures;
+pub(crate) fn has_latency(snapshot: &Snapshot) -> bool {
+    let failures = &snapshot.failures;
     let never_sent: u64 = Failure::ALL.into_iter().filter(|f| f.is_of_connecting()).map(|f| failures.count(f)).sum();
-    live.snapshot.ended() > never_sent
+    snapshot.ended() > never_sent
 }
 
 /// What a phase is called while it goes on.

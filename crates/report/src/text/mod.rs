@@ -58,9 +58,10 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     write_sections(out, &sections)
 }
 
-/// The verdict, after what stands out about the target.
+/// The verdict, after whether thresholds failed and what stands out about the target.
 fn beside_verdict(summary: &Summary, headline: Vec<String>, paint: Paint) -> Vec<String> {
-    let mut lines = verdict::remarks(summary, paint);
+    let mut lines = outcome(summary, paint);
+    lines.extend(verdict::remarks(summary, paint));
     lines.extend(headline);
     lines
 }
@@ -69,6 +70,22 @@ fn beside_verdict(summary: &Summary, headline: Vec<String>, paint: Paint) -> Vec
 fn write_sections(out: &mut impl Write, sections: &[Vec<String>]) -> io::Result<()> {
     let sections: Vec<_> = sections.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     writeln!(out, "{}", sections.join("\n\n"))
+}
+
+/// What a run whose thresholds failed is remembered for: how many, and what their figures came to.
+fn outcome(summary: &Summary, paint: Paint) -> Vec<String> {
+    let failed: Vec<_> = summary.thresholds.iter().filter(|result| !result.held).collect();
+    if failed.is_empty() {
+        return Vec::new();
+    }
+    let named: Vec<_> = failed
+        .iter()
+        .map(|result| format!("{} ({})", numbers::brief(result.threshold.trim()), numbers::brief(&result.got)))
+        .collect();
+    let all = summary.thresholds.len();
+    let text =
+        format!("{} of {all} threshold{} failed: {}", failed.len(), if all == 1 { "" } else { "s" }, named.join(", "));
+    wrapped("✗ ", "  ", &text, WIDTH).into_iter().map(|line| paint.bad(line)).collect()
 }
 
 fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {

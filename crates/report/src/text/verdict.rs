@@ -78,9 +78,9 @@ fn not_settled(summary: &Summary) -> Option<String> {
 
 fn generator(summary: &Summary) -> String {
     let health = &summary.total.health;
-    let mut text = format!("workers used at most {} of a CPU", percent(health.busiest_worker));
+    let mut text = format!("workers used up to {} of a CPU", percent(health.busiest_worker));
     if health.most_starved_worker > 0.0 {
-        let _ = write!(text, " and waited for one at most {}", percent(health.most_starved_worker));
+        let _ = write!(text, " and waited for one up to {} of the time", percent(health.most_starved_worker));
     }
     if let Some([p50, .., p99, _, _]) = summary.times.lag.as_ref().map(|lag| &lag.quantiles) {
         let _ = write!(text, "; lag p50 {}, p99 {}", Duration(p50.value), Duration(p99.value));

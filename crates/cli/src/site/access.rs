@@ -1,4 +1,4 @@
-//! Who may see a live page, and how it is known to be the right one: its token and its certificate.
+//! Who may see a page, and how it is known to be the right one: its token and its certificate.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,38 +9,36 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::ServerConfig;
 use subtle::ConstantTimeEq as _;
 
-use crate::args::bench::LiveTls;
+use crate::args::bench::LiveServing;
 
 /// The bytes of randomness in a token: nobody guesses 128 bits.
 const TOKEN_BYTES: usize = 16;
 
 /// What stands at the beginning of the path of a page that not everybody may see.
-pub(super) struct Token(String);
+pub struct Token(String);
 
 impl Token {
     /// One that nobody knows yet.
     ///
     /// # Errors
     /// When the system has no randomness.
-    pub(super) fn random() -> Result<Self> {
+    pub fn random() -> Result<Self> {
         let mut bytes = [0; TOKEN_BYTES];
-        SystemRandom::new()
-            .fill(&mut bytes)
-            .map_err(|_| anyhow!("--live: the system has no randomness for a token"))?;
+        SystemRandom::new().fill(&mut bytes).map_err(|_| anyhow!("the system has no randomness for a token"))?;
         Ok(Self(format!("{:032x}", u128::from_be_bytes(bytes))))
     }
 
     #[cfg(test)]
-    pub(super) fn known(text: &str) -> Self {
+    pub fn known(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// What stands behind the token in `path`, if it begins with it; found out in the same time for every wrong one.
-    pub(super) fn strip<'a>(&self, path: &'a str) -> Option<&'a str> {
+    pub fn strip<'a>(&self, path: &'a str) -> Option<&'a str> {
         let after = path.strip_prefix('/')?;
         let (given, rest) = after.split_at(after.find('/').unwrap_or(after.len()));
         bool::from(given.as_bytes().ct_eq(self.0.as_bytes())).then_some(rest)
@@ -54,17 +52,17 @@ impl std::fmt::Debug for Token {
 }
 
 /// How a page speaks TLS.
-pub(super) struct PageIdentity {
-    pub(super) config: Arc<ServerConfig>,
+pub struct PageIdentity {
+    pub config: Arc<ServerConfig>,
     /// SHA-256 of the certificate, as browsers show it.
-    pub(super) fingerprint: String,
+    pub fingerprint: String,
 }
 
 /// The identity that the flags ask for, if they do.
 ///
 /// # Errors
 /// A file that cannot be read or holds something else; a certificate that cannot be made.
-pub(super) fn identity(tls: &LiveTls, address: SocketAddr) -> Result<Option<PageIdentity>> {
+pub fn identity(tls: &LiveServing, address: SocketAddr) -> Result<Option<PageIdentity>> {
     let (what, identity) = match (&tls.certificate, &tls.key) {
         (Some(certificate), Some(key)) => (
             "--live-cert",

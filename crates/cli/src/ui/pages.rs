@@ -1,0 +1,227 @@
+//! What is shown at which path. All paths lie side by side, and name runs by their numbers alone.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, anyhow};
+use brunt_report::browse::{self, Details, List, Trend};
+use brunt_report::decision::{self, Decision};
+use brunt_report::{Format, Style, html};
+use brunt_store::{Kept, Store, StoreError, Which};
+use http::StatusCode;
+
+use super::query::Query;
+use crate::commands::compare;
+use crate::wording::{self, Settings};
+
+/// How many runs a page of the list has.
+const PAGE: u32 = 50;
+/// The most runs that are skipped, far more than are ever kept.
+const MOST_SKIPPED: u64 = 1 << 40;
+/// How many runs a trend has at most.
+const TREND: u32 = 300;
+
+/// What our own pages may do: nothing but look as they look, and send their forms here.
+const POLICY: &str =
+    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Report pages run their own script, apart from these pages: they can send no form and read nothing here.
+const REPORT_POLICY: &str = "frame-ancestors 'none'; sandbox allow-scripts allow-downloads";
+
+/// An answer to a request.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub status: StatusCode,
+    pub kind: &'static str,
+    pub content: Vec<u8>,
+    pub policy: Option<&'static str>,
+    /// The `Content-Disposition`, of what is to be saved.
+    pub download: Option<String>,
+    /// Where to go on.
+    pub location: Option<&'static str>,
+}
+
+impl Answer {
+    fn new(kind: &'static str, content: Vec<u8>) -> Self {
+        Self { status: StatusCode::OK, kind, content, policy: None, download: None, location: None }
+    }
+
+    fn page(html: String) -> Self {
+        Self { policy: Some(POLICY), ..Self::new("text/html; charset=utf-8", html.into_bytes()) }
+    }
+
+    fn report(page: Vec<u8>) -> Self {
+        Self { policy: Some(REPORT_POLICY), ..Self::new("text/html; charset=utf-8", page) }
+    }
+
+    fn problem(status: StatusCode, title: &str, problem: &str) -> Self {
+        Self { status, ..Self::page(browse::problem(title, problem)) }
+    }
+}
+
+/// The pages of the runs in a file.
+#[derive(Debug)]
+pub(super) struct Pages {
+    store: PathBuf,
+    token: String,
+}
+
+impl Pages {
+    pub fn new(store: PathBuf, token: String) -> Self {
+        Self { store, token }
+    }
+
+    /// What `path` shows.
+    pub fn show(&self, path: &str, query: &Query) -> Answer {
+        let shown = match path {
+            "/" => self.list(query),
+            "/style.css" => Ok(Answer::new("text/css; charset=utf-8", browse::STYLE.as_bytes().to_vec())),
+            "/run" => self.run(query),
+            "/trend" => self.trend(query),
+            "/compare" => self.compare(query),
+            "/report" => self.report(query),
+            "/export" => self.export(query),
+            _ => return Answer::problem(StatusCode::NOT_FOUND, "Nothing here", "There is no such page."),
+        };
+        shown.unwrap_or_else(|error| failed(&error))
+    }
+
+    /// Forgets the run that `form` names, and goes on with the list.
+    pub fn delete(&self, form: &Query) -> Answer {
+        let deleted = number(form)
+            .and_then(|number| Ok(self.open()?.number(&Which::Number(number)).map(|_| number)?))
+            .and_then(|number| Ok(Store::open(&self.store)?.remove(&[Which::Number(number)])?));
+        match deleted {
+            Ok(_) => {
+                let answer = Answer::new("text/plain; charset=utf-8", Vec::new());
+                Answer { status: StatusCode::SEE_OTHER, location: Some("./"), ..answer }
+            }
+            Err(error) => failed(&error),
+        }
+    }
+
+    fn open(&self) -> Result<Store> {
+        Ok(Store::open_kept(&self.store)?)
+    }
+
+    fn list(&self, query: &Query) -> Result<Answer> {
+        let (filter, skipped) = (query.filter(), query.get("skip").parse().unwrap_or(0).min(MOST_SKIPPED));
+        let (page, tags) = match Store::open_kept(&self.store) {
+            Ok(mut store) => (store.page(&filter, skipped, PAGE)?, store.tags()?),
+            // The first run may be kept any time.
+            Err(StoreError::Nothing { .. }) => Default::default(),
+            Err(error) => return Err(error.into()),
+        };
+        let file = self.store.display().to_string();
+        let list = List { page: &page, filter: &filter, skipped, most: PAGE, tags: &tags, file: &file };
+        Ok(Answer::page(browse::list(&list)))
+    }
+
+    fn run(&self, query: &Query) -> Result<Answer> {
+        let number = number(query)?;
+        let mut store = self.open()?;
+        let run = store.listed(number)?;
+        let (figures, limits) = store.figures_of(number)?;
+        let (report, parts) = match store.kept(&Which::Number(number)) {
+            Ok(kept) => (Ok(text(&kept)?), parts(&kept)),
+            Err(error) => (Err(error.to_string()), Vec::new()),
+        };
+        let details = Details {
+            run: &run,
+            figures: &figures,
+            limits: &limits,
+            report: report.as_deref().map_err(String::as_str),
+            parts: &parts,
+            has_page: html::check().is_ok(),
+            token: &self.token,
+        };
+        Ok(Answer::page(browse::run(&details)))
+    }
+
+    fn trend(&self, query: &Query) -> Result<Answer> {
+        let filter = query.filter();
+        let figure = Some(query.get("figure").trim()).filter(|figure| !figure.is_empty()).unwrap_or("p99");
+        let mark = Some(query.get("mark").trim()).filter(|mark| !mark.is_empty()).unwrap_or("version");
+        let mut store = self.open()?;
+        let points = store.trend(&filter, figure, mark, TREND)?;
+        let (figures, tags) = (store.figures(&filter)?, store.tags()?);
+        let trend = Trend { figure, mark, filter: &filter, points: &points, figures: &figures, tags: &tags };
+        Ok(Answer::page(browse::trend(&trend)))
+    }
+
+    fn compare(&self, query: &Query) -> Result<Answer> {
+        let numbers: Vec<i64> = query.all("run").filter_map(|number| number.parse().ok()).collect();
+        let &[a, b] = numbers.as_slice() else {
+            let ticked = format!("Tick two runs to compare; {} were ticked.", numbers.len());
+            return Ok(Answer::problem(StatusCode::UNPROCESSABLE_ENTITY, "Compare", &ticked));
+        };
+        // The older one is what the newer one is compared with.
+        let (a, b) = (a.min(b), a.max(b));
+        let compared = compare::of_kept(&mut self.open()?, a, b)?;
+        let decision = Decision::Comparison(&compared);
+        if query.get("page") == "1" {
+            let mut page = Vec::new();
+            decision::write_page(&mut page, decision, &[a, b])?;
+            return Ok(Answer::report(page));
+        }
+        let text = decision::render(decision::Format::Text, decision, Style::default())?;
+        let text = String::from_utf8_lossy(&text);
+        Ok(Answer::page(browse::comparison(a, b, &text, html::check().is_ok())))
+    }
+
+    fn report(&self, query: &Query) -> Result<Answer> {
+        let mut page = Vec::new();
+        match self.open()?.kept(&Which::Number(number(query)?))? {
+            Kept::Run(summary) => html::write(&mut page, &summary)?,
+            Kept::Decision(decided, runs) => decision::write_page(&mut page, decided.decision(), &runs)?,
+        }
+        Ok(Answer::report(page))
+    }
+
+    fn export(&self, query: &Query) -> Result<Answer> {
+        let number = number(query)?;
+        let (kind, extension) = match query.get("format") {
+            "csv" => ("text/csv; charset=utf-8", "csv"),
+            "junit" => ("application/xml", "xml"),
+            "markdown" => ("text/markdown; charset=utf-8", "md"),
+            _ => ("application/json", "json"),
+        };
+        let format = if extension == "json" { "json" } else { query.get("format") };
+        let content = match self.open()?.kept(&Which::Number(number))? {
+            Kept::Run(summary) => brunt_report::render(format.parse::<Format>()?, &summary, Style::default())?,
+            Kept::Decision(decided, _) => {
+                decision::render(format.parse::<decision::Format>()?, decided.decision(), Style::default())?
+            }
+        };
+        let download = Some(format!("attachment; filename=\"brunt-{number}.{extension}\""));
+        Ok(Answer { download, ..Answer::new(kind, content) })
+    }
+}
+
+fn number(query: &Query) -> Result<i64> {
+    query.number().ok_or_else(|| anyhow!("expected the number of a run"))
+}
+
+/// The report as it was shown.
+fn text(kept: &Kept) -> Result<String> {
+    let text = match kept {
+        Kept::Run(summary) => brunt_report::render(Format::Text, summary, Style { verbose: true, ..Style::default() })?,
+        Kept::Decision(decided, _) => decision::render(decision::Format::Text, decided.decision(), Style::default())?,
+    };
+    String::from_utf8(text).context("the report is not text")
+}
+
+fn parts(kept: &Kept) -> Vec<i64> {
+    match kept {
+        Kept::Run(_) => Vec::new(),
+        Kept::Decision(_, runs) => runs.clone(),
+    }
+}
+
+fn failed(error: &anyhow::Error) -> Answer {
+    let status = match error.downcast_ref() {
+        Some(StoreError::NoSuchRun { .. } | StoreError::Nothing { .. }) => StatusCode::NOT_FOUND,
+        Some(StoreError::Busy { .. }) => StatusCode::SERVICE_UNAVAILABLE,
+        Some(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        None => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    Answer::problem(status, "This cannot be shown", &wording::told(error, Settings::Flags))
+}

@@ -1,0 +1,180 @@
+//! The list of runs: filters, a row for each with its course and outcome, and two to choose.
+
+use brunt_model::kept::{Entry, Filter, Listed, Page, RUN};
+use brunt_model::units::{Duration, Number};
+
+use super::{Html, begun, doubt, filter_fields, filter_query, outcome, p99, page, svg};
+use crate::numbers::{brief, count, percent};
+
+/// What a page of the list shows.
+#[derive(Debug, Clone, Copy)]
+pub struct List<'a> {
+    /// The runs.
+    pub page: &'a Page,
+    /// Which were asked for.
+    pub filter: &'a Filter,
+    /// How many newer ones stand on pages before this.
+    pub skipped: u64,
+    /// The most that a page has.
+    pub most: u32,
+    /// Tags to choose from, as `key=value`.
+    pub tags: &'a [String],
+    /// The file that they are kept in.
+    pub file: &'a str,
+}
+
+const KINDS: [(&str, &str); 5] = [
+    ("", "everything"),
+    ("run", "single runs"),
+    ("sweep", "sweeps"),
+    ("capacity", "searches"),
+    ("comparison", "comparisons"),
+];
+
+/// The page of a list.
+pub fn list(list: &List<'_>) -> String {
+    let mut body = Html::default();
+    body.raw("<p class=\"faint\">").text(list.file).raw("</p>");
+    filters(&mut body, list);
+    if list.page.count == 0 {
+        body.raw("<p>No runs.</p>");
+        return page("Runs", &body);
+    }
+    for number in &list.page.unreadable {
+        body.raw("<p class=\"bad\">Run ").number(*number).raw(" cannot be read: its row is damaged.</p>");
+    }
+    body.raw("<form action=\"compare\" method=\"get\">");
+    rows(&mut body, &list.page.runs);
+    body.raw("<p class=\"bar\"><button>Compare the two that are ticked</button>");
+    pages(&mut body, list);
+    body.raw("</p></form>");
+    page("Runs", &body)
+}
+
+fn filters(body: &mut Html, list: &List<'_>) {
+    body.raw("<form class=\"filter\" role=\"search\" action=\"./\" method=\"get\">");
+    filter_fields(body, list.filter, list.tags);
+    body.raw("<label>Kind<select name=\"kind\">");
+    for (value, words) in KINDS {
+        body.raw("<option value=\"").raw(value).raw(if value == list.filter.kind { "\" selected>" } else { "\">" });
+        body.raw(words).raw("</option>");
+    }
+    body.raw("</select></label><label class=\"tick\"><input type=\"checkbox\" name=\"parts\" value=\"1\"");
+    body.raw(if list.filter.with_parts { " checked>" } else { ">" }).raw("runs of decisions</label>");
+    body.raw("<button>Filter</button> <a href=\"./\">Reset</a> <a href=\"trend");
+    body.text(&filter_query(list.filter, &[("figure", "p99")])).raw("\">Trend of these runs</a></form>");
+}
+
+fn rows(body: &mut Html, runs: &[Listed]) {
+    body.raw(
+        "<table role=\"table\"><caption class=\"hidden\">Runs, the newest first</caption><thead role=\"rowgroup\">",
+    )
+    .raw("<tr role=\"row\"><th role=\"columnheader\"><span class=\"hidden\">Compare</span></th>");
+    for name in ["Run", "Begun (UTC)", "Outcome", "Answered/s", "p99", "Errors", "What"] {
+        body.raw("<th role=\"columnheader\">").raw(name).raw("</th>");
+    }
+    body.raw("</tr></thead><tbody role=\"rowgroup\">");
+    for run in runs {
+        row(body, run);
+    }
+    body.raw("</tbody></table>");
+}
+
+/// Begins a cell that is called `name` where rows are too narrow for columns.
+fn cell(body: &mut Html, name: &'static str) {
+    body.raw("<td role=\"cell\" data-label=\"").raw(name).raw("\">");
+}
+
+fn row(body: &mut Html, run: &Listed) {
+    let entry = &run.entry;
+    let is_run = entry.kind == RUN;
+    body.raw("<tr role=\"row\">");
+    cell(body, "Compare");
+    if is_run {
+        body.raw("<input type=\"checkbox\" name=\"run\" value=\"").number(entry.number);
+        body.raw("\" aria-label=\"compare run ").number(entry.number).raw("\">");
+    }
+    body.raw("</td>");
+    cell(body, "Run");
+    body.raw("<a href=\"run?number=").number(entry.number).raw("\">").number(entry.number).raw("</a></td>");
+    cell(body, "Begun (UTC)");
+    body.text(&begun(entry.started_unix_ms)).raw("</td>");
+    cell(body, "Outcome");
+    let (class, words) = outcome(entry);
+    body.raw("<span class=\"").raw(class).raw("\">").text(&words).raw("</span>");
+    if let Some(doubt) = doubt(entry) {
+        body.raw(" <span class=\"doubt\" title=\"").text(&doubt).raw("\">! ").text(&short(&doubt)).raw("</span>");
+    }
+    body.raw("</td>");
+    let line = run.sparkline.as_ref();
+    let rates: Vec<_> = line.map_or(&[][..], |line| &line.answered_per_s).iter().copied().map(Some).collect();
+    let p99s: Vec<_> = line.map_or(&[][..], |line| &line.p99_ns).iter().map(|ns| ns.map(|ns| ns as f64)).collect();
+    cell(body, "Answered/s");
+    if is_run {
+        svg::sparkline(body, "answered a second", &rates, |n| format!("{}/s", Number(n)));
+        body.text(&Number(entry.answered_per_s).to_string());
+    }
+    body.raw("</td>");
+    cell(body, "p99");
+    if let Some(p99) = p99(entry) {
+        svg::sparkline(body, "p99", &p99s, |ns| Duration(ns as u64).to_string());
+        body.text(&p99);
+    }
+    body.raw("</td>");
+    cell(body, "Errors");
+    body.raw(if entry.error_ratio > 0.0 { "<span class=\"bad\">" } else { "<span>" });
+    body.text(&if is_run { percent(entry.error_ratio) } else { String::new() }).raw("</span></td>");
+    cell(body, "What");
+    what(body, entry);
+    body.raw("</td></tr>");
+}
+
+/// The judgement without what it rests on.
+fn short(verdict: &str) -> String {
+    verdict.split([':', ';', ',']).next().unwrap_or("").to_owned()
+}
+
+/// Its name, target, script, tags, and what was decided.
+fn what(body: &mut Html, entry: &Entry) {
+    if let Some(name) = &entry.label.name {
+        body.raw("<strong>").text(&brief(name)).raw("</strong> ");
+    }
+    if entry.kind != RUN {
+        body.text(&brief(&entry.verdict)).raw(" ");
+    }
+    for text in [entry.script.as_deref().unwrap_or(""), &entry.url] {
+        body.raw("<span class=\"what\">").text(&brief(text)).raw("</span> ");
+    }
+    for (key, value) in &entry.label.tags {
+        let tag = format!("{key}={value}");
+        let filter = Filter { tags: vec![(key.clone(), value.clone())], ..Filter::default() };
+        body.raw("<a class=\"tag\" href=\"./")
+            .text(&filter_query(&filter, &[]))
+            .raw("\">")
+            .text(&brief(&tag))
+            .raw("</a> ");
+    }
+}
+
+fn pages(body: &mut Html, list: &List<'_>) {
+    let (first, shown) = (list.skipped.saturating_add(1), list.page.runs.len() + list.page.unreadable.len());
+    let last = list.skipped.saturating_add(shown as u64);
+    body.raw("<span>")
+        .text(&format!("{} to {} of {}", count(first), count(last), count(list.page.count)))
+        .raw("</span>");
+    let most = u64::from(list.most);
+    let mut link = |words: &'static str, skipped: u64| {
+        let skipped = if skipped == 0 { String::new() } else { skipped.to_string() };
+        body.raw("<a href=\"./")
+            .text(&filter_query(list.filter, &[("skip", &skipped)]))
+            .raw("\">")
+            .raw(words)
+            .raw("</a>");
+    };
+    if list.skipped > 0 {
+        link("Newer", list.skipped.saturating_sub(most));
+    }
+    if last < list.page.count {
+        link("Older", list.skipped.saturating_add(most));
+    }
+}

@@ -1,0 +1,123 @@
+//! The pages of `brunt ui`: kept runs listed, one of them, a figure over runs. Plain HTML without a script; links are relative,
+//! all pages lie side by side, and what stands in them comes from [`brunt_model::kept`] alone.
+
+use brunt_model::histogram::AtLeast;
+use brunt_model::kept::{Entry, Filter, RUN};
+
+use crate::junit::iso_8601;
+use crate::numbers::{brief, duration};
+
+mod html;
+mod list;
+mod run;
+mod svg;
+mod trend;
+
+use html::{Html, query};
+
+pub use list::{List, list};
+pub use run::{Details, run};
+pub use trend::{Trend, trend};
+
+/// The pages' style sheet, at `style.css` beside them.
+pub const STYLE: &str = include_str!("style.css");
+
+/// A page that says something went wrong: `problem`, and the way back.
+pub fn problem(title: &str, problem: &str) -> String {
+    let mut body = Html::default();
+    body.raw("<p class=\"bad\" role=\"alert\">").text(problem).raw("</p><p><a href=\"./\">All runs</a></p>");
+    page(title, &body)
+}
+
+/// A comparison of two runs as text.
+pub fn comparison(a: i64, b: i64, text: &str, has_page: bool) -> String {
+    let mut body = Html::default();
+    body.raw("<p><a href=\"./\">All runs</a>");
+    if has_page {
+        let link = query(&[("run", &a.to_string()), ("run", &b.to_string()), ("page", "1")]);
+        body.raw(" · <a href=\"compare").text(&link).raw("\">With charts</a>");
+    }
+    body.raw("</p><pre tabindex=\"0\" aria-label=\"comparison\">").text(text).raw("</pre>");
+    page(&format!("Run {b} compared with run {a}"), &body)
+}
+
+fn page(title: &str, body: &Html) -> String {
+    let mut html = Html::default();
+    html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+        .raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
+        .raw("<meta name=\"color-scheme\" content=\"light dark\">\n<title>")
+        .text(title)
+        .raw(" · brunt</title>\n<link rel=\"stylesheet\" href=\"style.css\">\n</head>\n<body>\n<main>\n<h1>")
+        .text(title)
+        .raw("</h1>\n")
+        .html(body)
+        .raw("\n</main>\n</body>\n</html>\n");
+    html.into_string()
+}
+
+/// `2026-01-31 09:30`.
+fn begun(unix_ms: u64) -> String {
+    iso_8601(unix_ms / 1000).replace('T', " ").chars().take(16).collect()
+}
+
+/// Its p99 for people.
+fn p99(entry: &Entry) -> Option<String> {
+    entry.p99_ns.map(|value| duration(AtLeast { value, at_least: entry.at_least }))
+}
+
+/// What came of it: a class, and words.
+fn outcome(entry: &Entry) -> (&'static str, String) {
+    match (entry.thresholds, entry.thresholds_failed) {
+        _ if entry.kind != RUN => ("", entry.kind.clone()),
+        (all, failed) if failed > 0 => ("bad", format!("✗ {failed} of {all} failed")),
+        (0, _) => ("", "no thresholds".to_owned()),
+        (all, _) => ("good", format!("✓ {all} held")),
+    }
+}
+
+/// Whether its figures can be believed, where they cannot.
+fn doubt(entry: &Entry) -> Option<String> {
+    (entry.kind == RUN && !entry.verdict.starts_with("trustworthy")).then(|| brief(&entry.verdict))
+}
+
+/// The tags of a filter as its field has them: `branch=main build=7`.
+fn tags(filter: &Filter) -> String {
+    filter.tags.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// A query that asks for the runs of `filter`, and for `more`.
+fn filter_query(filter: &Filter, more: &[(&str, &str)]) -> String {
+    let tags = tags(filter);
+    let parts = if filter.with_parts { "1" } else { "" };
+    let own = [
+        ("name", filter.name.as_str()),
+        ("target", &filter.target),
+        ("script", &filter.script),
+        ("tag", &tags),
+        ("kind", &filter.kind),
+        ("parts", parts),
+    ];
+    query(&[&own, more].concat())
+}
+
+/// A field of a form, under its name.
+fn field(html: &mut Html, label: &'static str, name: &'static str, value: &str, suggestions: &'static str) {
+    html.raw("<label>").raw(label).raw("<input name=\"").raw(name).raw("\" value=\"").text(value);
+    if !suggestions.is_empty() {
+        html.raw("\" list=\"").raw(suggestions);
+    }
+    html.raw("\"></label>");
+}
+
+/// The fields that narrow down which runs are meant.
+fn filter_fields(html: &mut Html, filter: &Filter, known_tags: &[String]) {
+    field(html, "Name", "name", &filter.name, "");
+    field(html, "Target", "target", &filter.target, "");
+    field(html, "Script", "script", &filter.script, "");
+    field(html, "Tags", "tag", &tags(filter), "tags");
+    html.raw("<datalist id=\"tags\">");
+    for tag in known_tags {
+        html.raw("<option value=\"").text(tag).raw("\">");
+    }
+    html.raw("</datalist>");
+}

@@ -1,0 +1,199 @@
+//! A figure over runs: a dot for each run, its threshold, and marks where the version changes.
+
+use brunt_model::kept::{Filter, TrendPoint};
+use brunt_model::threshold::shown;
+
+use super::{Html, begun, field, filter_fields, page, svg};
+use crate::numbers::brief;
+
+/// What the page of a trend shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Trend<'a> {
+    /// The figure, as thresholds call it.
+    pub figure: &'a str,
+    /// The tag whose values mark versions.
+    pub mark: &'a str,
+    /// Which runs were asked for.
+    pub filter: &'a Filter,
+    /// The oldest first.
+    pub points: &'a [TrendPoint],
+    /// Figures to choose from.
+    pub figures: &'a [String],
+    /// Tags to choose from, as `key=value`.
+    pub tags: &'a [String],
+}
+
+/// The size of the chart.
+const WIDTH: f64 = 900.0;
+const HEIGHT: f64 = 300.0;
+/// Room for the axis at the left, and for the marks above and below.
+const LEFT: f64 = 80.0;
+const TOP: f64 = 24.0;
+const BOTTOM: f64 = 24.0;
+/// From how near to the right edge on a mark's name stands to its left.
+const LATE: f64 = 120.0;
+/// The most marks that are named.
+const MOST_NAMED: usize = 12;
+
+/// The page of a trend.
+pub fn trend(trend: &Trend<'_>) -> String {
+    let mut body = Html::default();
+    body.raw("<p><a href=\"./\">All runs</a></p>");
+    form(&mut body, trend);
+    if trend.points.is_empty() {
+        body.raw("<p>None of these runs has this figure. Runs that an earlier brunt kept have none.</p>");
+    } else {
+        chart(&mut body, trend);
+        table(&mut body, trend);
+    }
+    page(&format!("Trend of {}", brief(trend.figure)), &body)
+}
+
+fn form(body: &mut Html, trend: &Trend<'_>) {
+    body.raw("<form class=\"filter\" role=\"search\" action=\"trend\" method=\"get\">");
+    field(body, "Figure", "figure", trend.figure, "figures");
+    body.raw("<datalist id=\"figures\">");
+    for figure in trend.figures {
+        body.raw("<option value=\"").text(figure).raw("\">");
+    }
+    body.raw("</datalist>");
+    field(body, "Versions by tag", "mark", trend.mark, "");
+    filter_fields(body, trend.filter, trend.tags);
+    body.raw("<button>Show</button></form>");
+}
+
+fn value_of(trend: &Trend<'_>, value: f64) -> String {
+    shown(trend.figure, value).unwrap_or_else(|| value.to_string())
+}
+
+/// Steps of 1, 2 or 5 times a power of ten, from zero to at least `most`.
+fn ticks(most: f64) -> Vec<f64> {
+    if most <= 0.0 || !most.is_finite() {
+        return vec![0.0, 1.0];
+    }
+    let rough = most / 4.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= rough);
+    let step = step.unwrap_or(rough);
+    let steps = (most / step).ceil() as u32;
+    (0..=steps).map(|n| f64::from(n) * step).collect()
+}
+
+fn chart(body: &mut Html, trend: &Trend<'_>) {
+    let points = trend.points;
+    let everything = points.iter().flat_map(|point| [Some(point.value), point.limit]).flatten();
+    let Some((_, most)) = svg::range(everything.filter(|value| value.is_finite())) else { return };
+    let ticks = ticks(most);
+    let top = ticks.last().copied().unwrap_or(1.0);
+    let x = |at: usize| LEFT + 10.0 + at as f64 * (WIDTH - LEFT - 20.0) / points.len().saturating_sub(1).max(1) as f64;
+    let y = |value: f64| HEIGHT - BOTTOM - (value / top).clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM);
+    let failed = points.iter().filter(|point| !point.held).count();
+    let label = format!("{} of {} runs; {failed} failed its threshold", brief(trend.figure), points.len());
+    body.raw("<svg class=\"trend\" viewBox=\"0 0 900 300\" role=\"group\" aria-label=\"").text(&label).raw("\">");
+    for tick in &ticks {
+        body.raw("<line class=\"grid\" x1=\"80\" x2=\"900\" y1=\"").place(y(*tick)).raw("\" y2=\"").place(y(*tick));
+        body.raw("\"/><text class=\"axis\" text-anchor=\"end\" x=\"72\" y=\"").place(y(*tick) + 4.0).raw("\">");
+        body.text(&value_of(trend, *tick)).raw("</text>");
+    }
+    marks(body, points, &x);
+    // A threshold is a step from half way to the run before to half way to the run after.
+    let half = (WIDTH - LEFT - 20.0) / points.len().saturating_sub(1).max(1) as f64 / 2.0;
+    for (at, limit) in points.iter().enumerate().filter_map(|(at, point)| Some((at, point.limit?))) {
+        let (left, right) = ((x(at) - half).max(LEFT), (x(at) + half).min(WIDTH));
+        body.raw("<line class=\"limit\" x1=\"").place(left).raw("\" x2=\"").place(right);
+        body.raw("\" y1=\"").place(y(limit)).raw("\" y2=\"").place(y(limit)).raw("\"/>");
+    }
+    body.raw("<path class=\"line\" d=\"");
+    for (at, point) in points.iter().enumerate() {
+        body.raw(if at == 0 { "M" } else { "L" }).place(x(at)).raw(" ").place(y(point.value));
+    }
+    body.raw("\"/>");
+    for (at, point) in points.iter().enumerate() {
+        dot(body, trend, point, x(at), y(point.value));
+    }
+    body.raw("</svg><p class=\"faint\">● threshold held or none, ✕ failed; dashed: the threshold")
+        .raw("; vertical: the version changed</p>");
+}
+
+/// A run: a link, a dot where it held, a cross where it did not.
+fn dot(body: &mut Html, trend: &Trend<'_>, point: &TrendPoint, x: f64, y: f64) {
+    let version = point.mark.as_ref().map_or(String::new(), |mark| format!(", {} {mark}", trend.mark));
+    let bound = if point.at_least { "≥" } else { "" };
+    let when = begun(point.started_unix_ms);
+    let label = format!("run {}: {bound}{}, {when}{version}", point.number, value_of(trend, point.value));
+    body.raw("<a href=\"run?number=").number(point.number).raw("\"><title>").text(&label).raw("</title>");
+    if point.held {
+        body.raw("<circle class=\"dot\" r=\"4\" cx=\"").place(x).raw("\" cy=\"").place(y).raw("\"/>");
+    } else {
+        body.raw("<path class=\"cross\" d=\"M").place(x - 5.0).raw(" ").place(y - 5.0).raw("l10 10m0 -10l-10 10\"/>");
+    }
+    body.raw("</a>");
+}
+
+/// Where the version is another than that of the run before.
+fn marks(body: &mut Html, points: &[TrendPoint], x: &impl Fn(usize) -> f64) {
+    let changes: Vec<_> = points
+        .iter()
+        .enumerate()
+        .zip(std::iter::once(None).chain(points.iter().map(|point| point.mark.as_deref())))
+        .filter_map(|((at, point), before)| Some((at, point.mark.as_deref().filter(|mark| before != Some(mark))?)))
+        .collect();
+    for (at, version) in &changes {
+        body.raw("<line class=\"mark\" y1=\"24\" y2=\"276\" x1=\"")
+            .place(x(*at))
+            .raw("\" x2=\"")
+            .place(x(*at))
+            .raw("\"/>");
+        if changes.len() <= MOST_NAMED {
+            let is_late = x(*at) > WIDTH - LATE;
+            body.raw(if is_late {
+                "<text class=\"axis\" text-anchor=\"end\" y=\"16\" x=\""
+            } else {
+                "<text class=\"axis\" y=\"16\" x=\""
+            })
+            .place(x(*at))
+            .raw("\">")
+            .text(&brief(version))
+            .raw("</text>");
+        }
+    }
+}
+
+fn table(body: &mut Html, trend: &Trend<'_>) {
+    body.raw("<table><caption>The runs, the newest first</caption><thead><tr><th>Run</th><th>Begun (UTC)</th><th>");
+    body.text(&brief(trend.figure)).raw("</th><th>Threshold</th><th>");
+    body.text(&brief(trend.mark)).raw("</th></tr></thead><tbody>");
+    for point in trend.points.iter().rev() {
+        body.raw("<tr><td><a href=\"run?number=")
+            .number(point.number)
+            .raw("\">")
+            .number(point.number)
+            .raw("</a></td><td>");
+        body.text(&begun(point.started_unix_ms)).raw("</td><td>").text(if point.at_least { "≥" } else { "" });
+        body.text(&value_of(trend, point.value)).raw("</td><td>");
+        if let Some(limit) = point.limit {
+            body.raw(if point.held { "<span class=\"good\">✓ " } else { "<span class=\"bad\">✗ " });
+            body.text(&value_of(trend, limit)).raw("</span>");
+        }
+        body.raw("</td><td>").text(point.mark.as_deref().map(brief).unwrap_or_default().as_str()).raw("</td></tr>");
+    }
+    body.raw("</tbody></table>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_reach_over_the_most() {
+        assert_eq!(ticks(5.0), [0.0, 2.0, 4.0, 6.0]);
+        assert_eq!(ticks(0.0), [0.0, 1.0]);
+        for most in [1e-9, 0.3, 7.0, 99.0, 1e12, f64::INFINITY] {
+            let ticks = ticks(most);
+            assert!(
+                ticks.len() <= 12 && (most.is_infinite() || *ticks.last().unwrap_or(&0.0) >= most),
+                "{most}: {ticks:?}"
+            );
+        }
+    }
+}
