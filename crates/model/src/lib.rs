@@ -15,6 +15,7 @@ pub mod compare;
 pub mod connections;
 pub mod content;
 pub mod decision;
+pub mod drilldown;
 pub mod evidence;
 pub mod figures;
 pub mod histogram;

@@ -6,7 +6,8 @@ use brunt_model::remarks::Remark;
 use brunt_model::summary::{Ending, QUANTILES};
 use serde::Serialize;
 
-use super::distribution::{Distribution, HeatMap, Spectrum};
+use super::distribution::{Bars, Distribution, HeatMap, Spectrum};
+use super::drilldown::Drilldown;
 use super::live::State;
 use super::names::{NamedStatus, Names};
 use super::series::Series;
@@ -40,7 +41,10 @@ pub(super) struct Data<'a> {
     quantiles: Vec<&'static str>,
     times: Vec<(&'static str, Distribution)>,
     series: Series,
+    drilldown: Option<Drilldown<'a>>,
     heat_map: Option<HeatMap>,
+    /// How many calls took how long.
+    bars: Option<Bars>,
     spectra: Vec<Spectrum>,
     names: Option<Names<'a>>,
 }
@@ -91,7 +95,9 @@ impl<'a> Data<'a> {
             quantiles: QUANTILES.iter().map(|(name, _)| *name).collect(),
             times: times(&document.times),
             series: Series::of(&document.series),
+            drilldown: Drilldown::of(document),
             heat_map: HeatMap::of(&document.series),
+            bars: Bars::of(&document.histograms),
             spectra: spectra(&document.histograms),
             names: document.names.as_ref().map(Names::of),
         }

@@ -15,7 +15,7 @@ use brunt_model::uncertainty::Interval;
 use brunt_model::verdict::{self, Cause, FigureVerdict, Judgement, Spoils};
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, Names, VERSION};
+use super::{Drilldown, FORMAT, Names, VERSION};
 
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,9 @@ pub struct Document {
     pub plan: Plan,
     /// The measured part over time, in order.
     pub series: Vec<SeriesPoint>,
+    /// The same calls by name, status and reason of failure; missing where the series tells it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drilldown: Option<Drilldown>,
     /// The distributions of `times` in full.
     pub histograms: Histograms,
     /// Figures by name, of a run with scenarios.
@@ -449,6 +452,9 @@ pub struct Histograms {
     pub service_bounds: Histogram,
     /// Response times of failed calls alone.
     pub failed: Histogram,
+    /// Response times of answers whose status is not ok.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub refused: Histogram,
     /// From sent to the answer's first byte.
     pub first_byte: Histogram,
     /// Making a connection, without TLS.
@@ -516,6 +522,7 @@ impl Document {
                 .collect(),
             plan: run.plan.clone(),
             series: run.series.points().iter().map(|point| SeriesPoint::of(point, has_users)).collect(),
+            drilldown: Drilldown::of(run.series.drilldown()),
             histograms: Histograms::of(total),
             names: Names::of(summary),
         }
@@ -706,6 +713,7 @@ impl Histograms {
             service: service.known.clone(),
             service_bounds: service.bounds.clone(),
             failed: total.failed.clone(),
+            refused: total.refused.clone(),
             first_byte: total.first_byte_times().clone(),
             connect: total.connect.clone(),
             tls: total.tls.clone(),
