@@ -25,6 +25,7 @@ pub mod interval;
 pub mod kept;
 pub mod live;
 pub mod outcome;
+pub mod outline;
 pub mod plan;
 pub mod profile;
 pub mod random;
