@@ -1,7 +1,7 @@
 //! Data of the page: a result, with drawn curves in place of its histograms. `web/src/data.ts` reads it.
 
 use brunt_model::histogram::Censored;
-use brunt_model::plan::Load;
+use brunt_model::plan::{Load, Origin};
 use brunt_model::remarks::Remark;
 use brunt_model::summary::{Ending, QUANTILES};
 use serde::Serialize;
@@ -23,6 +23,8 @@ pub(super) struct Data<'a> {
     brunt_version: &'a str,
     started_unix_ms: u64,
     ending: &'a Ending,
+    /// What its user calls the run, and the command that repeats it.
+    origin: &'a Origin,
     /// What was run.
     title: String,
     /// The plan in words.
@@ -80,6 +82,7 @@ impl<'a> Data<'a> {
             brunt_version: &document.brunt_version,
             started_unix_ms: document.started_unix_ms,
             ending: &document.ending,
+            origin: &document.plan.origin,
             title: text::plan_heading(&document.plan),
             plan: text::plan_in_words(&document.plan),
             is_open: matches!(document.plan.load, Load::Open { .. }),
