@@ -75,6 +75,44 @@ export interface Series {
   open_connections?: number[];
 }
 
+/** Tracks over common stretches, one figure a stretch. */
+export interface Tracks<T> {
+  start_ms: number[];
+  length_ms: number[];
+  tracks: T[];
+}
+
+/** Calls with one name. */
+export interface RequestTrack {
+  name: string;
+  ended_per_s: number[];
+  not_ok_per_s: number[];
+  p50_ns: (number | null)[];
+  p99_ns: (number | null)[];
+}
+
+/** Calls that ended in one way. */
+export interface CountedTrack {
+  name: string;
+  ok: boolean;
+  count: number;
+  per_s: number[];
+}
+
+/** Calls over time by request name, status and reason of failure. */
+export interface Drilldown {
+  requests: Tracks<RequestTrack>;
+  statuses: Tracks<CountedTrack>;
+  failures: Tracks<CountedTrack>;
+}
+
+/** How many calls took how long: bar, calls, those of them that are not a success. */
+export interface Bars {
+  /** Bar i begins at 2^(i / this) ns. */
+  bars_an_octave: number;
+  bars: [number, number, number][];
+}
+
 export interface HeatMap {
   /** Bin i begins at 2^(i / this) ns. */
   bins_an_octave: number;
@@ -162,6 +200,10 @@ export interface Live {
   planned_requests: number | null;
   open_connections: number;
   in_flight: number;
+  /** Calls that were due and are not sent. */
+  backlog: number;
+  /** The oldest call that has not ended was due so long ago or longer. */
+  oldest_ns: number | null;
   users: number | null;
   /** Of the last second. */
   answered_per_s: number;
@@ -177,6 +219,8 @@ export interface Data {
   live: Live | null;
   brunt_version: string;
   started_unix_ms: number;
+  /** What its user calls the run, and the command that repeats it. */
+  origin: { name?: string; tags?: Record<string, string>; command?: string };
   ending: "completed" | "interrupted" | { failed: string } | { aborted: string } | { stopped: string };
   title: string;
   plan: string[];
@@ -198,7 +242,9 @@ export interface Data {
   quantiles: string[];
   times: [string, Distribution][];
   series: Series;
+  drilldown: Drilldown | null;
   heat_map: HeatMap | null;
+  bars: Bars | null;
   spectra: Spectrum[];
   names: Names | null;
 }

@@ -1,7 +1,7 @@
 // What was decided over several runs: found in words, in charts and in tables. Written by
 // crates/report/src/decision/page.rs.
 import { type AgainstChart, against } from "./charts/against";
-import { el, section, table } from "./dom";
+import { el, section, table, when } from "./dom";
 
 interface Text {
   text: string;
@@ -18,6 +18,34 @@ export interface Decision {
   found: Text[];
   tables: { id: string; title: string; caption: string; head: string[]; rows: Text[][] }[];
   charts: AgainstChart[];
+  /** When its first run began. */
+  started_unix_ms?: number;
+  /** The shape of each run, in the order of the table of runs. */
+  outlines?: Outline[];
+}
+
+/** See crates/model/src/outline.rs. */
+interface Outline {
+  tails_ns: number[];
+  stretch_ns: number;
+  p99_ns: (number | null)[];
+}
+
+/** Points of a spectrum between 10 % and 1 % of the calls, 1 % and 0.1 %, and so on. */
+const TAILS_A_DECADE = 8;
+
+/** The spectrum of a run, and its p99 over time. */
+function outline({ tails_ns, stretch_ns, p99_ns }: Outline, at: number): HTMLElement {
+  const chart = { names: [], x: "", y_is_logarithmic: true, unit: "ns" as const, marks: [], level: null };
+  const tails = tails_ns.map((y, i) => ({ x: 10 ** (i / TAILS_A_DECADE), y: Math.max(y, 1) }));
+  const seconds = p99_ns.flatMap((y, i) => (y === null ? [] : [{ x: ((i + 0.5) * stretch_ns) / 1e9, y: Math.max(y, 1) }]));
+  const line = (label: string, points: { x: number; y: number }[]) => [{ label, colour: "one" as const, how: "line" as const, points }];
+  return el(
+    "div",
+    { class: "pair" },
+    against({ ...chart, id: `run-${at}-spectrum`, title: "Latency spectrum", summary: "response time by percentile", x_is: "percentile", x_is_logarithmic: true, lines: line("response", tails) }),
+    seconds.length > 1 && against({ ...chart, id: `run-${at}-p99`, title: "p99 over time", summary: "p99 of each stretch", x_is: "time", x_is_logarithmic: false, lines: line("p99", seconds) }),
+  );
 }
 
 const kind = (role: string): string => (role === "strong" ? "verdict" : role);
@@ -29,6 +57,10 @@ const WORDS = ["verdict", "not met because", "differs", "95 %"];
 export function decision(data: Decision): (HTMLElement | null)[] {
   const found = data.found.map(({ text, role }, i) => el("p", { class: i === 0 ? `verdict ${role}` : kind(role) }, text));
   const charts = data.charts.filter(({ lines }) => lines.some(({ points }) => points.length > 0)).map(against);
+  const shape = (nth: number): (() => HTMLElement) | undefined => {
+    const found = data.outlines?.[nth];
+    return found && found.tails_ns.length > 1 ? () => outline(found, nth) : undefined;
+  };
   const tables = data.tables.map(({ id, title, caption, head, rows }) =>
     section(
       title,
@@ -37,7 +69,13 @@ export function decision(data: Decision): (HTMLElement | null)[] {
         caption,
         head: head.map((name, i) => name || (i === 0 ? "value" : "note")),
         words: head.flatMap((name, i) => (WORDS.includes(name) || (name === "" && i > 0) ? [i] : [])),
-        rows: rows.map((row) => row.map(({ text, role }) => ({ text, ...(role ? { class: role } : {}) }))),
+        rows: rows.map((row, nth) =>
+          row.map(({ text, role }, column) => ({
+            text,
+            ...(role ? { class: role } : {}),
+            opens: id === "runs" && column === 0 ? shape(nth) : undefined,
+          })),
+        ),
       }),
     ),
   );
@@ -47,14 +85,14 @@ export function decision(data: Decision): (HTMLElement | null)[] {
       {},
       el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", data.title),
       ...data.how.map((line) => el("p", { class: "faint" }, line)),
-      el("p", { class: "faint" }, `brunt ${data.brunt_version}`),
+      el("p", { class: "faint" }, data.started_unix_ms !== undefined && when(data.started_unix_ms), data.started_unix_ms !== undefined && ", ", `brunt ${data.brunt_version}`),
     ),
     data.live === null
       ? null
       : el(
           "div",
           { id: "live", role: "group", "aria-label": "live" },
-          el("p", {}, el("strong", {}, "● live"), ` ${data.live}`),
+          el("p", {}, el("strong", {}, "● running"), ` ${data.live}`),
           el("p", { id: "problem", class: "warning", role: "status" }),
         ),
     section(data.live === null ? "What was found" : "What was found so far", "found", ...found),

@@ -24,6 +24,12 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** A moment as its reader's clock has it. */
+export function when(unix_ms: number): HTMLElement {
+  const at = new Date(unix_ms);
+  return el("time", { datetime: at.toISOString() }, at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" }));
+}
+
 /** A part of the page with its heading; null where there is nothing to show. */
 export function section(title: string, id: string, ...children: Child[]): HTMLElement | null {
   if (!children.some(Boolean)) return null;
@@ -37,6 +43,8 @@ export interface Cell {
   class?: string;
   /** What is said of it to who points at it. */
   title?: string;
+  /** What stands below the row when this, its first cell, is opened. */
+  opens?: (() => HTMLElement) | undefined;
 }
 
 export interface Table {
@@ -56,6 +64,7 @@ interface View {
   falling?: boolean;
   filter?: string;
   rows?: number;
+  open?: Set<string>;
 }
 
 const views = new Map<string, View>();
@@ -65,29 +74,54 @@ const PAGE = 20;
 
 const asCell = (cell: Cell | string): Cell => (typeof cell === "string" ? { text: cell } : cell);
 
+/** The button that opens what stands below a row; what readers opened stays open. */
+function opener(row: HTMLElement, name: string, opens: () => HTMLElement, columns: number, view: View, extra: HTMLElement[]): HTMLElement {
+  const button = el("button", { type: "button", class: "opener", "aria-expanded": "false" }, name);
+  const below = (): HTMLElement => el("tr", { class: "opened" }, el("td", { colspan: columns }, el("div", { class: "drill" }, opens())));
+  let shown: HTMLElement | null = null;
+  const open = view.open ?? new Set<string>();
+  view.open = open;
+  if (open.has(name)) {
+    shown = below();
+    extra.push(shown);
+    button.setAttribute("aria-expanded", "true");
+  }
+  button.addEventListener("click", () => {
+    if (shown) {
+      shown.remove();
+      shown = null;
+      open.delete(name);
+    } else {
+      shown = below();
+      row.after(shown);
+      open.add(name);
+    }
+    button.setAttribute("aria-expanded", String(shown !== null));
+  });
+  return button;
+}
+
 /** A table that scrolls sideways where it is wider than the page. */
 export function table({ caption, head, rows, words = [], sortable }: Table): HTMLElement {
   const body = el("tbody");
+  const view: View = (sortable && views.get(sortable)) || {};
+  if (sortable) views.set(sortable, view);
   const isWords = (column: number): boolean => column === 0 || words.includes(column);
   const fill = (ordered: (Cell | string)[][]): void => {
     body.replaceChildren(
-      ...ordered.map((row) =>
-        el(
-          "tr",
-          {},
-          ...row.map((raw, column) => {
-            const cell = asCell(raw);
-            const kind = [isWords(column) ? "words" : "figure", cell.class].filter(Boolean).join(" ");
-            return column === 0
-              ? el("th", { scope: "row", class: kind }, cell.text)
-              : el("td", { class: kind, title: cell.title || undefined }, cell.text);
-          }),
-        ),
-      ),
+      ...ordered.flatMap((row) => {
+        const tr = el("tr");
+        const extra: HTMLElement[] = [];
+        row.forEach((raw, column) => {
+          const cell = asCell(raw);
+          const kind = [isWords(column) ? "words" : "figure", cell.class].filter(Boolean).join(" ");
+          if (column > 0) tr.append(el("td", { class: kind, title: cell.title || undefined }, cell.text));
+          else tr.append(el("th", { scope: "row", class: kind }, cell.opens ? opener(tr, cell.text, cell.opens, head.length, view, extra) : cell.text));
+        });
+        return [tr, ...extra];
+      }),
     );
   };
-  const view: View = (sortable && views.get(sortable)) || {};
-  if (sortable) views.set(sortable, view);
   const isLong = sortable !== undefined && rows.length > PAGE;
   const more = el("button", { type: "button", class: "more" });
   let ordered = rows;

@@ -2,6 +2,7 @@
 import type { Data, Live } from "./data";
 import type { Decision } from "./decision";
 import { el } from "./dom";
+import { LONG_WAIT_NS } from "./verdict";
 import { bound, count, counted, duration, number } from "./format";
 
 /** Shows with `show` what there is to show, until it is the finished report; what is wrong meanwhile, with `say`. */
@@ -12,6 +13,7 @@ export function follow(show: (data: Data | Decision) => void, say: (problem: str
   events.addEventListener("finished", (event: MessageEvent<string>) => {
     events.close();
     shown(event);
+    finished((JSON.parse(event.data) as { kept?: number }).kept);
   });
   events.addEventListener("error", () => say("No connection to brunt: it has ended, or this page will catch up in a moment."));
 }
@@ -38,11 +40,29 @@ export function state(live: Live): HTMLElement {
   return el(
     "div",
     { id: "live", role: "group", "aria-label": "live" },
-    el("p", {}, el("strong", {}, "● live"), ` ${howFar(live)}`),
+    el("p", {}, el("strong", {}, "● running"), ` ${howFar(live)}`),
     share !== null && el("progress", { max: 1, value: share, "aria-label": "how far the run is" }),
     live.elapsed_ns > 0 && el("p", { class: "faint" }, `in the last second: ${parts.join(", ")}`),
+    // In a stall nothing ends, and percentiles are of what ended.
+    (live.backlog > 0 || (live.oldest_ns ?? 0) >= LONG_WAIT_NS) &&
+      el(
+        "p",
+        { class: (live.oldest_ns ?? 0) >= LONG_WAIT_NS ? "warning" : "", id: "backlog" },
+        [
+          live.backlog > 0 && `${counted(live.backlog, "call")} due and not sent`,
+          (live.oldest_ns ?? 0) >= LONG_WAIT_NS && `the oldest call has waited ${whole(live.oldest_ns ?? 0)} or longer and is in no percentile yet`,
+        ]
+          .filter(Boolean)
+          .join("; "),
+      ),
     live.missed > 0 &&
       el("p", { class: "warning" }, `${counted(live.missed, "second")} came too fast for this page and are in none of its figures; the finished report has them`),
     el("p", { id: "problem", class: "warning", role: "status" }),
   );
+}
+
+/** Says that the run has ended, and what it is kept as, to who watched it. */
+function finished(kept: number | undefined): void {
+  const words = kept === undefined ? "● finished" : `● finished, kept as ${kept}: brunt show ${kept}`;
+  document.querySelector("main > header")?.after(el("div", { id: "finished", role: "status" }, words));
 }

@@ -1,26 +1,26 @@
 // The page: what matters first, then charts, then tables.
 import { type Data, embedded } from "./data";
 import { type Decision, decision } from "./decision";
-import { el } from "./dom";
+import { el, section, when } from "./dom";
 import { follow, state } from "./live";
 import { names } from "./names";
-import { charts } from "./overtime";
+import { charts, distribution, load } from "./overtime";
 import { reconcile } from "./reconcile";
 import { latency, outcomes, seconds } from "./tables";
 import { keyFigures, outcome, thresholds, verdict } from "./verdict";
 
 function header(data: Data): HTMLElement {
-  const started = new Date(data.started_unix_ms);
   return el(
     "header",
     {},
-    el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", data.title),
+    el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", data.origin.name !== undefined && `${data.origin.name}: `, data.title),
     el("p", { class: "faint" }, data.plan.join(", ")),
     el(
       "p",
       { class: "faint" },
-      el("time", { datetime: started.toISOString() }, started.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" })),
+      when(data.started_unix_ms),
       `, brunt ${data.brunt_version}`,
+      ...Object.entries(data.origin.tags ?? {}).flatMap(([key, value]) => [" ", el("span", { class: "tag" }, `${key}=${value}`)]),
     ),
   );
 }
@@ -49,28 +49,21 @@ function show(data: Data | Decision): void {
     return;
   }
   const [header, ...sections] = decision(data);
-  put(`${data.live === null ? "" : "● "}brunt ${data.title}`, [header ?? null, contents(sections), ...sections]);
+  const [live, found, charts] = sections;
+  put(`${data.live === null ? "" : "● "}brunt ${data.title}`, [header ?? null, live ?? null, found ?? null, charts ?? null, contents(sections), ...sections.slice(3)]);
+}
+
+/** The command that makes the run again. */
+function repeat({ origin }: Data): HTMLElement | null {
+  return section("Run it again", "repeat", origin.command && el("pre", { tabindex: 0, role: "region", "aria-label": "command" }, origin.command));
 }
 
 function showRun(data: Data): void {
-  const sections = [
-    outcome(data),
-    keyFigures(data),
-    verdict(data),
-    thresholds(data),
-    charts(data),
-    latency(data),
-    outcomes(data),
-    ...names(data),
-  ];
-  const parts = [
-    header(data),
-    data.live && state(data.live),
-    contents(sections),
-    ...sections,
-    seconds(data),
-  ];
-  put(`${data.live ? "● " : ""}brunt ${data.title}`, parts);
+  const first = [outcome(data), keyFigures(data), charts(data)];
+  const rest = [verdict(data), thresholds(data), distribution(data), latency(data), outcomes(data), ...names(data), load(data)];
+  const parts = [header(data), data.live && state(data.live), ...first, contents([...first, ...rest]), ...rest, seconds(data), repeat(data)];
+  const name = data.origin.name === undefined ? "" : `${data.origin.name}: `;
+  put(`${data.live ? "● " : ""}brunt ${name}${data.title}`, parts);
 }
 
 function say(problem: string): void {

@@ -1,6 +1,7 @@
 // Figures by name: requests and tags, groups, checks, scenarios.
 import { type Calls, type Data, type Distribution, type Names, valueOf } from "./data";
 import { type Cell, el, section, table } from "./dom";
+import { requestOverTime } from "./drilldown";
 import { bound, count, counted, number, percent, size, within } from "./format";
 
 /** From so many names on, those that matter come first. */
@@ -20,7 +21,7 @@ function times(distribution: Distribution | null, quantiles: string[]): Cell[] {
   });
 }
 
-function calls(title: string, id: string, all: Calls[], quantiles: string[]): HTMLElement | null {
+function calls(title: string, id: string, all: Calls[], { quantiles, drilldown }: Data): HTMLElement | null {
   if (all.length === 0) return null;
   const ended = (calls: Calls): string =>
     [
@@ -29,6 +30,11 @@ function calls(title: string, id: string, all: Calls[], quantiles: string[]): HT
       ...(calls.unfinished > 0 ? [`unfinished × ${count(calls.unfinished)}`] : []),
       ...(calls.unsent > 0 ? [`unsent × ${count(calls.unsent)}`] : []),
     ].join(", ");
+  const tracks = id === "requests" ? drilldown?.requests : undefined;
+  const opens = (name: string): Cell["opens"] => {
+    const at = tracks?.tracks.findIndex((track) => track.name === name) ?? -1;
+    return tracks && at >= 0 && tracks.start_ms.length > 1 ? () => requestOverTime(tracks, at) : undefined;
+  };
   // Worst first: what failed, then what is slow.
   const p99 = ({ response }: Calls): number => valueOf(response?.quantiles_ns[quantiles.indexOf("p99")] ?? 0);
   const worst = [...all].sort((a, b) => b.error_ratio - a.error_ratio || p99(b) - p99(a));
@@ -36,12 +42,12 @@ function calls(title: string, id: string, all: Calls[], quantiles: string[]): HT
     title,
     id,
     table({
-      caption: `${counted(all.length, "name")}, response times`,
+      caption: `${counted(all.length, "name")}, response times${tracks ? "; open a name to see it over time" : ""}`,
       head: ["name", "due", "answered/s", "not ok", "error rate", ...SHOWN, "max", "in", "ended as"],
       words: [10],
       sortable: id,
       rows: (all.length > LONG ? worst : all).map((one) => [
-        one.name,
+        { text: one.name, opens: opens(one.name) },
         whole(one.due),
         { text: number(one.answered_per_s), sort: one.answered_per_s },
         wrong(one.not_ok),
@@ -128,12 +134,13 @@ function scenarios(names: Names, quantiles: string[]): HTMLElement | null {
   );
 }
 
-export function names({ names, quantiles }: Data): (HTMLElement | null)[] {
+export function names(data: Data): (HTMLElement | null)[] {
+  const { names, quantiles } = data;
   if (!names) return [];
   const crowded = names.crowded.length > 0 && `There were more ${names.crowded.join(" and ")} than are told apart; the rest count as (others).`;
   return [
-    calls("Requests", "requests", names.requests, quantiles),
-    calls("Tags", "tags", names.tags, quantiles),
+    calls("Requests", "requests", names.requests, data),
+    calls("Tags", "tags", names.tags, data),
     groups(names, quantiles),
     checks(names),
     scenarios(names, quantiles),

@@ -1,11 +1,13 @@
 // The charts of a run: which there are, and what each says in words.
 import { heatMap } from "./charts/heatmap";
+import { histogram } from "./charts/histogram";
 import { type Ends, spectrum } from "./charts/spectrum";
 import { axisDuration, axisNumber } from "./charts/ticks";
 import { type Line, overTime } from "./charts/time";
-import { type Bound, type Data, type Series, valueOf } from "./data";
+import { type Bound, type CountedTrack, type Data, type Series, type Tracks, valueOf } from "./data";
 import { el, section } from "./dom";
 import { bound, count, counted, duration, number, percent } from "./format";
+import { failing } from "./drilldown";
 import { limitOf } from "./verdict";
 
 const least = (values: number[]): number => values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
@@ -26,22 +28,43 @@ function whole(series: Series): Series {
   return Object.fromEntries(columns) as Series;
 }
 
+/** The tracks of those seconds. */
+function shortened({ drilldown, series }: Data): Data["drilldown"] {
+  const left = whole(series).start_ms.length;
+  if (drilldown === null || left === series.start_ms.length) return drilldown;
+  const cut = (kind: Tracks<CountedTrack>): Tracks<CountedTrack> =>
+    kind.start_ms.length === series.start_ms.length ? { ...kind, start_ms: kind.start_ms.slice(0, left) } : kind;
+  return { ...drilldown, statuses: cut(drilldown.statuses), failures: cut(drilldown.failures) };
+}
+
+/** What is drawn of a run: without a last moment that is no second. */
+const drawn = (data: Data): Data => ({ ...data, series: whole(data.series), drilldown: shortened(data) });
+
+/** How it went, at a glance: how long calls took, how many were answered, and what failed. */
 export function charts(all: Data): HTMLElement | null {
   if (all.series.start_ms.length === 0) return null;
-  const data = { ...all, series: whole(all.series) };
+  const data = drawn(all);
   return section(
     "Over time",
     "over-time",
     latencies(data),
     throughput(data),
-    data.heat_map && heatMap(data.heat_map, "how many calls took how long, when"),
-    spectra(data),
-    errors(data),
-    users(data),
-    connections(data),
-    generator(data),
     data.series.spoiled.length > 0 && el("p", { class: "faint", id: "hatched" }, "Hatched: seconds that brunt itself spoiled."),
+    errors(data),
   );
+}
+
+/** How long calls took. */
+export function distribution(all: Data): HTMLElement | null {
+  const data = drawn(all);
+  return section("Distribution of response times", "distribution", bars(data), spectra(data), data.heat_map && heatMap(data.heat_map, "how many calls took how long, when"));
+}
+
+/** What the load was like, and the generator. */
+export function load(all: Data): HTMLElement | null {
+  if (all.series.start_ms.length === 0) return null;
+  const data = drawn(all);
+  return section("Load and generator", "load", users(data), connections(data), generator(data));
 }
 
 const perSecond = (value: number): string => `${number(value)}/s`;
@@ -103,6 +126,16 @@ function latencies(data: Data): HTMLElement | null {
   });
 }
 
+/** The histogram, with the thresholds on times of all calls in it. */
+function bars({ bars, thresholds }: Data): HTMLElement | null {
+  if (!bars) return null;
+  const limits = thresholds.flatMap(({ threshold, held }) => {
+    const limit = limitOf(threshold);
+    return limit ? [{ label: threshold.trim(), ns: limit.ns, held }] : [];
+  });
+  return histogram(bars, limits);
+}
+
 function spectra({ spectra, times, quantiles }: Data): HTMLElement | null {
   const response = times.find(([name]) => name === "response")?.[1];
   if (spectra.length === 0 || !response) return null;
@@ -112,14 +145,15 @@ function spectra({ spectra, times, quantiles }: Data): HTMLElement | null {
   return spectrum(spectra, ends, `response p50 ${at("p50")}, p99 ${at("p99")}, p99.9 ${at("p99.9")}, max ${bound(response.max_ns)}`);
 }
 
-function errors({ series, outcomes }: Data): HTMLElement | null {
+function errors(data: Data): HTMLElement | null {
+  const { series, outcomes } = data;
   // What never ended is in no second.
   if (!series.not_ok_per_s.some((n) => n > 0)) return null;
   return overTime(series, {
     id: "errors",
     title: "Errors",
     summary: `${count(outcomes.not_ok)} of ${count(outcomes.due)} calls not ok (${percent(outcomes.error_ratio)}), at most ${number(greatest(series.not_ok_per_s))}/s`,
-    lines: [{ label: "not ok", values: series.not_ok_per_s, colour: "bad", text: perSecond, fill: true }],
+    lines: [{ label: "not ok", values: series.not_ok_per_s, colour: "bad", text: perSecond, fill: true }, ...failing(data)],
     tick: axisNumber,
   });
 }
@@ -162,15 +196,15 @@ function generator({ series }: Data): HTMLElement {
   const lag = known(series.lag_p99_ns);
   const lines: Line[] = [
     { label: "CPU of the busiest worker", values: series.busiest_worker_cpu_ratio, colour: "one", text: percent },
-    { label: "without a CPU", values: series.most_starved_worker_ratio, colour: "four", text: percent },
+    { label: "waiting for a CPU", values: series.most_starved_worker_ratio, colour: "four", text: percent },
   ];
   if (lag.length > 0) lines.push({ label: "lag p99", values: series.lag_p99_ns, colour: "three", text: duration, second: true });
-  const busiest = `a worker used up to ${percent(greatest(series.busiest_worker_cpu_ratio))} of a CPU`;
-  const starved = `and waited for one up to ${percent(greatest(series.most_starved_worker_ratio))} of the time`;
+  const busiest = `busiest worker: CPU up to ${percent(greatest(series.busiest_worker_cpu_ratio))}`;
+  const starved = `waiting for a CPU up to ${percent(greatest(series.most_starved_worker_ratio))} of the time`;
   return overTime(series, {
     id: "generator",
     title: "The generator",
-    summary: `${busiest} ${starved}${lag.length > 0 ? `; lag p99 up to ${duration(greatest(lag))}` : ""}`,
+    summary: `${busiest}, ${starved}${lag.length > 0 ? `; lag p99 up to ${duration(greatest(lag))}` : ""}`,
     lines,
     tick: percent,
     secondTick: axisDuration,

@@ -1,6 +1,7 @@
 // Figures as tables: latency, outcomes, seconds.
 import type { Bound, Data, Distribution } from "./data";
 import { el, section, table, type Cell } from "./dom";
+import { countedOverTime } from "./drilldown";
 import { isMaximum } from "./verdict";
 import { bound, clock, count, counted, duration, number, percent, size, within } from "./format";
 
@@ -55,10 +56,23 @@ export function outcomes(data: Data): HTMLElement | null {
   const sum = `${count(outcomes.due)} due ${adds ? "=" : "≠ (a fault in brunt: please report it)"} ${listed.join(" + ")}`;
   const share = (n: number): Cell => ({ text: outcomes.due > 0 ? percent(n / outcomes.due) : "–", sort: n });
   const statuses = outcomes.statuses.filter(({ status }) => status !== 0);
+  const { drilldown } = data;
+  /** One of the tracks over time, below its row. */
+  const opens = (kind: "statuses" | "failures", name: string): Pick<Cell, "opens"> => {
+    const tracks = drilldown?.[kind];
+    const at = tracks?.tracks.findIndex((track) => track.name === name) ?? -1;
+    return tracks && at >= 0 && tracks.start_ms.length > 1 ? { opens: () => countedOverTime(tracks, at, kind) } : {};
+  };
   const reasons = outcomes.failures.flatMap(({ failure, count: n, reasons }) => [
-    [{ text: failure, class: "bad" }, { text: count(n) }, share(n), ""],
-    ...reasons.filter(({ reason }) => reason !== "").map(({ reason, count: of }) => [`${failure}, of these`, count(of), share(of), reason]),
+    [{ text: failure, class: "bad", ...opens("failures", failure) }, { text: count(n), sort: n }, share(n)],
+    ...reasons
+      .filter(({ reason }) => reason !== "")
+      .map(({ reason, count: of }) => [{ text: `${failure}: ${reason}`, ...opens("failures", `${failure}: ${reason}`) }, { text: count(of), sort: of }, share(of)]),
   ]);
+  const statusCell = (status: number, name: string | undefined): Cell => {
+    const text = name === undefined ? String(status) : `${status} ${name}`;
+    return { text, sort: status, ...opens("statuses", text) };
+  };
   const notes: [number, string][] = [
     [outcomes.waited_for_connection, "waited for a free connection"],
     [outcomes.unasked, "messages that nobody asked for"],
@@ -82,7 +96,7 @@ export function outcomes(data: Data): HTMLElement | null {
         head: ["status", "answers", "of all calls", "counts as"],
         words: [3],
         rows: statuses.map(({ status, name, count: n, ok }) => [
-          { text: name === undefined ? String(status) : `${status} ${name}`, sort: status },
+          statusCell(status, name),
           { text: count(n), sort: n },
           share(n),
           { text: ok ? "a success" : "not ok", class: ok ? "good" : "bad" },
@@ -90,7 +104,7 @@ export function outcomes(data: Data): HTMLElement | null {
         sortable: "statuses",
       }),
     reasons.length > 0 &&
-      table({ caption: "failures by name, with the reasons given", head: ["failure", "calls", "of all calls", "reason"], words: [3], rows: reasons }),
+      table({ caption: "failures by name, with the reasons given", head: ["failure", "calls", "of all calls"], sortable: "failures", rows: reasons }),
     ...notes.filter(([n]) => n > 0).map(([n, what]) => el("p", {}, `${count(n)} ${what}`)),
     el("p", {}, `Connections: ${made.join(", ")}. Bytes: ${size(rates.wire_in_bytes_per_s)}/s in (${size(bytes.wire_in_bytes)}), ${size(rates.wire_out_bytes_per_s)}/s out (${size(bytes.wire_out_bytes)}).`),
   );

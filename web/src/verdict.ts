@@ -12,6 +12,9 @@ const isThroughput = (finding: Finding): boolean =>
 export const isSpoiled = (data: Data, what: "throughput" | "latency"): boolean =>
   data.verdict.findings.some((finding) => finding.decisive && isThroughput(finding) === (what === "throughput"));
 
+/** From so long on a waiting call is worth a word, in nanoseconds. */
+export const LONG_WAIT_NS = 1e9;
+
 /** The most ranges of seconds that are listed of a finding. */
 const MOST_RANGES = 8;
 
@@ -35,29 +38,42 @@ function judgement({ verdict }: Data): [string, string] {
 }
 
 function generator({ health, times, quantiles }: Data): string {
-  let text = `brunt's workers used at most ${percent(health.busiest_worker_cpu_ratio)} of a CPU`;
+  let text = `brunt's workers: CPU up to ${percent(health.busiest_worker_cpu_ratio)}`;
   if (health.most_starved_worker_ratio > 0) {
-    text += ` and waited for one at most ${percent(health.most_starved_worker_ratio)} of a second`;
+    text += `, waiting for a CPU up to ${percent(health.most_starved_worker_ratio)} of the time`;
   }
   const lag = times.find(([name]) => name === "lag")?.[1].quantiles_ns;
   const [p50, p99] = ["p50", "p99"].map((name) => lag?.[quantiles.indexOf(name)]);
   return p50 !== undefined && p99 !== undefined ? `${text}; lag p50 ${bound(p50)}, p99 ${bound(p99)}` : text;
 }
 
+/** Whether a run goes on of which no call has ended yet. */
+const hasNoFigure = ({ live, outcomes }: Data): boolean => live !== null && outcomes.answered + outcomes.failed === 0;
+
 /** The most thresholds that are named where they failed. */
 const MOST_FAILED = 3;
+
+/** `p99 946ms (limit < 50ms)`, and in whose words it was asked for where that is no figure and a limit. */
+function missed({ threshold, got }: Data["thresholds"][number]): string {
+  const [, figure, relation, limit] = threshold.trim().match(/^(.*?)\s*(<=|>=|==|<|>)\s*(.*?)(?:\s+abort)?$/) ?? [];
+  return figure ? `${figure} ${got} (limit ${relation} ${limit})` : `${threshold} came out as ${got}`;
+}
 
 /** What came of the run: whether it passed, in a line. */
 function passed(data: Data): [string, string] {
   const { thresholds, outcomes, live } = data;
   const soFar = live ? " so far" : "";
+  if (live && hasNoFigure(data)) return ["", live.phase === "measuring" || live.phase === "draining" ? "● running: no call has ended yet" : `● running: ${live.phase}, nothing is measured yet`];
   if (outcomes.answered === 0 && !live) return ["bad", nothingAnswered(data)];
   const failed = thresholds.filter(({ held }) => !held);
   if (failed.length > 0) {
-    const named = failed.slice(0, MOST_FAILED).map(({ threshold, got }) => `${threshold} came out as ${got}`);
+    const named = failed.slice(0, MOST_FAILED).map(missed);
     const more = failed.length > MOST_FAILED ? ", …" : "";
     return ["bad", `✗ ${count(failed.length)} of ${counted(thresholds.length, "threshold")} failed${soFar}: ${named.join(", ")}${more}`];
   }
+  // What waits is in no figure yet: none of them says that all is well.
+  const waits = live?.oldest_ns ?? 0;
+  if (waits >= LONG_WAIT_NS) return ["warning", `! ${live && live.backlog > 0 ? `${counted(live.backlog, "call")} wait to be sent, ` : ""}the oldest call has waited ${duration(waits)} or longer`];
   const [errors, all] = [outcomes.not_ok, outcomes.due];
   const wrong = errors > 0 ? `${percent(outcomes.error_ratio)} of calls not ok${soFar} (${count(errors)} of ${count(all)})` : "";
   if (thresholds.length > 0) {
@@ -78,9 +94,15 @@ function remark({ about, message, advice }: Remark): HTMLElement {
   );
 }
 
+/** Whether to believe the figures, in a line that leads to why. */
+function badge(data: Data): HTMLElement | null {
+  if (data.outcomes.answered === 0) return null;
+  const [kind, words] = judgement(data);
+  return el("p", { class: "badge" }, el("a", { href: "#verdict", class: kind }, `Measurement: ${words}`));
+}
+
 /** Whether the run passed, how it ended if not as planned, and what stands out about the target or the plan. */
 export function outcome(data: Data): HTMLElement | null {
-  if (data.live && data.outcomes.due === 0) return null;
   const [kind, words] = passed(data);
   const ending = endingOf(data);
   return section(
@@ -88,6 +110,7 @@ export function outcome(data: Data): HTMLElement | null {
     "outcome",
     el("p", { class: `outcome ${kind}` }, words),
     ending && el("p", { class: "warning ending" }, ending),
+    badge(data),
     data.remarks.length > 0 && el("ul", { class: "findings" }, ...data.remarks.map(remark)),
   );
 }
@@ -103,7 +126,7 @@ export function verdict(data: Data): HTMLElement | null {
       el("p", { class: "advice" }, `→ ${finding.advice}`),
     ),
   );
-  if (data.live && data.outcomes.due === 0) {
+  if (hasNoFigure(data)) {
     return section("Verdict", "verdict", el("p", { class: "verdict" }, "nothing was measured yet"));
   }
   return section(
@@ -201,8 +224,9 @@ export function keyFigures(data: Data): HTMLElement | null {
   return section("Key figures", "figures", el("dl", { class: "tiles" }, ...tiles));
 }
 
-export function thresholds({ thresholds, live }: Data): HTMLElement | null {
-  if (thresholds.length === 0) return null;
+export function thresholds(data: Data): HTMLElement | null {
+  const { thresholds, live } = data;
+  if (thresholds.length === 0 || hasNoFigure(data)) return null;
   const failed = thresholds.filter((threshold) => !threshold.held).length;
   return section(
     "Thresholds",

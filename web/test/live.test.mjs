@@ -40,7 +40,7 @@ test("the page moves while the run does, and ends as the finished report", async
   const html = files.path("finished.html");
   const run = await goingOn("-r", "200", "-d", "1h", "-t", "1", "-c", "4", "--threshold", "p99<10s", "--html", html, server.url);
   const { page, complaints } = await watch(run);
-  assert.match(await page.textContent("#live"), /● live measuring, \S+ of \S+/);
+  assert.match(await page.textContent("#live"), /● running measuring, \S+ of \S+/);
   assert.match(await page.textContent("#thresholds caption"), /so far/);
   const before = await length(page);
   // What its reader does stays done: the focus, and how near a chart is.
@@ -51,6 +51,7 @@ test("the page moves while the run does, and ends as the finished report", async
   // However slow this machine is, the page is seen before the end.
   run.interrupt();
   await page.waitForSelector("#live", { state: "detached" });
+  assert.match(await page.textContent("#finished"), /^● finished/);
   const done = await run.end();
   // Ended early, by Ctrl-C.
   assert.equal(done.status, 130, done.stderr);
@@ -87,6 +88,37 @@ test("a page that is opened again, or loses brunt, shows all there is, and says 
   await page.waitForFunction(() => document.getElementById("problem")?.textContent.includes("No connection"));
   assert.ok((await length(page)) > before);
   await page.close();
+});
+
+test("before there is a figure it is running, and nothing is red", async () => {
+  const run = await goingOn("-r", "200", "-d", "1h", "-w", "1h", "-t", "1", "-c", "4", "--threshold", "p99<1us", "--threshold", "rate>1M", server.url);
+  const page = await blank(browser);
+  try {
+    await page.goto(run.url);
+    await page.waitForSelector("#outcome .outcome");
+    assert.match(await page.textContent("#outcome"), /^Outcome so far● running: (starting|warm-up), nothing is measured yet$/);
+    assert.deepEqual(await page.$$eval("main .bad", (all) => all.map((one) => one.textContent)), []);
+  } finally {
+    run.kill();
+    await run.end();
+    await page.close();
+  }
+});
+
+test("in a stall the page tells what waits", async () => {
+  const frozen = await target("--stall", "30s/32s");
+  const run = await goingOn("-r", "500", "-d", "1h", "-t", "1", "-c", "4", "--timeout", "1h", frozen.url);
+  const page = await blank(browser);
+  try {
+    await page.goto(run.url);
+    await page.waitForFunction(() => /calls due and not sent; the oldest call has waited \d+s or longer/.test(document.getElementById("backlog")?.textContent ?? ""));
+    assert.match(await page.textContent("#outcome .outcome"), /^! [\d,]+ calls wait to be sent, the oldest call has waited \d/);
+  } finally {
+    run.kill();
+    await run.end();
+    await page.close();
+    frozen.end();
+  }
 });
 
 test("browsers that never read, or are gone, hold nothing up", async () => {

@@ -164,7 +164,7 @@ test("the outcome comes first, and what stands out about the target with it", as
     return { said, kind, remarks };
   };
   const failed = await outcomeOf("failing");
-  assert.match(failed.said, /^✗ \d of \d thresholds failed: p99 < 5ms came out as 6\.00ms/);
+  assert.match(failed.said, /^✗ \d of \d thresholds failed: p99 6\.00ms \(limit < 5ms\)/);
   assert.equal(failed.kind, "outcome bad");
   const held = await outcomeOf("clean");
   assert.match(held.said, /^✓ (the threshold|all \d thresholds) held$/);
@@ -257,7 +257,7 @@ test("a last moment is no second, and what never changes is no chart", async () 
   assert.equal(await page.getAttribute("#throughput .chart", "data-points"), String(result.series.length - 1));
   assert.ok(!(await page.textContent("#throughput figcaption")).includes("0 to"), await page.textContent("#throughput figcaption"));
   assert.equal(await page.locator("#connections").count(), 0);
-  assert.match(await page.textContent("#over-time"), /64 open connections throughout/);
+  assert.match(await page.textContent("#load"), /64 open connections throughout/);
   assert.equal(await page.locator("#hatched").count(), 0, "the spoiled moment is not drawn");
   assert.deepEqual(complaints, []);
   await page.close();
@@ -408,5 +408,175 @@ test("it prints in ink on paper, dark or not", async () => {
   await page.emulateMedia({ media: "screen", colorScheme: "dark" });
   const pdf = await page.pdf({ format: "A4" });
   assert.equal(pdf.subarray(0, 5).toString(), "%PDF-");
+  await page.close();
+});
+
+/** Those of these selectors whose element lies within the first screen, whole. */
+const inFold = (page, selectors) =>
+  page.evaluate(
+    (selectors) =>
+      selectors.filter((selector) => {
+        const box = document.querySelector(selector)?.getBoundingClientRect();
+        return box !== undefined && box.height > 0 && box.top >= 0 && box.bottom <= window.innerHeight;
+      }),
+    selectors,
+  );
+
+test("the first screen says whether it passed, whether to believe it, how fast and how slow it was, and when", async () => {
+  const wide = ["#outcome .outcome", "#outcome .badge", ".tile[data-figure='p99']", ".tile[data-figure='answered/s']", ".tile[data-figure='error rate']", "#percentiles canvas", "#throughput canvas"];
+  const narrow = wide.slice(0, -1);
+  for (const [width, height, expected] of [[1280, 900, wide], [390, 844, narrow.slice(0, -1)]]) {
+    for (const name of ["clean", "failing", "open", "shop"]) {
+      const { page } = await pageOf(name, undefined, { viewport: { width, height } });
+      assert.deepEqual(await inFold(page, wide), [...expected, ...(width === 390 ? (await inFold(page, wide)).slice(expected.length) : [])], `${name} at ${width}`);
+      const chart = await page.$eval("#percentiles", (figure) => figure.getBoundingClientRect().top);
+      assert.ok(chart < height, `${name} at ${width}: the first chart begins at ${chart}`);
+      await page.close();
+    }
+  }
+});
+
+/** Pixels of a chart's plotting area that are of a colour of the style sheet, and where: shares of its width and height. */
+const inked = (page, chart, colour) =>
+  page.$eval(
+    `#${chart}`,
+    (figure, colour) => {
+      const canvas = figure.querySelector("canvas");
+      const wanted = getComputedStyle(document.documentElement).getPropertyValue(`--${colour}`).trim();
+      const rgb = [1, 3, 5].map((at) => Number.parseInt(wanted.slice(at, at + 2), 16));
+      const over = figure.querySelector(".u-over");
+      const scale = canvas.width / canvas.clientWidth;
+      const [left, top, width, height] = [over.offsetLeft, over.offsetTop, over.clientWidth, over.clientHeight].map((n) => Math.round(n * scale));
+      const { data } = canvas.getContext("2d").getImageData(left, top, width, height);
+      const places = [];
+      for (let i = 0; i < data.length; i += 4) {
+        if (rgb.every((part, at) => Math.abs(part - data[i + at]) < 12) && data[i + 3] > 200) {
+          places.push([((i / 4) % width) / width, Math.floor(i / 4 / width) / height]);
+        }
+      }
+      return places;
+    },
+    colour,
+  );
+
+/** Whether a line of that colour goes from one end to the other without leaving at the top or the bottom. */
+async function isWithin(page, chart, colour) {
+  const places = await inked(page, chart, colour);
+  assert.ok(places.length > 20, `${chart}: no ${colour} in it`);
+  const ys = places.map(([, y]) => y);
+  const [highest, lowest] = [Math.min(...ys), Math.max(...ys)];
+  assert.ok(highest > 0 && lowest < 1, `${chart}: ${colour} is cut off, ${highest} to ${lowest}`);
+}
+
+test("axes over time hold every figure, and charts begin and end together", async () => {
+  const { page, complaints, result } = await pageOf("clean", (result) => {
+    // From 1 µs to 1.61 s: three times beyond a decade's end.
+    const [first] = result.series;
+    const one = (ns) => ({ min_ns: ns, max_ns: ns, sum_ns: ns, counts: [[ns, 1]] });
+    result.series = [1_000, 1_000_000, 1_610_000_000, 50_000].map((ns, i) => ({ ...first, start_ns: i * 1e9, length_ns: 1e9, response: one(ns), response_low: undefined, response_high: undefined, spoiled: false }));
+    return result;
+  });
+  await isWithin(page, "percentiles", "four");
+  await isWithin(page, "throughput", "one");
+  // A figure of [2 s, 3 s) stands at 2.5 s of 4.
+  const peak = (await inked(page, "percentiles", "four")).reduce((best, place) => (place[1] < best[1] ? place : best));
+  assert.ok(Math.abs(peak[0] - 2.5 / 4) < 0.02, `the peak is at ${peak[0]} of the width`);
+  await page.focus("#percentiles .chart");
+  await page.keyboard.press("End");
+  assert.match(await page.textContent("#percentiles [aria-live]"), /^0:03, /);
+  // The heat map ends where the lines' axis does: its last column reaches the right edge.
+  const columns = await inked(page, "heat-map", "one");
+  assert.ok(Math.max(...columns.map(([x]) => x)) > 0.99);
+  assert.equal(result.series.length, 4);
+  // Reading a canvas back is this test's own doing.
+  assert.deepEqual(complaints.filter((line) => !line.includes("readback")), []);
+  await page.close();
+});
+
+test("an hour is ticked as a clock has it", async () => {
+  const { page } = await pageOf("clean", (result) => {
+    const [first] = result.series;
+    result.series = Array.from({ length: 3600 }, (_, i) => ({ ...first, start_ns: i * 1e9, length_ns: 1e9 }));
+    return result;
+  });
+  // What is drawn on a canvas is asked of the axis.
+  const ticks = await page.evaluate(() => {
+    const drawn = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+      drawn.push(text);
+      return draw.call(this, text, ...rest);
+    };
+    window.dispatchEvent(new Event("beforeprint"));
+    return new Promise((resolve) => setTimeout(() => resolve(drawn), 300));
+  });
+  const clocks = [...new Set(ticks.filter((text) => /^\d+:\d\d(:\d\d)?$/.test(text)))];
+  assert.ok(clocks.length > 3, String(ticks));
+  for (const clock of clocks) assert.match(clock, /^(\d+:)?[0-5]?[05]:00$/, `${clock} is no time of a clock`);
+  await page.close();
+});
+
+test("a histogram has every call, those apart that are not ok, and the threshold in it", async () => {
+  const { page, complaints, result } = await pageOf("failing", (result) => {
+    result.thresholds = [{ threshold: "p99 < 5ms", got: "6.00ms", held: false, sure: true }];
+    result.histograms.refused = { min_ns: 6_000_000, max_ns: 6_000_000, sum_ns: 6e7, counts: [[6_000_639, 10]] };
+    return result;
+  });
+  const all = result.histograms.response.counts.reduce((sum, [, n]) => sum + n, 0);
+  const summary = await page.textContent("#histogram figcaption p");
+  assert.ok(summary.startsWith(`${all.toLocaleString("en")} calls, of which `), summary);
+  assert.ok(summary.includes("p99 < 5ms"), summary);
+  const limit = await inked(page, "histogram", "bad");
+  assert.ok(limit.length > 50, "neither the limit nor the calls that are not ok");
+  await page.focus("#histogram .chart");
+  await page.keyboard.press("Home");
+  let counted = 0;
+  for (let i = 0; i < 400; i++) {
+    const said = await page.textContent("#histogram [aria-live]");
+    counted += [...said.matchAll(/([\d,]+) calls? (?:not )?ok/g)].reduce((sum, [, n]) => sum + Number(n.replaceAll(",", "")), 0);
+    await page.keyboard.press("ArrowRight");
+    if ((await page.textContent("#histogram [aria-live]")) === said) break;
+  }
+  assert.equal(counted, all);
+  assert.deepEqual(complaints.filter((line) => !line.includes("readback")), []);
+  await page.close();
+});
+
+test("a request, a status and a reason open over time, and stay open", async () => {
+  const { page, complaints, result } = await pageOf("shop", (result) => {
+    const { statuses } = result.drilldown;
+    result.drilldown.failures = { ...statuses, tracks: [{ failure: "timeout", reason: "no answer in 10s", calls: [1, 0, 4] }] };
+    result.outcomes.failures = [{ failure: "timeout", count: 5, reasons: [{ reason: "no answer in 10s", count: 5 }] }];
+    return result;
+  });
+  const open = async (section, name) => {
+    await page.click(`#${section} .opener >> text="${name}"`);
+    await page.waitForSelector(`#${section} .opened .uplot`);
+  };
+  await open("requests", "home");
+  assert.equal(await page.locator("#requests .opened figure").count(), 2);
+  await page.focus("#requests .opened .chart >> nth=0");
+  await page.keyboard.press("Home");
+  const [home] = result.drilldown.requests.tracks;
+  assert.match(await page.textContent("#requests .opened [aria-live] >> nth=0"), /^0:00, p50 4\.49ms, p99 4\.95ms$/);
+  await page.focus("#requests .opened .chart >> nth=1");
+  await page.keyboard.press("Home");
+  assert.match(await page.textContent("#requests .opened [aria-live] >> nth=1"), new RegExp(`^0:00, ended ${home.ended[0]}/s, not ok ${home.not_ok[0]}/s$`));
+  await page.click("#requests thead th:nth-child(2) button");
+  await page.waitForSelector("#requests .opened .uplot");
+  await open("outcomes", "503 Busy");
+  await open("outcomes", "timeout: no answer in 10s");
+  await page.focus("#failures-0 .chart");
+  await page.keyboard.press("End");
+  assert.match(await page.textContent("#failures-0 [aria-live]"), /^0:02, calls 4\/s$/);
+  // What failed has a line each beside the sum.
+  const labels = await page.$$eval("#errors .u-label", (all) => all.map((label) => label.textContent));
+  assert.deepEqual(labels, ["at", "not ok", "timeout: no answer in 10s", "503 Busy"]);
+  await page.click('#requests .opener >> text="home"');
+  assert.equal(await page.locator("#requests .opened").count(), 0);
+  assert.deepEqual(complaints, []);
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("; ")}`), []);
   await page.close();
 });

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Spread;
 use crate::histogram::AtLeast;
+use crate::outline::Outline;
 use crate::plan::{Load, Plan};
 use crate::series::Point;
 use crate::summary::{Distribution, Ending, QUANTILES, Summary};
@@ -69,6 +70,9 @@ pub struct Evidence {
     pub failure: String,
     /// Whether it ended early.
     pub interrupted: bool,
+    /// Its latency spectrum, and its p99 over time.
+    #[serde(default, skip_serializing_if = "Outline::is_empty")]
+    pub outline: Outline,
 }
 
 /// What was decided before that was looked into says nothing against itself.
@@ -108,6 +112,7 @@ impl Evidence {
             thresholds: summary.thresholds.clone(),
             failure: worst_failure(summary),
             interrupted: summary.run.ending == Ending::Interrupted,
+            outline: Outline::of(&summary.total.response_times(), summary.run.series.points()),
         }
     }
 

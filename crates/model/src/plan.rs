@@ -8,6 +8,7 @@
 //! rates, numbers of requests, users and iterations, and the seed are those of the whole run, and each worker has its
 //! share; `workers` is each machine's, times and timeouts are everybody's.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -74,9 +75,34 @@ pub struct Plan {
     pub ok_status: OkStatus,
     /// What must hold at the end.
     pub thresholds: Vec<Threshold>,
+    /// How the plan came about.
+    #[serde(default, skip_serializing_if = "Origin::is_empty")]
+    pub origin: Origin,
     /// What its scripts may do. Whoever carries the plan out decides; a file does not say it.
     #[serde(skip)]
     pub sandbox: Sandbox,
+}
+
+/// How a plan came about. None of it changes what is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// What its user calls the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Keys and values that its user gave it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// The command that repeats the run, without secrets; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+}
+
+impl Origin {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a protocol makes its calls from, in that protocol's own form.
@@ -346,6 +372,7 @@ impl Plan {
             transport: Transport::default(),
             ok_status: OkStatus::default(),
             thresholds: Vec::new(),
+            origin: Origin::default(),
             sandbox: Sandbox::default(),
         }
     }
@@ -484,6 +511,7 @@ pub(crate) mod tests {
             transport: Transport::default(),
             ok_status: OkStatus::default(),
             thresholds: vec!["p99<50ms".parse().unwrap()],
+            origin: Origin::default(),
             sandbox: Sandbox::default(),
         }
     }

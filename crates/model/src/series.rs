@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::SECOND_NS;
+use crate::drilldown::Drilldown;
 use crate::histogram::{AtLeast, Censored, Histogram, rank};
 use crate::outcome::OkStatus;
 use crate::snapshot::{Bytes, Health, Snapshot};
@@ -47,6 +48,14 @@ impl Packed {
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// The values of both.
+    #[must_use]
+    pub fn merged(&self, other: &Self) -> Self {
+        let mut histogram = self.unpack();
+        histogram.merge(&other.unpack());
+        Self::of(&histogram)
     }
 
     /// The histogram again.
@@ -224,15 +233,10 @@ impl Point {
     }
 
     fn absorb(&mut self, next: &Self) {
-        let merged = |a: &Packed, b: &Packed| {
-            let mut histogram = a.unpack();
-            histogram.merge(&b.unpack());
-            Packed::of(&histogram)
-        };
         let has_low = self.response_low.is_some() || next.response_low.is_some();
         let has_high = self.response_high.is_some() || next.response_high.is_some();
-        self.response_low = has_low.then(|| merged(self.response_low(), next.response_low()));
-        self.response_high = has_high.then(|| merged(self.response_high(), next.response_high()));
+        self.response_low = has_low.then(|| self.response_low().merged(next.response_low()));
+        self.response_high = has_high.then(|| self.response_high().merged(next.response_high()));
         self.ended = self.ended() + next.ended();
         // A stretch in which nothing ended says nothing of either kind.
         self.is_target_part = match (self.response.count(), next.response.count()) {
@@ -251,10 +255,10 @@ impl Point {
         self.answered += next.answered;
         self.not_ok += next.not_ok;
         self.waited_for_connection += next.waited_for_connection;
-        self.response = merged(&self.response, &next.response);
-        self.response_bounds = merged(&self.response_bounds, &next.response_bounds);
-        self.service = merged(&self.service, &next.service);
-        self.lag = merged(&self.lag, &next.lag);
+        self.response = self.response.merged(&next.response);
+        self.response_bounds = self.response_bounds.merged(&next.response_bounds);
+        self.service = self.service.merged(&next.service);
+        self.lag = self.lag.merged(&next.lag);
     }
 
     /// Answers a second.
@@ -274,11 +278,14 @@ pub struct Series {
     users: i64,
     #[serde(default)]
     most_users: i64,
+    /// The same calls by name, status and reason of failure.
+    #[serde(default)]
+    drilldown: Drilldown,
 }
 
 impl Default for Series {
     fn default() -> Self {
-        Self { points: Vec::new(), resolution_ns: SECOND_NS, users: 0, most_users: 0 }
+        Self { points: Vec::new(), resolution_ns: SECOND_NS, users: 0, most_users: 0, drilldown: Drilldown::default() }
     }
 }
 
@@ -287,6 +294,7 @@ impl Series {
     pub fn push(&mut self, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) {
         let start_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);
         self.count_users(snapshot);
+        self.drilldown.push(length_ns, snapshot, ok);
         let point = Point::of(start_ns, length_ns, snapshot, ok, self.users());
         match self.points.last_mut() {
             Some(last) if last.length_ns < self.resolution_ns => last.absorb(&point),
@@ -339,6 +347,11 @@ impl Series {
     /// The points, in order.
     pub fn points(&self) -> &[Point] {
         &self.points
+    }
+
+    /// What the points are made of: calls by name, status and reason of failure.
+    pub const fn drilldown(&self) -> &Drilldown {
+        &self.drilldown
     }
 }
 

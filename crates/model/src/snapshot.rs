@@ -269,6 +269,9 @@ pub struct Snapshot {
     pub instrument: Instrument,
     /// The response times, among all those, of calls that failed.
     pub failed: Histogram,
+    /// The response times, among all those, of answers whose status is not ok.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub refused: Histogram,
     /// From when a call was sent to the first byte of its answer.
     pub first_byte: Histogram,
     /// Making a connection, without TLS.
@@ -361,6 +364,7 @@ impl Snapshot {
         self.service.merge(&other.service);
         self.instrument.merge(&other.instrument);
         self.failed.merge(&other.failed);
+        self.refused.merge(&other.refused);
         self.first_byte.merge(&other.first_byte);
         self.connect.merge(&other.connect);
         self.tls.merge(&other.tls);

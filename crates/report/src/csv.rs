@@ -10,6 +10,7 @@
 //! | `group` | the group | response: without pauses, service: with them; `not_ok`: ended by an error |
 //! | `check` | the check | due: times made, answered: held, `not_ok`: failed |
 //! | `scenario` | the scenario | response: iterations; due: begun, answered: finished, `not_ok`: ended by an error; users: started |
+//! | `figure` | of the script's own, as thresholds call it: `basket:p95` | value: in its unit; due: how often it was recorded |
 //!
 //! Times are nanoseconds. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
 //! `spoiled` is 1 where the generator spoiled the row's figures, in `total` where the verdict is anything but
@@ -28,7 +29,7 @@ use brunt_model::snapshot::Bytes;
 use brunt_model::summary::{Distribution, QUANTILES, Summary};
 use brunt_model::verdict;
 
-const COLUMNS: [&str; 30] = [
+const COLUMNS: [&str; 31] = [
     "kind",
     "name",
     "second",
@@ -59,6 +60,7 @@ const COLUMNS: [&str; 30] = [
     "at_least",
     "spoiled",
     "verdict",
+    "value",
 ];
 
 /// Writes the seconds of `summary` and its total.
@@ -71,7 +73,8 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         second(point, !summary.breakdown.scenarios.is_empty()).write(out)?;
     }
     total(summary).write(out)?;
-    statuses(summary).into_iter().chain(names(summary)).try_for_each(|row| row.write(out))
+    let names = statuses(summary).into_iter().chain(names(summary)).chain(own(summary));
+    names.into_iter().try_for_each(|row| row.write(out))
 }
 
 /// A row that grows by a value at a time.
@@ -119,6 +122,7 @@ impl Row {
         self.put(at_least);
         self.put(u8::from(spoiled));
         self.put(why);
+        self.put("");
     }
 
     /// The row with its end.
@@ -242,6 +246,38 @@ fn names(summary: &Summary) -> Vec<Row> {
     rows.map(|row| row.into_row(seconds)).collect()
 }
 
+/// A row for each value of the script's own figures.
+fn own(summary: &Summary) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for own in &summary.breakdown.own {
+        let figures = &own.figures;
+        let values = [
+            ("sum", figures.sum()),
+            ("rate", own.per_s),
+            ("share", figures.share()),
+            ("last", figures.last()),
+            ("mean", figures.mean()),
+            ("min", figures.min()),
+            ("max", figures.max()),
+        ];
+        let values = values.into_iter().filter_map(|(figure, value)| Some((figure, value?)));
+        for (figure, value) in figures.quantiles().into_iter().chain(values) {
+            let mut row = Row::default();
+            row.put("figure");
+            row.put(format_args!("{}:{figure}", own.name));
+            row.put("");
+            row.put(summary.run.measured_ns as f64 / 1e9);
+            row.put(figures.count);
+            for _ in 5..COLUMNS.len() - 1 {
+                row.put("");
+            }
+            row.put(value);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
 /// What a row says of a name.
 struct NameRow<'a> {
     kind: &'static str,
@@ -294,6 +330,7 @@ impl<'a> NameRow<'a> {
         row.put("");
         let at_least = std::mem::take(&mut row.at_least).join(" ");
         row.put(at_least);
+        row.put("");
         row.put("");
         row.put("");
         row

@@ -39,6 +39,7 @@ fn the_schema_allows_nothing_else() {
         let open = [
             "/$defs/plan/properties/protocol",
             "/$defs/plan/properties/scenarios/properties/env",
+            "/$defs/plan/properties/origin/properties/tags",
             "/properties/outcomes/properties/status_names",
             "/$defs/named_calls/properties/status_names",
         ];

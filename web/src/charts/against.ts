@@ -1,8 +1,10 @@
 // Figures against a value: lines, points and the intervals of points; with what is marked on the way.
 import uPlot from "uplot";
-import { duration, number } from "../format";
+import { clock, duration, number } from "../format";
+import { limitOf } from "../verdict";
 import { axis, figure } from "./chart";
-import { apart, axisDuration, axisNumber } from "./ticks";
+import { decades, percentile } from "./spectrum";
+import { apart, axisDuration, axisNumber, CLOCK_STEPS, roundValues } from "./ticks";
 import { type Colour, colour, FONT, markers } from "./theme";
 
 export interface AgainstChart {
@@ -11,6 +13,8 @@ export interface AgainstChart {
   summary: string;
   /** What the x-axis is of; where it has names, they stand at 0, 1, 2, …. */
   x: string;
+  /** Whether a place is one call in so many, or seconds; else it is a plain number. */
+  x_is?: "percentile" | "time";
   names: string[];
   x_is_logarithmic: boolean;
   y_is_logarithmic: boolean;
@@ -19,14 +23,23 @@ export interface AgainstChart {
     label: string;
     colour: Colour;
     how: "line" | "points" | "dashed";
+    /** How its points look, so that they are told apart without colours. */
+    mark?: Mark;
     points: { x: number; y: number; interval?: [number, number] }[];
   }[];
   /** What is marked on the x-axis: where, and what it is. */
   marks: [number, string][];
   /** A value that others are held against. */
   level: number | null;
+  /** Thresholds on what is shown, as they are written. */
+  limits?: string[];
 }
 
+/** A disc, a cross, a ring. */
+export type Mark = "●" | "✕" | "○";
+
+/** How many times as large or small as what was measured a limit may be and still be drawn. */
+const NEAR = 10;
 /** Room for a label on the x-axis, in CSS pixels. */
 const LABEL_ROOM = 40;
 
@@ -46,10 +59,16 @@ export function against(chart: AgainstChart): HTMLElement {
     const middle = (ys: number[]): number => [...ys].sort((a, b) => a - b)[Math.floor(ys.length / 2)] ?? 0;
     return [xs, xs.map((x) => middle(byX.get(x) ?? []))];
   };
+  const tickX = (x: number): string => {
+    if (chart.x_is === "percentile") return percentile(x);
+    if (chart.x_is === "time") return clock(x);
+    if (x >= 100) return axisNumber(Math.round(x));
+    return chart.x_is_logarithmic || Number.isInteger(x) ? axisNumber(x) : "";
+  };
   const data = uPlot.join(chart.lines.map(({ points }) => table(points)));
   const at = (index: number): string => {
     const x = data[0][index] ?? 0;
-    return chart.names[x] ?? `${number(x)} ${chart.x}`;
+    return chart.names[x] ?? (chart.x_is ? tickX(x) : `${number(x)} ${chart.x}`);
   };
   const value = (line: number, index: number): string => {
     const y = data[line + 1]?.[index];
@@ -58,11 +77,20 @@ export function against(chart: AgainstChart): HTMLElement {
     const interval = chart.lines[line]?.points.find((point) => point.x === x)?.interval;
     return interval ? `${text(y)} [${interval.map(text).join(", ")}]` : text(y);
   };
+  const limits = (chart.limits ?? []).flatMap((text) => {
+    const limit = limitOf(text);
+    return limit ? [{ text, ns: limit.ns }] : [];
+  });
+  const measuredYs = chart.lines.flatMap(({ points }) => points.map(({ y }) => y));
+  // A limit far from all that was measured would hide it.
+  const near = limits.filter(({ ns }) => ns <= Math.max(...measuredYs) * NEAR && ns >= Math.min(...measuredYs) / NEAR);
   const ys = chart.lines.flatMap(({ points }) => points.flatMap(({ y, interval }) => [y, ...(interval ?? [])]));
   const xs = data[0] as number[];
   const [left, right] = [xs[0] ?? 0, xs[xs.length - 1] ?? 1];
   const xRange = (): [number, number] => {
     if (chart.names.length > 0) return [-0.5, chart.names.length - 0.5];
+    if (chart.x_is === "percentile") return [left, Math.max(right * 1.05, left * 10)];
+    if (chart.x_is === "time") return [0, right + left];
     // Points at the ends are seen whole.
     if (left < right) return chart.x_is_logarithmic ? [left / 1.05, right * 1.05] : [left - (right - left) / 60, right + (right - left) / 60];
     return chart.x_is_logarithmic ? [left / 2, left * 2] : [left - 1, left + 1];
@@ -73,6 +101,8 @@ export function against(chart: AgainstChart): HTMLElement {
     apart(measured.filter((x) => min <= x && x <= max), (x) => plot.valToPos(x, "x"), LABEL_ROOM);
   const splits = (): Partial<uPlot.Axis> => {
     if (chart.names.length > 0) return { splits: chart.names.map((_, i) => i) };
+    if (chart.x_is === "percentile") return { splits: (_, __, min, max) => decades(min, max), filter: (_, all) => all };
+    if (chart.x_is === "time") return { incrs: CLOCK_STEPS };
     // Decades alone would leave most of a sweep's doubled values unnamed.
     return chart.x_is_logarithmic ? { splits: (plot, _, min, max) => measuredInView(plot, min, max), filter: (_, all) => all } : {};
   };
@@ -85,9 +115,14 @@ export function against(chart: AgainstChart): HTMLElement {
     }
     return [0, high > 0 ? high * 1.08 : 1];
   };
+  // Of all points, also where the line has one of several.
+  const yLogarithmic = (): [number, number] => {
+    const all = [...ys, ...near.map(({ ns }) => ns), ...(chart.level === null ? [] : [chart.level])].filter((y) => y > 0);
+    return all.length > 0 ? [Math.min(...all) / 1.2, Math.max(...all) * 1.2] : [1, 10];
+  };
   return figure(chart.id, {
     title: chart.title,
-    summary: chart.summary,
+    summary: [chart.summary, ...near.map(({ text }) => `limit ${text.trim()}`)].join("; "),
     data,
     readout: (_, index) => [at(index), ...chart.lines.map(({ label }, i) => `${label} ${value(i, index)}`)].join(", "),
     options: {
@@ -96,39 +131,62 @@ export function against(chart: AgainstChart): HTMLElement {
       scales: {
         // While nothing is zoomed the ends are those of the values.
         x: { time: false, ...(chart.x_is_logarithmic ? { distr: 3, log: 10 } : {}), range: (_, min, max) => (min === left && max === right ? xRange() : [min, max]) },
-        y: chart.y_is_logarithmic ? { distr: 3, log: 10 } : { range: yRange },
+        y: chart.y_is_logarithmic ? { distr: 3, log: 10, range: yLogarithmic } : { range: yRange },
       },
       axes: [
         axis({
-          values: (_, ticks) => ticks.map((x) => (x === null ? "" : chart.names.length > 0 ? (chart.names[x] ?? "") : Number.isInteger(x) ? axisNumber(x) : "")),
+          values: (_, ticks) => ticks.map((x) => (x === null ? "" : chart.names.length > 0 ? (chart.names[x] ?? "") : tickX(x))),
           ...splits(),
         }),
-        axis({ size: 64, values: (_, ticks) => ticks.map((y) => (y === null ? "" : tick(y))) }),
+        axis({
+          size: 64,
+          ...(chart.y_is_logarithmic ? { splits: (_: uPlot, __: number, min: number, max: number) => roundValues(min, max), filter: (_: uPlot, all: number[]) => all } : {}),
+          values: (_, ticks) => ticks.map((y) => (y === null ? "" : tick(y))),
+        }),
       ],
       series: [
         { label: chart.x || "figure", value: (_, __, ___, index) => (index === null ? "–" : at(index)) },
         ...chart.lines.map((line, i) => ({
-          label: line.label,
+          label: line.mark ? `${line.mark} ${line.label}` : line.label,
           stroke: () => colour(line.colour),
           width: line.how === "points" ? 0 : 1.5,
-          ...(line.how === "dashed" ? { dash: [6, 4] } : {}),
+          ...(line.how === "dashed" ? { dash: [6, 4] } : chart.x_is && i > 0 ? { dash: [10, 4] } : {}),
           spanGaps: true,
-          points: { show: line.how === "line" ? () => true : false, size: 6 },
+          points: { show: line.how === "line" && !line.mark && !chart.x_is ? () => true : false, size: 6 },
           value: (_: uPlot, __: number, ___: number, index: number | null) => (index === null ? "–" : value(i, index)),
         })),
       ],
-      hooks: { draw: [(plot) => draw(plot, chart)] },
+      hooks: { draw: [(plot) => draw(plot, chart, near)] },
     },
   });
 }
 
+/** One point, `radius` wide to each side. */
+function point(ctx: CanvasRenderingContext2D, mark: Mark, x: number, y: number, radius: number): void {
+  ctx.beginPath();
+  if (mark === "✕") {
+    ctx.moveTo(x - radius, y - radius);
+    ctx.lineTo(x + radius, y + radius);
+    ctx.moveTo(x - radius, y + radius);
+    ctx.lineTo(x + radius, y - radius);
+  } else {
+    ctx.arc(x, y, radius, 0, 2 * Math.PI);
+  }
+  const width = ctx.lineWidth;
+  ctx.lineWidth = radius / 2;
+  if (mark === "●") ctx.fill();
+  else ctx.stroke();
+  ctx.lineWidth = width;
+}
+
 /** Points with their intervals, what is marked, and the level. */
-function draw(plot: uPlot, chart: AgainstChart): void {
+function draw(plot: uPlot, chart: AgainstChart, limits: { text: string; ns: number }[]): void {
   const { ctx, bbox } = plot;
   const scale = window.devicePixelRatio;
   ctx.save();
   ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  // Points at the edges are seen whole.
+  ctx.rect(bbox.left - 6 * scale, bbox.top - 6 * scale, bbox.width + 12 * scale, bbox.height + 12 * scale);
   ctx.clip();
   ctx.lineWidth = scale;
   const stroke = (points: [number, number][]): void => {
@@ -143,6 +201,14 @@ function draw(plot: uPlot, chart: AgainstChart): void {
     stroke([[bbox.left, y], [bbox.left + bbox.width, y]]);
   }
   ctx.font = FONT.replace("12px", `${12 * scale}px`);
+  for (const { text, ns } of limits) {
+    ctx.strokeStyle = ctx.fillStyle = colour("bad");
+    ctx.setLineDash([3 * scale, 3 * scale]);
+    const y = plot.valToPos(ns, "y", true);
+    stroke([[bbox.left, y], [bbox.left + bbox.width, y]]);
+    ctx.textAlign = "left";
+    ctx.fillText(`limit ${text.trim()}`, bbox.left + 4 * scale, y - 4 * scale);
+  }
   chart.marks.forEach(([value, what], i) => {
     const x = plot.valToPos(value, "x", true);
     ctx.strokeStyle = ctx.fillStyle = colour("warning");
@@ -155,13 +221,11 @@ function draw(plot: uPlot, chart: AgainstChart): void {
   });
   ctx.setLineDash([]);
   chart.lines.forEach((line, i) => {
-    if (line.how !== "points" || plot.series[i + 1]?.show === false) return;
+    if ((line.how !== "points" && !line.mark) || plot.series[i + 1]?.show === false) return;
     ctx.strokeStyle = ctx.fillStyle = colour(line.colour);
     for (const { x, y, interval } of line.points) {
       const [left, top] = [plot.valToPos(x, "x", true), plot.valToPos(y, "y", true)];
-      ctx.beginPath();
-      ctx.arc(left, top, 3.5 * scale, 0, 2 * Math.PI);
-      ctx.fill();
+      point(ctx, line.mark ?? "●", left, top, 4 * scale);
       if (!interval) continue;
       const [low, high] = interval.map((end) => plot.valToPos(end, "y", true)) as [number, number];
       stroke([[left, low], [left, high]]);

@@ -28,7 +28,11 @@ const waiting = new WeakMap<HTMLElement, Chart>();
 const widthOf = (box: HTMLElement): number => Math.max(box.clientWidth, 240);
 
 function redraw(width: (drawn: Drawn) => number): void {
-  for (const drawn of all.values()) {
+  for (const [figure, drawn] of all) {
+    if (!figure.isConnected) {
+      all.delete(figure);
+      continue;
+    }
     drawn.plot.setSize({ width: width(drawn), height: HEIGHT });
     drawn.plot.redraw(false, true);
   }
@@ -114,6 +118,7 @@ export function refresh(old: HTMLElement, fresh: HTMLElement): boolean {
   if (drawn.isHeld) return true;
   const { min, max } = plot.scales["x"] ?? {};
   const [first, last] = endsOf(plot);
+  // The axis may go beyond the points.
   const isZoomed = min != null && max != null && (min > first || max < last) && last > first;
   const { left = -10, top = -10 } = plot.cursor;
   const hidden = new Set(plot.series.filter((line) => line.show === false).map((line) => line.label));
@@ -152,8 +157,8 @@ function listen(drawn: Drawn): void {
     const { plot } = drawn;
     const xs = plot.data[0];
     const [first, end] = endsOf(plot);
-    const { min, max } = plot.scales["x"] ?? {};
-    if (min == null || max == null || first === end) return;
+    const [min, max] = [Math.max(plot.scales["x"]?.min ?? first, first), Math.min(plot.scales["x"]?.max ?? end, end)];
+    if (first === end) return;
     const middle = xs[drawn.at] ?? (min + max) / 2;
     const half = Math.max((max - min) / 2 / factor, (end - first) / (xs.length - 1));
     plot.setScale("x", { min: Math.max(first, middle - half), max: Math.min(end, middle + half) });

@@ -3,7 +3,8 @@ import uPlot from "uplot";
 import { type Spectrum, valueOf } from "../data";
 import { bound, percent, within } from "../format";
 import { axis, figure } from "./chart";
-import { axisDuration } from "./ticks";
+import { axisDuration, roundValues } from "./ticks";
+import { around } from "./time";
 import { type Colour, colour, markers } from "./theme";
 
 const COLOURS: Colour[] = ["one", "two", "three", "four"];
@@ -15,7 +16,7 @@ const DASHES: (number[] | undefined)[] = [undefined, [8, 5], [3, 4], undefined];
 const oneIn = (tail: number): number => 1 / tail;
 
 /** `p50`, `p99.9`. */
-function percentile(oneIn: number): string {
+export function percentile(oneIn: number): string {
   const decimals = Math.max(0, Math.ceil(Math.log10(oneIn)) - 2);
   return `p${(100 - 100 / oneIn).toFixed(Math.min(decimals, 9))}`;
 }
@@ -54,14 +55,14 @@ export function spectrum(spectra: Spectrum[], ends: Ends, summary: string): HTML
     options: {
       cursor: { y: false, points: { size: 7 } },
       legend: { markers: markers(spectra.map((_, i) => COLOURS[i % COLOURS.length] ?? "one")) },
-      scales: { x: { time: false, distr: 3, log: 10, range: (_, min, max) => [min, Math.max(max, min * 10)] }, y: { distr: 3, log: 10 } },
+      scales: { x: { time: false, distr: 3, log: 10, range: (_, min, max) => [min, Math.max(max, min * 10)] }, y: { distr: 3, log: 10, range: around } },
       axes: [
         axis({
           splits: (plot) => decades(plot.scales["x"]?.min ?? 1, plot.scales["x"]?.max ?? 10),
           filter: (_, splits) => splits,
           values: (_, ticks) => ticks.map(percentile),
         }),
-        axis({ size: 64, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : axisDuration(tick))) }),
+        axis({ size: 64, splits: (_, __, min, max) => roundValues(min, max), filter: (_, all) => all, values: (_, ticks) => ticks.map(axisDuration) }),
       ],
       series: [
         { label: "share", value: (_, __, ___, index) => (index === null ? "–" : share(index)) },
@@ -91,7 +92,7 @@ export function spectrum(spectra: Spectrum[], ends: Ends, summary: string): HTML
 }
 
 /** p0, p50, p90, p99, p99.9, … as far as the scale goes. */
-function decades(min: number, max: number): number[] {
+export function decades(min: number, max: number): number[] {
   const splits = [1, 2];
   for (let one = 10; one <= max * 1.001; one *= 10) splits.push(one);
   return splits.filter((one) => one >= min * 0.999);

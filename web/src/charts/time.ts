@@ -34,8 +34,14 @@ const HATCH = 7;
 /** As long as the widest label of an axis, in CSS pixels. */
 const AXIS = 64;
 
-export function overTime(series: Series, { id, title, summary, lines, ...chart }: OverTime): HTMLElement {
-  const xs = series.start_ms.map((ms) => ms / 1000);
+/** When the points of a chart are. */
+export type Stretches = Pick<Series, "start_ms" | "length_ms" | "spoiled">;
+
+export function overTime(series: Stretches, { id, title, summary, lines, ...chart }: OverTime): HTMLElement {
+  // A figure of a stretch stands in its middle, and the axis goes from the beginning of the first to the end of the last.
+  const xs = series.start_ms.map((ms, i) => (ms + (series.length_ms[i] ?? 0) / 2) / 1000);
+  const last = series.start_ms.length - 1;
+  const ends: [number, number] = [(series.start_ms[0] ?? 0) / 1000, ((series.start_ms[last] ?? 0) + (series.length_ms[last] ?? 0)) / 1000];
   const when = (index: number): string => {
     const [start, length] = [series.start_ms[index] ?? 0, series.length_ms[index] ?? 0];
     const spoiled = series.spoiled.includes(index) ? " !" : "";
@@ -56,8 +62,8 @@ export function overTime(series: Series, { id, title, summary, lines, ...chart }
       cursor: { sync: { key: "time", setSeries: false }, y: false, points: { size: 7 } },
       legend: { live: true, markers: markers(lines.map((line) => line.colour)) },
       scales: {
-        x: { time: false, ...(xs.length === 1 ? { range: [-0.5, 1] as [number, number] } : {}) },
-        y: chart.logarithmic ? { distr: 3, log: 10 } : { range: fromZero },
+        x: { time: false, range: whole(xs, ends) },
+        y: chart.logarithmic ? { distr: 3, log: 10, range: around } : { range: fromZero },
         second: { range: fromZero },
       },
       axes: [
@@ -93,11 +99,21 @@ export function overTime(series: Series, { id, title, summary, lines, ...chart }
   });
 }
 
+/** All of the run while nothing is zoomed, which is when uPlot asks for all points. */
+export const whole =
+  (xs: number[], ends: [number, number]): uPlot.Scale.Range =>
+  (_, min, max) =>
+    min == null || max == null || (min <= (xs[0] ?? 0) && max >= (xs[xs.length - 1] ?? 0)) ? ends : [min, max];
+
+/** A little more than all values, on a logarithmic axis. */
+export const around = (_: uPlot, min: number | null, max: number | null): [number, number] =>
+  min != null && max != null && min > 0 ? [min / 1.15, max * 1.15] : [1, 10];
+
 /** Up to a little above the largest; a chart of nothing but 0 has an axis, too. */
 const fromZero = (_: uPlot, __: number, max: number | null): [number, number] => [0, max ? max * 1.08 : 1];
 
 /** Hatches the seconds that the generator spoiled: seen without colours, too. */
-function mark(plot: uPlot, series: Series): void {
+function mark(plot: uPlot, series: Stretches): void {
   const { left, top, width, height } = plot.bbox;
   plot.ctx.save();
   plot.ctx.beginPath();

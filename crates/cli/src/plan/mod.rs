@@ -3,6 +3,7 @@
 mod pem;
 pub mod scenario;
 
+use std::env;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -13,14 +14,15 @@ use brunt_model::SECOND_NS;
 use brunt_model::arrivals::Spread;
 use brunt_model::connections::Connections;
 use brunt_model::content::Content;
-use brunt_model::plan::{ArrivalTimes, Family, Load, PLAN_VERSION, Plan, Script, Stop, Tls, Transport};
+use brunt_model::plan::{ArrivalTimes, Family, Load, Origin, PLAN_VERSION, Plan, Script, Stop, Tls, Transport};
 use brunt_model::profile::Profile;
 use brunt_model::random::Random;
 use brunt_model::secret::{REDACTED, Template};
 use brunt_model::target::Url;
 use brunt_protocol::{Registry, options_of, options_read};
 
-use crate::args::bench::{Arrivals, Bench, Connecting};
+use crate::args::bench::{Arrivals, Bench, Connecting, Saving};
+use crate::args::words::Words;
 use crate::args::{self, ProtocolFlags, values};
 use crate::files;
 
@@ -40,11 +42,30 @@ pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
         None => made(bench, registry)?,
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
+    plan.origin = origin(&bench.saving);
+    plan.origin.command = command(registry, plan.seed);
     if bench.trial.once {
         make_single(&mut plan);
     }
     plan.validate()?;
     Ok(plan)
+}
+
+/// What its user calls the run.
+fn origin(saving: &Saving) -> Origin {
+    Origin { name: saving.name.clone(), tags: saving.tags.iter().cloned().collect(), command: String::new() }
+}
+
+/// The command that repeats this process's run with its seed, as it may be shown; empty where the process makes more than one.
+fn command(registry: &Registry, seed: u64) -> String {
+    let mut words: Vec<_> = env::args_os().skip(1).collect();
+    if words.first().is_some_and(|first| first == "bench") {
+        words.remove(0);
+    } else if words.first().and_then(|first| first.to_str()).is_some_and(args::is_command) {
+        return String::new();
+    }
+    let Ok(shown) = Words::shown(&words, registry) else { return String::new() };
+    if shown.contains("--seed") { format!("brunt {shown}") } else { format!("brunt --seed {seed} {shown}") }
 }
 
 /// One call instead of the load; of scenarios, one user who goes through each of them once.
@@ -167,6 +188,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
         transport,
         ok_status: bench.request.ok_status.clone().unwrap_or_else(|| protocol.ok_status()),
         thresholds: Vec::new(),
+        origin: Origin::default(),
         sandbox: bench.confinement.of_named(),
     })
 }

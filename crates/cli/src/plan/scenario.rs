@@ -9,7 +9,7 @@ use brunt_model::scenario::{Population, Scenarios, Step, Weighted};
 use brunt_model::secret::{Template, is_secret_header};
 use brunt_protocol::Registry;
 
-use super::{DEFAULT_TIMEOUT_NS, cores, fresh_seed, tls, transport};
+use super::{DEFAULT_TIMEOUT_NS, cores, fresh_seed, origin, tls, transport};
 use crate::args::run::{Change, Run};
 
 /// The plan that the script and the flags ask for.
@@ -49,6 +49,7 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
         transport: transport(&run.connecting, tls(&run.tls)?)?,
         ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
+        origin: origin(&run.saving),
         sandbox: run.confinement.of_named(),
     };
     plan.validate()?;

@@ -17,7 +17,7 @@ mod unsent;
 
 use std::collections::VecDeque;
 
-use brunt_model::outcome::Failure;
+use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::plan::{ArrivalTimes, Plan};
 
 use self::call::Calls;
@@ -197,15 +197,15 @@ pub(crate) struct Network<D, T> {
 }
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// A network without connections.
-    pub(crate) fn new(mut driver: D, mut origins: Origins, terms: Terms) -> Self {
+    /// A network without connections, for calls of which those with an `ok` status are a success.
+    pub(crate) fn new(mut driver: D, mut origins: Origins, terms: Terms, ok: OkStatus) -> Self {
         origins.keep_own_sessions();
         let last_connected = driver.now();
         Self {
             driver,
             connections: Connections::default(),
             origins,
-            recorder: Recorder::new(terms),
+            recorder: Recorder::new(terms, ok),
             freed: Vec::new(),
             connecting: 0,
             last_connected,

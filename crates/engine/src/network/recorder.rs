@@ -3,7 +3,7 @@
 use brunt_model::SECOND_NS;
 use brunt_model::histogram::Histogram;
 use brunt_model::instrument::{Arrival, CallTimes};
-use brunt_model::outcome::Failure;
+use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::plan::ArrivalTimes;
 use brunt_model::snapshot::Snapshot;
 
@@ -147,20 +147,24 @@ pub(crate) struct Recorder {
     reading: Reading,
     /// The latest time at which an answer arrived, or was read where the kernel did not tell.
     last_arrival: u64,
+    /// Which statuses are a success.
+    ok: OkStatus,
+    /// The last status that was: it needs no looking up.
+    usual: Option<u16>,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
     pub(crate) warming_up: bool,
 }
 
 impl Recorder {
-    /// A recorder for calls that are made on these terms.
-    pub(super) fn new(terms: Terms) -> Self {
+    /// A recorder for calls that are made on these terms, of which those with an `ok` status are a success.
+    pub(super) fn new(terms: Terms, ok: OkStatus) -> Self {
         let timed = match terms.arrival_times {
             ArrivalTimes::Read => Timed::None,
             // A call may wait for a connection, and each answer says when that was free.
             ArrivalTimes::Kernel if terms.is_open => Timed::All,
             ArrivalTimes::Kernel => Timed::Some,
         };
-        Self { sampler: Sampler { timed, ..Sampler::default() }, ..Self::default() }
+        Self { sampler: Sampler { timed, ..Sampler::default() }, ok, ..Self::default() }
     }
 
     /// Hands over what was written down, and begins anew.
@@ -292,6 +296,9 @@ impl Recorder {
 
     #[inline]
     fn answered<T>(&mut self, call: &Call<T>, status: u16, now: u64) {
+        if self.usual != Some(status) {
+            self.unusual(status, call.response_ns(now));
+        }
         let snapshot = &mut self.snapshot;
         snapshot.statuses.record(status);
         let is_plain = call.due == call.sent && call.first_byte == now;
@@ -327,6 +334,16 @@ impl Recorder {
         snapshot.response.known.record(call.response_ns(now));
         snapshot.service.known.record(call.service_ns(now));
         snapshot.first_byte.record(call.service_ns(call.first_byte.min(now)));
+    }
+
+    /// An answer came with another status than the last success.
+    #[cold]
+    fn unusual(&mut self, status: u16, response_ns: u64) {
+        if self.ok.holds(status) {
+            self.usual = Some(status);
+        } else {
+            self.snapshot.refused.record(response_ns);
+        }
     }
 
     fn failed<T>(&mut self, call: &Call<T>, failure: Failure, reason: &str, now: u64) {

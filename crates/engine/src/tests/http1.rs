@@ -35,6 +35,30 @@ impl Peer for Always {
     }
 }
 
+/// Answers every other request with 503, and later.
+struct Unsteady(u64);
+
+impl Peer for Unsteady {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        self.0 += 1;
+        if self.0.is_multiple_of(2) {
+            vec![(5 * MS, Act::Send(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec()))]
+        } else {
+            vec![(MS, Act::Send(HTTP.answer.to_vec()))]
+        }
+    }
+}
+
+#[test]
+fn answers_that_are_not_ok_have_latency_of_their_own() {
+    let total = carry_out(&plan(HTTP.url), Unsteady(0)).summary.total;
+    let refused = &total.refused;
+    assert!(refused.count() > 100);
+    assert_eq!((refused.min(), refused.max()), (Some(5 * MS), Some(5 * MS)));
+    assert_eq!(total.statuses.sorted().last(), Some(&(503, refused.count())));
+    assert_eq!(total.response.known.count(), total.statuses.total(), "they are among all");
+}
+
 fn posting() -> Plan {
     let options = Options { method: "POST".to_owned(), ..Options::default() };
     Plan { protocol: options.to_protocol(), ..plan(HTTP.url) }

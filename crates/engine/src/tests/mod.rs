@@ -54,6 +54,7 @@ fn plan(url: &str) -> Plan {
         transport: Transport::default(),
         ok_status: brunt_model::outcome::OkStatus::default(),
         thresholds: Vec::new(),
+        origin: brunt_model::plan::Origin::default(),
         sandbox: Sandbox::Open,
     }
 }

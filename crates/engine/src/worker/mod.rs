@@ -178,7 +178,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         reports: Sender<Report>,
     ) -> Self {
         let now = driver.now();
-        let network = Network::new(driver, origins, Terms::of(&shared.plan));
+        let network = Network::new(driver, origins, Terms::of(&shared.plan), shared.plan.ok_status.clone());
         let awaits_target = load.needs_target();
         Self {
             shared,

@@ -36,6 +36,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         thresholds: vec![ThresholdResult { threshold: "p99<50ms".into(), got: "60ms".into(), held: met, sure: true }],
         failure: String::new(),
         interrupted: false,
+        outline: crate::outline::Outline::default(),
     }
 }
 

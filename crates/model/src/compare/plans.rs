@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::units::ExactDuration;
 
 /// Parts of a plan that may differ without making another experiment of it.
-const ASIDE: [&str; 3] = ["version", "seed", "thresholds"];
+const ASIDE: [&str; 4] = ["version", "seed", "thresholds", "origin"];
 /// The longest value that is shown, in characters.
 const LONGEST: usize = 60;
 

@@ -122,6 +122,7 @@ mod tests {
             ok_status: brunt_model::outcome::OkStatus::default(),
             thresholds: Vec::new(),
             sandbox: Sandbox::default(),
+            origin: brunt_model::plan::Origin::default(),
         }
     }
 

@@ -56,6 +56,7 @@ fn plan(options: &Options) -> Plan {
         ok_status: OkStatus::default(),
         thresholds: Vec::new(),
         sandbox: Sandbox::default(),
+        origin: brunt_model::plan::Origin::default(),
     }
 }
 

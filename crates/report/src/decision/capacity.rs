@@ -200,10 +200,10 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
     reasons.extend(why.map(|why| format!("there {why}")));
     reasons.extend(doubtful(capacity, low, high));
     reasons.push(format!(
-        "if either bound were wrong, at most {} of searches would look like this ({} tried, each wrong by chance in at most {})",
+        "if either bound were wrong, at most {} of searches would look like this ({} tried, {} each)",
         percent(capacity.chance_of_error()),
         counted(capacity.rates_tried() as u64, "rate"),
-        percent(0.5_f64.powi(repeats as i32))
+        counted(u64::from(repeats), "trial")
     ));
     reasons
 }

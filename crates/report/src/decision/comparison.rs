@@ -115,23 +115,50 @@ pub(super) fn sentences(compared: &Compared) -> Vec<String> {
     }
     let mut sentences: Vec<_> = found.into_iter().map(sentence).collect();
     sentences.extend(comparison.errors.as_ref().filter(|errors| errors.differs).map(errors_sentence));
-    if sentences.is_empty() { vec![no_difference(comparison)] } else { sentences }
+    if sentences.is_empty() {
+        sentences.push(no_difference(comparison));
+    }
+    // What stands first is what is read.
+    if let (Some(doubt), Some(first)) = (doubt(compared), sentences.first_mut()) {
+        *first = format!("{first} ({doubt})");
+    }
+    sentences
 }
 
-/// Such as `B answers 1.24 × faster at p99 [1.19, 1.30]`.
+/// Such as `B's p99 is 24 % higher [19 %, 30 %]`.
 fn sentence(difference: &Difference) -> String {
     let Difference { metric, ratio, low_ratio, high_ratio, .. } = difference;
-    let interval = |low: f64, high: f64| format!("[{low:.2}, {high:.2}]");
-    if *metric == Metric::Rate {
-        let more = if *ratio >= 1.0 { "as many calls a second as A" } else { "as many calls a second as A, so fewer" };
-        return format!("B answers {ratio:.2} × {more} {}", interval(*low_ratio, *high_ratio));
+    let whose = match metric {
+        Metric::Rate => "B answers".to_owned(),
+        Metric::Mean => "B's mean response time is".to_owned(),
+        _ => format!("B's {} is", metric.name()),
+    };
+    if !(0.5..2.0).contains(ratio) {
+        let than = if *metric == Metric::Rate { "× as many calls a second as A" } else { "× A's" };
+        return format!("{whose} {ratio:.2} {than} [{low_ratio:.2}, {high_ratio:.2}]");
     }
-    let at = if *metric == Metric::Mean { "on average".to_owned() } else { format!("at {}", metric.name()) };
-    if *ratio < 1.0 {
-        format!("B answers {:.2} × faster {at} {}", 1.0 / ratio, interval(1.0 / high_ratio, 1.0 / low_ratio))
-    } else {
-        format!("B answers {ratio:.2} × slower {at} {}", interval(*low_ratio, *high_ratio))
-    }
+    let is_more = *ratio >= 1.0;
+    let more = match (metric, is_more) {
+        (Metric::Rate, true) => "more calls a second",
+        (Metric::Rate, false) => "fewer calls a second",
+        (_, true) => "higher",
+        (_, false) => "lower",
+    };
+    let share = |ratio: f64| if is_more { ratio - 1.0 } else { 1.0 - ratio };
+    let (low, high) = if is_more { (low_ratio, high_ratio) } else { (high_ratio, low_ratio) };
+    let all = [*ratio, *low, *high].map(|ratio| share(ratio) * 100.0);
+    // Tenths where whole percent would tell too little.
+    let [_, low, high] = all;
+    let decimals = usize::from(all[0] < 9.95 || high - low < 2.0);
+    let [is, low, high] = all.map(|percent| format!("{percent:.decimals$} %"));
+    format!("{whose} {is} {more} [{low}, {high}]")
+}
+
+/// How many of the runs are doubted, and why one is; none where all can be believed.
+fn doubt(compared: &Compared) -> Option<String> {
+    let doubted = compared.runs.iter().filter(|run| !run.evidence.is_trustworthy()).count();
+    let are = if doubted == 1 { "is" } else { "are" };
+    (doubted > 0).then(|| format!("doubtful: {doubted} of {} runs {are} not trustworthy", compared.runs.len()))
 }
 
 fn errors_sentence(errors: &ErrorDifference) -> String {

@@ -7,6 +7,7 @@ use brunt_model::capacity::{Capacity, Length, Outcome};
 use brunt_model::compare::Compared;
 use brunt_model::evidence::Evidence;
 use brunt_model::histogram::AtLeast;
+use brunt_model::outline::{self, Outline};
 use brunt_model::plan::Plan;
 use brunt_model::sweep::{Law, Sweep};
 use serde::Serialize;
@@ -28,6 +29,11 @@ struct Page {
     found: Vec<Text>,
     tables: Vec<Tabled>,
     charts: Vec<Chart>,
+    /// When its first run began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_unix_ms: Option<u64>,
+    /// The shape of each run, in the order of the table `runs`.
+    outlines: Vec<Outline>,
 }
 
 #[derive(Debug, Serialize)]
@@ -53,6 +59,9 @@ struct Chart {
     summary: String,
     /// What the x-axis is of; where it has names, they stand at 0, 1, 2, ….
     x: String,
+    /// `percentile` where a place is one call in so many, `time` where it is seconds; else a plain number.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    x_is: &'static str,
     names: Vec<String>,
     x_is_logarithmic: bool,
     y_is_logarithmic: bool,
@@ -63,6 +72,8 @@ struct Chart {
     marks: Vec<(f64, String)>,
     /// A value that others are held against.
     level: Option<f64>,
+    /// Thresholds on what is shown, as they are written.
+    limits: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -71,6 +82,9 @@ struct Line {
     colour: &'static str,
     /// `line`, `points` or `dashed`.
     how: &'static str,
+    /// `●`, `✕` or `○`: how its points are told from others without colours.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    mark: &'static str,
     points: Vec<Point>,
 }
 
@@ -120,6 +134,8 @@ pub(super) fn data(decision: Decision<'_>, kept: &[i64], live: Option<String>) -
         };
         page.found.push(text(verdicts, role));
         page.tables.push(rested_on(&evidence, kept));
+        page.started_unix_ms = evidence.iter().map(|(_, run)| run.started_unix_ms).min();
+        page.outlines = evidence.iter().map(|(_, run)| run.outline.clone()).collect();
     }
     page.live = live;
     html::embedded(&page)
@@ -135,6 +151,8 @@ fn page(title: String, how: Vec<String>) -> Page {
         found: Vec::new(),
         tables: Vec::new(),
         charts: Vec::new(),
+        started_unix_ms: None,
+        outlines: Vec::new(),
     }
 }
 
@@ -153,7 +171,11 @@ fn of_sweep(plan: &Plan, sweep: &Sweep) -> Page {
         let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
         (!all.is_empty()).then(|| text(format!("✗ at {}: {}", count(step.value), all.join("; ")), Role::Bad))
     }));
-    page.tables.push(tabled("steps", "Values", format!("a run for each of {}", sweep.axis.name), &sweep::table(sweep)));
+    let caption = match sweep.axis.name.as_str() {
+        "connections" => "one run per connection count".to_owned(),
+        name => format!("one run per value of {name}"),
+    };
+    page.tables.push(tabled("steps", "Values", caption, &sweep::table(sweep)));
     let points = |of: &dyn Fn(&Evidence) -> Option<f64>| {
         let point = |step: &brunt_model::sweep::Step| {
             Some(Point { x: step.value as f64, y: of(step.evidence.as_ref()?)?, interval: None })
@@ -171,36 +193,47 @@ fn of_sweep(plan: &Plan, sweep: &Sweep) -> Page {
         ..Chart::default()
     };
     let answered = points(&|run| Some(run.answered_per_s));
-    let mut throughput = vec![Line { label: "answered", colour: "one", how: "points", points: answered }];
+    let mut throughput = vec![Line { label: "answered", colour: "one", how: "points", mark: "", points: answered }];
     let mut marks = Vec::new();
-    if let Some(Law::Fit(fit)) = &sweep.law {
-        throughput.push(Line { label: "the law", colour: "faint", how: "dashed", points: fitted(sweep, fit) });
-        if !fit.is_poor {
-            marks.extend(fit.knee.map(|knee| (knee.value, "knee".to_owned())));
-            marks.extend(
-                fit.peak.filter(|peak| !peak.is_beyond).map(|peak| (peak.connections.value, "peak".to_owned())),
-            );
-        }
+    if let Some(Law::Fit(fit)) = sweep.law.as_ref().filter(|law| matches!(law, Law::Fit(fit) if !fit.is_poor)) {
+        let points = fitted(sweep, fit);
+        throughput.push(Line { label: "the law", colour: "faint", how: "dashed", mark: "", points });
+        marks.extend(fit.knee.map(|knee| (knee.value, "knee".to_owned())));
+        marks.extend(fit.peak.filter(|peak| !peak.is_beyond).map(|peak| (peak.connections.value, "peak".to_owned())));
+    }
+    if let Some(choice) = sweep.choice() {
+        marks.push((choice.enough.0 as f64, format!("enough: {}", count(choice.enough.0))));
     }
     let summary = format!("calls answered a second, against {}", sweep.axis.name);
     page.charts.push(Chart { marks, ..chart("throughput", "Throughput", summary, "per_s", throughput) });
     let ns = |time: Option<AtLeast<u64>>| time.map(|time| time.value.max(1) as f64);
-    let line = |label, colour, points| Line { label, colour, how: "line", points };
+    let line = |label, colour, points| Line { label, colour, how: "line", mark: "", points };
     let latency = vec![
         line("p50", "one", points(&|run| ns(run.p50_ns))),
         line("p90", "two", points(&|run| ns(run.p90_ns))),
         line("p99", "three", points(&|run| ns(run.p99_ns))),
     ];
     let summary = format!("response times, against {}", sweep.axis.name);
-    page.charts.push(Chart { y_is_logarithmic: true, ..chart("latency", "Latency", summary, "ns", latency) });
+    let limits = limits(plan, &["p50", "p90", "p99"]);
+    page.charts.push(Chart { y_is_logarithmic: true, limits, ..chart("latency", "Latency", summary, "ns", latency) });
     let per_s = |n: u64, run: &Evidence| n as f64 * 1e9 / run.measured_ns.max(1) as f64;
+    let marked = |label, colour, mark, points| Line { mark, ..line(label, colour, points) };
     let outcomes = vec![
-        line("ok", "two", points(&|run| Some(per_s(run.ok, run)))),
-        line("failed", "bad", points(&|run| Some(per_s(run.failed, run)))),
+        marked("ok", "two", "●", points(&|run| Some(per_s(run.ok, run)))),
+        marked("failed", "bad", "✕", points(&|run| Some(per_s(run.failed, run)))),
     ];
     let summary = format!("calls a second that were ok, and that were not, against {}", sweep.axis.name);
     page.charts.push(chart("outcomes", "Outcomes", summary, "per_s", outcomes));
     page
+}
+
+/// The plan's thresholds on these figures of all calls, as they are written.
+fn limits(plan: &Plan, figures: &[&str]) -> Vec<String> {
+    let texts = plan.thresholds.iter().map(ToString::to_string);
+    let is_of = |text: &str, figure: &str| {
+        text.trim().strip_prefix(figure).is_some_and(|rest| rest.trim_start().starts_with('<'))
+    };
+    texts.filter(|text| figures.iter().any(|figure| is_of(text, figure))).collect()
 }
 
 /// The curve of the law, X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), over what was tried.
@@ -231,10 +264,11 @@ fn of_capacity(plan: &Plan, capacity: &Capacity, is_over: bool) -> Page {
     let trials = counted(capacity.trials.len() as u64, "trial");
     let caption = format!("{trials}; of several at one rate, the typical one");
     page.tables.push(tabled("rates", "Rates", caption, &capacity::table(capacity)));
-    let line = |label, colour, outcome| Line {
+    let line = |label, colour, mark, outcome| Line {
         label,
         colour,
         how: "points",
+        mark,
         points: capacity
             .trials
             .iter()
@@ -245,9 +279,11 @@ fn of_capacity(plan: &Plan, capacity: &Capacity, is_over: bool) -> Page {
             })
             .collect(),
     };
-    let lines =
-        [("met", "two", Outcome::Met), ("failed", "bad", Outcome::Failed), ("spoiled", "three", Outcome::Spoiled)];
-    let lines: Vec<_> = lines.map(|(label, colour, outcome)| line(label, colour, outcome)).into();
+    let lines: Vec<_> = vec![
+        line("met", "two", "●", Outcome::Met),
+        line("failed", "bad", "✕", Outcome::Failed),
+        line("spoiled", "three", "○", Outcome::Spoiled),
+    ];
     let marks = match &capacity.answer {
         brunt_model::capacity::Answer::Between { low_per_s, high_per_s, .. } => {
             vec![(*low_per_s, "met".to_owned()), (*high_per_s, "not met".to_owned())]
@@ -264,6 +300,7 @@ fn of_capacity(plan: &Plan, capacity: &Capacity, is_over: bool) -> Page {
         unit: "ns",
         lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
         marks,
+        limits: limits(plan, &["p99"]),
         ..Chart::default()
     });
     page
@@ -299,36 +336,132 @@ fn of_comparison(compared: &Compared) -> Page {
         summary: "ratios with their 95 % intervals; at 1 there is no difference".to_owned(),
         names: found.differences.iter().map(|d| d.metric.name().to_owned()).collect(),
         unit: "ratio",
-        lines: vec![Line { label: "B over A", colour: "one", how: "points", points: points.map(point).collect() }],
+        lines: vec![Line {
+            label: "B over A",
+            colour: "one",
+            how: "points",
+            mark: "",
+            points: points.map(point).collect(),
+        }],
         level: Some(1.0),
         ..Chart::default()
     });
+    page.charts.extend(spectra(compared));
+    page.charts.extend(over_time(compared));
     page.charts.extend(over_rounds(compared));
     page
 }
 
-/// The runs of both sides in the order in which they were made.
-fn over_rounds(compared: &Compared) -> Option<Chart> {
-    let line = |label, colour, is_b| Line {
-        label,
-        colour,
-        how: "line",
-        points: compared
-            .runs
-            .iter()
-            .filter(|run| run.is_b == is_b)
-            .map(|run| Point { x: run.number as f64, y: run.evidence.answered_per_s, interval: None })
-            .collect(),
+/// A line for A and a line for B, told apart without colours.
+fn sides(
+    points: impl Fn(&[&Evidence], bool) -> Vec<Point>,
+    compared: &Compared,
+    marks: [&'static str; 2],
+) -> Vec<Line> {
+    let runs = |is_b: bool| -> Vec<_> {
+        compared.runs.iter().filter(|run| run.is_b == is_b).map(|run| &run.evidence).collect()
     };
-    (compared.runs.len() > 2).then(|| Chart {
-        id: "rounds",
-        title: "Each run",
-        summary: "calls answered a second, run by run".to_owned(),
-        x: "run".to_owned(),
-        unit: "per_s",
-        lines: vec![line("A", "one", false), line("B", "three", true)],
+    let line = |label, colour, mark, is_b| Line { label, colour, how: "line", mark, points: points(&runs(is_b), is_b) };
+    vec![line("A", "one", marks[0], false), line("B", "three", marks[1], true)]
+}
+
+/// The geometric mean of what the runs of a side have at each place; as the figures in the table are, over rounds.
+fn mean_of(lists: &[Vec<Option<u64>>]) -> Vec<Option<f64>> {
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let at = |place: usize| {
+        let logarithms: Vec<_> =
+            lists.iter().filter_map(|list| Some((list.get(place).copied()??.max(1) as f64).ln())).collect();
+        // A place that few runs reach would be of other runs than its neighbours.
+        let enough = logarithms.len() * 2 > lists.len();
+        enough.then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+    };
+    (0..longest).map(at).collect()
+}
+
+/// The spectra of both sides over each other.
+fn spectra(compared: &Compared) -> Option<Chart> {
+    let points = |runs: &[&Evidence], _| {
+        let lists: Vec<Vec<_>> =
+            runs.iter().map(|run| run.outline.tails_ns.iter().map(|ns| Some(*ns)).collect()).collect();
+        let means = mean_of(&lists).into_iter().enumerate();
+        means.filter_map(|(place, ns)| Some(Point { x: 1.0 / outline::tail(place), y: ns?, interval: None })).collect()
+    };
+    let lines = sides(points, compared, ["", ""]);
+    lines.iter().all(|line| line.points.len() > 1).then(|| Chart {
+        id: "spectra",
+        title: "Latency spectrum",
+        summary: mean_words(compared, "response time by percentile"),
+        x_is: "percentile",
+        x_is_logarithmic: true,
+        y_is_logarithmic: true,
+        unit: "ns",
+        lines,
         ..Chart::default()
     })
+}
+
+/// The p99 of both sides over each other, as their runs went on.
+fn over_time(compared: &Compared) -> Option<Chart> {
+    let points = |runs: &[&Evidence], _| {
+        let stretch_ns = runs.first().map_or(0, |run| run.outline.stretch_ns);
+        let alike: Vec<_> = runs.iter().filter(|run| run.outline.stretch_ns == stretch_ns).collect();
+        let lists: Vec<Vec<_>> = alike.iter().map(|run| run.outline.p99_ns.clone()).collect();
+        let means = mean_of(&lists).into_iter().enumerate();
+        let middle = |place: usize| (place as f64 + 0.5) * stretch_ns as f64 / 1e9;
+        means.filter_map(|(place, ns)| Some(Point { x: middle(place), y: ns?, interval: None })).collect()
+    };
+    let lines = sides(points, compared, ["", ""]);
+    lines.iter().all(|line| line.points.len() > 1).then(|| Chart {
+        id: "p99-over-time",
+        title: "p99 over time",
+        summary: mean_words(compared, "p99 of each stretch of a run"),
+        x_is: "time",
+        y_is_logarithmic: true,
+        unit: "ns",
+        lines,
+        ..Chart::default()
+    })
+}
+
+/// What lines of several runs are.
+fn mean_words(compared: &Compared, what: &str) -> String {
+    if compared.runs.len() > 2 {
+        format!("{what}; the geometric mean over the runs of each side")
+    } else {
+        what.to_owned()
+    }
+}
+
+/// The runs of both sides in the order in which they were made: their p99, and their throughput.
+fn over_rounds(compared: &Compared) -> Vec<Chart> {
+    if compared.runs.len() <= 2 {
+        return Vec::new();
+    }
+    let of = |figure: &dyn Fn(&Evidence) -> Option<f64>| {
+        let points = |_: &[&Evidence], is_b: bool| {
+            let runs = compared.runs.iter().filter(|run| run.is_b == is_b);
+            let point = |run: &brunt_model::compare::ComparedRun| {
+                Some(Point { x: run.number as f64, y: figure(&run.evidence)?, interval: None })
+            };
+            runs.filter_map(point).collect()
+        };
+        sides(points, compared, ["●", "○"])
+    };
+    let p99 = of(&|run| Some(run.p99_ns?.value.max(1) as f64));
+    let rate = of(&|run| Some(run.answered_per_s));
+    let chart = |id, title, summary: &str, unit, lines| Chart {
+        id,
+        title,
+        summary: summary.to_owned(),
+        x: "run".to_owned(),
+        unit,
+        lines,
+        ..Chart::default()
+    };
+    vec![
+        chart("rounds-p99", "p99 of each run", "run by run", "ns", p99),
+        chart("rounds", "Throughput of each run", "calls answered a second, run by run", "per_s", rate),
+    ]
 }
 
 /// What was decided, in a sentence.
@@ -383,9 +516,9 @@ fn rested_on(evidence: &[(String, &Evidence)], kept: &[i64]) -> Tabled {
         ]);
     }
     let caption = if kept.len() == evidence.len() {
-        "brunt report NUMBER makes the page of one that was kept"
+        "in the order in which they were made; brunt report NUMBER -o RUN.html makes the whole page of one"
     } else {
         "in the order in which they were made"
     };
-    tabled("runs", "The runs that it rests on", caption, &table)
+    tabled("runs", "Runs behind this result", caption, &table)
 }

@@ -2,7 +2,7 @@
 
 use brunt_model::evidence::Evidence;
 use brunt_model::plan::{Load, Plan};
-use brunt_model::sweep::{Fit, Interval, Law, NoFit, Peak, Step, Sweep};
+use brunt_model::sweep::{Choice, ENOUGH, Fit, Interval, Law, NoFit, Peak, Step, Sweep};
 use serde::Serialize;
 
 use super::plot::Logarithmic;
@@ -109,17 +109,9 @@ fn conclusion(sweep: &Sweep, paint: Paint) -> Vec<String> {
     law.chain(ended.into_iter().flatten().map(|line| paint.warning(line))).collect()
 }
 
-/// What the law says, in sentences.
+/// What was found, in sentences: what a reader decides by, then what to beware of, then the law.
 pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
-    let mut sentences: Vec<_> = highest(sweep).into_iter().collect();
-    match &sweep.law {
-        None => {}
-        Some(Law::NoFit(why @ NoFit::TooFew { .. })) => {
-            sentences.push((Role::Plain, format!("no knee or peak can be named: {why}")));
-        }
-        Some(Law::NoFit(why)) => sentences.push((Role::Plain, why.to_string())),
-        Some(Law::Fit(fit)) => fitted(fit, &mut sentences),
-    }
+    let mut sentences: Vec<_> = choice(sweep).or_else(|| highest(sweep)).into_iter().collect();
     let of = counted(sweep.steps.len() as u64, "value");
     let left_out = if sweep.law.is_some() { "; the law leaves them out" } else { "" };
     for (number, what) in [
@@ -130,17 +122,59 @@ pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
             sentences.push((Role::Warning, format!("at {number} of {of} {what}{left_out}")));
         }
     }
+    match &sweep.law {
+        None => {}
+        Some(Law::NoFit(why @ NoFit::TooFew { .. })) => {
+            sentences.push((Role::Faint, format!("no knee or peak can be named: {why}")));
+        }
+        Some(Law::NoFit(why)) => sentences.push((Role::Faint, why.to_string())),
+        Some(Law::Fit(fit)) => fitted(fit, &mut sentences),
+    }
     sentences
+}
+
+/// Such as `8 connections answer 99 % of the most, 12,380 calls/s, at 0.50 × the p99 of 64 connections`.
+fn choice(sweep: &Sweep) -> Option<(Role, String)> {
+    let choice = sweep.choice()?;
+    let Choice { enough: (value, run), most: (most, at_most) } = choice;
+    let name = &sweep.axis.name;
+    let met = if run.thresholds.is_empty() { "" } else { " with every threshold met" };
+    if value == most {
+        let less = sweep.steps.iter().any(|step| step.value < value && step.evidence.is_some());
+        let less = if less { format!("; fewer answer less than {} of that", percent(ENOUGH)) } else { String::new() };
+        let text = format!("{} {name} answer the most{met}: {} calls/s{less}", count(value), rate(run.answered_per_s));
+        return Some((Role::Strong, text));
+    }
+    let share = (choice.throughput_ratio() * 100.0).round();
+    let share =
+        if share < 100.0 { format!("{} of the most", percent(share / 100.0)) } else { "as much as any".to_owned() };
+    let latency = choice.latency_ratio().map_or(String::new(), |(percentile, ratio)| {
+        let time = |run: &Evidence| runs::time(if percentile == "p99" { run.p99_ns } else { run.p50_ns });
+        let (here, there) = (time(run), time(at_most));
+        match ratio {
+            0.95..1.05 => format!(" at the same {percentile} ({here})"),
+            _ => format!(" at {ratio:.2} × the {percentile} ({here} instead of {there})"),
+        }
+    });
+    let text = format!(
+        "{} {name} answer {share}{met}{latency}: {} calls/s, and {} at {} {name}",
+        count(value),
+        rate(run.answered_per_s),
+        rate(at_most.answered_per_s),
+        count(most),
+    );
+    Some((Role::Strong, text))
 }
 
 fn fitted(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
     if fit.is_poor {
         let off = percent(fit.residual_ratio);
-        let text = format!("the law fits poorly, off by {off} a point, so that it names no knee and no peak");
-        sentences.push((Role::Warning, text));
-    } else {
-        bends(fit, sentences);
+        let text =
+            format!("the Universal Scalability Law does not fit, off by {off} a point: it names no knee and no peak");
+        sentences.push((Role::Faint, text));
+        return;
     }
+    bends(fit, sentences);
     let text = format!(
         "Universal Scalability Law over {}: λ {}/s, σ {}, κ {}; off by {} a point",
         counted(fit.points as u64, "value"),
@@ -156,7 +190,7 @@ fn fitted(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
 fn bends(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
     if let Some(knee) = &fit.knee {
         let text = format!("knee at {} connections: from there on, more of them mostly wait", whole(knee));
-        sentences.push((Role::Strong, text));
+        sentences.push((Role::Plain, text));
     }
     let text = match &fit.peak {
         Some(Peak { connections, per_s, is_beyond }) => {
@@ -166,7 +200,7 @@ fn bends(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
         None if fit.knee.is_none() => "no knee and no peak seen: throughput grows with connections".to_owned(),
         None => "no peak: throughput levels off and was not seen to fall".to_owned(),
     };
-    sentences.push((Role::Strong, text));
+    sentences.push((Role::Plain, text));
 }
 
 /// The most calls answered a second, and where.

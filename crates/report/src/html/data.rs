@@ -1,12 +1,13 @@
 //! Data of the page: a result, with drawn curves in place of its histograms. `web/src/data.ts` reads it.
 
 use brunt_model::histogram::Censored;
-use brunt_model::plan::Load;
+use brunt_model::plan::{Load, Origin};
 use brunt_model::remarks::Remark;
 use brunt_model::summary::{Ending, QUANTILES};
 use serde::Serialize;
 
-use super::distribution::{Distribution, HeatMap, Spectrum};
+use super::distribution::{Bars, Distribution, HeatMap, Spectrum};
+use super::drilldown::Drilldown;
 use super::live::State;
 use super::names::{NamedStatus, Names};
 use super::series::Series;
@@ -22,6 +23,8 @@ pub(super) struct Data<'a> {
     brunt_version: &'a str,
     started_unix_ms: u64,
     ending: &'a Ending,
+    /// What its user calls the run, and the command that repeats it.
+    origin: &'a Origin,
     /// What was run.
     title: String,
     /// The plan in words.
@@ -40,7 +43,10 @@ pub(super) struct Data<'a> {
     quantiles: Vec<&'static str>,
     times: Vec<(&'static str, Distribution)>,
     series: Series,
+    drilldown: Option<Drilldown<'a>>,
     heat_map: Option<HeatMap>,
+    /// How many calls took how long.
+    bars: Option<Bars>,
     spectra: Vec<Spectrum>,
     names: Option<Names<'a>>,
 }
@@ -76,6 +82,7 @@ impl<'a> Data<'a> {
             brunt_version: &document.brunt_version,
             started_unix_ms: document.started_unix_ms,
             ending: &document.ending,
+            origin: &document.plan.origin,
             title: text::plan_heading(&document.plan),
             plan: text::plan_in_words(&document.plan),
             is_open: matches!(document.plan.load, Load::Open { .. }),
@@ -91,7 +98,9 @@ impl<'a> Data<'a> {
             quantiles: QUANTILES.iter().map(|(name, _)| *name).collect(),
             times: times(&document.times),
             series: Series::of(&document.series),
+            drilldown: Drilldown::of(document),
             heat_map: HeatMap::of(&document.series),
+            bars: Bars::of(&document.histograms),
             spectra: spectra(&document.histograms),
             names: document.names.as_ref().map(Names::of),
         }

@@ -1,5 +1,7 @@
 //! Distributions of times as the page shows them: figures, a spectrum, and columns of a heat map.
 
+use std::collections::BTreeMap;
+
 use brunt_model::histogram::{AtLeast, Censored};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
@@ -126,7 +128,7 @@ impl HeatMap {
         let mut edges_ms = Vec::new();
         let mut columns = Vec::new();
         for points in series.chunks(chunk) {
-            let mut bins = std::collections::BTreeMap::new();
+            let mut bins = BTreeMap::new();
             for point in points {
                 for times in [&point.response, &point.response_bounds] {
                     for (ns, n) in times.values() {
@@ -145,4 +147,41 @@ impl HeatMap {
 
 fn bin_of(ns: u64) -> u64 {
     ((ns.max(1) as f64).log2() * BINS_AN_OCTAVE).floor() as u64
+}
+
+/// How many bars of a histogram double the time.
+const BARS_AN_OCTAVE: f64 = 8.0;
+
+/// How many calls took how long, those that are not a success apart.
+#[derive(Debug, Serialize)]
+pub(super) struct Bars {
+    /// Bar `i` begins at 2^(i / this) nanoseconds.
+    bars_an_octave: f64,
+    /// `[bar, calls, those of them that are not a success]`, where there are calls, in growing order.
+    bars: Vec<(u64, u64, u64)>,
+}
+
+impl Bars {
+    /// The histogram of response times; none where nothing ended.
+    pub(super) fn of(histograms: &json::Histograms) -> Option<Self> {
+        let mut bars = BTreeMap::<u64, (u64, u64)>::new();
+        let bar_of = |ns: u64| ((ns.max(1) as f64).log2() * BARS_AN_OCTAVE).floor() as u64;
+        for times in [&histograms.response, &histograms.response_bounds] {
+            times.values().for_each(|(ns, n)| bars.entry(bar_of(ns)).or_default().0 += n);
+        }
+        for times in [&histograms.failed, &histograms.refused, &histograms.response_bounds] {
+            times.values().for_each(|(ns, n)| bars.entry(bar_of(ns)).or_default().1 += n);
+        }
+        // Own delays are taken off all calls' times, and not off those of calls that are not a success, which are so in
+        // the same bar or a later one.
+        let mut later = 0;
+        for (all, not_ok) in bars.values_mut().rev() {
+            later += *not_ok;
+            *not_ok = later.min(*all);
+            later -= *not_ok;
+        }
+        let some = bars.into_iter().filter(|(_, (all, _))| *all > 0);
+        let bars: Vec<_> = some.map(|(bar, (all, not_ok))| (bar, all, not_ok)).collect();
+        (!bars.is_empty()).then_some(Self { bars_an_octave: BARS_AN_OCTAVE, bars })
+    }
 }

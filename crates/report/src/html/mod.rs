@@ -12,6 +12,7 @@ use crate::json::Document;
 
 mod data;
 mod distribution;
+mod drilldown;
 mod live;
 mod names;
 mod series;

@@ -15,7 +15,7 @@ use brunt_model::uncertainty::Interval;
 use brunt_model::verdict::{self, Cause, FigureVerdict, Judgement, Spoils};
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, Names, VERSION};
+use super::{Drilldown, FORMAT, Names, VERSION};
 
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,9 @@ pub struct Document {
     /// Whether every histogram was left out to save room: figures stay, and nothing can be computed anew from them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub histograms_left_out: bool,
+    /// The same calls by name, status and reason of failure; missing where the series tells it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drilldown: Option<Drilldown>,
     /// The distributions of `times` in full.
     #[serde(default)]
     pub histograms: Histograms,
@@ -468,6 +471,9 @@ pub struct Histograms {
     /// Response times of failed calls alone.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub failed: Histogram,
+    /// Response times of answers whose status is not ok.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub refused: Histogram,
     /// From sent to the answer's first byte.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub first_byte: Histogram,
@@ -541,6 +547,7 @@ impl Document {
             plan: run.plan.clone(),
             series: run.series.points().iter().map(|point| SeriesPoint::of(point, has_users)).collect(),
             histograms_left_out: false,
+            drilldown: Drilldown::of(run.series.drilldown()),
             histograms: Histograms::of(total),
             names: Names::of(summary),
         }
@@ -746,6 +753,7 @@ impl Histograms {
             service: service.known.clone(),
             service_bounds: service.bounds.clone(),
             failed: total.failed.clone(),
+            refused: total.refused.clone(),
             first_byte: total.first_byte_times().clone(),
             connect: total.connect.clone(),
             tls: total.tls.clone(),

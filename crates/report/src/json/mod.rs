@@ -10,11 +10,13 @@ use brunt_model::summary::Summary;
 use serde::{Deserialize, Serialize};
 
 mod document;
+mod drilldown;
 mod layout;
 mod names;
 mod runs;
 
 pub use document::*;
+pub use drilldown::*;
 pub(crate) use layout::Layout;
 pub use names::*;
 

@@ -3,6 +3,7 @@
 use brunt_model::compare::Figures;
 use brunt_model::evidence::{Evidence, falls_behind};
 use brunt_model::histogram::{AtLeast, Censored};
+use brunt_model::outline::Outline;
 use brunt_model::series::Point;
 use brunt_model::snapshot;
 use brunt_model::summary::Ending;
@@ -70,6 +71,10 @@ impl Document {
                 .collect(),
             failure: failure.map_or(String::new(), |failure| failure.failure.clone()),
             interrupted: self.ending == Ending::Interrupted,
+            outline: Outline::of(
+                &Censored { known: self.histograms.response.clone(), bounds: self.histograms.response_bounds.clone() },
+                &self.points(),
+            ),
         }
     }
 }

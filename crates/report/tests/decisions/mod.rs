@@ -6,6 +6,7 @@ use brunt_model::capacity::{Answer, Capacity, Length, Next, Settings, Trial, nex
 use brunt_model::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, a_goes_first};
 use brunt_model::evidence::Evidence;
 use brunt_model::histogram::{AtLeast, Censored, Histogram};
+use brunt_model::outline::{Outline, tail};
 use brunt_model::plan::{Load, Plan};
 use brunt_model::random::Random;
 use brunt_model::sweep::{Axis, Step, Sweep};
@@ -46,6 +47,18 @@ pub fn evidence(per_s: f64, seconds: u64, typical_ns: u64) -> Evidence {
         thresholds: Vec::new(),
         failure: String::new(),
         interrupted: false,
+        outline: outline(due, typical_ns, seconds),
+    }
+}
+
+/// Of so many calls half took `typical_ns`, and one in ten twice as long as one in a hundred.
+fn outline(calls: u64, typical_ns: u64, seconds: u64) -> Outline {
+    let places = 0..;
+    let tails = places.take_while(|place| *place == 0 || tail(*place) * calls as f64 >= 1.0);
+    Outline {
+        tails_ns: tails.map(|place| typical_ns + typical_ns * place as u64 / 8).collect(),
+        stretch_ns: SECOND_NS,
+        p99_ns: (0..seconds).map(|second| Some(typical_ns * (30 + second) / 10)).collect(),
     }
 }
 

@@ -1,0 +1,122 @@
+//! The document's calls over time, by name, status and reason of failure.
+
+use brunt_model::drilldown::{self, Stretch, Tracks};
+use brunt_model::series::Packed;
+use serde::{Deserialize, Serialize};
+
+/// Calls over time by what they have in common. A kind that the series already tells is missing: statuses where there is one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drilldown {
+    /// Calls by request name.
+    #[serde(default, skip_serializing_if = "Kind::is_empty")]
+    pub requests: Kind<RequestTrack>,
+    /// Answers by status.
+    #[serde(default, skip_serializing_if = "Kind::is_empty")]
+    pub statuses: Kind<StatusTrack>,
+    /// Failures by reason.
+    #[serde(default, skip_serializing_if = "Kind::is_empty")]
+    pub failures: Kind<FailureTrack>,
+}
+
+/// Tracks over common stretches, which may be longer than those of the series.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kind<T> {
+    /// When each stretch begins, after the measured part's beginning.
+    pub start_ns: Vec<u64>,
+    /// How long it is.
+    pub length_ns: Vec<u64>,
+    /// Each with a figure for every stretch.
+    pub tracks: Vec<T>,
+}
+
+impl<T> Default for Kind<T> {
+    fn default() -> Self {
+        Self { start_ns: Vec::new(), length_ns: Vec::new(), tracks: Vec::new() }
+    }
+}
+
+/// Calls with one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestTrack {
+    /// The name.
+    pub name: String,
+    /// Calls that ended.
+    pub ended: Vec<u64>,
+    /// Those among them that are not a success.
+    pub not_ok: Vec<u64>,
+    /// The median of their response times, within 0.8 %; `null` where none ended.
+    pub p50_ns: Vec<Option<u64>>,
+    /// Their 99th percentile, likewise.
+    pub p99_ns: Vec<Option<u64>>,
+}
+
+/// Answers with one status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusTrack {
+    /// The status.
+    pub status: u16,
+    /// Answers.
+    pub answers: Vec<u64>,
+}
+
+/// Failures with one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureTrack {
+    /// The failure.
+    pub failure: String,
+    /// The reason; empty where none was given or kept.
+    pub reason: String,
+    /// Calls that failed so.
+    pub calls: Vec<u64>,
+}
+
+impl<T> Kind<T> {
+    fn of<K, C>(all: &Tracks<K, C>, track: impl Fn(&drilldown::Track<K, C>) -> T) -> Self
+    where
+        K: PartialEq,
+        C: drilldown::Cell,
+    {
+        let stretches = all.stretches();
+        Self {
+            start_ns: stretches.iter().map(|Stretch { start_ns, .. }| *start_ns).collect(),
+            length_ns: stretches.iter().map(|Stretch { length_ns, .. }| *length_ns).collect(),
+            tracks: all.tracks().iter().map(track).collect(),
+        }
+    }
+
+    /// Whether it tells nothing.
+    pub fn is_empty(&self) -> bool {
+        self.tracks.is_empty()
+    }
+}
+
+impl Drilldown {
+    /// That of a series, if it tells more than the series does.
+    pub(super) fn of(all: &drilldown::Drilldown) -> Option<Self> {
+        let statuses = Kind::of(&all.statuses, |track| StatusTrack { status: track.key, answers: track.cells.clone() });
+        let drilldown = Self {
+            requests: Kind::of(&all.requests, RequestTrack::of),
+            statuses: if statuses.tracks.len() > 1 { statuses } else { Kind::default() },
+            failures: Kind::of(&all.failures, |track| FailureTrack {
+                failure: track.key.failure.name().to_owned(),
+                reason: track.key.reason.clone(),
+                calls: track.cells.clone(),
+            }),
+        };
+        let is_empty = drilldown.requests.is_empty() && drilldown.statuses.is_empty() && drilldown.failures.is_empty();
+        (!is_empty).then_some(drilldown)
+    }
+}
+
+impl RequestTrack {
+    fn of(track: &drilldown::Track<String, drilldown::Calls>) -> Self {
+        let quantile = |q: f64| track.cells.iter().map(move |calls| Packed::quantile(&calls.response, q)).collect();
+        Self {
+            name: track.key.clone(),
+            ended: track.cells.iter().map(|calls| calls.ended).collect(),
+            not_ok: track.cells.iter().map(|calls| calls.not_ok).collect(),
+            p50_ns: quantile(0.5),
+            p99_ns: quantile(0.99),
+        }
+    }
+}
