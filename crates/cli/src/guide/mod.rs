@@ -24,7 +24,7 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 15] = [
+pub const TOPICS: [Topic; 16] = [
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
     topic!("report", "every figure of the report, the verdict, exit statuses"),
     topic!("http", "requests, headers, bodies, many URLs; connections and TLS; --once"),
@@ -39,6 +39,7 @@ pub const TOPICS: [Topic; 15] = [
     topic!("custom-protocol", "a protocol of your own, in Rust"),
     topic!("coalescing", "a proxy that serves identical requests once, and a check of it"),
     topic!("target", "the built-in target: slow, failing, with a known capacity"),
+    topic!("moving", "from Gatling and k6: their words and brunt's, two scripts ported"),
     topic!("other-tools", "the flags of wrk, ab, hey, oha, curl, and brunt's for them"),
 ];
 
