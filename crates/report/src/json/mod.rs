@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 mod document;
 mod layout;
 mod names;
+mod restored;
 mod runs;
 
 pub use document::*;
@@ -49,7 +50,7 @@ pub enum ReadError {
     },
     /// A result without histograms, where they are needed.
     #[error(
-        "the result was written with --no-histograms: its figures can be read, but pages and comparisons need a whole one"
+        "the result was written with --no-histograms: its figures can be read, but reports, pages and comparisons need a whole one"
     )]
     NoHistograms,
     /// A result with something missing or wrong in it.
