@@ -43,6 +43,13 @@ impl Statuses {
         }
     }
 
+    /// Answers that were counted elsewhere, by status.
+    pub fn of(counted: impl IntoIterator<Item = (u16, u64)>) -> Self {
+        let mut statuses = Self::default();
+        counted.into_iter().for_each(|(status, n)| statuses.add(status, n));
+        statuses
+    }
+
     /// Status and count, in the order of the statuses.
     pub fn sorted(&self) -> Vec<(u16, u64)> {
         let mut all = self.0.clone();
@@ -86,13 +93,19 @@ impl Failures {
         self.add(failure, 1);
     }
 
+    /// Counts failures that were counted elsewhere.
+    pub fn count_many(&mut self, failure: Failure, n: u64) {
+        self.add(failure, n);
+    }
+
     fn add(&mut self, failure: Failure, n: u64) {
         if let Some(count) = self.counts.get_mut(failure as usize) {
             *count += n;
         }
     }
 
-    fn add_reason(&mut self, failure: Failure, reason: &str, n: u64) {
+    /// Adds a reason for failures that are counted already; of very many distinct ones only some are kept.
+    pub fn add_reason(&mut self, failure: Failure, reason: &str, n: u64) {
         let full = self.reasons.len() >= MOST_REASONS;
         match self.reasons.iter_mut().find(|(known, text, _)| *known == failure && text == reason) {
             Some((_, _, count)) => *count += n,

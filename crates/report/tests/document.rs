@@ -91,6 +91,25 @@ fn a_broken_document_does_not_fit() {
     }
 }
 
+/// A result that was written makes the views that its run made.
+#[test]
+fn every_view_of_a_document_is_that_of_its_summary() {
+    for (name, summary) in fixtures::all() {
+        let restored = json::read_whole(&document(&summary)).unwrap().summary();
+        for format in [Format::Text, Format::Wrk, Format::Json, Format::Csv, Format::Junit] {
+            for verbose in [false, true] {
+                let style = Style { verbose, ..Style::default() };
+                let [shown, again] =
+                    [&summary, &restored].map(|of| String::from_utf8(render(format, of, style).unwrap()).unwrap());
+                for (line, other) in shown.lines().zip(again.lines()) {
+                    assert_eq!(other, line, "{name}, {}", format.name());
+                }
+                assert_eq!(again.lines().count(), shown.lines().count(), "{name}, {}", format.name());
+            }
+        }
+    }
+}
+
 /// Every key `histogram` or distribution of counts is gone, and every figure is still there.
 #[test]
 fn without_histograms_figures_stay() {

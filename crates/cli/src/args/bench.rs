@@ -266,7 +266,7 @@ pub struct Output {
     /// With --format wrk: print the latency distribution, as wrk's --latency does
     #[arg(long)]
     pub latency: bool,
-    /// Write JSON without histograms: small, but neither brunt report nor brunt compare can read it
+    /// Write JSON without histograms: small, but brunt show, report and compare cannot read it
     #[arg(long)]
     pub no_histograms: bool,
 }

@@ -69,9 +69,9 @@ pub enum RunsCommand {
 
 #[derive(Debug, Args)]
 pub struct Show {
-    /// Its number or name, or last
+    /// Its number or name, last, or a result that was written with -o result.json
     #[arg(value_name = "RUN", default_value = "last")]
-    pub run: Which,
+    pub run: String,
     #[command(flatten)]
     pub from: From,
     /// How it is printed: as formats of brunt bench, or of what was decided over several runs [default: text]
@@ -83,7 +83,7 @@ pub struct Show {
     /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
-    /// Write JSON without histograms: small, but neither brunt report nor brunt compare can read it
+    /// Write JSON without histograms: small, but brunt show, report and compare cannot read it
     #[arg(long)]
     pub no_histograms: bool,
     /// No colours

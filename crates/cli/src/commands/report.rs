@@ -38,7 +38,7 @@ pub fn run(args: &Report) -> Result<Exit> {
 }
 
 /// Whether this is a file rather than the number or the name of a run.
-fn is_file(run: &str) -> bool {
+pub fn is_file(run: &str) -> bool {
     let path = Path::new(run);
     run.parse::<i64>().is_err() && (path.is_file() || path.extension().is_some_and(|extension| extension == "json"))
 }

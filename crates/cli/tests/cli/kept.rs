@@ -189,6 +189,22 @@ fn secrets_of_a_query_are_neither_kept_nor_shown() {
 }
 
 #[test]
+fn a_result_in_a_file_is_shown_as_its_run_is() {
+    let (dir, server) = (Directory::new(), server());
+    let (store, json) = (dir.path("runs.db"), dir.path("a.json"));
+    kept(&store, &server.url(), &["-o", &json, "--threshold", "p99<10s"]);
+    for format in ["text", "wrk", "json", "csv", "junit"] {
+        let shown = |run_of: &str| run(["show", run_of, "--store", &store, "--format", format]).with_status(0).stdout;
+        assert_eq!(shown(&json), shown("1"), "{format}");
+    }
+    let csv = dir.path("a.csv");
+    run(["show", &json, "-o", &csv]).with_status(0);
+    assert!(std::fs::read_to_string(&csv).unwrap().starts_with("kind,"));
+    let missing = run(["show", &dir.path("gone.json")]).with_status(2).stderr;
+    assert!(missing.contains("cannot read") && missing.contains("gone.json"), "{missing}");
+}
+
+#[test]
 fn what_cannot_be_written_does_not_cost_the_others() {
     let (dir, server) = (Directory::new(), server());
     let store = dir.path("runs.db");
@@ -219,6 +235,7 @@ fn results_without_histograms_are_small_and_told_from_whole_ones() {
     assert!(whole_text.contains("\"counts\"") && !whole_text.contains("histograms_left_out"));
     let compared = run(["compare", &small, &whole]).with_status(2).stderr;
     assert!(compared.contains("was written with --no-histograms"), "{compared}");
+    assert!(run(["show", &small]).with_status(2).stderr.contains("was written with --no-histograms"));
     let sweep = run(["sweep", "-c", "1,2", "--no-histograms", &server.url()]).with_status(2).stderr;
     assert!(sweep.contains("--no-histograms is for a single run"), "{sweep}");
 }

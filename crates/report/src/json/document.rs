@@ -511,6 +511,9 @@ pub struct Bounds {
     pub service_as_read: Histogram,
     /// The least that service times can be.
     pub service_low: Histogram,
+    /// The most that they can be, where that is not the same as shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_high: Option<Histogram>,
 }
 
 impl Document {
@@ -774,6 +777,7 @@ impl Bounds {
             response_high: response.high.clone(),
             service_as_read: total.service.known.clone(),
             service_low: service.low.clone(),
+            service_high: (service.high != service.value).then(|| service.high.clone()),
         })
     }
 }

@@ -13,6 +13,7 @@ mod document;
 mod drilldown;
 mod layout;
 mod names;
+mod restored;
 mod runs;
 
 pub use document::*;
@@ -51,7 +52,7 @@ pub enum ReadError {
     },
     /// A result without histograms, where they are needed.
     #[error(
-        "the result was written with --no-histograms: its figures can be read, but pages and comparisons need a whole one"
+        "the result was written with --no-histograms: its figures can be read, but reports, pages and comparisons need a whole one"
     )]
     NoHistograms,
     /// A result with something missing or wrong in it.
