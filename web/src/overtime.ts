@@ -102,7 +102,8 @@ function limits({ thresholds, series }: Data): Line[] {
 
 function latencies(data: Data): HTMLElement | null {
   const { series } = data;
-  const line = (label: string, values: (Bound | null)[], colour: Line["colour"]): Line => ({
+  const line = (label: string, values: (Bound | null)[], colour: Line["colour"], dash?: number[]): Line => ({
+    ...(dash ? { dash } : {}),
     label,
     values: values.map((value) => (value === null ? null : Math.max(valueOf(value), 1))),
     colour,
@@ -116,9 +117,9 @@ function latencies(data: Data): HTMLElement | null {
     summary: `p99 ${duration(least(p99))} to ${duration(greatest(p99))}, max ${duration(greatest(known(series.max_ns)))}`,
     lines: [
       line("p50", series.p50_ns, "one"),
-      line("p90", series.p90_ns, "two"),
+      line("p90", series.p90_ns, "two", [8, 4]),
       line("p99", series.p99_ns, "three"),
-      line("max", series.max_ns, "four"),
+      line("max", series.max_ns, "four", [2, 3]),
       ...limits(data),
     ],
     tick: axisDuration,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { blank, launch, open, rows } from "./browser.mjs";
+import { blank, isWithin, launch, open, rows } from "./browser.mjs";
 import { brunt, directory, goingOn, target } from "./program.mjs";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -39,6 +39,9 @@ async function shown(html) {
   }
 }
 
+/** The lines of a chart. */
+const labels = (page, chart) => page.$$eval(`#${chart} .u-label`, (all) => all.slice(1).map((label) => label.textContent));
+
 test("a sweep: what its JSON says is in its tables and charts, and again from where it was kept", async () => {
   const [html, json, store, again] = ["sweep.html", "sweep.json", "sweep.db", "again.html"].map(files.path);
   await brunt("sweep", "-c", "1,2,4", "-t", "1", "-n", "300", "-w", "0s", "--store", store, "--html", html, "-o", json, server.url);
@@ -53,6 +56,19 @@ test("a sweep: what its JSON says is in its tables and charts, and again from wh
   await page.focus("#latency .chart");
   await page.keyboard.press("End");
   assert.match(await page.textContent("#latency [aria-live]"), /^4 connections, p50 \S+, p90 \S+, p99 \S+$/);
+  // First what a reader decides by, then the law.
+  const found = await page.$$eval("#found p", (all) => all.map((one) => one.textContent));
+  assert.match(found[0], /^\d connections answer (the most|as much as any|\d+% of the most)/);
+  assert.equal(await page.textContent("#steps caption"), "one run per connection count");
+  for (const colour of ["one", "two", "three"]) await isWithin(page, "latency", colour);
+  assert.deepEqual(await labels(page, "outcomes"), ["● ok", "✕ failed"]);
+  // Each run behind it opens, and says when it was made.
+  await page.click("#runs .opener >> nth=1");
+  await page.waitForSelector("#run-1-spectrum .uplot");
+  await page.focus("#run-1-spectrum .chart");
+  await page.keyboard.press("Home");
+  assert.match(await page.textContent("#run-1-spectrum [aria-live]"), /^p0, response \S+$/);
+  assert.equal(new Date(await page.getAttribute("header time", "datetime")).getTime(), result.steps[0].evidence.started_unix_ms);
   await brunt("report", "last", "--store", store, "-o", again);
   const second = await shown(again);
   assert.deepEqual(await rows(second, "runs"), runs);
@@ -74,12 +90,24 @@ test("a comparison: its ratios have error bars, and hostile flags stay text", as
   await page.focus("#ratios .chart");
   await page.keyboard.press("Home");
   assert.match(await page.textContent("#ratios [aria-live]"), /^rate, B over A \d\.\d{3} \[\d\.\d{3}, \d\.\d{3}\]$/);
+  // Plain words first; both sides over each other; told apart by marks.
+  assert.match(await page.textContent("#found p"), /^(B's p\d+ is \d|B's mean|B answers \d|no difference seen)/);
+  assert.deepEqual(await labels(page, "spectra"), ["A", "B"]);
+  await page.focus("#spectra .chart");
+  await page.keyboard.press("Home");
+  for (let i = 0; i < 8; i++) await page.keyboard.press("ArrowRight");
+  assert.match(await page.textContent("#spectra [aria-live]"), /^p90, A \S+, B \S+$/);
+  for (const chart of ["rounds-p99", "rounds"]) {
+    assert.deepEqual(await labels(page, chart), ["● A", "○ B"]);
+    assert.equal(await page.getAttribute(`#${chart} .chart`, "data-points"), "10");
+  }
+  for (const colour of ["one", "three"]) await isWithin(page, "spectra", colour);
   await page.close();
 });
 
 test("a search: live while it goes on, and its answer at the end", async () => {
   const html = files.path("find.html");
-  const run = await goingOn("find", "--from", "50", "--highest", "100", "--repeats", "1", "-c", "4", "-t", "1", "-d", "4s", "-w", "0s", "--threshold", "p99<10s", "--html", html, server.url);
+  const run = await goingOn("find", "--from", "50", "--highest", "100", "--repeats", "1", "-c", "4", "-t", "1", "-d", "4s", "-w", "0s", "--threshold", "p99<50ms", "--html", html, server.url);
   const live = await blank(browser);
   await live.goto(run.url);
   await live.waitForSelector("#live");
@@ -91,6 +119,9 @@ test("a search: live while it goes on, and its answer at the end", async () => {
   assert.deepEqual(await found(live), await found(page));
   assert.ok(done.stdout.includes((await found(page))[0].slice(0, 30)), done.stdout);
   assert.ok((await rows(page, "rates")).length > 0);
+  assert.ok((await labels(page, "latency")).includes("● met"));
+  // Every trial is in the chart, whole.
+  await isWithin(page, "latency", "two");
   await page.close();
   await live.close();
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { launch, open, rows, text } from "./browser.mjs";
+import { inked, isWithin, launch, open, rows, text } from "./browser.mjs";
 import { brunt, directory, golden, target } from "./program.mjs";
 
 const RESULTS = ["clean", "open", "failing", "tls", "silent", "interrupted", "empty", "shop"];
@@ -74,11 +74,17 @@ test("a real run: the page says what the terminal says", async () => {
   const server = await target();
   try {
     const [html, json] = [files.path("real.html"), files.path("real.json")];
-    const args = ["-c", "4", "-t", "1", "-r", "400", "-n", "1200", "--threshold", "p99<10s", "--html", html, "-o", json];
+    const args = ["-c", "4", "-t", "1", "-r", "400", "-n", "1200", "--threshold", "p99<10s", "--name", "nightly", "--tag", "branch=main", "--html", html, "-o", json];
     const report = await brunt(...args, `${server.url}a?<b>`.replaceAll("<", "%3C").replaceAll(">", "%3E"));
     const { page, complaints } = await open(browser, html);
     assert.deepEqual(complaints, []);
     const result = JSON.parse(await readFile(json, "utf8"));
+    // What it is called, when it was made, and how to make it again.
+    assert.match(await page.textContent("h1"), /^brunt nightly: /);
+    assert.match(await page.textContent("header"), /branch=main/);
+    assert.equal(new Date(await page.getAttribute("header time", "datetime")).getTime(), result.started_unix_ms);
+    const command = await page.textContent("#repeat pre");
+    assert.equal(command, `brunt --seed ${result.plan.seed} -c 4 -t 1 -n 1200 -r 400 --threshold 'p99<10s' '${server.url}a?%3Cb%3E'`);
     assert.equal(await page.textContent("[data-figure='error rate'] small"), `0 of ${(1200).toLocaleString("en")}`);
     const head = await page.$$eval("#latency thead th", (cells) => cells.map((cell) => cell.textContent));
     const table = new Map((await rows(page, "latency")).map(([row, ...times]) => [row, times]));
@@ -435,38 +441,6 @@ test("the first screen says whether it passed, whether to believe it, how fast a
     }
   }
 });
-
-/** Pixels of a chart's plotting area that are of a colour of the style sheet, and where: shares of its width and height. */
-const inked = (page, chart, colour) =>
-  page.$eval(
-    `#${chart}`,
-    (figure, colour) => {
-      const canvas = figure.querySelector("canvas");
-      const wanted = getComputedStyle(document.documentElement).getPropertyValue(`--${colour}`).trim();
-      const rgb = [1, 3, 5].map((at) => Number.parseInt(wanted.slice(at, at + 2), 16));
-      const over = figure.querySelector(".u-over");
-      const scale = canvas.width / canvas.clientWidth;
-      const [left, top, width, height] = [over.offsetLeft, over.offsetTop, over.clientWidth, over.clientHeight].map((n) => Math.round(n * scale));
-      const { data } = canvas.getContext("2d").getImageData(left, top, width, height);
-      const places = [];
-      for (let i = 0; i < data.length; i += 4) {
-        if (rgb.every((part, at) => Math.abs(part - data[i + at]) < 12) && data[i + 3] > 200) {
-          places.push([((i / 4) % width) / width, Math.floor(i / 4 / width) / height]);
-        }
-      }
-      return places;
-    },
-    colour,
-  );
-
-/** Whether a line of that colour goes from one end to the other without leaving at the top or the bottom. */
-async function isWithin(page, chart, colour) {
-  const places = await inked(page, chart, colour);
-  assert.ok(places.length > 20, `${chart}: no ${colour} in it`);
-  const ys = places.map(([, y]) => y);
-  const [highest, lowest] = [Math.min(...ys), Math.max(...ys)];
-  assert.ok(highest > 0 && lowest < 1, `${chart}: ${colour} is cut off, ${highest} to ${lowest}`);
-}
 
 test("axes over time hold every figure, and charts begin and end together", async () => {
   const { page, complaints, result } = await pageOf("clean", (result) => {

@@ -106,6 +106,8 @@ export function against(chart: AgainstChart): HTMLElement {
     // Decades alone would leave most of a sweep's doubled values unnamed.
     return chart.x_is_logarithmic ? { splits: (plot, _, min, max) => measuredInView(plot, min, max), filter: (_, all) => all } : {};
   };
+  const dashOf = (line: AgainstChart["lines"][number], i: number): number[] | undefined =>
+    line.how === "dashed" ? [6, 4] : chart.x_is && i > 0 ? [10, 4] : undefined;
   const yRange = (): [number, number] => {
     const all = chart.level === null ? ys : [...ys, chart.level];
     const [low, high] = [Math.min(...all), Math.max(...all)];
@@ -127,7 +129,7 @@ export function against(chart: AgainstChart): HTMLElement {
     readout: (_, index) => [at(index), ...chart.lines.map(({ label }, i) => `${label} ${value(i, index)}`)].join(", "),
     options: {
       cursor: { y: false, points: { size: 7 } },
-      legend: { markers: markers(chart.lines.map((line) => line.colour)) },
+      legend: { markers: markers(chart.lines.map((line, i) => ({ colour: line.colour, dash: dashOf(line, i) }))) },
       scales: {
         // While nothing is zoomed the ends are those of the values.
         x: { time: false, ...(chart.x_is_logarithmic ? { distr: 3, log: 10 } : {}), range: (_, min, max) => (min === left && max === right ? xRange() : [min, max]) },
@@ -150,7 +152,7 @@ export function against(chart: AgainstChart): HTMLElement {
           label: line.mark ? `${line.mark} ${line.label}` : line.label,
           stroke: () => colour(line.colour),
           width: line.how === "points" ? 0 : 1.5,
-          ...(line.how === "dashed" ? { dash: [6, 4] } : chart.x_is && i > 0 ? { dash: [10, 4] } : {}),
+          ...(dashOf(line, i) ? { dash: dashOf(line, i) ?? [] } : {}),
           spanGaps: true,
           points: { show: line.how === "line" && !line.mark && !chart.x_is ? () => true : false, size: 6 },
           value: (_: uPlot, __: number, ___: number, index: number | null) => (index === null ? "–" : value(i, index)),

@@ -51,7 +51,7 @@ export function histogram(all: Bars, limits: Limit[]): HTMLElement {
     readout: (_, index) => [range(index), ...lines.map(([label, values]) => `${counted(values[index] ?? 0, "call")} ${label}`)].join(", "),
     options: {
       cursor: { y: false, points: { show: false } },
-      legend: { markers: markers(lines.map(([, , colour]) => colour)) },
+      legend: { markers: markers(lines.map(([, , colour]) => ({ colour }))) },
       scales: {
         x: { time: false, distr: 3, log: 10, range: (_, min, max) => (min === middle[0] && max === middle.at(-1) ? [low, high] : [min, max]) },
         y: { range: [0, most * 1.08] },

@@ -54,7 +54,7 @@ export function spectrum(spectra: Spectrum[], ends: Ends, summary: string): HTML
     readout: (_, index) => [share(index), ...spectra.map(({ name }, i) => `${name} ${text(i, index)}`)].join(", "),
     options: {
       cursor: { y: false, points: { size: 7 } },
-      legend: { markers: markers(spectra.map((_, i) => COLOURS[i % COLOURS.length] ?? "one")) },
+      legend: { markers: markers(spectra.map((_, i) => ({ colour: COLOURS[i % COLOURS.length] ?? "one", dash: DASHES[i] }))) },
       scales: { x: { time: false, distr: 3, log: 10, range: (_, min, max) => [min, Math.max(max, min * 10)] }, y: { distr: 3, log: 10, range: around } },
       axes: [
         axis({

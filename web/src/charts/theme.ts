@@ -7,13 +7,27 @@ export function colour(name: Colour): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** The swatches of a legend, filled: they take their colours from the style sheet, so that they turn dark with the page. */
-export function markers(colours: Colour[]): { width: number; stroke: Swatch; fill: Swatch } {
-  const swatch: Swatch = (_, series) => `var(--${colours[series - 1] ?? "faint"})`;
-  return { width: 0, stroke: swatch, fill: swatch };
+/** How a line looks in its legend. */
+interface Looks {
+  colour: Colour;
+  dash?: number[] | undefined;
 }
 
-type Swatch = (plot: unknown, series: number) => string;
+/**
+ * The swatches of a legend: filled, or with a dashed border where the line is dashed. They take their colours from the style sheet,
+ * so that they turn dark with the page.
+ */
+export function markers(lines: Looks[]): { width: Swatch<number>; stroke: Swatch<string>; fill: Swatch<string>; dash: Swatch<string> } {
+  const of = (series: number): Looks => lines[series - 1] ?? { colour: "faint" };
+  return {
+    width: (_, series) => (of(series).dash ? 2 : 0),
+    stroke: (_, series) => `var(--${of(series).colour})`,
+    fill: (_, series) => (of(series).dash ? "transparent" : `var(--${of(series).colour})`),
+    dash: (_, series) => (of(series).dash ? "dashed" : "solid"),
+  };
+}
+
+type Swatch<T> = (plot: unknown, series: number) => T;
 
 /** The typeface of the page's text, for axes. */
 export const FONT = "12px system-ui, sans-serif";

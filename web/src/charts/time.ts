@@ -60,7 +60,7 @@ export function overTime(series: Stretches, { id, title, summary, lines, ...char
     readout: (_, index) => [when(index), ...lines.map((line) => `${line.label} ${text(line, index)}`)].join(", "),
     options: {
       cursor: { sync: { key: "time", setSeries: false }, y: false, points: { size: 7 } },
-      legend: { live: true, markers: markers(lines.map((line) => line.colour)) },
+      legend: { live: true, markers: markers(lines) },
       scales: {
         x: { time: false, range: whole(xs, ends) },
         y: chart.logarithmic ? { distr: 3, log: 10, range: around } : { range: fromZero },

@@ -43,7 +43,10 @@ pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
     plan.origin = origin(&bench.saving);
-    plan.origin.command = command(registry, plan.seed);
+    // A plan that is written into a file is there to be changed, and run by that file's name.
+    if bench.kept.write_plan.is_none() {
+        plan.origin.command = command(registry, bench.kept.plan.is_none().then_some(plan.seed));
+    }
     if bench.trial.once {
         make_single(&mut plan);
     }
@@ -56,8 +59,9 @@ fn origin(saving: &Saving) -> Origin {
     Origin { name: saving.name.clone(), tags: saving.tags.iter().cloned().collect(), command: String::new() }
 }
 
-/// The command that repeats this process's run with its seed, as it may be shown; empty where the process makes more than one.
-fn command(registry: &Registry, seed: u64) -> String {
+/// The command that repeats this process's run, with the seed that it drew, as it may be shown; empty where the process makes
+/// more than one run.
+fn command(registry: &Registry, seed: Option<u64>) -> String {
     let mut words: Vec<_> = env::args_os().skip(1).collect();
     if words.first().is_some_and(|first| first == "bench") {
         words.remove(0);
@@ -65,7 +69,10 @@ fn command(registry: &Registry, seed: u64) -> String {
         return String::new();
     }
     let Ok(shown) = Words::shown(&words, registry) else { return String::new() };
-    if shown.contains("--seed") { format!("brunt {shown}") } else { format!("brunt --seed {seed} {shown}") }
+    match seed.filter(|_| !shown.contains("--seed ")) {
+        Some(seed) => format!("brunt --seed {seed} {shown}"),
+        None => format!("brunt {shown}"),
+    }
 }
 
 /// One call instead of the load; of scenarios, one user who goes through each of them once.

@@ -121,6 +121,7 @@ mod tests {
             transport: Transport::default(),
             ok_status: brunt_model::outcome::OkStatus::default(),
             thresholds: Vec::new(),
+            origin: brunt_model::plan::Origin::default(),
             sandbox: Sandbox::default(),
             origin: brunt_model::plan::Origin::default(),
         }

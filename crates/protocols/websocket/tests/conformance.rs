@@ -55,6 +55,7 @@ fn plan(options: &Options) -> Plan {
         transport: Transport::default(),
         ok_status: OkStatus::default(),
         thresholds: Vec::new(),
+        origin: brunt_model::plan::Origin::default(),
         sandbox: Sandbox::default(),
         origin: brunt_model::plan::Origin::default(),
     }
