@@ -182,6 +182,22 @@ export interface Scenario {
   tracebacks: { traceback: string; count: number }[];
 }
 
+/** A figure of the script's own, in its unit. */
+export interface Own {
+  name: string;
+  kind: "counter" | "rate" | "trend" | "gauge";
+  unit: string;
+  count: number;
+  sum: number | null;
+  sum_per_s: number | null;
+  ratio: number | null;
+  last: number | null;
+  min: number | null;
+  max: number | null;
+  mean: number | null;
+  quantiles: { name: string; value: number }[];
+}
+
 export interface Names {
   most_users: number;
   requests: Calls[];
@@ -189,6 +205,7 @@ export interface Names {
   groups: Group[];
   checks: Check[];
   scenarios: Scenario[];
+  own: Own[];
   crowded: string[];
 }
 
@@ -202,7 +219,7 @@ export interface Live {
   in_flight: number;
   /** Calls that were due and are not sent. */
   backlog: number;
-  /** The oldest call that has not ended was due so long ago or longer. */
+  /** How long the oldest call had been due that had not ended. */
   oldest_ns: number | null;
   users: number | null;
   /** Of the last second. */

@@ -35,12 +35,12 @@ export function within(ends: [number, number | null] | undefined): string {
   return duration(low) === duration(high) ? "" : `${duration(low)} to ${duration(high)}`;
 }
 
-/** `812`, `36.20k`, `4.71M`. */
+/** `812`, `1,738`, `36.20k`, `4.71M`. */
 export function number(n: number): string {
   const isWhole = Number.isInteger(n);
   if (n < 10 && !isWhole) return fixed(n, 2);
   if (n < 1_000 && !isWhole) return fixed(n, 1);
-  if (n < 10_000) return fixed(n, 0);
+  if (n < 10_000) return count(Number(fixed(n, 0)));
   if (n < 1e6) return scaled(n / 1e3, "k");
   if (n < 1e9) return scaled(n / 1e6, "M");
   return scaled(n / 1e9, "G");

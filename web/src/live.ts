@@ -10,10 +10,14 @@ export function follow(show: (data: Data | Decision) => void, say: (problem: str
   const events = new EventSource("events");
   const shown = (event: MessageEvent<string>): void => show(JSON.parse(event.data) as Data | Decision);
   events.addEventListener("data", shown);
+  let kept: string | undefined;
+  events.addEventListener("kept", (event: MessageEvent<string>) => {
+    kept = event.data;
+  });
   events.addEventListener("finished", (event: MessageEvent<string>) => {
     events.close();
     shown(event);
-    finished((JSON.parse(event.data) as { kept?: number }).kept);
+    finished(kept);
   });
   events.addEventListener("error", () => say("No connection to brunt: it has ended, or this page will catch up in a moment."));
 }
@@ -50,7 +54,7 @@ export function state(live: Live): HTMLElement {
         { class: (live.oldest_ns ?? 0) >= LONG_WAIT_NS ? "warning" : "", id: "backlog" },
         [
           live.backlog > 0 && `${counted(live.backlog, "call")} due and not sent`,
-          (live.oldest_ns ?? 0) >= LONG_WAIT_NS && `the oldest call has waited ${whole(live.oldest_ns ?? 0)} or longer and is in no percentile yet`,
+          (live.oldest_ns ?? 0) >= LONG_WAIT_NS && `the oldest call has waited ${whole(live.oldest_ns ?? 0)} and is in no percentile yet`,
         ]
           .filter(Boolean)
           .join("; "),
@@ -62,7 +66,7 @@ export function state(live: Live): HTMLElement {
 }
 
 /** Says that the run has ended, and what it is kept as, to who watched it. */
-function finished(kept: number | undefined): void {
+function finished(kept: string | undefined): void {
   const words = kept === undefined ? "● finished" : `● finished, kept as ${kept}: brunt show ${kept}`;
   document.querySelector("main > header")?.after(el("div", { id: "finished", role: "status" }, words));
 }

@@ -1,5 +1,5 @@
 // Figures by name: requests and tags, groups, checks, scenarios.
-import { type Calls, type Data, type Distribution, type Names, valueOf } from "./data";
+import { type Calls, type Data, type Distribution, type Names, type Own, valueOf } from "./data";
 import { type Cell, el, section, table } from "./dom";
 import { requestOverTime } from "./drilldown";
 import { bound, count, counted, number, percent, size, within } from "./format";
@@ -134,6 +134,37 @@ function scenarios(names: Names, quantiles: string[]): HTMLElement | null {
   );
 }
 
+function own({ own }: Names): HTMLElement | null {
+  if (own.length === 0) return null;
+  const value = (n: number | null | undefined): Cell => (n == null ? { text: "–", sort: -Infinity } : { text: number(n), sort: n });
+  const first = (one: Own): Cell => {
+    if (one.ratio !== null) return { text: percent(one.ratio), sort: one.ratio };
+    if (one.sum !== null) return { text: `${number(one.sum)}, ${number(one.sum_per_s ?? 0)}/s`, sort: one.sum };
+    return value(one.last);
+  };
+  return section(
+    "Figures of the script",
+    "own",
+    table({
+      caption: "counted by the script itself: the sum of a counter, the share of a rate, the last value of a gauge, the distribution of a trend",
+      head: ["figure", "kind", "unit", "recorded", "value", ...SHOWN, "mean", "min", "max"],
+      words: [1, 2],
+      sortable: "own",
+      rows: own.map((one) => [
+        one.name,
+        one.kind,
+        one.unit,
+        whole(one.count),
+        first(one),
+        ...SHOWN.map((name) => value(one.quantiles.find((quantile) => quantile.name === name)?.value)),
+        value(one.mean),
+        value(one.min),
+        value(one.max),
+      ]),
+    }),
+  );
+}
+
 export function names(data: Data): (HTMLElement | null)[] {
   const { names, quantiles } = data;
   if (!names) return [];
@@ -144,6 +175,7 @@ export function names(data: Data): (HTMLElement | null)[] {
     groups(names, quantiles),
     checks(names),
     scenarios(names, quantiles),
+    own(names),
     crowded ? el("p", { class: "warning" }, crowded) : null,
   ];
 }

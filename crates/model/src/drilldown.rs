@@ -54,6 +54,19 @@ impl Calls {
     }
 }
 
+impl Calls {
+    /// So many calls, of which only these quantiles of their response times were written down.
+    pub fn restored(ended: u64, not_ok: u64, p50_ns: Option<u64>, p99_ns: Option<u64>) -> Self {
+        let mut response = Histogram::new();
+        let below = ended.div_ceil(2);
+        if let (Some(p50), Some(p99)) = (p50_ns, p99_ns) {
+            response.record_n(p50, below);
+            response.record_n(p99, ended - below);
+        }
+        Self { ended, not_ok, response: Packed::of(&response) }
+    }
+}
+
 impl Cell for Calls {
     fn merge(&mut self, other: &Self) {
         self.ended += other.ended;
@@ -101,6 +114,12 @@ impl<K, C> Default for Tracks<K, C> {
 }
 
 impl<K: PartialEq, C: Cell> Tracks<K, C> {
+    /// Tracks that were written down.
+    pub fn restored(stretches: Vec<Stretch>, rows: Vec<Track<K, C>>) -> Self {
+        let resolution_ns = stretches.iter().map(|stretch| stretch.length_ns).max().unwrap_or(SECOND_NS);
+        Self { resolution_ns, stretches, rows }
+    }
+
     /// The stretches, in order.
     pub fn stretches(&self) -> &[Stretch] {
         &self.stretches

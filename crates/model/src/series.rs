@@ -328,11 +328,12 @@ impl Series {
         self.users.max(0) as u64
     }
 
-    /// A series of points that were written down, in which at most so many virtual users were alive.
-    pub fn restored(points: Vec<Point>, most_users: u64) -> Self {
+    /// A series of points that were written down, with the calls by what they have in common, in which at most so many virtual
+    /// users were alive.
+    pub fn restored(points: Vec<Point>, drilldown: Drilldown, most_users: u64) -> Self {
         let resolution_ns = points.iter().map(|point| point.length_ns).max().unwrap_or(SECOND_NS);
         let users = points.last().map_or(0, |point| point.users.cast_signed());
-        Self { points, resolution_ns, users, most_users: most_users.cast_signed() }
+        Self { points, resolution_ns, users, most_users: most_users.cast_signed(), drilldown }
     }
 
     /// The most virtual users that were alive at any time.

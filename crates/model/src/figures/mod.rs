@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use calls::CallFigures;
 pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRACEBACK, ScenarioFigures};
 pub use named::{Figure, LONGEST_NAME, MOST_NAMES, NameId, Named, OTHERS};
-pub use own::{LONGEST_UNIT, OwnFigures, OwnKind};
+pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, Values as OwnValues};
 
 /// Everything that is counted by name, over some time: of one worker's interval, or merged over workers, intervals and
 /// machines.

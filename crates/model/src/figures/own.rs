@@ -78,10 +78,43 @@ fn whole(parts: i64) -> f64 {
     parts as f64 / PARTS
 }
 
+/// What is written down of a figure of a script's own, besides its histogram.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Values {
+    /// The sum of a counter.
+    pub sum: Option<f64>,
+    /// How often a rate was true.
+    pub ratio: Option<f64>,
+    /// The last value of a gauge.
+    pub last: Option<f64>,
+    /// The least value of a trend or gauge.
+    pub min: Option<f64>,
+    /// The greatest value of a trend or gauge.
+    pub max: Option<f64>,
+}
+
 impl OwnFigures {
     /// Nothing so far.
     pub fn new(kind: OwnKind, unit: &str) -> Self {
         Self { kind, unit: unit.to_owned(), ..Self::default() }
+    }
+
+    /// Figures of which these values were written down.
+    pub fn restored(kind: OwnKind, unit: &str, count: u64, values: &Values, histogram: &Histogram) -> Self {
+        let sum = match kind {
+            OwnKind::Rate => (values.ratio.unwrap_or(0.0) * count as f64).round() as i64,
+            _ => values.sum.map_or(0, parts),
+        };
+        let is_gauge = kind == OwnKind::Gauge;
+        Self {
+            kind,
+            unit: unit.to_owned(),
+            count,
+            sum,
+            values: histogram.clone(),
+            last: values.last.map(|last| Reading { at: 0, value: parts(last) }),
+            ends: values.min.zip(values.max).filter(|_| is_gauge).map(|(min, max)| (parts(min), parts(max))),
+        }
     }
 
     /// Records a value at `now` (nanoseconds). Of a rate, any value but 0 is true; a trend takes none below 0.

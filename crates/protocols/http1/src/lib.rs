@@ -123,7 +123,6 @@ mod tests {
             thresholds: Vec::new(),
             origin: brunt_model::plan::Origin::default(),
             sandbox: Sandbox::default(),
-            origin: brunt_model::plan::Origin::default(),
         }
     }
 

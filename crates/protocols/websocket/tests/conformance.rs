@@ -57,7 +57,6 @@ fn plan(options: &Options) -> Plan {
         thresholds: Vec::new(),
         origin: brunt_model::plan::Origin::default(),
         sandbox: Sandbox::default(),
-        origin: brunt_model::plan::Origin::default(),
     }
 }
 

@@ -37,9 +37,9 @@ pub(super) struct State {
     not_ok: u64,
     p50_ns: Option<Bound>,
     p99_ns: Option<Bound>,
-    /// Calls that were due and are not sent yet, as far as that is known.
+    /// Calls that were due and not sent.
     backlog: u64,
-    /// The oldest call that has not ended was due so long ago or longer; none where all have.
+    /// How long the oldest call had been due that had not ended; none where all had.
     oldest_ns: Option<u64>,
     /// Seconds that are in no figure.
     missed: u64,
@@ -101,33 +101,10 @@ impl Running {
             not_ok: second.not_ok,
             p50_ns: second.p50.map(Bound),
             p99_ns: second.p99.map(Bound),
-            backlog: self.open_calls().saturating_sub(live.in_flight),
-            oldest_ns: self.oldest_ns(),
+            backlog: live.waiting,
+            oldest_ns: (live.oldest_ns > 0).then_some(live.oldest_ns),
             missed: if is_new { 0 } else { self.state.missed },
         };
-    }
-
-    /// Calls that were due and have not ended.
-    fn open_calls(&self) -> u64 {
-        let ended = self.run.measured.ended() + self.run.drained.ended();
-        (self.run.measured.due + self.run.drained.due).saturating_sub(ended)
-    }
-
-    /// How long ago at least the oldest call was due that has not ended. Were calls to end in the order in which they were due,
-    /// this would be it, to within a second; where others overtake it, it is older.
-    fn oldest_ns(&self) -> Option<u64> {
-        if self.open_calls() == 0 {
-            return None;
-        }
-        let ended = self.run.measured.ended() + self.run.drained.ended();
-        let mut due = 0;
-        let points = self.run.series.points();
-        let since = points.iter().find(|point| {
-            due += point.due;
-            due > ended
-        })?;
-        let now = points.last().map(|last| last.start_ns + last.length_ns)?;
-        Some(now.saturating_sub(since.start_ns + since.length_ns))
     }
 
     /// Counts seconds that could not be taken in.

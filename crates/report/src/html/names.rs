@@ -16,6 +16,7 @@ pub(super) struct Names<'a> {
     groups: Vec<Group<'a>>,
     checks: &'a [json::Check],
     scenarios: Vec<Scenario<'a>>,
+    own: Vec<Own<'a>>,
     crowded: &'a [String],
 }
 
@@ -81,6 +82,42 @@ struct Scenario<'a> {
     tracebacks: &'a [json::Traceback],
 }
 
+/// A figure of the script's own.
+#[derive(Debug, Serialize)]
+struct Own<'a> {
+    name: &'a str,
+    kind: &'a str,
+    unit: &'a str,
+    count: u64,
+    sum: Option<f64>,
+    sum_per_s: Option<f64>,
+    ratio: Option<f64>,
+    last: Option<f64>,
+    min: Option<f64>,
+    max: Option<f64>,
+    mean: Option<f64>,
+    quantiles: &'a [json::OwnQuantile],
+}
+
+impl<'a> Own<'a> {
+    fn of(own: &'a json::Own) -> Self {
+        Self {
+            name: &own.name,
+            kind: &own.kind,
+            unit: &own.unit,
+            count: own.count,
+            sum: own.sum,
+            sum_per_s: own.sum_per_s,
+            ratio: own.ratio,
+            last: own.last,
+            min: own.min,
+            max: own.max,
+            mean: own.mean,
+            quantiles: &own.quantiles,
+        }
+    }
+}
+
 impl<'a> Names<'a> {
     pub(super) fn of(names: &'a json::Names) -> Self {
         Self {
@@ -90,6 +127,7 @@ impl<'a> Names<'a> {
             groups: names.groups.iter().map(Group::of).collect(),
             checks: &names.checks,
             scenarios: names.scenarios.iter().map(Scenario::of).collect(),
+            own: names.own.iter().map(Own::of).collect(),
             crowded: &names.crowded,
         }
     }

@@ -1,6 +1,7 @@
 //! The document's calls over time, by name, status and reason of failure.
 
 use brunt_model::drilldown::{self, Stretch, Tracks};
+use brunt_model::outcome::Failure;
 use brunt_model::series::Packed;
 use serde::{Deserialize, Serialize};
 
@@ -118,5 +119,45 @@ impl RequestTrack {
             p50_ns: quantile(0.5),
             p99_ns: quantile(0.99),
         }
+    }
+}
+
+impl<T> Kind<T> {
+    fn restored<K, C>(&self, track: impl Fn(&T) -> Option<drilldown::Track<K, C>>) -> Tracks<K, C>
+    where
+        K: PartialEq,
+        C: drilldown::Cell,
+    {
+        let stretches = self.start_ns.iter().zip(&self.length_ns);
+        let stretches = stretches.map(|(&start_ns, &length_ns)| Stretch { start_ns, length_ns }).collect();
+        Tracks::restored(stretches, self.tracks.iter().filter_map(track).collect())
+    }
+}
+
+impl Drilldown {
+    /// What it was written of, as far as that was written.
+    pub(super) fn restored(&self) -> drilldown::Drilldown {
+        drilldown::Drilldown {
+            requests: self.requests.restored(|track| Some(track.restored())),
+            statuses: self
+                .statuses
+                .restored(|track| Some(drilldown::Track { key: track.status, cells: track.answers.clone() })),
+            failures: self.failures.restored(|track| {
+                let failure = Failure::from_name(&track.failure)?;
+                let key = drilldown::Why { failure, reason: track.reason.clone() };
+                Some(drilldown::Track { key, cells: track.calls.clone() })
+            }),
+        }
+    }
+}
+
+impl RequestTrack {
+    fn restored(&self) -> drilldown::Track<String, drilldown::Calls> {
+        let counts = self.ended.iter().zip(&self.not_ok);
+        let times = self.p50_ns.iter().zip(&self.p99_ns);
+        let cells = counts
+            .zip(times)
+            .map(|((&ended, &not_ok), (&p50, &p99))| drilldown::Calls::restored(ended, not_ok, p50, p99));
+        drilldown::Track { key: self.name.clone(), cells: cells.collect() }
     }
 }

@@ -1,7 +1,9 @@
 //! A document's summary again, so that every view can be made of a result that was written.
 
 use brunt_model::breakdown::{CallBreakdown, GroupBreakdown};
-use brunt_model::figures::{CallFigures, Example, Figures, GroupFigures, ScenarioFigures};
+use brunt_model::figures::{
+    CallFigures, Example, Figures, GroupFigures, OwnFigures, OwnKind, OwnValues, ScenarioFigures,
+};
 use brunt_model::histogram::{Censored, Histogram};
 use brunt_model::instrument::{Instrument, Parts};
 use brunt_model::outcome::Failure;
@@ -11,7 +13,7 @@ use brunt_model::summary::{self, Run, Summary};
 use brunt_model::threshold::ThresholdResult;
 use brunt_model::verdict::{self, Spoils};
 
-use super::{Calls, Document, FailureCount, Full, Names, Rates, Status, Verdict};
+use super::{Calls, Document, Drilldown, FailureCount, Full, Names, Rates, Status, Verdict};
 
 impl Document {
     /// The summary that it is of. Figures and the verdict are those that were written, not judged anew.
@@ -62,7 +64,11 @@ impl Document {
             measured_ns: self.measured.length_ns,
             measured,
             drained,
-            series: Series::restored(self.points(), self.names.as_ref().map_or(0, |names| names.most_users)),
+            series: Series::restored(
+                self.points(),
+                self.drilldown.as_ref().map_or_else(Default::default, Drilldown::restored),
+                self.names.as_ref().map_or(0, |names| names.most_users),
+            ),
             status_names: self.outcomes.status_names.clone(),
             redirected_to: None,
         }
@@ -103,6 +109,7 @@ impl Document {
             service,
             instrument,
             failed: histograms.failed.clone(),
+            refused: histograms.refused.clone(),
             first_byte,
             connect: histograms.connect.clone(),
             tls: histograms.tls.clone(),
@@ -255,8 +262,14 @@ impl Names {
                 not_admitted: scenario.not_admitted,
                 iterations: scenario.iteration_histogram.restored(),
                 errors: scenario.errors,
+                out_of_rows: scenario.out_of_rows,
                 tracebacks: scenario.tracebacks.iter().map(|said| (said.traceback.clone(), said.count)).collect(),
             };
+        }
+        for own in &self.own {
+            let kind = OwnKind::from_name(&own.kind).unwrap_or_default();
+            let values = OwnValues { sum: own.sum, ratio: own.ratio, last: own.last, min: own.min, max: own.max };
+            *figures.own.named(&own.name) = OwnFigures::restored(kind, &own.unit, own.count, &values, &own.histogram);
         }
         figures
     }
