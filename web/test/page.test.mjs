@@ -119,7 +119,7 @@ test("hovering shows the second under the pointer, in every chart over time", as
       const values = Object.fromEntries(row);
       seen.add(values.at);
       const second = Number(values.at.match(/0:0(\d)/)[1]);
-      const got = Number(values[label].replace(/k\/s$/, "e3").replace("/s", ""));
+      const got = Number(values[label].replaceAll(",", "").replace(/k\/s$/, "e3").replace("/s", ""));
       const right = expected(result.series[second]);
       assert.ok(Math.abs(got - right) <= right / 100, `${chart} at ${values.at}: ${values[label]}, expected ${right}`);
     }
