@@ -161,6 +161,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-http.7",
             "brunt-load.7",
             "brunt-man.1",
+            "brunt-moving.7",
             "brunt-new.1",
             "brunt-other-tools.7",
             "brunt-proxy.1",
