@@ -16,6 +16,7 @@ mod stall;
 mod timestamps;
 mod trust;
 mod truth;
+mod users;
 mod websocket_connections;
 
 use std::time::Duration;
@@ -52,6 +53,7 @@ pub const BENCHES: &[Bench] = &[
     https::BENCH,
     script::BENCH,
     scenario::BENCH,
+    users::BENCH,
     rate::BENCH,
     stall::BENCH,
     connections::BENCH,

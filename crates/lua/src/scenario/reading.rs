@@ -347,3 +347,57 @@ pub(super) fn add(lua: &Lua, table: &Table) -> mlua::Result<()> {
     )?;
     table.raw_set("look_for", look_for)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const QUESTIONS: [&str; 4] = ["//b[2]/@x", "count(//*)", "string(//b)", "//*[last()]"];
+
+    fn look(body: &[u8]) {
+        let mut reader = Reader::default();
+        for question in QUESTIONS {
+            let _ = reader.xpath(body, question, &[], MOST_FOUND);
+        }
+        let _ = reader.css(body, "b > b, [x]", MOST_FOUND);
+        let _ = reader.jsonpath(body, "$..b", MOST_FOUND);
+        let _ = reader.regex(body, "(?<a>.)b+", MOST_FOUND);
+    }
+
+    /// What a server sends must not end the process: no depth overflows a stack.
+    #[test]
+    fn deep_answers_are_looked_through_or_refused() {
+        for depth in [200, 5_000] {
+            look("<b>".repeat(depth).as_bytes());
+            look(format!("<div>{}", "<p><b x=1>".repeat(depth)).as_bytes());
+            look(format!("<?xml version='1.0'?>{}{}", "<b>".repeat(depth), "</b>".repeat(depth)).as_bytes());
+            look(format!("{}1{}", "[".repeat(depth), "]".repeat(depth)).as_bytes());
+        }
+    }
+
+    #[test]
+    fn entities_do_not_grow_without_bound() {
+        let mut xml = String::from("<?xml version='1.0'?><!DOCTYPE a [<!ENTITY e0 'xxxxxxxxxx'>");
+        for level in 1..12 {
+            let below = format!("&e{};", level - 1).repeat(10);
+            xml.push_str(&format!("<!ENTITY e{level} '{below}'>"));
+        }
+        xml.push_str("]><a>&e11;</a>");
+        let found = Reader::default().xpath(xml.as_bytes(), "string(/a)", &[], 1);
+        assert!(matches!(found, Err(Problem::Answer(_))), "{found:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_looked_through(body in "[<>/a-c \"'=!\\[\\]{}:,.&;?-]{0,60}") {
+            look(body.as_bytes());
+        }
+
+        #[test]
+        fn bytes_that_are_no_text_too(body in prop::collection::vec(any::<u8>(), 0..80)) {
+            look(&body);
+        }
+    }
+}
