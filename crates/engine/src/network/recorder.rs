@@ -144,6 +144,8 @@ pub(crate) struct Recorder {
     woke_at: u64,
     /// The times of the last answer that was timed by chance.
     last_timed: Option<CallTimes>,
+    /// The times of an answer as they were read, while none was timed: the kernel begins to tell a moment after it was asked.
+    last_untimed: Option<CallTimes>,
     reading: Reading,
     /// The latest time at which an answer arrived, or was read where the kernel did not tell.
     last_arrival: u64,
@@ -181,7 +183,9 @@ impl Recorder {
         self.plain.clear();
         snapshot.instrument.add_exact(&self.exact, std::mem::take(&mut self.exact_calls));
         // The last one that was timed stands for those after it, too, also where that was in the interval before.
-        if let Some(last) = &self.last_timed {
+        // Where none was, and failures alone would speak for all, those before stand as they were read.
+        let is_of_failures = snapshot.instrument.response.cover(&snapshot.response);
+        if let Some(last) = self.last_timed.as_ref().or(self.last_untimed.as_ref().filter(|_| is_of_failures)) {
             snapshot.instrument.weigh_more(last, std::mem::take(&mut self.sampler.skipped));
         }
         self.exact.clear();
@@ -303,7 +307,12 @@ impl Recorder {
         snapshot.statuses.record(status);
         let is_plain = call.due == call.sent && call.first_byte == now;
         match self.reading {
-            Reading::Untimed => self.sampler.skipped += 1,
+            Reading::Untimed => {
+                self.sampler.skipped += 1;
+                if self.last_timed.is_none() {
+                    self.last_untimed = Some(Self::times(call, Self::first_byte(call, now, now), now, now));
+                }
+            }
             Reading::Arrived(at) if is_plain => {
                 let weight = self.sampler.weight(call.service_ns(now));
                 let at = at.clamp(call.sent, now);
@@ -463,5 +472,28 @@ mod tests {
             }
         }
         assert_eq!((weights + sampler.skipped, slow), (100_000, 10));
+    }
+
+    /// The kernel may tell nothing of the first answers, for it begins to when it is asked first.
+    #[test]
+    fn answers_before_the_first_that_is_timed_are_lost_to_nobody() {
+        let mut recorder =
+            Recorder { sampler: Sampler { timed: Timed::Some, ..Sampler::default() }, ..Recorder::default() };
+        let mut end = |at: u64, arrived: Option<u64>, end: End<'_>| {
+            let mut call = Call::new((), at, true, Counted::AtOnce);
+            call.send(at, SECOND_NS);
+            call.receive(at + 100);
+            recorder.reads(arrived, at + 100);
+            recorder.ended(&mut call, end, at + 100);
+            recorder.has_read();
+        };
+        end(0, None, End::Answered(200));
+        for call in 1..5 {
+            end(call * 1000, Some(call * 1000 + 50), End::Failed(Failure::Mismatch, "no"));
+        }
+        let snapshot = recorder.take();
+        assert_eq!((snapshot.due, snapshot.response.known.count()), (5, 5));
+        assert_eq!(snapshot.instrument.response.value.count(), 5);
+        assert_eq!(snapshot.instrument.first_byte.count(), 1);
     }
 }
