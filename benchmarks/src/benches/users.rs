@@ -1,4 +1,4 @@
-//! What users cost: a check and a JSONPath an iteration, beside plain iterations; and the memory of users who wait.
+//! What users cost: a check and a `JSONPath` an iteration, beside plain iterations; and the memory of users who wait.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::table::Table;
 
 /// How often both run, where nothing else is asked for.
 const ROUNDS: usize = 10;
-/// The most CPU time an iteration with a check and a JSONPath, compared to a plain one.
+/// The most CPU time an iteration with a check and a `JSONPath`, compared to a plain one.
 const MOST: f64 = 1.5;
 /// How many users wait.
 const IDLE: [u64; 2] = [10_000, 50_000];
@@ -26,8 +26,13 @@ const MOST_BYTES: f64 = 8_000.0;
 const WAIT: Duration = Duration::from_secs(5);
 
 const PLAIN: Client = Client { name: "plain", version: &[], scripts: false, arguments: plain, read: CLIENTS[0].read };
-const READING: Client =
-    Client { name: "with a check and a JSONPath", version: &[], scripts: false, arguments: reading, read: CLIENTS[0].read };
+const READING: Client = Client {
+    name: "with a check and a JSONPath",
+    version: &[],
+    scripts: false,
+    arguments: reading,
+    read: CLIENTS[0].read,
+};
 
 pub(super) const BENCH: Bench = Bench {
     name: "users",
@@ -96,7 +101,19 @@ fn users_wait(setup: &Setup, server: &Server) -> anyhow::Result<Bar> {
         let mut command = pinned(setup.client_core, &setup.brunt);
         let script = script("idle.lua").display().to_string();
         let (base, users_are) = (server.url.trim_end_matches('/'), format!("USERS={users}"));
-        command.args(["run", "-t", "1", "--format", "json", "--quiet", "--base-url", base, "--env", &users_are, &script]);
+        command.args([
+            "run",
+            "-t",
+            "1",
+            "--format",
+            "json",
+            "--quiet",
+            "--base-url",
+            base,
+            "--env",
+            &users_are,
+            &script,
+        ]);
         let finished = Process::client(command, "brunt")?.finish(WAIT + Duration::from_secs(60), |_| {})?;
         let result = figures(&finished.stdout)?;
         let most = result["names"]["most_users"].as_u64().unwrap_or(0);
