@@ -65,7 +65,6 @@ enum Form {
 }
 
 /// What one state of Lua looks for.
-#[derive(Default)]
 struct Reader {
     selectors: HashMap<String, Selector>,
     paths: HashMap<String, JsonPath>,
@@ -73,6 +72,18 @@ struct Reader {
     xpath: XPathEvaluator,
     /// The body that was parsed last.
     last: Option<(Form, Vec<u8>, Parsed)>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        let (selectors, paths, patterns) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { selectors, paths, patterns, xpath: evaluator(), last: None }
+    }
+}
+
+/// What evaluates an `XPath`, within bounds.
+fn evaluator() -> XPathEvaluator {
+    XPathEvaluator::new().with_max_node_visits(MOST_VISITS)
 }
 
 /// What `compile` makes of `question`, remembered.
@@ -138,33 +149,32 @@ fn tree_of(html: &Html) -> Document<'static> {
     document
 }
 
-impl Reader {
-    /// The body in this form; parsed, if it was not the last one.
-    fn parsed(&mut self, form: Form, body: &[u8]) -> Result<&Parsed, Problem> {
-        let known = matches!(&self.last, Some((known, bytes, _)) if *known == form && bytes == body);
-        if !known {
-            let parsed = match form {
-                Form::Html => Parsed::Html(Box::new(Html::parse_document(&String::from_utf8_lossy(body)))),
-                Form::Json => {
-                    let value = serde_json::from_slice(body);
-                    Parsed::Json(value.map_err(|e| Problem::Answer(format!("it is no JSON: {e}")))?)
-                }
-                Form::Xml => Parsed::Xml(Box::new(xml_of(&String::from_utf8_lossy(body))?)),
-            };
-            self.last = Some((form, body.to_vec(), parsed));
-        }
-        let gone = || Problem::Answer("it could not be parsed".to_owned());
-        self.last.as_ref().map(|(_, _, parsed)| parsed).ok_or_else(gone)
+/// The body in this form; parsed, if it was not the `last` one.
+fn parsed<'l>(last: &'l mut Option<(Form, Vec<u8>, Parsed)>, form: Form, body: &[u8]) -> Result<&'l Parsed, Problem> {
+    let known = matches!(last, Some((known, bytes, _)) if *known == form && bytes == body);
+    if !known {
+        let parsed = match form {
+            Form::Html => Parsed::Html(Box::new(Html::parse_document(&String::from_utf8_lossy(body)))),
+            Form::Json => {
+                let value = serde_json::from_slice(body);
+                Parsed::Json(value.map_err(|e| Problem::Answer(format!("it is no JSON: {e}")))?)
+            }
+            Form::Xml => Parsed::Xml(Box::new(xml_of(&String::from_utf8_lossy(body))?)),
+        };
+        *last = Some((form, body.to_vec(), parsed));
     }
+    let gone = || Problem::Answer("it could not be parsed".to_owned());
+    last.as_ref().map(|(_, _, parsed)| parsed).ok_or_else(gone)
+}
 
+impl Reader {
     fn css(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
         let selector = compiled(&mut self.selectors, question, |text| {
             Selector::parse(text).map_err(|e| format!("it is no CSS selector: {e}"))
         })?;
-        let selector = selector.clone();
-        let Parsed::Html(html) = self.parsed(Form::Html, body)? else { return Ok(Vec::new()) };
+        let Parsed::Html(html) = parsed(&mut self.last, Form::Html, body)? else { return Ok(Vec::new()) };
         let mut left = MOST_BYTES;
-        let found = html.select(&selector).take(most).map(|element| {
+        let found = html.select(selector).take(most).map(|element| {
             let text: String = element.text().collect();
             let value = element.value();
             let attributes: Vec<_> = value.attrs().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -182,27 +192,23 @@ impl Reader {
         namespaces: &[(String, String)],
         most: usize,
     ) -> Result<Vec<Found>, Problem> {
-        for (prefix, uri) in namespaces {
-            self.xpath.add_namespace(prefix.as_str(), uri.as_str());
-        }
+        let own;
+        let evaluator = if namespaces.is_empty() {
+            &self.xpath
+        } else {
+            // Prefixes are the question's own, and mean nothing in the next.
+            let mut with_prefixes = evaluator();
+            for (prefix, uri) in namespaces {
+                with_prefixes.add_namespace(prefix.as_str(), uri.as_str());
+            }
+            own = with_prefixes;
+            &own
+        };
         // What is wrong with the question is wrong of every document.
-        let evaluator = std::mem::take(&mut self.xpath).with_max_node_visits(MOST_VISITS);
-        let found = self.xpath_by(&evaluator, body, question, most);
-        self.xpath = evaluator;
-        found
-    }
-
-    fn xpath_by(
-        &mut self,
-        evaluator: &XPathEvaluator,
-        body: &[u8],
-        question: &str,
-        most: usize,
-    ) -> Result<Vec<Found>, Problem> {
         let wrong = |error: uppsala::XmlError| Problem::Question(format!("it is no XPath: {error}"));
         let empty = Document::new();
         evaluator.evaluate(&empty, empty.root(), question).map_err(wrong)?;
-        let Parsed::Xml(document) = self.parsed(Form::Xml, body)? else { return Ok(Vec::new()) };
+        let Parsed::Xml(document) = parsed(&mut self.last, Form::Xml, body)? else { return Ok(Vec::new()) };
         let found = evaluator.evaluate(document, document.root(), question);
         let found = found.map_err(|error| Problem::Answer(format!("XPath: {error}")))?;
         let nodes = match &found {
@@ -224,8 +230,7 @@ impl Reader {
         let path = compiled(&mut self.paths, question, |text| {
             JsonPath::parse(text).map_err(|e| format!("it is no JSONPath: {e}"))
         })?;
-        let path = path.clone();
-        let Parsed::Json(value) = self.parsed(Form::Json, body)? else { return Ok(Vec::new()) };
+        let Parsed::Json(value) = parsed(&mut self.last, Form::Json, body)? else { return Ok(Vec::new()) };
         Ok(path.query(value).into_iter().take(most).map(|found| Found::Json(found.clone())).collect())
     }
 
