@@ -22,6 +22,7 @@ const MOST_OF_LINES: u64 = 1024 * 1024 * 1024;
 pub struct Journal {
     printer: Printer,
     least: Level,
+    shows_failures: bool,
     written: Mutex<Written>,
 }
 
@@ -57,7 +58,12 @@ impl Journal {
             exchanges: Budget { left: MOST_OF_EXCHANGES, what: "exchanges" },
             lines: Budget { left: MOST_OF_LINES, what: "lines" },
         };
-        Ok(Self { printer: Printer::of(plan, false, true)?, least, written: Mutex::new(written) })
+        Ok(Self {
+            printer: Printer::of(plan, false, true)?,
+            least,
+            shows_failures: share > 0.0,
+            written: Mutex::new(written),
+        })
     }
 
     /// Writes what is still held back.
@@ -69,7 +75,8 @@ impl Journal {
 }
 
 impl Budget {
-    /// Writes `text` if there is room for it; says once that there is none.
+    /// Writes `text` while there is room. The first text that does not fit is replaced by a line that says so; later ones are
+    /// left out.
     fn write(&mut self, file: &mut impl Write, text: &str) {
         let size = text.len() as u64;
         if self.left >= size {
@@ -100,7 +107,7 @@ fn now() -> String {
 
 impl Trace for Journal {
     fn sight(&self) -> Sight {
-        Sight::Failures
+        if self.shows_failures { Sight::Failures } else { Sight::Said }
     }
 
     fn see(&self, traced: &Traced<'_>) {

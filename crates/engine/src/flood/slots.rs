@@ -34,7 +34,7 @@ impl Slots {
         slot.and_then(|all| all.first().copied().flatten()).unwrap_or(token)
     }
 
-    /// The connection to `target` of the slot that this one belongs to; one that `add` makes if there is none yet.
+    /// The connection to `target` in the same slot as this one. `add` makes it if the slot has none.
     pub(super) fn to(&mut self, target: usize, token: usize, add: impl FnOnce() -> usize) -> usize {
         let Some(slot) = self.of.get(token).copied() else { return token };
         let Some(all) = self.connections.get_mut(slot) else { return token };

@@ -144,8 +144,8 @@ pub(crate) struct Recorder {
     woke_at: u64,
     /// The times of the last answer that was timed by chance.
     last_timed: Option<CallTimes>,
-    /// The times of an answer as they were read, while none was timed: the kernel begins to tell a moment after it was asked.
-    last_untimed: Option<CallTimes>,
+    /// The times of the first answer as they were read, if the kernel told none: it begins to a moment after it was asked.
+    untimed: Option<CallTimes>,
     reading: Reading,
     /// The latest time at which an answer arrived, or was read where the kernel did not tell.
     last_arrival: u64,
@@ -185,7 +185,7 @@ impl Recorder {
         // The last one that was timed stands for those after it, too, also where that was in the interval before.
         // Where none was, and failures alone would speak for all, those before stand as they were read.
         let is_of_failures = snapshot.instrument.response.cover(&snapshot.response);
-        if let Some(last) = self.last_timed.as_ref().or(self.last_untimed.as_ref().filter(|_| is_of_failures)) {
+        if let Some(last) = self.last_timed.as_ref().or(self.untimed.as_ref().filter(|_| is_of_failures)) {
             snapshot.instrument.weigh_more(last, std::mem::take(&mut self.sampler.skipped));
         }
         self.exact.clear();
@@ -309,8 +309,8 @@ impl Recorder {
         match self.reading {
             Reading::Untimed => {
                 self.sampler.skipped += 1;
-                if self.last_timed.is_none() {
-                    self.last_untimed = Some(Self::times(call, Self::first_byte(call, now, now), now, now));
+                if self.last_timed.is_none() && self.untimed.is_none() {
+                    self.untimed = Some(Self::times(call, Self::first_byte(call, now, now), now, now));
                 }
             }
             Reading::Arrived(at) if is_plain => {

@@ -148,6 +148,8 @@ pub enum Sight {
     Everything,
     /// Of any load: what scripts write down, and calls of users that failed, were answered with no success, or failed a check.
     Failures,
+    /// Of any load: what scripts write down alone.
+    Said,
 }
 
 /// Sees what is done, on the worker's thread.

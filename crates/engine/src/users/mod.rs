@@ -314,8 +314,9 @@ pub(crate) struct VirtualUsers {
     first_error: Option<String>,
     /// Sees everything that users do.
     trace: Option<Arc<dyn Trace>>,
-    /// Sees what fails, and what the script writes down.
+    /// Sees what the script writes down, and, if so, which calls failed.
     witness: Option<Arc<dyn Trace>>,
+    shows_failures: bool,
 }
 
 impl VirtualUsers {
@@ -391,14 +392,19 @@ impl VirtualUsers {
             first_error: None,
             trace: None,
             witness: None,
+            shows_failures: false,
         }
     }
 
     /// Shows `trace` everything that the users do, or what of it it is to see.
     pub(crate) fn show(&mut self, trace: &Arc<dyn Trace>) {
-        if trace.sight() == Sight::Failures {
-            self.witness = Some(Arc::clone(trace));
-            return;
+        match trace.sight() {
+            Sight::Everything => {}
+            sight @ (Sight::Failures | Sight::Said) => {
+                self.witness = Some(Arc::clone(trace));
+                self.shows_failures = sight == Sight::Failures;
+                return;
+            }
         }
         self.library.trace();
         self.trace = Some(Arc::clone(trace));
@@ -416,7 +422,7 @@ impl VirtualUsers {
         if let Some(trace) = &self.trace {
             return self.show_call(trace.as_ref(), slot);
         }
-        let Some(witness) = &self.witness else { return };
+        let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
         let has_failed = self.calls.get(slot as usize).is_some_and(|call| match call.state {
             State::Answered(status) => !self.ok_status.holds(status),
             State::Failed(_) => !call.optional,
@@ -449,7 +455,8 @@ impl VirtualUsers {
 
     /// Shows the answer that failed a check, and which, to who sees failures.
     fn see_failed_check(&self, check: u32, ticket: u64) {
-        let (Some(witness), Some(name)) = (&self.witness, self.names.check_name(check)) else { return };
+        let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
+        let Some(name) = self.names.check_name(check) else { return };
         let slot = self.ticketed(ticket).map(|_| slot_of(ticket));
         let is_ok = |slot: u32| {
             let state = self.calls.get(slot as usize).map(|call| call.state);
@@ -462,9 +469,14 @@ impl VirtualUsers {
         witness.see(&Traced::Checked { name: &name, held: false });
     }
 
+    /// Who sees what goes wrong, and what the script says.
+    fn seer(&self) -> Option<&Arc<dyn Trace>> {
+        self.trace.as_ref().or(self.witness.as_ref())
+    }
+
     /// Shows what a script writes down.
     fn see_log(&self, user: u32, level: &str, text: &str) {
-        let Some(trace) = self.trace.as_ref().or(self.witness.as_ref()) else { return };
+        let Some(trace) = self.seer() else { return };
         let Some(of) = self.users.get(self.home(user) as usize) else { return };
         let scenario = self.crowds.get(of.crowd).and_then(|crowd| crowd.scenario(of.place)).unwrap_or_default();
         let level = Level::from_name(level).unwrap_or(Level::Info);

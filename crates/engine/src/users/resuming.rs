@@ -198,6 +198,7 @@ impl VirtualUsers {
                 TimedWake::Go => Wake::Go,
                 TimedWake::Release(slot) => Wake::Release(slot),
                 TimedWake::Joined(joins) => {
+                    self.leave_meeting(joins);
                     self.joined(timer.user, joins);
                     continue;
                 }
@@ -434,7 +435,7 @@ impl VirtualUsers {
         now: u64,
     ) {
         self.first_error.get_or_insert_with(|| problem.clone());
-        if let Some(trace) = self.trace.as_ref().or(self.witness.as_ref()) {
+        if let Some(trace) = self.seer() {
             trace.see(&Traced::Error { traceback: &problem });
         }
         if wrong {

@@ -28,7 +28,6 @@ pub(super) struct Meeting {
 struct Waiting {
     until: u64,
     user: u32,
-    generation: u32,
     joins: u32,
 }
 
@@ -108,7 +107,7 @@ impl VirtualUsers {
         }
     }
 
-    /// `user` waits for something that others do; by what it is known that it still does.
+    /// `user` waits for something that others do. The number tells this wait from all others of this worker.
     fn wait_to_join(&mut self, user: u32) -> Option<u32> {
         self.joins = self.joins.wrapping_add(1).max(1);
         let joins = self.joins;
@@ -137,8 +136,8 @@ impl VirtualUsers {
     pub(super) fn cancel_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) {
         let Some(of) = self.user(task).filter(|of| of.home.is_some() && !of.cancelled) else { return };
         of.cancelled = true;
-        of.joins = 0;
-        let awaited = of.awaits;
+        let (awaited, joins) = (of.awaits, std::mem::take(&mut of.joins));
+        self.leave_meeting(joins);
         if let Some(call) = awaited.and_then(|slot| self.calls.get(slot as usize)) {
             match (call.state, call.optional, call.id) {
                 (State::UnderWay, true, Some(id)) => network.give_up(self, id, now),
@@ -203,7 +202,6 @@ impl VirtualUsers {
         // Who goes through a scenario alone, to be looked at, waits for nobody.
         let users = if self.trace.is_some() { 1 } else { users.max(1) };
         let Some(joins) = self.wait_to_join(user) else { return };
-        let generation = self.users.get(user as usize).map_or(0, |of| of.generation);
         let known = self.meetings.iter().position(|meeting| meeting.users == users && meeting.name == name);
         let at = known.unwrap_or_else(|| {
             let came = self.among.meeting(name, users);
@@ -213,7 +211,7 @@ impl VirtualUsers {
         let Some(meeting) = self.meetings.get_mut(at) else { return };
         let before = meeting.came.fetch_add(1, Ordering::AcqRel);
         let until = (before / users + 1).saturating_mul(users);
-        meeting.waiting.push_back(Waiting { until, user, generation, joins });
+        meeting.waiting.push_back(Waiting { until, user, joins });
         self.set_timer(now.saturating_add(most_ns), user, TimedWake::Joined(joins));
         self.look_at_meetings();
     }
@@ -227,10 +225,15 @@ impl VirtualUsers {
                 met.extend(meeting.waiting.pop_front());
             }
         }
-        for Waiting { user, generation, joins, .. } in met {
-            if self.user(user).is_some_and(|of| of.generation == generation) {
-                self.joined(user, joins);
-            }
+        for Waiting { user, joins, .. } in met {
+            self.joined(user, joins);
+        }
+    }
+
+    /// Who has waited long enough is waited with no longer.
+    pub(super) fn leave_meeting(&mut self, joins: u32) {
+        for meeting in &mut self.meetings {
+            meeting.waiting.retain(|waiting| waiting.joins != joins);
         }
     }
 
