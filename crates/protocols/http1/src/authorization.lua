@@ -104,13 +104,7 @@ end
 
 -- The challenges that a user has met, by where.
 local function met(self, origin)
-  local user = core.home("a call")
-  local all = user.digests
-  if not all then
-    all = {}
-    user.digests = all
-  end
-  return all, origin .. "\0" .. self.user
+  return core.kept("a call", "digests"), origin .. "\0" .. self.user
 end
 
 local function quoted(value)

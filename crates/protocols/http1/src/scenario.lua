@@ -325,16 +325,7 @@ end
 
 -- The jar of this user, if cookies are kept.
 local function jar_of(self)
-  if not self.cookies then
-    return nil
-  end
-  local user = core.home("a call")
-  local jar = user.cookies
-  if not jar then
-    jar = {}
-    user.cookies = jar
-  end
-  return jar
+  return self.cookies and core.kept("a call", "cookies") or nil
 end
 
 local function keep_cookies(jar, answer, url)
@@ -544,6 +535,19 @@ function Client:request(method, url, options)
   return request(self, method, url, options)
 end
 
+-- Takes what is wanted of a batch's answer while it is kept: until the next call, which a redirect is.
+local function take(self, answer, url, jar, see)
+  setmetatable(answer, Answer)
+  keep_cookies(jar, answer, whole(self, url))
+  if see then
+    see(answer)
+  end
+  if redirecting[answer.status] then
+    local _ = answer.headers
+  end
+  return answer
+end
+
 -- Makes those requests of a batch once more, at once, that were challenged to authorize themselves.
 local function send_challenged(self, made, answers, jar, see)
   local challenged = {}
@@ -571,14 +575,7 @@ local function send_challenged(self, made, answers, jar, see)
   end
   for at, answer in ipairs(core.wait()) do
     local place = challenged[at]
-    answers[place] = setmetatable(answer, Answer)
-    keep_cookies(jar, answer, whole(self, made[place][2]))
-    if see then
-      see(answer)
-    end
-    if redirecting[answer.status] then
-      local _ = answer.headers
-    end
+    answers[place] = take(self, answer, made[place][2], jar, see)
   end
 end
 
@@ -625,15 +622,7 @@ local function batch(self, requests, see)
   end
   local answers = core.wait()
   for place, answer in ipairs(answers) do
-    setmetatable(answer, Answer)
-    -- A redirect is another call, until which these answers are kept no longer.
-    keep_cookies(jar, answer, whole(self, made[place][2]))
-    if see then
-      see(answer)
-    end
-    if redirecting[answer.status] then
-      local _ = answer.headers
-    end
+    take(self, answer, made[place][2], jar, see)
   end
   send_challenged(self, made, answers, jar, see)
   for place, answer in ipairs(answers) do
@@ -711,12 +700,7 @@ function Client:page(url, options)
     wrong("page: resources is the name that all of them are counted by, not a " .. type(named), true)
   end
   local answer = request(self, "GET", url, passed)
-  local user = core.home("a call")
-  local cache = user.cache
-  if not cache then
-    cache = { count = 0 }
-    user.cache = cache
-  end
+  local cache = core.kept("a call", "cache")
   rawset(answer, "resources", {})
   if answer.error then
     return answer
@@ -745,14 +729,14 @@ function Client:page(url, options)
     -- Where a redirect led, what it led to stands in no cache.
     local direct = not one.error and (one.status == 200 or one.status == 304) and one.url == nil
     local kept = direct and cached(one, now) or nil
-    if kept and not cache[place] then
-      cache.count = cache.count + 1
+    local known, count = cache[place], cache.count or 0
+    if kept and known and one.status == 304 then
+      kept.etag, kept.modified = kept.etag or known.etag, kept.modified or known.modified
     end
-    if kept and one.status == 304 and cache[place] then
-      kept.etag, kept.modified = kept.etag or cache[place].etag, kept.modified or cache[place].modified
-    end
-    if not kept or cache[place] or cache.count <= MOST_CACHED then
-      cache[place] = kept
+    if known then
+      cache[place], cache.count = kept, kept and count or count - 1
+    elseif kept and count < MOST_CACHED then
+      cache[place], cache.count = kept, count + 1
     end
   end
   return answer

@@ -13,7 +13,7 @@ use brunt_model::summary::{self, Run, Summary};
 use brunt_model::threshold::ThresholdResult;
 use brunt_model::verdict::{self, Spoils};
 
-use super::{Calls, Document, Drilldown, FailureCount, Full, Names, Rates, Status, Verdict};
+use super::{Calls, Document, Drilldown, FailureCount, Full, Health, Names, Rates, Status, Verdict};
 
 impl Document {
     /// The summary that it is of. Figures and the verdict are those that were written, not judged anew.
@@ -130,16 +130,23 @@ impl Document {
                 tls_resumed: self.connections.tls_resumed,
             },
             troubles: FailureCount::restored(&self.connections.troubles),
-            health: snapshot::Health {
-                wall_ns: self.health.wall_ns,
-                cpu_ns: self.health.cpu_ns,
-                starved_ns: self.health.starved_ns,
-                script_ns: 0,
-                busiest_worker: self.health.busiest_worker_cpu_ratio,
-                most_starved_worker: self.health.most_starved_worker_ratio,
-                saturated_ns: self.health.saturated_ns,
-            },
+            health: self.health.restored(),
             figures: self.names.as_ref().map_or_else(Figures::default, Names::restored),
+        }
+    }
+}
+
+impl Health {
+    /// As it was recorded, but for the time in scripts, which is not written down.
+    pub(super) fn restored(&self) -> snapshot::Health {
+        snapshot::Health {
+            wall_ns: self.wall_ns,
+            cpu_ns: self.cpu_ns,
+            starved_ns: self.starved_ns,
+            script_ns: 0,
+            busiest_worker: self.busiest_worker_cpu_ratio,
+            most_starved_worker: self.most_starved_worker_ratio,
+            saturated_ns: self.saturated_ns,
         }
     }
 }

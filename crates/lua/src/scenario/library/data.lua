@@ -71,12 +71,7 @@ end
 
 -- The place of the row that the user has for its whole life.
 local function own_place(self)
-  local user = core.home("a row of a user's own")
-  local places = user.rows
-  if not places then
-    places = {}
-    user.rows = places
-  end
+  local places = core.kept("a row of a user's own", "rows")
   local place = places[self]
   if not place then
     place = next_place(self)

@@ -39,6 +39,17 @@ function core.home(what)
   return user.home or user
 end
 
+-- A table of that user's own by this name, which its tasks share; empty when it is first asked for.
+function core.kept(what, name)
+  local user = core.home(what)
+  local table = user[name]
+  if not table then
+    table = {}
+    user[name] = table
+  end
+  return table
+end
+
 -- What is raised to end an iteration, or a task, that is no error.
 local EXIT = setmetatable({}, {
   __tostring = function()
