@@ -137,8 +137,8 @@ impl LivePage {
         }
     }
 
-    /// Keeps the finished page for who watches or comes late: until `stop` asks for its end, or its time is over. It is told where
-    /// it stands if `tells`.
+    /// Serves the finished page until `stop` asks for its end or its time is over. `tells` says whether a note on standard
+    /// error names its address.
     pub fn linger(&self, stop: &StopHandle, tells: bool) {
         let is_wanted = console::stderr_redraws() || self.audience.load(Ordering::Relaxed) > 0;
         let time = self.linger.unwrap_or(if is_wanted { LINGER } else { Duration::ZERO });

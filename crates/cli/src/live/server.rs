@@ -135,8 +135,8 @@ impl Server {
         Self { source, site: Arc::new(site), tls: tls.map(TlsAcceptor::from) }
     }
 
-    /// Serves until `close` is done; from when `finished` says what the finished report shows, or that there is none, no more
-    /// is taken in.
+    /// Serves pages until `close` comes. When `finished` comes, with the last report or without one, updates are taken in no
+    /// more.
     pub(super) async fn serve(
         mut self,
         listener: std::net::TcpListener,

@@ -20,7 +20,7 @@ impl Query {
         )
     }
 
-    /// The first value of this name; empty if there is none.
+    /// The first value with this name, or an empty text.
     pub fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }

@@ -1,4 +1,4 @@
-//! `brunt ui`: what it shows, to whom, and what nobody can make it do.
+//! `brunt ui`: its pages, its token, and attacks on both.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -129,7 +129,7 @@ fn runs_are_listed_filtered_opened_and_exported() {
         let report = ui.get("report?number=1");
         assert!(report.contains("sandbox allow-scripts") && report.contains("\"due\":50"), "{report}");
     }
-    // Too short to be compared, and told so; one is none.
+    // Runs that are too short are refused by name, and so is a single run.
     let short = ui.ask("GET", &format!("{}compare?run=1&run=2", ui.path), &ui.address);
     assert!(status(&short) == 422 && short.contains("too short to be compared"), "{short}");
     assert_eq!(ui.status("compare?run=1"), 422);
