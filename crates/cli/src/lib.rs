@@ -1,6 +1,7 @@
 //! The command line of brunt, as a library: a program with protocols of its own is `brunt::main_with(registry)`.
 
 mod args;
+mod carrier;
 mod check;
 mod commands;
 mod console;
@@ -38,7 +39,6 @@ use wording::Settings;
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
 /// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
 /// answered, 130 and 143 ended by Ctrl-C and SIGTERM. Called as `wrk`, it takes wrk's arguments.
-#[expect(clippy::needless_pass_by_value, reason = "made for the one call")]
 pub fn main_with(registry: Registry) -> ExitCode {
     if args::wrk::is_called(std::env::args_os().next().as_deref()) {
         let args = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
@@ -67,6 +67,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::CoalesceCheck(check)) => coalesce_check::run(&check),
         Some(Command::Demo(demo)) => demo::run(&demo, &registry),
         Some(Command::Help(asked)) => help::run(&asked, &registry),
+        Some(Command::Agent(agent)) => commands::agent::run(&agent, registry),
+        Some(Command::Agents(agents)) => commands::agents::run(&agents),
         Some(Command::Runs(runs)) => commands::runs::run(&runs),
         Some(Command::Show(show)) => show::run(&show),
         Some(Command::Report(report)) => report::run(&report),

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use brunt_cluster::ClusterError;
 use brunt_engine::{EngineError, StopHandle};
 use brunt_model::plan::Plan;
 use brunt_model::summary::{Ending, Summary};
@@ -12,6 +13,7 @@ use brunt_report::decision::{Decision, page_data};
 use brunt_report::{Format, Style};
 
 use crate::args::words::Shown;
+use crate::carrier::Carrier;
 use crate::decided::Decided;
 use crate::kept::Keep;
 use crate::live::LivePage;
@@ -32,6 +34,7 @@ pub enum Ran {
 /// Carries runs out.
 pub struct Runs<'a> {
     registry: &'a Registry,
+    carrier: Carrier,
     stop: StopHandle,
     progress: Progress,
     files: Option<PathBuf>,
@@ -50,13 +53,22 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// When nothing can be written into that directory, or signals cannot be watched for.
-    pub fn new(registry: &'a Registry, name: &'static str, shown: &Shown, dir: Option<&Path>) -> Result<Self> {
+    ///
+    /// Agents, if they carry the runs out, have so many threads each if `threads` is given.
+    pub fn new(
+        registry: &'a Registry,
+        name: &'static str,
+        shown: &Shown,
+        dir: Option<&Path>,
+        threads: Option<u32>,
+    ) -> Result<Self> {
         if let Some(dir) = dir {
             std::fs::create_dir_all(dir).with_context(|| format!("--keep: cannot make {}", dir.display()))?;
             files::check_writable(&dir.join("run.json")).context("--keep")?;
         }
         let stop = StopHandle::default();
         signals::stop_at_first(stop.clone())?;
+        let carrier = Carrier::of(&shown.machines, threads, shown.quiet, &stop)?;
         let page = shown.live.map(|address| LivePage::of_decision(address, &shown.live_serving)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !shown.quiet) {
             console::note(&page.place());
@@ -64,7 +76,7 @@ impl<'a> Runs<'a> {
         let progress = Progress::new(name, shown, stop.clone());
         let keep = Keep::of(&shown.saving, shown.quiet);
         let (files, tells) = (dir.map(Path::to_owned), !shown.quiet);
-        Ok(Self { registry, stop, progress, files, number: 0, keep, kept: Vec::new(), page, tells })
+        Ok(Self { registry, carrier, stop, progress, files, number: 0, keep, kept: Vec::new(), page, tells })
     }
 
     /// Shows, on the live page, what can be said so far, and what is `next`.
@@ -102,14 +114,18 @@ impl<'a> Runs<'a> {
         }
         self.number += 1;
         self.progress.begin(what, plan, after_ns);
-        let run = match brunt_engine::run(plan, self.registry, &mut self.progress, &self.stop) {
-            Ok(finished) => finished.run,
+        let run = match self.carrier.run(plan, self.registry, &mut self.progress, &self.stop) {
+            Ok(carried) => carried.run,
             Err(error) => {
-                let is_impossible = match &error {
+                let of_engine = error.downcast_ref().is_some_and(|error| match error {
                     EngineError::Route(route) => route.is_no_address(),
                     error => matches!(error, EngineError::Descriptors { .. }),
-                };
-                let error = error.into();
+                });
+                let of_agents = matches!(error.downcast_ref(), Some(ClusterError::Agent { is_impossible: true, .. }));
+                if matches!(error.downcast_ref(), Some(ClusterError::Interrupted)) {
+                    return Ok(Ran::Interrupted);
+                }
+                let is_impossible = of_engine || of_agents;
                 return if is_impossible {
                     Ok(Ran::Impossible(wording::told(&error, Settings::Flags)))
                 } else {

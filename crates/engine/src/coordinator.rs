@@ -54,6 +54,8 @@ pub(crate) struct Coordinator<'a> {
     drained: Snapshot,
     series: Series,
     measured_ns: u64,
+    /// How many seconds of the drain were passed on.
+    drain_seconds: u64,
     /// How much of the measured part was handed over.
     reported_ns: u64,
     /// Calls that came due and have not ended, in the warm-up or after it.
@@ -73,9 +75,11 @@ pub(crate) struct Coordinator<'a> {
 }
 
 impl<'a> Coordinator<'a> {
-    /// Gives up workers whose user `watchdog` finds stuck, and lets the others end by `stop`.
+    /// Puts the reports of so many workers together. Gives up workers whose user `watchdog` finds stuck, and lets the others end
+    /// by `stop`.
     pub(crate) fn new(
         plan: &'a Plan,
+        workers: u32,
         observer: &'a mut dyn Observer,
         watchdog: &'a mut Watchdog,
         stop: &'a StopHandle,
@@ -85,12 +89,13 @@ impl<'a> Coordinator<'a> {
             plan,
             observer,
             seconds: BTreeMap::new(),
-            workers: vec![Progress::default(); plan.workers as usize],
+            workers: vec![Progress::default(); workers as usize],
             measured: Snapshot::default(),
             drained: Snapshot::default(),
             series: Series::default(),
             measured_ns: 0,
             reported_ns: 0,
+            drain_seconds: 0,
             under_way: (true, 0),
             has_users: false,
             users_left: 0,
@@ -164,6 +169,7 @@ impl<'a> Coordinator<'a> {
             series: self.series,
             status_names: BTreeMap::new(),
             redirected_to: None,
+            agents: Vec::new(),
         }
     }
 
@@ -189,9 +195,11 @@ impl<'a> Coordinator<'a> {
     fn account_for_left_behind(&mut self) {
         let left: u64 = self.workers.iter().map(|progress| progress.due.saturating_sub(progress.ended)).sum();
         if left > 0 {
-            self.drained.unfinished += left;
-            self.drained.response.bounds.record_n(LAST_PATIENCE_NS, left);
-            self.drained.service.bounds.record_n(LAST_PATIENCE_NS, left);
+            let mut second = Second::default();
+            second.snapshot.unfinished = left;
+            second.snapshot.response.bounds.record_n(LAST_PATIENCE_NS, left);
+            second.snapshot.service.bounds.record_n(LAST_PATIENCE_NS, left);
+            self.pass(Phase::Drain, self.drain_seconds, second);
         }
     }
 
@@ -276,6 +284,7 @@ impl<'a> Coordinator<'a> {
                 self.abort_if_beyond_repair(number * brunt_model::SECOND_NS + second.length_ns);
             }
             Phase::Drain => {
+                self.drain_seconds = number + 1;
                 self.drained.merge(&second.snapshot);
                 self.users_left += second.snapshot.figures.users_gained();
             }

@@ -7,11 +7,13 @@
 mod coordinator;
 mod error;
 mod flood;
+mod gate;
 mod limits;
 mod network;
 mod pace;
 mod run;
 mod scenarios;
+mod tally;
 #[cfg(test)]
 mod tests;
 pub mod trace;
@@ -21,25 +23,34 @@ mod watchdog;
 mod worker;
 
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use brunt_model::live::Live;
 use brunt_model::plan::Plan;
-use brunt_model::share::Share;
+use brunt_model::share::Portion;
 use brunt_model::summary::Run;
 
 use brunt_lua::Session;
 use brunt_protocol::Registry;
+use brunt_protocol::scenario::Value;
 
+use crate::coordinator::Coordinator;
 use crate::run::Given;
 use crate::trace::Trace;
+use crate::transport::Clock;
 use crate::transport::epoll::Epolls;
+use crate::watchdog::Watchdog;
 
 pub use brunt_model::stop::StopHandle;
 
 pub use crate::error::EngineError;
+pub use crate::gate::Gate;
 pub use crate::limits::{most_connections, most_growing_connections};
+pub use crate::tally::{Tallies, Tally};
 pub use crate::transport::route::RouteError;
 pub use crate::transport::tls::TlsError;
+pub use crate::users::among_workers::over_on;
+pub use crate::worker::Report;
 
 /// Sees a run while it goes on.
 pub trait Observer {
@@ -55,6 +66,40 @@ pub struct Finished {
     pub script: Option<Session>,
 }
 
+/// What of a run one machine carries out.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Which workers it has.
+    pub portion: Portion,
+    /// What its workers wait at once their connections are made; without it they begin at once.
+    pub gate: Option<Gate>,
+    /// What all machines count together.
+    pub tallies: Tallies,
+    /// Where the script's setup and teardown run.
+    pub surroundings: Surrounded,
+}
+
+impl Part {
+    /// All of a run, with so many workers.
+    pub fn whole(workers: u32) -> Self {
+        Self {
+            portion: Portion::whole(workers),
+            gate: None,
+            tallies: Tallies::default(),
+            surroundings: Surrounded::Here,
+        }
+    }
+}
+
+/// Where the script's setup and teardown run.
+#[derive(Debug, Clone)]
+pub enum Surrounded {
+    /// Before and after the part, as a part of it.
+    Here,
+    /// Elsewhere: this is what setup has returned.
+    Elsewhere(Value<'static>),
+}
+
 /// Carries `plan` out and returns what happened. Blocks until it is over.
 ///
 /// # Errors
@@ -65,8 +110,65 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
+    run_part(plan, Part::whole(plan.workers), registry, observer, stop)
+}
+
+/// Carries a part of `plan` out, as one of several machines, and returns what happened in it. The number of workers is the
+/// part's, whatever the plan says.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_part(
+    plan: &Plan,
+    part: Part,
+    registry: &Registry,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
+) -> Result<Finished, EngineError> {
     let machine = Epolls::new(plan.transport.arrival_times);
-    run::run(plan, Given { machine: &machine, share: Share::WHOLE, registry, stop, trace: None }, observer)
+    run::run(plan, Given { machine: &machine, part, registry, stop, trace: None }, observer)
+}
+
+/// Runs the setup of the plan's script alone, if it has one, and returns what it returns: for [`Surrounded::Elsewhere`].
+///
+/// # Errors
+/// When the script is wrong, its setup fails, or has not come back although `stop` asks it to.
+pub fn setup(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<Value<'static>, EngineError> {
+    run::setup(plan, &Epolls::new(plan.transport.arrival_times), registry, stop)
+}
+
+/// Runs the teardown of the plan's script alone, if it has one; `given` is what its setup returned.
+///
+/// # Errors
+/// As [`setup`].
+pub fn teardown(plan: &Plan, given: Value<'static>, registry: &Registry, stop: &StopHandle) -> Result<(), EngineError> {
+    run::teardown(plan, given, &Epolls::new(plan.transport.arrival_times), registry, stop)
+}
+
+/// The script of `plan`, if it is wrk's, for what it says about a result that others have measured: it is loaded, and none of its
+/// threads is set up.
+///
+/// # Errors
+/// When the plan or the script is wrong.
+pub fn last_words(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<Option<Session>, EngineError> {
+    run::last_words(plan, registry, stop)
+}
+
+/// Puts a run of `plan` together from what so many machines report of their parts. It ends when all of them have finished, or none
+/// is left to report.
+///
+/// Each machine stands for one worker: the seconds that it reports are those of all its workers, and `worker` is its number, from 0.
+pub fn gather(
+    plan: &Plan,
+    machines: u32,
+    reports: &Receiver<Report>,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
+    started_unix_ms: u64,
+) -> Run {
+    let clock: Clock = Arc::new(|| 0);
+    let mut nobody = Watchdog::default();
+    Coordinator::new(plan, machines, observer, &mut nobody, stop, clock).gather(reports, started_unix_ms)
 }
 
 /// Carries out a plan as [`run`] does, and shows `trace` everything that its users do, or what its connections send and
@@ -82,7 +184,11 @@ pub fn run_traced(
     trace: Arc<dyn Trace>,
 ) -> Result<Finished, EngineError> {
     let machine = Epolls::new(plan.transport.arrival_times);
-    run::run(plan, Given { machine: &machine, share: Share::WHOLE, registry, stop, trace: Some(trace) }, observer)
+    run::run(
+        plan,
+        Given { machine: &machine, part: Part::whole(plan.workers), registry, stop, trace: Some(trace) },
+        observer,
+    )
 }
 
 /// Checks everything about `plan` that can be checked without touching the network.

@@ -1,6 +1,7 @@
 //! What this process may have, raised as far as it goes.
 
 use brunt_model::plan::{MOST_CONNECTIONS, Plan};
+use brunt_model::share::Portion;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::EngineError;
@@ -16,19 +17,22 @@ pub(crate) fn raise_descriptors_fully() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Raises the limit on file descriptors so far that the plan's connections fit. Those that grow with a rate grow no further
+/// Raises the limit on file descriptors so far that the portion's of the plan's connections fit. Those that grow with a rate grow no further
 /// than they can: the plan comes back with as many as there may be. There is one to each of so many targets.
 ///
 /// # Errors
 /// When the hard limit is too low for a number that was asked for.
-pub(crate) fn make_room(plan: &Plan, targets: u32) -> Result<Plan, EngineError> {
+pub(crate) fn make_room(plan: &Plan, portion: Portion, targets: u32) -> Result<Plan, EngineError> {
     let mut plan = plan.clone();
+    let workers = portion.workers();
     if plan.connections.is_growing() {
         let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-        let most = (limit.saturating_sub(besides(plan.workers)) / u64::from(targets)).max(u64::from(plan.workers));
-        plan.connections = plan.connections.capped(u32::try_from(most).unwrap_or(u32::MAX));
+        let most = (limit.saturating_sub(besides(workers)) / u64::from(targets)).max(u64::from(workers));
+        let of_all = u128::from(most) * u128::from(portion.of()) / u128::from(workers);
+        plan.connections = plan.connections.capped(u32::try_from(of_all).unwrap_or(u32::MAX));
     }
-    raise_descriptors(plan.connections.most().saturating_mul(targets), plan.workers)?;
+    let connections = portion.part_of(u64::from(plan.connections.most())) as u32;
+    raise_descriptors(connections.saturating_mul(targets), workers)?;
     Ok(plan)
 }
 

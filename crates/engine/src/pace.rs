@@ -1,26 +1,13 @@
 //! When this worker's calls are due, and which number each has.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use brunt_model::schedule::Schedule;
+use brunt_model::share::Portion;
 
-/// What gives out numbers in blocks, each number once: calls of a run, or iterations that users share.
-///
-/// A worker asks between two calls, so a lease must not wait for anybody. A source whose numbers come from elsewhere asks
-/// for its next block ahead of need, and gives an empty one while it has none.
-pub(crate) trait Numbers: fmt::Debug + Send + Sync {
-    /// The next block. Empty if none is at hand, be it late, refused or the last one gone: [`Numbers::are_used_up`] tells
-    /// whether to ask again.
-    fn lease(&self) -> Range<u64>;
-
-    /// Whether no block will ever come again.
-    fn are_used_up(&self) -> bool;
-}
-
-/// The numbers of one machine's run: a counter that its workers share.
+/// A counter that the workers of a machine share.
 #[derive(Debug)]
 struct Counter {
     next: AtomicU64,
@@ -28,51 +15,45 @@ struct Counter {
     block: u64,
 }
 
-impl Numbers for Counter {
+impl Counter {
     fn lease(&self) -> Range<u64> {
         let from = self.next.fetch_add(self.block, Ordering::Relaxed).min(self.limit);
         from..from.saturating_add(self.block).min(self.limit)
     }
-
-    fn are_used_up(&self) -> bool {
-        self.next.load(Ordering::Relaxed) >= self.limit
-    }
 }
 
-/// A worker's numbers for calls, taken in blocks from what all workers share.
+/// A worker's numbers for calls, or iterations, taken in blocks from what the workers of its machine share.
+///
+/// Of a run on several machines each has the numbers of its [`Portion`], without asking the others: so no worker ever waits
+/// for the network, and the machines together take every number once.
 #[derive(Debug, Clone)]
 pub(crate) struct Quota {
-    numbers: Arc<dyn Numbers>,
+    counter: Arc<Counter>,
+    portion: Portion,
     block: Range<u64>,
 }
 
 impl Quota {
-    /// Numbers from 0 up to `limit`, for `workers` workers that all clone this.
-    pub(crate) fn new(limit: Option<u64>, workers: u32) -> Self {
-        let limit = limit.unwrap_or(u64::MAX);
+    /// The portion's numbers from 0 up to `limit`, for its workers, which all clone this.
+    pub(crate) fn new(limit: Option<u64>, portion: Portion) -> Self {
+        let limit = limit.map_or(u64::MAX, |limit| portion.part_of(limit));
         // Small enough that no worker sits on the last numbers while others have none left.
-        let block = (limit / (u64::from(workers.max(1)) * 16)).clamp(1, 64);
-        Self::of(Arc::new(Counter { next: AtomicU64::new(0), limit, block }))
+        let block = (limit / (u64::from(portion.workers()) * 16)).clamp(1, 64);
+        Self { counter: Arc::new(Counter { next: AtomicU64::new(0), limit, block }), portion, block: 0..0 }
     }
 
-    /// Numbers from this source.
-    fn of(numbers: Arc<dyn Numbers>) -> Self {
-        Self { numbers, block: 0..0 }
-    }
-
-    /// The next number, at once. None when they are used up, and also while the source has none at hand: unless
-    /// [`Quota::is_used_up`], a later attempt may succeed.
+    /// The next number; none when they are used up.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<u64> {
         if self.block.is_empty() {
-            self.block = self.numbers.lease();
+            self.block = self.counter.lease();
         }
-        self.block.next()
+        self.block.next().and_then(|nth| self.portion.number(nth))
     }
 
-    /// Whether no number is left, nor will be.
+    /// Whether no number is left.
     pub(crate) fn is_used_up(&self) -> bool {
-        self.block.is_empty() && self.numbers.are_used_up()
+        self.block.is_empty() && self.counter.next.load(Ordering::Relaxed) >= self.counter.limit
     }
 }
 
@@ -83,47 +64,24 @@ mod tests {
     #[test]
     fn every_number_is_given_out_once_whoever_takes_it() {
         for limit in [1, 7, 1000, 4097] {
-            let quota = Quota::new(Some(limit), 3);
-            let mut workers = [quota.clone(), quota.clone(), quota];
-            let mut taken: Vec<u64> = Vec::new();
-            let mut turn = 0;
-            while workers.iter_mut().any(|worker| worker.take().map(|n| taken.push(n)).is_some()) {
-                // An uneven draw: the second worker is faster.
-                turn += 1;
-                for _ in 0..turn % 5 {
-                    taken.extend(workers[1].take());
+            for machines in [vec![Portion::whole(3)], (0..4).map(|m| Portion::new(m * 3, 3, 12).unwrap()).collect()] {
+                let mut taken: Vec<u64> = Vec::new();
+                for portion in machines {
+                    let quota = Quota::new(Some(limit), portion);
+                    let mut workers = [quota.clone(), quota.clone(), quota];
+                    let mut turn = 0;
+                    while workers.iter_mut().any(|worker| worker.take().map(|n| taken.push(n)).is_some()) {
+                        // An uneven draw: the second worker is faster.
+                        turn += 1;
+                        for _ in 0..turn % 5 {
+                            taken.extend(workers[1].take());
+                        }
+                    }
+                    assert!(workers.iter().all(Quota::is_used_up));
                 }
-            }
-            taken.sort_unstable();
-            assert!(taken.iter().copied().eq(0..limit), "{limit}: {} taken", taken.len());
-        }
-    }
-
-    /// A source whose second block is late.
-    #[derive(Debug, Default)]
-    struct Late(AtomicU64);
-
-    impl Numbers for Late {
-        fn lease(&self) -> Range<u64> {
-            match self.0.fetch_add(1, Ordering::Relaxed) {
-                0 => 0..2,
-                2 => 2..3,
-                _ => 0..0,
+                taken.sort_unstable();
+                assert!(taken.iter().copied().eq(0..limit), "{limit}: {} taken", taken.len());
             }
         }
-
-        fn are_used_up(&self) -> bool {
-            self.0.load(Ordering::Relaxed) > 2
-        }
-    }
-
-    #[test]
-    fn a_late_block_is_asked_for_again() {
-        let mut quota = Quota::of(Arc::new(Late::default()));
-        assert_eq!([quota.take(), quota.take(), quota.take()], [Some(0), Some(1), None]);
-        assert!(!quota.is_used_up());
-        assert_eq!(quota.take(), Some(2));
-        assert!(quota.is_used_up());
-        assert_eq!(quota.take(), None);
     }
 }

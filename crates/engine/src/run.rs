@@ -11,7 +11,7 @@ use brunt_model::connections::Connections;
 use brunt_model::plan::{Load, Plan};
 use brunt_model::scenario::Scenarios;
 use brunt_model::secret::shown_url;
-use brunt_model::share::Share;
+use brunt_model::share::{Portion, Share};
 use brunt_model::stop::StopHandle;
 use brunt_model::summary::Run;
 
@@ -27,15 +27,16 @@ use crate::transport::{Address, Machine};
 use crate::users::VirtualUsers;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Phases, Report, Shared, Worker};
-use crate::{Finished, Observer, limits};
+use crate::{Finished, Observer, Part, Surrounded, limits};
 use brunt_lua::{self as script, Beginning, Begun, Scripted};
+use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
 
 /// What a run is given besides its plan.
 pub(crate) struct Given<'a, M> {
     pub(crate) machine: &'a M,
-    /// This machine's share of the run, which its workers share in turn.
-    pub(crate) share: Share,
+    /// What of the run this machine carries out.
+    pub(crate) part: Part,
     pub(crate) registry: &'a Registry,
     pub(crate) stop: &'a StopHandle,
     /// Sees everything that users do, or what connections send and receive.
@@ -48,6 +49,10 @@ pub(crate) fn run<M: Machine>(
     given: Given<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
+    let plan = &Plan { workers: given.part.portion.workers(), ..plan.clone() };
+    if let Some(gate) = &given.part.gate {
+        gate.keep_time(given.machine.clock());
+    }
     match &plan.scenarios {
         Some(scenarios) => run_scenarios(plan, scenarios, given, observer),
         None => run_flood(plan, given, observer),
@@ -68,7 +73,7 @@ fn run_flood<M: Machine>(
         prepared = Arc::clone(seen) as Arc<dyn Prepared>;
     }
     let targets = prepared.targets();
-    let plan = &limits::make_room(plan, targets.len().max(1) as u32)?;
+    let plan = &limits::make_room(plan, given.part.portion, targets.len().max(1) as u32)?;
     let mut routes = Vec::new();
     for target in &targets {
         let there = Plan { target: target.clone(), ..plan.clone() };
@@ -80,13 +85,13 @@ fn run_flood<M: Machine>(
     if routes.is_empty() {
         routes.push(route_to(plan, scheme, tls, given.machine)?);
     }
-    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), given.stop));
+    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), given.stop, given.part.gate.clone()));
     let (mut session, scripted) = match begin_script(&shared, prepared.as_ref(), routes.first(), scheme)? {
         Some(Begun { session, workers }) => (Some(session), workers),
         None => (None, Vec::new()),
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
-    let parts = flood_parts(&shared, given.share, &prepared, &routes, scripted);
+    let parts = flood_parts(&shared, given.part.portion, &prepared, &routes, scripted);
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
     run.status_names = prepared.status_names();
     run.redirected_to = prepared.redirected_to().map(|to| absolute(plan, &to));
@@ -117,7 +122,7 @@ fn absolute(plan: &Plan, to: &str) -> String {
 }
 
 /// What a worker begins with.
-struct Part<L> {
+struct WorkerPart<L> {
     load: L,
     origins: Origins,
     /// Connections that it will have, if that is known.
@@ -127,13 +132,13 @@ struct Part<L> {
 /// The parts of a flood's workers.
 fn flood_parts(
     shared: &Shared,
-    of_machine: Share,
+    portion: Portion,
     prepared: &Arc<dyn Prepared>,
     routes: &[Route],
     scripted: Vec<Scripted>,
-) -> Vec<Part<Flood>> {
+) -> Vec<WorkerPart<Flood>> {
     let plan = &shared.plan;
-    let quotas = Quotas::of(plan);
+    let quotas = Quotas::of(plan, portion);
     let first = u64::from(match (plan.connections, &plan.load) {
         (Connections::UpTo(_), Load::Open { profile, .. }) => first_connections(plan, profile),
         (connections, _) => connections.most(),
@@ -153,9 +158,9 @@ fn flood_parts(
         let make: Arc<MakeClient> = Arc::new(move || protocol.client(keep));
         let origins = Origins::of_flood(routes, &make);
         let load = Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several);
-        Part { load, origins, connections }
+        WorkerPart { load, origins, connections }
     };
-    of_machine.split(plan.workers).map(part).collect()
+    portion.shares().map(part).collect()
 }
 
 /// Carries out a plan whose calls are made by virtual users.
@@ -166,25 +171,61 @@ fn run_scenarios<M: Machine>(
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     plan.validate()?;
-    let mut surroundings = Surroundings::of(plan, scenarios, given.registry)?;
+    let mut surroundings = Surroundings::of(plan, scenarios, given.registry, given.part.portion)?;
     if let Some(trace) = given.trace {
         surroundings.show(trace);
     }
-    surroundings.setup(given.machine, given.stop)?;
-    let cast = surroundings.cast(given.machine, given.share)?;
+    let surrounded_here = match given.part.surroundings {
+        Surrounded::Here => {
+            surroundings.setup(given.machine, given.stop)?;
+            true
+        }
+        Surrounded::Elsewhere(given) => {
+            surroundings.give(given);
+            false
+        }
+    };
+    let cast = surroundings.cast(given.machine, &given.part.tallies)?;
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
-    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), given.stop));
-    let parts: Vec<Part<VirtualUsers>> =
-        cast.into_iter().map(|Cast { users, origins }| Part { load: users, origins, connections: 0 }).collect();
+    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), given.stop, given.part.gate.clone()));
+    let parts: Vec<WorkerPart<VirtualUsers>> =
+        cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
     let mut figures = run.measured.figures.clone();
     figures.merge(&run.drained.figures);
     run.status_names = figures.status_names();
     // What was measured stays, whatever comes of the teardown.
-    if let Err(error) = surroundings.teardown(given.machine, given.stop) {
+    if surrounded_here && let Err(error) = surroundings.teardown(given.machine, given.stop) {
         run.fail(error.to_string());
     }
     Ok(Finished { run, script: None })
+}
+
+/// Runs the setup of the plan's script, if it has one, and returns what it returns.
+pub(crate) fn setup<M: Machine>(
+    plan: &Plan,
+    machine: &M,
+    registry: &Registry,
+    stop: &StopHandle,
+) -> Result<Value<'static>, EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok(Value::Nil) };
+    let mut surroundings = Surroundings::of(plan, scenarios, registry, Portion::whole(1))?;
+    surroundings.setup(machine, stop)?;
+    Ok(surroundings.given().clone())
+}
+
+/// Runs the teardown of the plan's script, if it has one; `given` is what its setup returned.
+pub(crate) fn teardown<M: Machine>(
+    plan: &Plan,
+    given: Value<'static>,
+    machine: &M,
+    registry: &Registry,
+    stop: &StopHandle,
+) -> Result<(), EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok(()) };
+    let mut surroundings = Surroundings::of(plan, scenarios, registry, Portion::whole(1))?;
+    surroundings.give(given);
+    surroundings.teardown(machine, stop)
 }
 
 /// Does what the plan's script does before the load, if there is one.
@@ -208,8 +249,26 @@ fn begin_script(
         host: plan.transport.connect_to.clone().unwrap_or_else(target),
         workers: plan.workers,
         sandbox: plan.sandbox,
+        environment: &plan.environment,
     };
     Ok(Some(script::begin(&beginning, &shared.stop)?))
+}
+
+/// The plan's script with no thread of its own.
+pub(crate) fn last_words(
+    plan: &Plan,
+    registry: &Registry,
+    stop: &StopHandle,
+) -> Result<Option<brunt_lua::Session>, EngineError> {
+    if plan.script.is_none() {
+        return Ok(None);
+    }
+    let Checked { scheme, prepared, .. } = examine(plan, registry)?;
+    // A run that was ended early is no reason to say nothing about it.
+    let never = StopHandle::default();
+    let stop = if stop.is_stopped() { &never } else { stop };
+    let shared = Shared::new(Arc::new(Plan { workers: 0, ..plan.clone() }), stop, None);
+    Ok(begin_script(&shared, prepared.as_ref(), None, scheme)?.map(|begun| begun.session))
 }
 
 /// Checks everything about `plan` that can be checked without touching the network.
@@ -219,7 +278,7 @@ fn begin_script(
 pub(crate) fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
     if let Some(scenarios) = &plan.scenarios {
         plan.validate()?;
-        return Surroundings::of(plan, scenarios, registry).map(drop);
+        return Surroundings::of(plan, scenarios, registry, Portion::whole(1)).map(drop);
     }
     examine(plan, registry).map(drop)
 }
@@ -254,14 +313,14 @@ fn examine(plan: &Plan, registry: &Registry) -> Result<Checked, EngineError> {
 fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     machine: &M,
     shared: &Arc<Shared>,
-    parts: Vec<Part<L>>,
+    parts: Vec<WorkerPart<L>>,
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
 ) -> Result<Run, EngineError> {
     let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let (sender, reports) = channel();
     let mut workers = Vec::new();
-    for (number, Part { load, origins, connections }) in (0..).zip(parts) {
+    for (number, WorkerPart { load, origins, connections }) in (0..).zip(parts) {
         let driver = worker::make_driver(machine, connections)?;
         workers.push((number, Worker::new(Arc::clone(shared), driver, origins, number, load, sender.clone())));
     }
@@ -284,7 +343,8 @@ fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
         }
     }
     let clock = machine.clock();
-    let run = Coordinator::new(&shared.plan, observer, watchdog, &shared.stop, clock).gather(&reports, started_unix_ms);
+    let run = Coordinator::new(&shared.plan, shared.plan.workers, observer, watchdog, &shared.stop, clock)
+        .gather(&reports, started_unix_ms);
     for (number, thread) in threads {
         // One that was given up never ends; how the others ended they have reported.
         if !watchdog.has_given_up(number) {

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use brunt_model::plan::{Load, Plan, Stop};
 use brunt_model::scenario::Scenarios;
-use brunt_model::share::Share;
+use brunt_model::share::{Portion, Share};
 use brunt_model::stop::StopHandle;
 use brunt_model::target::Target;
 
 use crate::error::EngineError;
 use crate::limits;
 use crate::network::origins::{Find, Origins};
+use crate::tally::Tallies;
 use crate::trace::Trace;
 use crate::transport::route::{Route, RouteError, addresses, sources};
 use crate::transport::tls::TlsRoute;
@@ -45,6 +46,7 @@ pub(crate) struct Surroundings<'a> {
     given: Value<'static>,
     /// Sees everything that users do, those of setup and teardown too.
     trace: Option<Arc<dyn Trace>>,
+    portion: Portion,
 }
 
 impl<'a> Surroundings<'a> {
@@ -52,8 +54,13 @@ impl<'a> Surroundings<'a> {
     ///
     /// # Errors
     /// With file and line of what is wrong.
-    pub(crate) fn of(plan: &'a Plan, scenarios: &'a Scenarios, registry: &Registry) -> Result<Self, EngineError> {
-        let script = Script::of(plan, scenarios, registry)?;
+    pub(crate) fn of(
+        plan: &'a Plan,
+        scenarios: &'a Scenarios,
+        registry: &Registry,
+        portion: Portion,
+    ) -> Result<Self, EngineError> {
+        let script = Script::of(plan, scenarios, registry, portion)?;
         let library = script.begin_rehearsal()?;
         for population in &scenarios.populations {
             for one in &population.scenarios {
@@ -62,7 +69,8 @@ impl<'a> Surroundings<'a> {
                 library.rehearse(place)?;
             }
         }
-        Ok(Self { plan, scenarios, script: Script::of(plan, scenarios, registry)?, given: Value::Nil, trace: None })
+        let script = Script::of(plan, scenarios, registry, portion)?;
+        Ok(Self { plan, scenarios, script, given: Value::Nil, trace: None, portion })
     }
 
     /// Shows `trace` everything that users do from now on.
@@ -70,12 +78,21 @@ impl<'a> Surroundings<'a> {
         self.trace = Some(trace);
     }
 
+    /// What setup has returned.
+    pub(crate) fn given(&self) -> &Value<'static> {
+        &self.given
+    }
+
+    /// Takes over what setup has returned elsewhere.
+    pub(crate) fn give(&mut self, given: Value<'static>) {
+        self.given = given;
+    }
+
     /// Runs the script's setup, if it has one.
     ///
     /// # Errors
     /// When it fails, or has not come back although the run is to end.
     pub(crate) fn setup<M: Machine>(&mut self, machine: &M, stop: &StopHandle) -> Result<(), EngineError> {
-        limits::raise_descriptors_fully();
         if let Some(library) = self.run("setup", machine, stop)? {
             self.given = library.given()?;
         }
@@ -97,15 +114,15 @@ impl<'a> Surroundings<'a> {
     ///
     /// # Errors
     /// When the script is wrong, or a host that its clients call has no address.
-    pub(crate) fn cast(&self, machine: &impl Machine, of_machine: Share) -> Result<Vec<Cast>, EngineError> {
-        let among = AmongWorkers::new(self.scenarios, self.plan.workers);
+    pub(crate) fn cast(&self, machine: &impl Machine, tallies: &Tallies) -> Result<Vec<Cast>, EngineError> {
+        limits::raise_descriptors_fully();
+        let among = AmongWorkers::new(self.scenarios, self.portion, tallies);
         let mut routes = Vec::new();
         let find = finder(self.plan, machine.resolve());
-        of_machine
-            .split(self.plan.workers)
-            .zip(0..)
-            .map(|(share, number)| {
-                let library = self.script.begin(number)?;
+        self.portion
+            .shares()
+            .map(|share| {
+                let library = self.script.begin(share.index() as u32)?;
                 library.give(&self.given)?;
                 let mut users = VirtualUsers::new(library, self.plan, self.scenarios, &among, share)?;
                 self.trace.iter().for_each(|trace| users.show(trace));
@@ -139,7 +156,7 @@ impl<'a> Surroundings<'a> {
         self.trace.iter().for_each(|trace| users.show(trace));
         let find = finder(self.plan, machine.resolve());
         let origins = origins(&find, users.clients(), Share::WHOLE, &mut Vec::new())?;
-        let shared = Arc::new(Shared::new(Arc::new(plan), stop));
+        let shared = Arc::new(Shared::new(Arc::new(plan), stop, None));
         let driver = worker::make_driver(machine, 0)?;
         let (reports, _unread) = channel();
         let (done, ended) = channel();

@@ -143,7 +143,9 @@ fn with(top: &str, inside: &str) -> String {
 
 /// What comes of the first step of a user.
 fn first_step(plan: &Plan) -> Operation {
-    let script = Scenarios::of(plan, plan.scenarios.as_ref().unwrap(), &registry()).unwrap();
+    let script =
+        Scenarios::of(plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_model::share::Portion::whole(1))
+            .unwrap();
     let library = script.begin(0).unwrap();
     library.begin_iteration(0, 0, 1, library.place("s").unwrap())
 }
@@ -197,7 +199,9 @@ fn the_attempts_are_such_as_succeed_outside() {
 fn a_rehearsal_stays_inside() {
     let rehearse = |script: &str| {
         let plan = scenario(Sandbox::Closed, script, Vec::new()).unwrap();
-        let script = Scenarios::of(&plan, plan.scenarios.as_ref().unwrap(), &registry()).unwrap();
+        let script =
+            Scenarios::of(&plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_model::share::Portion::whole(1))
+                .unwrap();
         let library = script.begin_rehearsal()?;
         library.rehearse(library.place("s").unwrap())
     };

@@ -31,7 +31,7 @@ fn plan(sandbox: Sandbox, seed: u64, top: &str, inside: &str) -> Result<Plan, Sc
 }
 
 fn script(plan: &Plan) -> Script {
-    Script::of(plan, plan.scenarios.as_ref().unwrap(), &registry()).unwrap()
+    Script::of(plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_model::share::Portion::whole(1)).unwrap()
 }
 
 fn begun(library: &Library) -> Operation {

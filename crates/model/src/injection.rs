@@ -181,10 +181,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::share::Portion;
 
     fn all(steps: &[Step], spread: Spread, workers: u32) -> Vec<u64> {
         let mut times: Vec<_> =
-            Share::WHOLE.split(workers).flat_map(|share| UserArrivals::new(steps, spread, share, 7)).collect();
+            Portion::whole(workers).shares().flat_map(|share| UserArrivals::new(steps, spread, share, 7)).collect();
         times.sort_unstable();
         times
     }

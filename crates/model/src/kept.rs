@@ -321,6 +321,7 @@ mod tests {
             series: crate::series::Series::default(),
             status_names: std::collections::BTreeMap::new(),
             redirected_to: None,
+            agents: Vec::new(),
         };
         for second in 1..=seconds {
             let mut snapshot = Snapshot { due: 10, ..Snapshot::default() };

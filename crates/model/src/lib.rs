@@ -8,6 +8,7 @@
 //! that a target bears ([`capacity`]), whether one is slower than another ([`compare`]), and how one scales ([`sweep`]). All times are nanoseconds (`_ns`) since the start of the run, from one monotonic
 //! clock.
 
+pub mod agents;
 pub mod arrivals;
 pub mod breakdown;
 pub mod capacity;
@@ -16,6 +17,7 @@ pub mod connections;
 pub mod content;
 pub mod decision;
 pub mod drilldown;
+pub mod environment;
 pub mod evidence;
 pub mod figures;
 pub mod histogram;

@@ -19,6 +19,7 @@ use crate::SECOND_NS;
 use crate::arrivals::Spread;
 use crate::connections::Connections;
 use crate::content::Content;
+use crate::environment::Environment;
 use crate::outcome::OkStatus;
 use crate::profile::Profile;
 use crate::scenario::{InjectionError, Scenarios};
@@ -81,6 +82,9 @@ pub struct Plan {
     /// What its scripts may do. Whoever carries the plan out decides; a file does not say it.
     #[serde(skip)]
     pub sandbox: Sandbox,
+    /// Values for its references to the environment, which travel in its wire form alone.
+    #[serde(skip)]
+    pub environment: Environment,
 }
 
 /// How a plan came about. None of it changes what is done.
@@ -374,6 +378,7 @@ impl Plan {
             thresholds: Vec::new(),
             origin: Origin::default(),
             sandbox: Sandbox::default(),
+            environment: Environment::default(),
         }
     }
 
@@ -513,6 +518,7 @@ pub(crate) mod tests {
             thresholds: vec!["p99<50ms".parse().unwrap()],
             origin: Origin::default(),
             sandbox: Sandbox::default(),
+            environment: Environment::default(),
         }
     }
 

@@ -65,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::share::Share;
+    use crate::share::Portion;
 
     proptest! {
         #[test]
@@ -79,7 +79,7 @@ mod tests {
         fn shares_give_out_the_rows_of_one(kind in 0_usize..4, rows in 1_u64..300, seed: u64, takers in 0_u64..600) {
             let order = [Order::Circular, Order::Random, Order::Shuffled, Order::Queue][kind];
             let given = |shares: u32| {
-                let numbers = Share::WHOLE.split(shares).flat_map(|share| share.numbers().take_while(|n| *n < takers));
+                let numbers = Portion::whole(shares).shares().flat_map(|share| share.numbers().take_while(|n| *n < takers));
                 let mut given: Vec<_> = numbers.filter_map(|number| order.row(rows, seed, number)).collect();
                 given.sort_unstable();
                 given

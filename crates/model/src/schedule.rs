@@ -170,7 +170,7 @@ mod tests {
     use crate::arrivals::Spread;
     use crate::histogram::Histogram;
     use crate::profile::Profile;
-    use crate::share::Share;
+    use crate::share::{Portion, Share};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -282,7 +282,7 @@ mod tests {
         ) {
             let spread = if poisson { Spread::Poisson } else { Spread::Uniform };
             let profile: Profile = format!("{from}..{to}/1s,0/500ms,{to}/1s").parse().unwrap();
-            for share in Share::WHOLE.split(shares) {
+            for share in Portion::whole(shares).shares() {
                 let arrivals = Arrivals::new(profile.clone(), spread, share, seed, requests);
                 let mut schedule = Schedule::new(arrivals, begin, begin + 3 * SECOND);
                 let (mut now, mut due, mut taken, mut dropped) = (begin, 0, 0, 0);

@@ -113,6 +113,15 @@ impl Template {
         Cow::Owned(shown)
     }
 
+    /// The names of the variables that it refers to.
+    pub fn references(&self) -> Vec<String> {
+        let names = pieces(&self.text).filter_map(|piece| match piece {
+            Piece::Variable(name) => Some(name.to_owned()),
+            Piece::Text(_) => None,
+        });
+        names.collect()
+    }
+
     /// The texts that must not be seen once it is revealed: its value, and what stands in it by itself.
     ///
     /// # Errors

@@ -261,6 +261,17 @@ impl Point {
         self.lag = self.lag.merged(&next.lag);
     }
 
+    /// Adds what happened elsewhere in the same stretch.
+    fn join(&mut self, other: &Self) {
+        let (length_ns, users) = (self.length_ns.max(other.length_ns), self.users + other.users);
+        let open_connections = match (self.open_connections, other.open_connections) {
+            (Some(here), Some(there)) => Some(here + there),
+            (one, another) => one.or(another),
+        };
+        self.absorb(other);
+        (self.length_ns, self.users, self.open_connections) = (length_ns, users, open_connections);
+    }
+
     /// Answers a second.
     pub fn rate(&self) -> f64 {
         if self.length_ns == 0 { 0.0 } else { self.answered as f64 * 1e9 / self.length_ns as f64 }
@@ -273,6 +284,11 @@ pub struct Series {
     points: Vec<Point>,
     /// How long a point is, in nanoseconds, but for the last.
     resolution_ns: u64,
+    /// How many points there are at most, and whether calls are told apart over time.
+    #[serde(skip, default = "most_points")]
+    most_points: usize,
+    #[serde(skip, default = "yes")]
+    is_drilled: bool,
     /// Virtual users alive at its end, and the most that were alive at any time.
     #[serde(default)]
     users: i64,
@@ -285,8 +301,24 @@ pub struct Series {
 
 impl Default for Series {
     fn default() -> Self {
-        Self { points: Vec::new(), resolution_ns: SECOND_NS, users: 0, most_users: 0, drilldown: Drilldown::default() }
+        Self {
+            points: Vec::new(),
+            resolution_ns: SECOND_NS,
+            most_points: MOST_POINTS,
+            is_drilled: true,
+            users: 0,
+            most_users: 0,
+            drilldown: Drilldown::default(),
+        }
     }
+}
+
+const fn most_points() -> usize {
+    MOST_POINTS
+}
+
+const fn yes() -> bool {
+    true
 }
 
 impl Series {
@@ -294,13 +326,15 @@ impl Series {
     pub fn push(&mut self, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) {
         let start_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);
         self.count_users(snapshot);
-        self.drilldown.push(length_ns, snapshot, ok);
+        if self.is_drilled {
+            self.drilldown.push(length_ns, snapshot, ok);
+        }
         let point = Point::of(start_ns, length_ns, snapshot, ok, self.users());
         match self.points.last_mut() {
             Some(last) if last.length_ns < self.resolution_ns => last.absorb(&point),
             _ => self.points.push(point),
         }
-        if self.points.len() > MOST_POINTS {
+        if self.points.len() > self.most_points {
             self.halve();
         }
     }
@@ -333,7 +367,41 @@ impl Series {
     pub fn restored(points: Vec<Point>, drilldown: Drilldown, most_users: u64) -> Self {
         let resolution_ns = points.iter().map(|point| point.length_ns).max().unwrap_or(SECOND_NS);
         let users = points.last().map_or(0, |point| point.users.cast_signed());
-        Self { points, resolution_ns, users, most_users: most_users.cast_signed(), drilldown }
+        Self { points, resolution_ns, users, most_users: most_users.cast_signed(), drilldown, ..Self::default() }
+    }
+
+    /// A series of at most so many points, in which calls are not told apart: one of many.
+    pub fn of_at_most(points: usize) -> Self {
+        Self { most_points: points.clamp(2, MOST_POINTS), is_drilled: false, ..Self::default() }
+    }
+
+    /// What happened in all of these at the same times, at the resolution of the coarsest.
+    pub fn beside<'a>(series: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let resolution_ns = series.clone().map(|one| one.resolution_ns).max().unwrap_or(SECOND_NS);
+        let mut merged: Vec<Point> = Vec::new();
+        for one in series.clone() {
+            for (place, point) in one.at_resolution(resolution_ns).into_iter().enumerate() {
+                match merged.get_mut(place) {
+                    Some(beside) => beside.join(&point),
+                    None => merged.push(point),
+                }
+            }
+        }
+        // Each was at its most at a time of its own.
+        let most_users = series.map(|one| one.most_users).sum();
+        let users = merged.last().map_or(0, |point| point.users.cast_signed());
+        Self { points: merged, resolution_ns, users, most_users, ..Self::default() }
+    }
+
+    fn at_resolution(&self, resolution_ns: u64) -> Vec<Point> {
+        let mut points: Vec<Point> = Vec::new();
+        for point in &self.points {
+            match points.last_mut() {
+                Some(last) if last.length_ns < resolution_ns => last.absorb(point),
+                _ => points.push(point.clone()),
+            }
+        }
+        points
     }
 
     /// The most virtual users that were alive at any time.

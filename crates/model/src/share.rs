@@ -1,4 +1,4 @@
-//! Which part of a run falls to one worker.
+//! Which part of a run falls to one worker, and to one machine.
 
 use std::fmt;
 
@@ -13,12 +13,9 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use brunt_model::share::Share;
 ///
-/// // Three machines with two workers each.
-/// let second_machine = Share::new(1, 3)?;
-/// let workers: Vec<Share> = second_machine.split(2).collect();
-/// assert_eq!(workers, [Share::new(2, 6)?, Share::new(3, 6)?]);
-/// assert_eq!(workers[0].numbers().take(3).collect::<Vec<_>>(), [2, 8, 14]);
-/// assert_eq!(workers[0].part_of(10), 2);
+/// let third_of_six = Share::new(2, 6)?;
+/// assert_eq!(third_of_six.numbers().take(3).collect::<Vec<_>>(), [2, 8, 14]);
+/// assert_eq!(third_of_six.part_of(10), 2);
 /// # Ok::<(), brunt_model::share::ShareError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -68,17 +65,6 @@ impl Share {
         self.of
     }
 
-    /// Divides this share among so many workers: the share of a machine into those of its workers.
-    ///
-    /// The parts of all shares, in order, are numbered without a gap: worker `w` of machine `m` is number
-    /// `m·workers + w`. Every machine must therefore divide its share among equally many.
-    pub fn split(self, workers: u32) -> impl Iterator<Item = Self> + Clone {
-        let workers = u64::from(workers);
-        // Neither product overflows: there are fewer than 2^32 machines.
-        let (first, of) = (self.index.saturating_mul(workers), self.of.saturating_mul(workers));
-        (first..first.saturating_add(workers)).map(move |index| Self { index, of })
-    }
-
     /// How many of the numbers below `total` are this share's.
     #[inline]
     pub const fn part_of(self, total: u64) -> u64 {
@@ -117,30 +103,151 @@ impl TryFrom<Stored> for Share {
     }
 }
 
+/// A machine's part of a run: as many workers as it has, with the numbers that follow those of the machines before it.
+///
+/// A stronger machine has more workers, and so a larger part of everything that is dealt out by number.
+///
+/// ```
+/// use brunt_model::share::{Portion, Share};
+///
+/// // Machines with two, one and three workers; this is the last.
+/// let last = Portion::new(3, 3, 6)?;
+/// assert_eq!(last.shares().collect::<Vec<_>>(), [Share::new(3, 6)?, Share::new(4, 6)?, Share::new(5, 6)?]);
+/// assert_eq!(last.part_of(10), 4);
+/// assert_eq!((0..4).filter_map(|nth| last.number(nth)).collect::<Vec<_>>(), [3, 4, 5, 9]);
+/// # Ok::<(), brunt_model::share::ShareError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "StoredPortion")]
+pub struct Portion {
+    first: u32,
+    workers: u32,
+    of: u32,
+}
+
+/// A portion as it is written down.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredPortion {
+    first: u32,
+    workers: u32,
+    of: u32,
+}
+
+impl Portion {
+    /// All of a run, on one machine with so many workers.
+    pub const fn whole(workers: u32) -> Self {
+        Self { first: 0, workers, of: workers }
+    }
+
+    /// Workers `first`, from 0, up to `first + workers` of all `of`.
+    ///
+    /// # Errors
+    /// When there are fewer workers than that, or none is this machine's.
+    pub fn new(first: u32, workers: u32, of: u32) -> Result<Self, ShareError> {
+        StoredPortion { first, workers, of }.try_into()
+    }
+
+    /// The number of its first worker among all, from 0.
+    pub const fn first(self) -> u32 {
+        self.first
+    }
+
+    /// How many workers it has.
+    pub const fn workers(self) -> u32 {
+        self.workers
+    }
+
+    /// How many workers the run has, on all machines.
+    pub const fn of(self) -> u32 {
+        self.of
+    }
+
+    /// Whether no other machine has a part.
+    pub const fn is_whole(self) -> bool {
+        self.workers == self.of
+    }
+
+    /// The shares of its workers, in their order.
+    pub fn shares(self) -> impl Iterator<Item = Share> + Clone {
+        let of = u64::from(self.of);
+        (self.first..self.first + self.workers).map(move |index| Share { index: u64::from(index), of })
+    }
+
+    /// How many of the numbers below `total` are its workers'.
+    pub fn part_of(self, total: u64) -> u64 {
+        let (rounds, rest) = (total / u64::from(self.of), total % u64::from(self.of));
+        let of_rest = rest.saturating_sub(u64::from(self.first)).min(u64::from(self.workers));
+        rounds * u64::from(self.workers) + of_rest
+    }
+
+    /// The `nth` number, from 0, of those that its workers' shares own together; none beyond 2^64.
+    #[inline]
+    pub fn number(self, nth: u64) -> Option<u64> {
+        if self.is_whole() {
+            return Some(nth);
+        }
+        let workers = u64::from(self.workers);
+        (nth / workers).checked_mul(u64::from(self.of))?.checked_add(u64::from(self.first) + nth % workers)
+    }
+}
+
+impl TryFrom<StoredPortion> for Portion {
+    type Error = ShareError;
+
+    fn try_from(StoredPortion { first, workers, of }: StoredPortion) -> Result<Self, ShareError> {
+        match first.checked_add(workers) {
+            Some(end) if workers > 0 && end <= of => Ok(Self { first, workers, of }),
+            _ => Err(ShareError { index: u64::from(first) + u64::from(workers.max(1)) - 1, of: u64::from(of) }),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
+    /// Machines with so many workers each.
+    fn portions(workers: &[u32]) -> Vec<Portion> {
+        let of = workers.iter().sum();
+        let firsts = workers.iter().scan(0, |first, workers| {
+            *first += workers;
+            Some(*first - workers)
+        });
+        firsts.zip(workers).map(|(first, workers)| Portion::new(first, *workers, of).unwrap()).collect()
+    }
+
     #[test]
     fn a_share_that_cannot_be_is_refused() {
         assert_eq!(Share::new(3, 3), Err(ShareError { index: 3, of: 3 }));
         assert!(Share::new(0, 0).is_err());
         assert!(serde_json::from_str::<Share>(r#"{"index":2,"of":2}"#).is_err());
+        for (first, workers, of) in [(0, 0, 3), (2, 2, 3), (u32::MAX, 2, u32::MAX), (0, 1, 0)] {
+            assert!(Portion::new(first, workers, of).is_err(), "{first} {workers} {of}");
+        }
     }
 
     proptest! {
         #[test]
-        fn every_number_belongs_to_one_share(total in 0_u64..3000, machines in 1_u32..9, workers in 1_u32..9) {
-            let shares: Vec<_> =
-                (0..machines).flat_map(|machine| Share::new(machine, machines).unwrap().split(workers)).collect();
-            prop_assert_eq!(shares.iter().map(|share| share.part_of(total)).sum::<u64>(), total);
+        fn every_number_belongs_to_one_share(
+            total in 0_u64..3000, workers in prop::collection::vec(1_u32..9, 1..9),
+        ) {
+            let portions = portions(&workers);
             let mut numbers = Vec::new();
-            for share in &shares {
-                let own: Vec<_> = share.numbers().take_while(|number| *number < total).collect();
-                prop_assert_eq!(own.len() as u64, share.part_of(total));
-                numbers.extend(own);
+            for portion in portions {
+                let mut of_shares = Vec::new();
+                for share in portion.shares() {
+                    let own: Vec<_> = share.numbers().take_while(|number| *number < total).collect();
+                    prop_assert_eq!(own.len() as u64, share.part_of(total));
+                    of_shares.extend(own);
+                }
+                of_shares.sort_unstable();
+                prop_assert_eq!(of_shares.len() as u64, portion.part_of(total));
+                let of_portion: Vec<_> = (0..portion.part_of(total)).map_while(|nth| portion.number(nth)).collect();
+                prop_assert_eq!(&of_shares, &of_portion);
+                numbers.extend(of_shares);
             }
             numbers.sort_unstable();
             prop_assert!(numbers.into_iter().eq(0..total));

@@ -272,6 +272,9 @@ pub struct Snapshot {
     pub unfinished: u64,
     /// Calls that were due and never sent.
     pub unsent: u64,
+    /// Those among them that fell to an agent that was lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsent_lost: u64,
     /// From when a call was due to its end as this program read it, the generator's own delays included. What is shown
     /// is [`Snapshot::response_times`].
     pub response: Censored,
@@ -314,6 +317,11 @@ pub struct Snapshot {
     /// What scenarios are counted by; empty without scenarios.
     #[serde(default)]
     pub figures: Figures,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Snapshot {
@@ -373,6 +381,7 @@ impl Snapshot {
         self.failures.merge(&other.failures);
         self.unfinished += other.unfinished;
         self.unsent += other.unsent;
+        self.unsent_lost += other.unsent_lost;
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.instrument.merge(&other.instrument);

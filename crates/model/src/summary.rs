@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agents::AgentPart;
 use crate::breakdown::{Breakdown, Whole};
 use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::Bracket;
@@ -57,6 +58,9 @@ pub struct Run {
     /// Where the first redirect led, if an answer was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirected_to: Option<String>,
+    /// What each agent did, if the run was carried out by agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentPart>,
 }
 
 impl Run {
@@ -319,6 +323,7 @@ pub(crate) mod tests {
             series,
             status_names: BTreeMap::new(),
             redirected_to: None,
+            agents: Vec::new(),
         }
     }
 

@@ -17,12 +17,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::environment::Environment;
 use crate::plan::{Plan, ProtocolOptions, Sandbox};
 use crate::secret::Template;
 
 /// The version of the wire form that this brunt reads and writes. That of the plan in it is
 /// [`PLAN_VERSION`](crate::plan::PLAN_VERSION).
-pub const WIRE_VERSION: u16 = 1;
+pub const WIRE_VERSION: u16 = 2;
 
 const MAGIC: &[u8; 10] = b"brunt-plan";
 const HASH_BYTES: usize = 32;
@@ -128,6 +129,7 @@ struct Hidden {
     env: BTreeMap<String, Text>,
     script_args: Vec<Text>,
     sandbox: Sandbox,
+    environment: BTreeMap<String, String>,
 }
 
 /// A template as it is written, and whether it must not be shown.
@@ -160,6 +162,7 @@ impl Hidden {
             env: env.map(|(name, value)| (name.clone(), Text::of(value))).collect(),
             script_args: plan.script.iter().flat_map(|script| &script.args).map(Text::of).collect(),
             sandbox: plan.sandbox,
+            environment: plan.environment.reveal().clone(),
         }
     }
 
@@ -169,6 +172,7 @@ impl Hidden {
         plan.protocol = ProtocolOptions::new(self.protocol, plan.protocol.shown().clone());
         plan.transport.tls.key_pem = self.key_pem.map(Text::template);
         plan.sandbox = self.sandbox;
+        plan.environment = Environment::arrived(self.environment);
         if let Some(script) = &mut plan.script {
             script.args = self.script_args.into_iter().map(Text::template).collect();
         }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use brunt_model::content::Content;
+use brunt_model::plan::Plan;
 use brunt_model::secret::{REDACTED, Template, shown_json};
 use serde_json::Value;
 
@@ -133,12 +134,12 @@ impl Flag {
     }
 }
 
-/// The value of a secret option, as [`Flag::secret`] declares it: with what stands in the environment for its references.
+/// The value of a secret option of `plan`, as [`Flag::secret`] declares it: with what stands in the environment for its references.
 ///
 /// # Errors
 /// When a variable is not set, or the value was left out when its plan was stored.
-pub fn revealed(what: &str, text: &str) -> Result<String, OptionsError> {
-    let value = Template::secret(text).reveal(|name| std::env::var(name).ok());
+pub fn revealed(what: &str, text: &str, plan: &Plan) -> Result<String, OptionsError> {
+    let value = Template::secret(text).reveal(|name| plan.environment.value(name));
     value.map_err(|error| OptionsError(format!("{what}: {error}")))
 }
 

@@ -42,6 +42,7 @@ use std::fmt::Write as _;
 
 use brunt_model::target::Target;
 use brunt_model::units;
+use serde::{Deserialize, Serialize};
 
 use crate::flags::ReadFile;
 use crate::{Client, OptionsError, Parts};
@@ -257,8 +258,8 @@ pub struct Answered<'a> {
     pub parts: Parts<'a>,
 }
 
-/// A value of Lua.
-#[derive(Debug, Clone, PartialEq)]
+/// A value of Lua. Written down and read back it is the same, so that one may travel to another machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Value<'a> {
     /// `nil`.
     Nil,

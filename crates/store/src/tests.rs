@@ -46,6 +46,7 @@ fn summary(calls: u64) -> Summary {
         series: brunt_model::series::Series::default(),
         status_names: std::collections::BTreeMap::new(),
         redirected_to: None,
+        agents: Vec::new(),
     };
     for i in 0..calls {
         run.measured.statuses.record(200);

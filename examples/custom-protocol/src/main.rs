@@ -80,7 +80,7 @@ impl Protocol for Memcached {
             None => (format!("get {}\r\n", options.key), true),
             Some(value) => (set(&options.key, value), false),
         };
-        let login = options.login.map(|login| revealed("--login", &login)).transpose()?;
+        let login = options.login.map(|login| revealed("--login", &login, plan)).transpose()?;
         let login = login.map(|login| set("login", &login).into_bytes());
         Ok(Arc::new(Call { request: Repeated::new(request.into_bytes(), idempotent), login }))
     }

@@ -13,6 +13,7 @@ use brunt_report::Format;
 use clap::{Args, ValueEnum};
 
 use super::flags::ProtocolFlags;
+use super::machines::Machines;
 use super::values::{self, SourceIps};
 
 #[derive(Debug, Default, Args)]
@@ -42,6 +43,8 @@ pub struct Bench {
     pub output: Output,
     #[command(flatten)]
     pub saving: Saving,
+    #[command(flatten)]
+    pub machines: Machines,
     #[command(flatten)]
     pub kept: Kept,
     /// What was given by the flags of protocols.

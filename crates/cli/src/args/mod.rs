@@ -7,6 +7,7 @@ pub mod compare;
 pub mod find;
 pub mod flags;
 pub mod kept;
+pub mod machines;
 pub mod proxy;
 pub mod run;
 pub mod secrets;
@@ -47,6 +48,7 @@ Exit status:
   1    a threshold failed
   2    the command line or a file was wrong
   3    the target never answered
+  4    an agent was lost, and the run was to end then; or too few agents came
   130  Ctrl-C ended the run early, with its full report; pressed twice, at once (143: SIGTERM)";
 
 /// Puts load on a network service and tells the truth about what happened
@@ -95,6 +97,10 @@ pub enum Command {
     Demo(Demo),
     /// Print a topic of the guide, or what a command does
     Help(Help),
+    /// Carry out a part of runs that other brunts are told to make: an agent, which waits for them
+    Agent(Box<machines::Agent>),
+    /// List the agents that wait for runs
+    Agents(machines::Agents),
     /// List the runs that were kept, or forget some
     Runs(Runs),
     /// Print a run that was kept, in any format

@@ -9,6 +9,7 @@ use brunt_model::outcome::OkStatus;
 use clap::Args;
 
 use super::bench::{Confinement, Connecting, Output, Saving, Tls};
+use super::machines::Machines;
 use super::values;
 
 #[derive(Debug, Default, Args)]
@@ -31,6 +32,8 @@ pub struct Run {
     pub output: Output,
     #[command(flatten)]
     pub saving: Saving,
+    #[command(flatten)]
+    pub machines: Machines,
     #[command(flatten)]
     pub written_down: WrittenDown,
     #[command(flatten)]

@@ -16,12 +16,13 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::bench::LiveServing;
+use super::machines::Machines;
 use super::{Bench, Saving, command, flags, of, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
 const SINGLE: [&str; 7] = ["verbose", "latency", "no_histograms", "plan", "write_plan", "once", "show_secrets"];
-/// Flags that say where the result goes: what they stand for is in [`Shown`].
-const SHOWN: [&str; 15] = [
+/// Flags that say who carries runs out, and where the result goes: what they stand for is in [`Shown`].
+const SHOWN: [&str; 26] = [
     "format",
     "outputs",
     "html",
@@ -37,6 +38,17 @@ const SHOWN: [&str; 15] = [
     "no_save",
     "name",
     "tag",
+    "nats",
+    "nats_creds",
+    "nats_nkey",
+    "nats_ca",
+    "nats_cert",
+    "nats_key",
+    "nats_prefix",
+    "agents",
+    "agents_wait",
+    "on_lost_agent",
+    "secrets_from_agents",
 ];
 /// Arguments that are no flags.
 const URL: &str = "url";
@@ -78,6 +90,8 @@ pub struct Shown {
     pub live_serving: LiveServing,
     /// How it and its runs are kept.
     pub saving: Saving,
+    /// Who carries its runs out.
+    pub machines: Machines,
     /// Print nothing but errors and what `format` asks for.
     pub quiet: bool,
     /// No colours.
@@ -266,6 +280,7 @@ impl FromArgMatches for Words {
                 name: matches.get_one("name").cloned(),
                 tags: matches.get_many("tag").into_iter().flatten().cloned().collect(),
             },
+            machines: Machines::from_arg_matches(matches)?,
             quiet: matches.get_flag("quiet"),
             no_color: matches.get_flag("no_color"),
             dry_run: matches.get_flag("dry_run"),

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use brunt_engine::trace::{Sight, Trace};
 use brunt_engine::{Finished, StopHandle};
 use brunt_model::plan::Plan;
@@ -13,7 +13,9 @@ use brunt_model::summary::{Ending, Summary};
 use brunt_protocol::Registry;
 
 use super::Exit;
+use crate::args::machines::Machines;
 use crate::args::{Bench, Output};
+use crate::carrier::{Carried, Carrier};
 use crate::kept::Keep;
 use crate::results::Results;
 use crate::trace::Printer;
@@ -42,7 +44,16 @@ pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
         keep = Keep::Nothing;
         trace = Some(Arc::new(Printer::of(&plan, args.trial.show_secrets, results.is_for_people())?));
     }
-    carry_out(&plan, registry, &results, &args.output, &keep, trace)
+    let by = CarriedBy { machines: &args.machines, threads: args.load.threads };
+    carry_out(&plan, registry, &results, &args.output, &keep, trace, &by)
+}
+
+/// Who carries a run out.
+pub struct CarriedBy<'a> {
+    /// As the flags say.
+    pub machines: &'a Machines,
+    /// Workers of each machine, if their number was given.
+    pub threads: Option<u32>,
 }
 
 /// Says that a proxy that the environment names is not used, where other clients would use it.
@@ -68,31 +79,40 @@ pub fn carry_out(
     args: &Output,
     keep: &Keep,
     trace: Option<Arc<dyn Trace>>,
+    by: &CarriedBy<'_>,
 ) -> Result<Exit> {
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
+    if trace.is_some() && by.machines.bus.nats.is_some() {
+        bail!("--once and --log look at users of this machine: leave --nats out");
+    }
+    let carrier = Carrier::of(by.machines, by.threads, args.quiet, &stop)?;
     let mut watch = Watch::of(plan, results, args, &stop)?;
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
-    let run = match trace {
-        None => brunt_engine::run(plan, registry, &mut watch, &stop),
-        Some(trace) => brunt_engine::run_traced(plan, registry, &mut watch, &stop, trace),
+    let carried = match trace {
+        None => carrier.run(plan, registry, &mut watch, &stop),
+        Some(trace) => brunt_engine::run_traced(plan, registry, &mut watch, &stop, trace)
+            .map(|Finished { run, script }| Carried { run, script, lost_its_agents: false })
+            .map_err(Into::into),
     };
+    // They are free for others as soon as the load is over.
+    drop(carrier);
     watch.clear();
     if traced && results.is_for_people() {
         // The result stands apart from what it is of.
         drop(console::print(b"\n"));
     }
-    let Finished { run, script } = run?;
+    let Carried { run, script, lost_its_agents } = carried?;
     let summary = Summary::of(run);
     let written = results.write(&summary);
     // A result that could not be written is all the more worth keeping.
     let kept = keep.keep(&summary);
     watch.finish(&summary, kept);
     written?;
-    let exit = exit_of(&summary);
+    let exit = if lost_its_agents { Exit::AgentsLost } else { exit_of(&summary) };
     // A script that failed has nothing more to say.
     if let Some(script) = script
-        && exit != Exit::Wrong
+        && !matches!(exit, Exit::Wrong | Exit::AgentsLost)
     {
         script.done(&summary, &stop)?;
     }
@@ -116,7 +136,7 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: the threshold {} failed: {}", failed.threshold, failed.got));
             }
         }
-        Exit::Wrong => {
+        Exit::Wrong | Exit::AgentsLost => {
             if let Ending::Failed(reason) = &summary.run.ending {
                 console::note(&format!("error: {reason}"));
             }

@@ -271,7 +271,8 @@ fn live<'a>(args: &Compare, registry: &'a Registry) -> Result<Option<(Compared, 
     if args.words.shown.dry_run {
         return Ok(None);
     }
-    let mut runs = Runs::new(registry, "compare", &args.words.shown, args.keep.as_deref())?;
+    let threads = args.words.texts("threads").first().and_then(|text| text.parse().ok());
+    let mut runs = Runs::new(registry, "compare", &args.words.shown, args.keep.as_deref(), threads)?;
     let mut compared = Compared {
         how: how(args.rounds, &a.plan, &b.plan),
         a: a.name,

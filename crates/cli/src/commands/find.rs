@@ -28,7 +28,8 @@ pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
     if args.words.shown.dry_run {
         return Ok(Exit::Done);
     }
-    let mut runs = Runs::new(registry, "find", &args.words.shown, args.keep.as_deref())?;
+    let threads = args.words.texts("threads").first().and_then(|text| text.parse().ok());
+    let mut runs = Runs::new(registry, "find", &args.words.shown, args.keep.as_deref(), threads)?;
     let capacity = search(&base, args.words.has("threads"), settings, &mut runs);
     runs.clear();
     let capacity = capacity?;

@@ -1,5 +1,7 @@
 //! What brunt does: one file for each subcommand.
 
+pub mod agent;
+pub mod agents;
 pub mod bench;
 pub mod coalesce_check;
 pub mod compare;
@@ -22,6 +24,7 @@ pub mod wrk;
 
 use std::process::ExitCode;
 
+use brunt_cluster::ClusterError;
 use brunt_engine::EngineError;
 
 /// How it went, as the exit status says it. What is wrong with the command line or a file is an error, and becomes
@@ -38,6 +41,8 @@ pub enum Exit {
     NoAnswer,
     /// A signal of this number ended it early, and no threshold had failed.
     Interrupted(u8),
+    /// An agent was lost, and the run was to end then; or too few agents came.
+    AgentsLost,
     /// wrk's command line was wrong: the status is wrk's.
     AsWrk,
 }
@@ -45,6 +50,13 @@ pub enum Exit {
 impl Exit {
     /// The status of a command that failed with `error`.
     pub fn of(error: &anyhow::Error) -> Self {
+        if let Some(error) = error.downcast_ref() {
+            return match error {
+                ClusterError::TooFew { .. } | ClusterError::LostBefore { .. } => Self::AgentsLost,
+                ClusterError::Agent { is_impossible: true, .. } => Self::NoAnswer,
+                _ => Self::Wrong,
+            };
+        }
         match error.downcast_ref() {
             Some(EngineError::Route(route)) if route.is_no_address() => Self::NoAnswer,
             _ => Self::Wrong,
@@ -59,6 +71,7 @@ impl From<Exit> for ExitCode {
             Exit::ThresholdFailed | Exit::AsWrk => 1,
             Exit::Wrong => 2,
             Exit::NoAnswer => 3,
+            Exit::AgentsLost => 4,
             Exit::Interrupted(signal) => 128_u8.saturating_add(signal),
         })
     }

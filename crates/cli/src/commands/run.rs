@@ -41,7 +41,8 @@ pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
     let trace = trace.or_else(|| journal.clone().map(|journal| journal as Arc<dyn Trace>));
     // To go through a script once is to try it.
     let keep = if args.change.once { Keep::Nothing } else { Keep::of(&args.saving, args.output.quiet) };
-    let exit = bench::carry_out(&plan, registry, &results, &args.output, &keep, trace);
+    let by = bench::CarriedBy { machines: &args.machines, threads: args.load.threads };
+    let exit = bench::carry_out(&plan, registry, &results, &args.output, &keep, trace, &by);
     if let Some(journal) = journal {
         journal.flush();
     }

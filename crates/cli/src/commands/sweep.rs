@@ -28,7 +28,8 @@ pub fn run(args: &args::Sweep, registry: &Registry) -> Result<Exit> {
     if args.words.0.shown.dry_run {
         return Ok(Exit::Done);
     }
-    let mut runs = Runs::new(registry, "sweep", &args.words.0.shown, args.keep.as_deref())?;
+    let threads = args.words.0.texts("threads").first().and_then(|text| text.parse().ok());
+    let mut runs = Runs::new(registry, "sweep", &args.words.0.shown, args.keep.as_deref(), threads)?;
     let sweep = carry_out(axis, &plans, args.stop_at_failure, &mut runs);
     runs.clear();
     let sweep = sweep?;

@@ -14,6 +14,7 @@ use brunt_model::SECOND_NS;
 use brunt_model::arrivals::Spread;
 use brunt_model::connections::Connections;
 use brunt_model::content::Content;
+use brunt_model::environment::Environment;
 use brunt_model::plan::{ArrivalTimes, Family, Load, Origin, PLAN_VERSION, Plan, Script, Stop, Tls, Transport};
 use brunt_model::profile::Profile;
 use brunt_model::random::Random;
@@ -28,7 +29,7 @@ use crate::files;
 
 const DEFAULT_CONNECTIONS: u32 = 64;
 /// Calls a second that one worker makes with ease: over plain HTTP a tenth of its time, where a call takes 10 µs.
-const EASY_RATE: f64 = 10_000.0;
+pub const EASY_RATE: f64 = 10_000.0;
 const DEFAULT_DURATION_NS: u64 = 10 * SECOND_NS;
 const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
@@ -197,6 +198,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
         thresholds: Vec::new(),
         origin: Origin::default(),
         sandbox: bench.confinement.of_named(),
+        environment: Environment::default(),
     })
 }
 
@@ -300,7 +302,8 @@ pub fn default_workers(load: &Load, has_script: bool, connections: u32) -> u32 {
     }
 }
 
-fn cores() -> u32 {
+/// The CPUs that this process may use.
+pub fn cores() -> u32 {
     let cores = available_parallelism().map_or(1, std::num::NonZero::get);
     u32::try_from(cores).unwrap_or(values::MOST_THREADS).min(values::MOST_THREADS)
 }

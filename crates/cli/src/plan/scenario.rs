@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use brunt_lua::scenario::{self, LoadOptions, Loaded};
 use brunt_model::arrivals::Spread;
+use brunt_model::environment::Environment;
 use brunt_model::outcome::OkStatus;
 use brunt_model::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_model::scenario::{Population, Scenarios, Step, Weighted};
@@ -51,6 +52,7 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
         origin: origin(&run.saving),
         sandbox: run.confinement.of_named(),
+        environment: Environment::default(),
     };
     plan.validate()?;
     Ok(plan)

@@ -149,6 +149,7 @@ fn long(seconds: u64) -> Summary {
         series: Series::default(),
         status_names: BTreeMap::new(),
         redirected_to: None,
+        agents: Vec::new(),
     };
     for second in 0..seconds {
         let mut snapshot = Snapshot { due: 100, ..Snapshot::default() };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use brunt_model::arrivals::Arrivals;
 use brunt_model::plan::{self, Plan};
 use brunt_model::profile::Profile;
-use brunt_model::share::Share;
+use brunt_model::share::{Portion, Share};
 use brunt_model::snapshot::Phase;
 
 use self::exposure::Exposure;
@@ -53,9 +53,9 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// Those of `plan`, for all its workers.
-    pub(crate) fn of(plan: &Plan) -> Self {
-        Self { warmup: Quota::new(None, plan.workers), measured: Quota::new(plan.stop.requests, plan.workers) }
+    /// Those of `plan`, for the workers of this portion.
+    pub(crate) fn of(plan: &Plan, portion: Portion) -> Self {
+        Self { warmup: Quota::new(None, portion), measured: Quota::new(plan.stop.requests, portion) }
     }
 }
 

@@ -20,12 +20,12 @@ use std::sync::Arc;
 use brunt_model::SECOND_NS;
 use brunt_model::live::Live;
 use brunt_model::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Sandbox, Stop, Transport};
-use brunt_model::share::Share;
 use brunt_model::snapshot::Phase;
 use brunt_model::summary::{Run, Summary};
 use brunt_model::target::Url;
 
 use self::virtual_net::{Peer, VirtualNet};
+use crate::Part;
 use crate::StopHandle;
 use crate::run::{self, Given};
 use brunt_protocol::Registry;
@@ -56,6 +56,7 @@ fn plan(url: &str) -> Plan {
         thresholds: Vec::new(),
         origin: brunt_model::plan::Origin::default(),
         sandbox: Sandbox::Open,
+        environment: brunt_model::environment::Environment::default(),
     }
 }
 
@@ -112,7 +113,11 @@ fn carry_out_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle) ->
 /// A whole run, put together as the real ones are.
 fn run_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle, seconds: &mut Seconds) -> Run {
     let registry = built_in();
-    run::run(plan, Given { machine: net, share: Share::WHOLE, registry: &registry, stop, trace: None }, seconds)
-        .map(|done| done.run)
-        .unwrap()
+    run::run(
+        plan,
+        Given { machine: net, part: Part::whole(plan.workers), registry: &registry, stop, trace: None },
+        seconds,
+    )
+    .map(|done| done.run)
+    .unwrap()
 }

@@ -12,7 +12,6 @@ use brunt_model::content::Content;
 use brunt_model::outcome::Failure;
 use brunt_model::plan::{Load, Plan, ProtocolOptions, Stop};
 use brunt_model::scenario::{File, Scenarios};
-use brunt_model::share::Share;
 use brunt_model::summary::Summary;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
@@ -184,7 +183,8 @@ fn carry_out(plan: &Plan, limit: Option<u32>, manner: Manner) -> (Summary, Seen)
     let server = Server { manner, limit, partial: BTreeMap::new(), ends: BTreeMap::new(), seen: Arc::clone(&seen) };
     let registry = registry();
     let (net, stop) = (VirtualNet::new(server), StopHandle::default());
-    let given = Given { machine: &net, share: Share::WHOLE, registry: &registry, stop: &stop, trace: None };
+    let given =
+        Given { machine: &net, part: crate::Part::whole(plan.workers), registry: &registry, stop: &stop, trace: None };
     let summary = Summary::of(run::run(plan, given, &mut Seconds::default()).unwrap().run);
     assert_eq!(summary.total.due, summary.total.ended(), "due is the sum of outcomes: {:#?}", summary.total);
     let seen = std::mem::take(&mut *seen.lock().unwrap());
@@ -321,7 +321,7 @@ fn a_peer_that_asks_and_never_reads_is_hung_up_on() {
     }
     let registry = registry();
     let (net, stop) = (VirtualNet::new(Asking(false)), StopHandle::default());
-    let given = Given { machine: &net, share: Share::WHOLE, registry: &registry, stop: &stop, trace: None };
+    let given = Given { machine: &net, part: crate::Part::whole(1), registry: &registry, stop: &stop, trace: None };
     let summary = Summary::of(run::run(&plan("mux://127.0.0.1/"), given, &mut Seconds::default()).unwrap().run);
     let reasons = summary.total.failures.reasons(Failure::Protocol);
     assert!(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::refusal;
+use brunt_model::environment::Environment;
 use brunt_model::plan::{Plan, Tls};
 use brunt_model::secret::SecretError;
 use brunt_model::setting::Setting;
@@ -88,7 +89,7 @@ impl TlsRoute {
         let trust = if options.insecure { Trust::Anyone } else { known(options, &provider)? };
         let verifier = Arc::new(Verifier { trust, provider });
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
-        let mut config = match client_auth(options)? {
+        let mut config = match client_auth(options, &plan.environment)? {
             Some((chain, key)) => {
                 builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch { problem: e.to_string() })?
             }
@@ -155,7 +156,7 @@ fn certificates(setting: Setting, pem: &str) -> Result<Vec<CertificateDer<'stati
 
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-fn client_auth(options: &Tls) -> Result<Option<Identity>, TlsError> {
+fn client_auth(options: &Tls, environment: &Environment) -> Result<Option<Identity>, TlsError> {
     let (chain, key) = match (&options.certificate_pem, &options.key_pem) {
         (None, None) => return Ok(None),
         (Some(chain), Some(key)) => (chain, key),
@@ -166,7 +167,7 @@ fn client_auth(options: &Tls) -> Result<Option<Identity>, TlsError> {
             return Err(TlsError::Half { given: Setting::ClientKey, missing: Setting::ClientCertificate });
         }
     };
-    let key = key.reveal(|name| std::env::var(name).ok()).map_err(TlsError::Key)?;
+    let key = key.reveal(|name| environment.value(name)).map_err(TlsError::Key)?;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|e| TlsError::Pem {
         setting: Setting::ClientKey,
         expected: "a private key",

@@ -1,12 +1,18 @@
 //! What the users of all workers of a run have in common.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_model::scenario::{Scenarios, Step};
+use brunt_model::share::Portion;
 
 use crate::pace::Quota;
+use crate::tally::{Tallies, Tally};
+
+/// The tally of workers on which the population with this place is over.
+pub fn over_on(place: usize) -> String {
+    format!("population {place} is over")
+}
 
 /// What the workers' shares of the populations have in common.
 #[derive(Debug, Clone)]
@@ -14,44 +20,40 @@ pub(crate) struct AmongWorkers(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    workers: u32,
+    /// How many workers the run has, on all machines.
+    workers: u64,
     /// The iterations that the users of a population share, if they do.
     quotas: Vec<Option<Quota>>,
     /// On how many workers a population is over.
-    over: Vec<AtomicU32>,
-    /// Users alive.
+    over: Vec<Arc<Tally>>,
+    /// Users alive on this machine.
     alive: AtomicU64,
-    /// Who comes to meetings, by their names and how many meet.
-    meetings: Mutex<HashMap<(String, u64), Arc<AtomicU64>>>,
+    /// Who comes to meetings, among others.
+    tallies: Tallies,
 }
 
 impl AmongWorkers {
-    /// For the populations of a plan that so many workers carry out.
-    pub(crate) fn new(scenarios: &Scenarios, workers: u32) -> Self {
+    /// For the populations of a plan that the workers of this portion carry out. What all machines count is in `tallies`.
+    pub(crate) fn new(scenarios: &Scenarios, portion: Portion, tallies: &Tallies) -> Self {
         let quota = |step: Option<&Step>| match step {
-            Some(Step::IterationsShared { iterations, .. }) => Some(Quota::new(Some(*iterations as u64), workers)),
+            Some(Step::IterationsShared { iterations, .. }) => Some(Quota::new(Some(*iterations as u64), portion)),
             _ => None,
         };
         let quotas = scenarios.populations.iter().map(|one| quota(one.steps.first())).collect();
-        let over = scenarios.populations.iter().map(|_| AtomicU32::new(0)).collect();
-        Self(Arc::new(Inner { workers, quotas, over, alive: AtomicU64::new(0), meetings: Mutex::default() }))
+        let over = (0..scenarios.populations.len()).map(|place| tallies.named(&over_on(place))).collect();
+        let workers = u64::from(portion.of());
+        Self(Arc::new(Inner { workers, quotas, over, alive: AtomicU64::new(0), tallies: tallies.clone() }))
     }
 
     /// For one user alone.
     pub(super) fn of_one() -> Self {
-        Self(Arc::new(Inner {
-            workers: 1,
-            quotas: vec![None],
-            over: vec![AtomicU32::new(0)],
-            alive: AtomicU64::new(0),
-            meetings: Mutex::default(),
-        }))
+        let (over, tallies) = (vec![Arc::default()], Tallies::default());
+        Self(Arc::new(Inner { workers: 1, quotas: vec![None], over, alive: AtomicU64::new(0), tallies }))
     }
 
-    /// How many have come, all workers together, to the meeting of this name where so many users meet.
-    pub(super) fn meeting(&self, name: &str, users: u64) -> Arc<AtomicU64> {
-        let mut meetings = self.0.meetings.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(meetings.entry((name.to_owned(), users)).or_default())
+    /// How many have come, all workers of all machines together, to the meeting of this name where so many users meet.
+    pub(super) fn meeting(&self, name: &str, users: u64) -> Arc<Tally> {
+        self.0.tallies.named(&format!("meeting of {users}: {name}"))
     }
 
     /// The iterations that the users of a population share, if they do.
@@ -62,16 +64,16 @@ impl AmongWorkers {
     /// A population is over on one more worker.
     pub(super) fn ended(&self, population: usize) {
         if let Some(over) = self.0.over.get(population) {
-            over.fetch_add(1, Ordering::AcqRel);
+            over.add_one();
         }
     }
 
     /// Whether a population is over on all workers.
     pub(super) fn is_over(&self, population: usize) -> bool {
-        self.0.over.get(population).is_none_or(|over| over.load(Ordering::Acquire) >= self.0.workers)
+        self.0.over.get(population).is_none_or(|over| over.total() >= self.0.workers)
     }
 
-    /// A user comes; gives how many are alive then, on all workers.
+    /// A user comes; gives how many are alive then, on all workers of this machine.
     pub(super) fn came(&self) -> u64 {
         self.0.alive.fetch_add(1, Ordering::AcqRel) + 1
     }
@@ -86,22 +88,37 @@ impl AmongWorkers {
 mod tests {
     use super::*;
 
+    fn two_populations() -> Scenarios {
+        let population = serde_json::json!({"scenarios": [], "steps": []});
+        serde_json::from_value(serde_json::json!({"files": [], "populations": [population, population]})).unwrap()
+    }
+
     #[test]
-    fn a_population_is_over_when_it_is_on_every_worker() {
-        let among = AmongWorkers(Arc::new(Inner {
-            workers: 2,
-            quotas: vec![None],
-            over: vec![AtomicU32::new(0)],
-            alive: AtomicU64::new(0),
-            meetings: Mutex::default(),
-        }));
-        let other = among.clone();
-        among.ended(0);
-        assert!(!among.is_over(0) && !other.is_over(0));
+    fn a_population_is_over_when_it_is_on_every_worker_of_every_machine() {
+        let scenarios = two_populations();
+        let tallies = Tallies::default();
+        let here = AmongWorkers::new(&scenarios, Portion::new(0, 2, 3).unwrap(), &tallies);
+        let other = here.clone();
+        here.ended(0);
         other.ended(0);
-        assert!(among.is_over(0) && other.is_over(0));
-        assert_eq!([among.came(), other.came()], [1, 2]);
-        among.went();
+        assert!(!here.is_over(0));
+        assert_eq!(tallies.here(), [(over_on(0), 2)].into());
+        tallies.set_elsewhere(&[(over_on(0), 1)].into());
+        assert!(here.is_over(0) && other.is_over(0) && !here.is_over(1));
+        assert_eq!([here.came(), other.came()], [1, 2]);
+        here.went();
         assert_eq!(other.came(), 2);
+    }
+
+    #[test]
+    fn who_comes_to_a_meeting_elsewhere_has_come() {
+        let tallies = Tallies::default();
+        let among = AmongWorkers::new(&two_populations(), Portion::whole(1), &tallies);
+        let meeting = among.meeting("lunch", 5);
+        assert_eq!((meeting.add_one(), meeting.total()), (0, 1));
+        let name = tallies.here().into_keys().next().unwrap();
+        tallies.set_elsewhere(&[(name, 3)].into());
+        assert_eq!((meeting.add_one(), among.meeting("lunch", 5).total()), (4, 5));
+        assert_eq!(among.meeting("lunch", 6).total(), 0);
     }
 }

@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_model::figures::NameId;
 
 use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wake};
+use crate::tally::Tally;
 use crate::transport::Driver;
 use brunt_lua::scenario::{Operation, Resumption};
 
@@ -19,7 +19,7 @@ pub(super) struct Meeting {
     name: String,
     users: u64,
     /// How many have come, all workers together.
-    came: Arc<AtomicU64>,
+    came: Arc<Tally>,
     /// Who waits here, and until how many have come.
     waiting: VecDeque<Waiting>,
 }
@@ -209,7 +209,7 @@ impl VirtualUsers {
             self.meetings.len() - 1
         });
         let Some(meeting) = self.meetings.get_mut(at) else { return };
-        let before = meeting.came.fetch_add(1, Ordering::AcqRel);
+        let before = meeting.came.add_one();
         let until = (before / users + 1).saturating_mul(users);
         meeting.waiting.push_back(Waiting { until, user, joins });
         self.set_timer(now.saturating_add(most_ns), user, TimedWake::Joined(joins));
@@ -220,7 +220,7 @@ impl VirtualUsers {
     pub(super) fn look_at_meetings(&mut self) {
         let mut met = Vec::new();
         for meeting in &mut self.meetings {
-            let came = meeting.came.load(Ordering::Acquire);
+            let came = meeting.came.total();
             while meeting.waiting.front().is_some_and(|waiting| waiting.until <= came) {
                 met.extend(meeting.waiting.pop_front());
             }

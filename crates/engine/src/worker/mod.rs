@@ -16,9 +16,11 @@ use brunt_model::plan::Plan;
 use brunt_model::snapshot::{Phase, Snapshot};
 use brunt_model::stop::StopHandle;
 
-pub(crate) use self::reports::{Interval, Report, StartingLine};
+pub use self::reports::Report;
+pub(crate) use self::reports::{Interval, StartingLine};
 use self::vitals::Vitals;
 use crate::error::EngineError;
+use crate::gate::Gate;
 use crate::network::origins::Origins;
 use crate::network::{Load, NEVER, Network, Terms};
 use crate::transport::{Driver, Machine, Ready};
@@ -46,11 +48,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// For the workers of a run of `plan`.
-    pub(crate) fn new(plan: Arc<Plan>, stop: &StopHandle) -> Self {
+    /// For the workers of a run of `plan`, which wait at `gate` if there is one.
+    pub(crate) fn new(plan: Arc<Plan>, stop: &StopHandle, gate: Option<Gate>) -> Self {
         Self {
             plan,
-            line: StartingLine::default(),
+            line: StartingLine::behind(gate),
             stop: stop.clone(),
             ended: AtomicBool::new(false),
             reached: AtomicBool::new(false),

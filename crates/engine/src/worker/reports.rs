@@ -4,9 +4,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) use brunt_model::interval::Interval;
 
-/// What a worker tells the coordinator.
+use crate::gate::Gate;
+
+/// What a worker tells the coordinator, or a machine the one that puts a run together.
 #[derive(Debug)]
-pub(crate) enum Report {
+pub enum Report {
     /// A second of a phase is over, or what was left of the phase.
     Interval(Box<Interval>),
     /// What has happened so far in the second that is under way, and was not reported yet: of workers that may be left behind.
@@ -28,27 +30,39 @@ pub(crate) enum Report {
     },
 }
 
-/// Lets workers begin at the same time: once all are connected.
+/// Lets workers begin at the same time: once all are connected, and once their [`Gate`] opens if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct StartingLine {
     ready: AtomicU32,
     /// The time at which to begin, or 0 while workers are missing.
     at: AtomicU64,
+    gate: Option<Gate>,
 }
 
 impl StartingLine {
+    /// A line behind a gate, or without one.
+    pub(crate) fn behind(gate: Option<Gate>) -> Self {
+        Self { gate, ..Self::default() }
+    }
+
     /// A worker is ready at `now`; the last of `workers` sets the beginning.
     pub(crate) fn arrive(&self, workers: u32, now: u64) {
-        if self.ready.fetch_add(1, Ordering::AcqRel) + 1 >= workers {
+        if self.ready.fetch_add(1, Ordering::AcqRel) + 1 < workers {
+            return;
+        }
+        if let Some(gate) = &self.gate {
+            gate.arrive();
+        } else {
             // Late enough for the others, who look every millisecond.
             self.at.store(now + 2_000_000, Ordering::Release);
         }
     }
 
     pub(crate) fn time(&self) -> Option<u64> {
-        match self.at.load(Ordering::Acquire) {
-            0 => None,
-            at => Some(at),
+        match (&self.gate, self.at.load(Ordering::Acquire)) {
+            (Some(gate), _) => gate.time(),
+            (None, 0) => None,
+            (None, at) => Some(at),
         }
     }
 }

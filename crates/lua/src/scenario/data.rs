@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_model::random::Random;
 pub(super) use brunt_model::rows::Order;
+use brunt_model::share::Portion;
 use mlua::{Lua, Value as LuaValue};
 
 use super::stream::Stream;
@@ -256,19 +257,20 @@ pub(super) struct Feeder {
     order: Order,
     rows: u64,
     seed: u64,
-    /// How many were given out.
+    /// The workers that it gives them out to, and how many those were given.
+    portion: Portion,
     taken: AtomicU64,
 }
 
 impl Feeder {
-    /// Gives out so many rows in this order.
-    pub(super) fn new(order: Order, rows: u64, seed: u64) -> Self {
-        Self { order, rows: rows.max(1), seed, taken: AtomicU64::new(0) }
+    /// Gives out so many rows in this order, to the workers of this portion.
+    pub(super) fn new(order: Order, rows: u64, seed: u64, portion: Portion) -> Self {
+        Self { order, rows: rows.max(1), seed, portion, taken: AtomicU64::new(0) }
     }
 
     /// The number of the next row, from 1; none when a queue is empty.
     pub(super) fn next(&self) -> Option<u64> {
-        let index = self.taken.fetch_add(1, Ordering::Relaxed);
+        let index = self.portion.number(self.taken.fetch_add(1, Ordering::Relaxed))?;
         Some(self.order.row(self.rows, self.seed, index)? + 1)
     }
 }
@@ -286,7 +288,7 @@ mod tests {
     use super::*;
 
     fn taken(order: Order, rows: u64, count: usize) -> Vec<u64> {
-        let feeder = Feeder::new(order, rows, 7);
+        let feeder = Feeder::new(order, rows, 7, Portion::whole(1));
         std::iter::from_fn(|| feeder.next()).take(count).collect()
     }
 

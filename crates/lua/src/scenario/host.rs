@@ -11,6 +11,7 @@ use brunt_model::figures::{LONGEST_UNIT, OwnFigures, OwnKind};
 use brunt_model::plan::Sandbox;
 use brunt_model::profile::Profile;
 use brunt_model::scenario::{File, Population, Streamed};
+use brunt_model::share::Portion;
 use brunt_model::target::{Target, Url};
 use brunt_model::threshold::Threshold;
 use brunt_model::units;
@@ -177,6 +178,8 @@ pub(crate) struct Common {
     pub(super) base_url: Option<String>,
     pub(super) seed: u64,
     pub(super) sandbox: Sandbox,
+    /// The workers that rows are dealt out to here.
+    portion: Portion,
     streaming: Streaming,
     /// Data by how it was asked for, so that it is read once.
     data: Mutex<Vec<(String, Arc<Rows>)>>,
@@ -195,12 +198,18 @@ impl Common {
         let sandbox = Sandbox::default();
         let streaming = Streaming { directory: PathBuf::new(), opened: Mutex::default(), planned: None };
         let (data, feeders) = (Mutex::default(), Mutex::default());
-        Self { files, dialects, env, base_url, seed, sandbox, streaming, data, feeders }
+        let portion = Portion::whole(1);
+        Self { files, dialects, env, base_url, seed, sandbox, portion, streaming, data, feeders }
     }
 
     /// The same for a script that may do this.
     pub(super) fn within(self, sandbox: Sandbox) -> Self {
         Self { sandbox, ..self }
+    }
+
+    /// The same where rows are dealt out to the workers of this portion.
+    pub(super) fn dealing(self, portion: Portion) -> Self {
+        Self { portion, ..self }
     }
 
     /// Says which files the plan streams, for a script in `directory` that is carried out.
@@ -301,9 +310,9 @@ impl Common {
         let mut known = self.feeders.lock().unwrap_or_else(PoisonError::into_inner);
         while known.len() <= place {
             let seed = self.seed ^ (known.len() as u64) << 32;
-            known.push(Arc::new(Feeder::new(order, rows, seed)));
+            known.push(Arc::new(Feeder::new(order, rows, seed, self.portion)));
         }
-        known.get(place).cloned().unwrap_or_else(|| Arc::new(Feeder::new(order, rows, 0)))
+        known.get(place).cloned().unwrap_or_else(|| Arc::new(Feeder::new(order, rows, 0, self.portion)))
     }
 }
 

@@ -22,10 +22,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use brunt_model::content::Content;
+use brunt_model::environment::Environment;
 use brunt_model::figures::OwnFigures;
 use brunt_model::plan::{Plan, Sandbox};
 use brunt_model::scenario::{File, Scenarios, Step};
 use brunt_model::secret::Template;
+use brunt_model::share::Portion;
 use brunt_model::target::Target;
 use brunt_model::threshold::Threshold;
 use mlua::{Function, Lua, Table};
@@ -102,7 +104,7 @@ pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<L
 
 /// What a script says that has these files.
 pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
-    let env = revealed(&script.name, &options.env)?;
+    let env = revealed(&script.name, &options.env, &Environment::default())?;
     let common = Arc::new(
         Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0)
             .within(options.sandbox)
@@ -160,9 +162,13 @@ fn directory_of(script: &File) -> PathBuf {
     Path::new(&script.name).parent().unwrap_or(Path::new("")).to_owned()
 }
 
-fn revealed(file: &str, env: &BTreeMap<String, Template>) -> Result<BTreeMap<String, String>, ScriptError> {
+fn revealed(
+    file: &str,
+    env: &BTreeMap<String, Template>,
+    environment: &Environment,
+) -> Result<BTreeMap<String, String>, ScriptError> {
     let reveal = |(name, value): (&String, &Template)| {
-        let value = value.reveal(|variable| std::env::var(variable).ok());
+        let value = value.reveal(|variable| environment.value(variable));
         value.map(|value| (name.clone(), value)).map_err(|e| ScriptError::new(file, format!("the value '{name}': {e}")))
     };
     env.iter().map(reveal).collect()
@@ -175,17 +181,20 @@ pub struct Script {
 }
 
 impl Script {
-    /// The script of `plan`.
+    /// The script of `plan`, for the workers of this portion.
     ///
     /// # Errors
     /// When it lacks what it needs.
-    pub fn of(plan: &Plan, scenarios: &Scenarios, registry: &Registry) -> Result<Self, ScriptError> {
+    pub fn of(plan: &Plan, scenarios: &Scenarios, registry: &Registry, portion: Portion) -> Result<Self, ScriptError> {
         let file =
             scenarios.files.first().cloned().ok_or_else(|| ScriptError::new("the plan", "there is no script"))?;
-        let env = revealed(&file.name, &scenarios.env)?;
+        let env = revealed(&file.name, &scenarios.env, &plan.environment)?;
         let files = Files::Plan(scenarios.files.get(1..).unwrap_or(&[]).to_vec());
         let common = Common::new(files, by_flags::dialects(registry), env, scenarios.base_url.clone(), plan.seed);
-        let common = common.within(plan.sandbox).streaming(directory_of(&file), Some(scenarios.streamed.clone()));
+        let common = common
+            .within(plan.sandbox)
+            .dealing(portion)
+            .streaming(directory_of(&file), Some(scenarios.streamed.clone()));
         Ok(Self { file, common: Arc::new(common) })
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use brunt_model::environment::Environment;
 use brunt_model::plan::{Sandbox, Script};
 use brunt_model::stop::StopHandle;
 use brunt_model::summary::Summary;
@@ -64,6 +65,8 @@ pub struct Beginning<'a> {
     pub workers: u32,
     /// What the script may do.
     pub sandbox: Sandbox,
+    /// What references in its arguments stand for.
+    pub environment: &'a Environment,
 }
 
 /// What each worker's state is begun with.
@@ -83,7 +86,7 @@ pub fn begin(beginning: &Beginning<'_>, stop: &StopHandle) -> Result<Begun, Scri
     let (script, start) = (beginning.script.clone(), beginning.start.clone());
     let (addresses, host, workers) = (beginning.addresses.clone(), beginning.host.clone(), beginning.workers);
     let sandbox = beginning.sandbox;
-    let args = script.reveal_args(|name| std::env::var(name).ok());
+    let args = script.reveal_args(|name| beginning.environment.value(name));
     let args = args.map_err(|error| ScriptError::new(&script.file, format!("its arguments: {error}")))?;
     watched(stop, move |at| {
         at.set("the script");

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::share::Portion;
 
 fn share_of(profile: &Profile, spread: Spread, share: Share, seed: u64, requests: Option<u64>) -> Vec<Arrival> {
     Arrivals::new(profile.clone(), spread, share, seed, requests).collect()
@@ -9,7 +10,7 @@ fn share_of(profile: &Profile, spread: Spread, share: Share, seed: u64, requests
 /// The arrivals of all shares, in order.
 fn all_of(profile: &Profile, spread: Spread, shares: u32, seed: u64, requests: Option<u64>) -> Vec<Arrival> {
     let mut arrivals: Vec<_> =
-        Share::WHOLE.split(shares).flat_map(|share| share_of(profile, spread, share, seed, requests)).collect();
+        Portion::whole(shares).shares().flat_map(|share| share_of(profile, spread, share, seed, requests)).collect();
     arrivals.sort_by_key(|arrival| (arrival.due_ns, arrival.index));
     arrivals
 }
@@ -142,7 +143,7 @@ fn poisson_gaps_do_not_depend_on_each_other() {
 #[test]
 fn a_worker_is_given_arrivals_all_the_time() {
     let profile = Profile::constant(1000.0).unwrap();
-    for share in Share::WHOLE.split(4) {
+    for share in Portion::whole(4).shares() {
         let mut arrivals = Arrivals::new(profile.clone(), Spread::Poisson, share, 3, None);
         for second in 1..100_u64 {
             let count = arrivals.pass(second * 1_000_000_000);
@@ -184,7 +185,7 @@ proptest! {
 
     #[test]
     fn arrivals_of_a_share_grow(profile in profiles(), spread in spreads(), seed: u64, shares in 1_u32..9) {
-        for share in Share::WHOLE.split(shares) {
+        for share in Portion::whole(shares).shares() {
             let own = share_of(&profile, spread, share, seed, None);
             prop_assert!(own.windows(2).all(|pair| pair[0].due_ns <= pair[1].due_ns && pair[0].index < pair[1].index));
             prop_assert!(own.iter().all(|arrival| arrival.due_ns <= profile.duration_ns().unwrap()));
@@ -209,7 +210,7 @@ proptest! {
     ) {
         let mut stops = stops;
         stops.sort_unstable();
-        for share in Share::WHOLE.split(shares) {
+        for share in Portion::whole(shares).shares() {
             let walked = share_of(&profile, spread, share, seed, requests);
             let mut arrivals = Arrivals::new(profile.clone(), spread, share, seed, requests);
             let mut at = 0;

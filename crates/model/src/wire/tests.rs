@@ -8,6 +8,7 @@ use super::*;
 use crate::arrivals::Spread;
 use crate::connections::Connections;
 use crate::content::Content;
+use crate::environment::Environment;
 use crate::outcome::OkStatus;
 use crate::plan::{ArrivalTimes, Family, Load, PLAN_VERSION, Sandbox, Script, Stop, Tls, Transport};
 use crate::profile::{Profile, Segment};
@@ -192,6 +193,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             thresholds: judged.into_iter().filter_map(|text| text.parse().ok()).collect(),
             origin: crate::plan::Origin { name: reconnect.then(|| "nightly".to_owned()), ..Default::default() },
             sandbox: if reconnect { Sandbox::Open } else { Sandbox::Closed },
+            environment: Environment::arrived([("TOKEN".to_owned(), SECRET.to_owned())].into()),
         }
     })
 }

@@ -54,7 +54,7 @@ impl Protocol for Http1 {
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
-        let requests = Requests::prepare(&options, plan, |name| std::env::var(name).ok())?;
+        let requests = Requests::prepare(&options, plan, |name| plan.environment.value(name))?;
         Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), redirect: Arc::default() }))
     }
 
@@ -123,6 +123,7 @@ mod tests {
             thresholds: Vec::new(),
             origin: brunt_model::plan::Origin::default(),
             sandbox: Sandbox::default(),
+            environment: brunt_model::environment::Environment::default(),
         }
     }
 

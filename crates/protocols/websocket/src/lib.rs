@@ -72,7 +72,7 @@ impl Protocol for WebSocket {
         if !options.binary && std::str::from_utf8(&options.message.0).is_err() {
             return Err(OptionsError("the message is not UTF-8, as text must be: give --binary".to_owned()));
         }
-        let request = handshake::Request::prepare(&options, &plan.target, |name| std::env::var(name).ok())?;
+        let request = handshake::Request::prepare(&options, &plan.target, |name| plan.environment.value(name))?;
         Ok(Arc::new(PreparedWebSocket {
             request: Arc::new(request),
             echo: Arc::new(Echo::new(&options)),

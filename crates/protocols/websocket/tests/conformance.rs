@@ -57,6 +57,7 @@ fn plan(options: &Options) -> Plan {
         thresholds: Vec::new(),
         origin: brunt_model::plan::Origin::default(),
         sandbox: Sandbox::default(),
+        environment: brunt_model::environment::Environment::default(),
     }
 }
 

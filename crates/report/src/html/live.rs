@@ -64,6 +64,7 @@ impl Running {
                 series: Series::default(),
                 status_names: std::collections::BTreeMap::new(),
                 redirected_to: None,
+                agents: Vec::new(),
             },
             phase: None,
             state: State { phase: "starting", ..State::default() },

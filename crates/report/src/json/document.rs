@@ -15,7 +15,7 @@ use brunt_model::uncertainty::Interval;
 use brunt_model::verdict::{self, Cause, FigureVerdict, Judgement, Spoils};
 use serde::{Deserialize, Serialize};
 
-use super::{Drilldown, FORMAT, Names, VERSION};
+use super::{Agents, Drilldown, FORMAT, Names, VERSION};
 
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,6 +70,9 @@ pub struct Document {
     /// Figures by name, of a run with scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
+    /// What each agent did, of a run that agents carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Agents>,
 }
 
 /// Whether the figures can be believed.
@@ -553,6 +556,7 @@ impl Document {
             drilldown: Drilldown::of(run.series.drilldown()),
             histograms: Histograms::of(total),
             names: Names::of(summary),
+            agents: Agents::of(run),
         }
     }
 
@@ -561,6 +565,7 @@ impl Document {
         let mut document = Self { histograms_left_out: true, histograms: Histograms::default(), ..Self::of(summary) };
         document.series.iter_mut().for_each(SeriesPoint::leave_histograms_out);
         document.names.iter_mut().for_each(Names::leave_histograms_out);
+        document.agents = document.agents.map(Agents::without_histograms);
         document
     }
 }

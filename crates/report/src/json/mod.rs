@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use brunt_model::summary::Summary;
 use serde::{Deserialize, Serialize};
 
+mod agents;
 mod document;
 mod drilldown;
 mod layout;
@@ -16,6 +17,7 @@ mod names;
 mod restored;
 mod runs;
 
+pub use agents::*;
 pub use document::*;
 pub use drilldown::*;
 pub(crate) use layout::Layout;

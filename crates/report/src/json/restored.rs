@@ -13,7 +13,7 @@ use brunt_model::summary::{self, Run, Summary};
 use brunt_model::threshold::ThresholdResult;
 use brunt_model::verdict::{self, Spoils};
 
-use super::{Calls, Document, Drilldown, FailureCount, Full, Health, Names, Rates, Status, Verdict};
+use super::{Agents, Calls, Document, Drilldown, FailureCount, Full, Health, Names, Rates, Status, Verdict};
 
 impl Document {
     /// The summary that it is of. Figures and the verdict are those that were written, not judged anew.
@@ -71,6 +71,7 @@ impl Document {
             ),
             status_names: self.outcomes.status_names.clone(),
             redirected_to: None,
+            agents: self.agents.as_ref().map_or_else(Vec::new, Agents::restored),
         }
     }
 
@@ -105,6 +106,7 @@ impl Document {
             failures: FailureCount::restored(&outcomes.failures),
             unfinished: outcomes.unfinished,
             unsent: outcomes.unsent,
+            unsent_lost: self.agents.as_ref().map_or(0, |agents| agents.unsent_lost),
             response,
             service,
             instrument,

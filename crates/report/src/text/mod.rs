@@ -7,6 +7,7 @@ use brunt_model::summary::Summary;
 use crate::style::{Paint, Style};
 use crate::{columns, numbers};
 
+mod agents;
 mod latency;
 mod names;
 mod outcomes;
@@ -53,6 +54,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         sections.push(verdict::all_findings(summary, paint));
     }
     sections.push(outcomes::section(summary, paint, style.verbose));
+    sections.push(agents::section(summary, paint, style.verbose));
     sections.extend(names::sections(summary, paint));
     sections.push(thresholds(summary, paint));
     write_sections(out, &sections)

@@ -1,0 +1,107 @@
+//! The flags of runs that agents carry out, and of agents.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
+
+use brunt_cluster::Wanted;
+use clap::{Args, ValueEnum};
+
+use super::values;
+
+/// Who carries runs out.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Agents")]
+pub struct Machines {
+    #[command(flatten)]
+    pub bus: Nats,
+    /// Which agents carry the run out: a number, all, or those with tags (zone=eu) [default: all]
+    #[arg(long, value_name = "WHICH", requires = "nats")]
+    pub agents: Option<Wanted>,
+    /// How long to wait for them [default: 10s]
+    #[arg(long, value_name = "T", requires = "nats", value_parser = values::positive_duration)]
+    pub agents_wait: Option<u64>,
+    /// When an agent is lost: go on with the others, or end the run [default: continue]
+    #[arg(long, value_name = "WHAT", requires = "nats")]
+    pub on_lost_agent: Option<OnLost>,
+    /// Look @NAME up in each agent's environment, not in this one
+    #[arg(long, requires = "nats")]
+    pub secrets_from_agents: bool,
+}
+
+/// What becomes of a run that loses an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnLost {
+    /// Go on with the others
+    Continue,
+    /// End the run, with exit status 4
+    Abort,
+}
+
+/// The way to a NATS server.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Agents")]
+pub struct Nats {
+    /// Let agents carry runs out, over this NATS server: nats://HOST:4222, or tls://HOST:4222
+    #[arg(long, value_name = "URL")]
+    pub nats: Option<String>,
+    /// Log in to it with this file of credentials (a JWT and its key)
+    #[arg(long, value_name = "FILE", requires = "nats")]
+    pub nats_creds: Option<PathBuf>,
+    /// Log in to it with the nkey whose seed is in this file
+    #[arg(long, value_name = "FILE", requires = "nats")]
+    pub nats_nkey: Option<PathBuf>,
+    /// Speak TLS with it, and trust these certificates (PEM) besides the system's
+    #[arg(long, value_name = "FILE", requires = "nats")]
+    pub nats_ca: Option<PathBuf>,
+    /// Show it this certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "nats", requires = "nats_key")]
+    pub nats_cert: Option<PathBuf>,
+    /// The private key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "nats", requires = "nats_cert")]
+    pub nats_key: Option<PathBuf>,
+    /// What the subjects begin with [default: brunt]
+    #[arg(long, value_name = "WORD", requires = "nats")]
+    pub nats_prefix: Option<String>,
+}
+
+/// `brunt agent`.
+#[derive(Debug, Args)]
+pub struct Agent {
+    #[command(flatten)]
+    pub bus: Nats,
+    /// What the agent is called, unlike any other on the bus [default: the host's name and a number drawn by chance]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Tag the agent, repeatable: zone=eu
+    #[arg(id = "tag", long, value_name = "K=V", value_parser = values::tag)]
+    pub tags: Vec<(String, String)>,
+    /// CPUs that it may use [default: those that it has]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
+    pub cores: Option<u32>,
+    /// Let scripts of controllers do whatever you may do here, and not only make calls
+    #[arg(long)]
+    pub no_sandbox: bool,
+    /// Write what came of each part into this directory, as JSON
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(long)]
+    pub quiet: bool,
+    /// Print, in YAML for Kubernetes, what starts so many agents, and stop
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub manifest: Option<u32>,
+}
+
+/// `brunt agents`.
+#[derive(Debug, Args)]
+pub struct Agents {
+    #[command(flatten)]
+    pub bus: Nats,
+    /// How long to wait for them to answer [default: 1s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub wait: Option<u64>,
+    /// Print them as JSON
+    #[arg(long)]
+    pub json: bool,
+}

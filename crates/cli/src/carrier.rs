@@ -1,0 +1,139 @@
+//! Who carries runs out: this machine, or agents.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use brunt_cluster::{Bus, Cluster, OnLost, Terms, Wanted, Workers};
+use brunt_engine::{Finished, Observer, StopHandle};
+use brunt_lua::Session;
+use brunt_model::plan::{Load, Plan};
+use brunt_model::summary::Run;
+use brunt_protocol::Registry;
+
+use crate::args::machines::{self, Machines, Nats};
+use crate::plan::EASY_RATE;
+use crate::{console, files};
+
+/// How long to wait for agents, if nothing else is said.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What subjects begin with, if nothing else is said.
+const PREFIX: &str = "brunt";
+
+/// Who carries runs out.
+pub enum Carrier {
+    /// This machine.
+    Here,
+    /// Agents, which belong to this process until it is done with them.
+    Agents {
+        /// They.
+        cluster: Box<Cluster>,
+        /// Workers of each, if their number was given.
+        threads: Option<u32>,
+    },
+}
+
+/// A run that was carried out.
+pub struct Carried {
+    /// What happened.
+    pub run: Run,
+    /// What its script may still have to say.
+    pub script: Option<Session>,
+    /// Whether it was ended because an agent was lost.
+    pub lost_its_agents: bool,
+}
+
+impl Carrier {
+    /// Who is to carry runs out, with so many threads of each agent if their number was given. Agents are waited for until `stop`.
+    ///
+    /// # Errors
+    /// When there are too few agents, or no way to them.
+    pub fn of(machines: &Machines, threads: Option<u32>, quiet: bool, stop: &StopHandle) -> Result<Self> {
+        let Some(bus) = bus(&machines.bus)? else { return Ok(Self::Here) };
+        let terms = Terms {
+            wanted: machines.agents.clone().unwrap_or(Wanted::All),
+            patience: machines.agents_wait.map_or(PATIENCE, Duration::from_nanos),
+            on_lost: match machines.on_lost_agent {
+                None | Some(machines::OnLost::Continue) => OnLost::Continue,
+                Some(machines::OnLost::Abort) => OnLost::Abort,
+            },
+            secrets_from_agents: machines.secrets_from_agents,
+            name: format!("{}-{}", host_name(), std::process::id()),
+        };
+        let cluster = Cluster::take(&bus, &terms, stop)?;
+        if !quiet {
+            let agents = cluster.agents();
+            let cores: u32 = agents.iter().map(|agent| agent.cores).sum();
+            let (s, names) = (if agents.len() == 1 { "" } else { "s" }, names(agents));
+            console::note(&format!("{} agent{s} with {cores} cores: {names}", agents.len()));
+        }
+        Ok(Self::Agents { cluster: Box::new(cluster), threads })
+    }
+
+    /// Whether agents carry runs out.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Agents { .. })
+    }
+
+    /// Carries `plan` out.
+    ///
+    /// # Errors
+    /// When no load could be put on anything.
+    pub fn run(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        observer: &mut dyn Observer,
+        stop: &StopHandle,
+    ) -> Result<Carried> {
+        let Self::Agents { cluster, threads } = self else {
+            let Finished { run, script } = brunt_engine::run(plan, registry, observer, stop)?;
+            return Ok(Carried { run, script, lost_its_agents: false });
+        };
+        // What is wrong with the plan is said here, before agents are told.
+        brunt_engine::check(plan, registry)?;
+        let workers = match (&plan.load, threads) {
+            (_, Some(threads)) => Workers::Each(*threads),
+            (Load::Open { profile, .. }, None) if plan.script.is_none() && plan.scenarios.is_none() => {
+                Workers::AtMost((profile.highest_rate() / EASY_RATE).ceil() as u32)
+            }
+            (_, None) => Workers::AsCores,
+        };
+        let outcome = cluster.run(plan, workers, observer, stop)?;
+        let script = brunt_engine::last_words(plan, registry, stop)?;
+        Ok(Carried { run: outcome.run, script, lost_its_agents: outcome.lost_its_agents })
+    }
+}
+
+fn names(agents: &[brunt_cluster::Announcement]) -> String {
+    const SHOWN: usize = 4;
+    let mut names: Vec<&str> = agents.iter().take(SHOWN).map(|agent| agent.name.as_str()).collect();
+    if agents.len() > SHOWN {
+        names.push("…");
+    }
+    names.join(", ")
+}
+
+/// The bus, if one is named.
+///
+/// # Errors
+/// When a file of its cannot be read.
+pub fn bus(nats: &Nats) -> Result<Option<Bus>> {
+    let Some(url) = &nats.nats else { return Ok(None) };
+    let nkey = nats.nats_nkey.as_ref().map(|path| {
+        let seed = files::read(path).context("--nats-nkey")?;
+        anyhow::Ok(String::from_utf8_lossy(&seed).trim().to_owned())
+    });
+    Ok(Some(Bus {
+        url: url.clone(),
+        credentials: nats.nats_creds.clone(),
+        nkey: nkey.transpose()?,
+        trusted: nats.nats_ca.clone(),
+        identity: nats.nats_cert.clone().zip(nats.nats_key.clone()),
+        prefix: nats.nats_prefix.clone().unwrap_or_else(|| PREFIX.to_owned()),
+    }))
+}
+
+/// The name of this machine.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

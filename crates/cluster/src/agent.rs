@@ -1,0 +1,611 @@
+//! An agent: waits on the bus for controllers, and carries out its part of their runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_nats::{Client, Event, Message, Subject};
+use brunt_engine::{EngineError, Finished, Gate, Observer, Part, StopHandle, Surrounded, Tallies};
+use brunt_model::SECOND_NS;
+use brunt_model::interval::Interval;
+use brunt_model::live::Live;
+use brunt_model::plan::{Plan, Sandbox};
+use brunt_model::share::Portion;
+use brunt_model::summary::{Ending, Run};
+use brunt_protocol::Registry;
+use brunt_protocol::scenario::Value;
+use futures_util::StreamExt as _;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::time::{Instant as Tick, sleep_until};
+
+use crate::bus::{Bus, BusError};
+use crate::frame::{Frame, Kind};
+use crate::link::Link;
+use crate::words::{Announcement, Ended, FromAgent, Note, Problem, ToAgent, from_bytes, to_bytes};
+use crate::{CLUSTER_VERSION, LEASE, random_number};
+
+/// The longest message that is taken in, in bytes: a plan with its files.
+const MOST_BYTES: usize = 1 << 30;
+/// How often an agent looks after itself: at rest, while it carries out a part, while workers wait to begin, and where machines
+/// count together.
+const AT_REST: Duration = Duration::from_millis(250);
+const STARTING: Duration = Duration::from_millis(5);
+const COUNTING: Duration = Duration::from_millis(10);
+/// How long the last words of an agent that ends may take.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How long to wait before connecting is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What an agent is and may do.
+pub struct AgentOptions {
+    /// Its name, which no other agent on the bus has: a part of a subject, see [`token_of`](crate::token_of).
+    pub name: String,
+    /// brunt's version.
+    pub version: String,
+    /// What its user calls it by.
+    pub tags: BTreeMap<String, String>,
+    /// CPUs that it may use.
+    pub cores: u32,
+    /// What scripts of controllers may do here at most.
+    pub sandbox: Sandbox,
+    /// Puts an error of the engine into words.
+    pub words: fn(EngineError) -> String,
+}
+
+/// What an agent does, told while it does it.
+pub enum AgentEvent<'a> {
+    /// It waits for controllers.
+    Waiting,
+    /// The bus is away, or has come back.
+    Bus(&'a str),
+    /// It belongs to a controller.
+    Claimed {
+        /// Whose run.
+        by: &'a str,
+    },
+    /// It carries out a part.
+    Begun {
+        /// What it carries of the run.
+        portion: Portion,
+    },
+    /// What came of a part.
+    Finished(&'a Run),
+    /// It could not do what it was told.
+    Failed(&'a str),
+    /// It is free again; `None` if its controller said so, or why not.
+    Released(Option<&'a str>),
+}
+
+/// Waits for controllers and carries out their runs, one after the other, until `stop`.
+///
+/// # Errors
+/// When the bus refuses it, or no agent can be called so.
+pub fn serve(
+    bus: &Bus,
+    options: AgentOptions,
+    registry: Arc<Registry>,
+    stop: &StopHandle,
+    said: &mut dyn FnMut(AgentEvent<'_>),
+) -> Result<(), BusError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| BusError::Ended { problem: error.to_string() })?;
+    runtime.block_on(serve_on(bus, options, registry, stop, said))
+}
+
+async fn serve_on(
+    bus: &Bus,
+    options: AgentOptions,
+    registry: Arc<Registry>,
+    stop: &StopHandle,
+    said: &mut dyn FnMut(AgentEvent<'_>),
+) -> Result<(), BusError> {
+    let (to_events, mut events) = unbounded_channel();
+    let mut told = false;
+    let client = loop {
+        match bus.connect(&format!("brunt agent {}", options.name), to_events.clone()).await {
+            Ok(client) => break client,
+            Err(BusError::Unreachable { url, problem }) => {
+                if !std::mem::replace(&mut told, true) {
+                    let problem = BusError::Unreachable { url, problem }.to_string();
+                    said(AgentEvent::Bus(&format!("{problem}; trying again until there is one")));
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        tokio::time::sleep(AGAIN).await;
+        if stop.is_stopped() {
+            return Ok(());
+        }
+    };
+    let ended = |error: &dyn std::fmt::Display| BusError::Ended { problem: error.to_string() };
+    let subject = bus.subject(&format!("to.{}", options.name));
+    let mut orders = client.subscribe(subject).await.map_err(|e| ended(&e))?;
+    let mut calls = client.subscribe(bus.subject("hello")).await.map_err(|e| ended(&e))?;
+    client.flush().await.map_err(|e| ended(&e))?;
+    let (to_work, mut work) = unbounded_channel();
+    let mut agent = Agent {
+        instance: random_number(),
+        epoch: Instant::now(),
+        options,
+        client,
+        registry,
+        session: None,
+        leaving_since: None,
+        work: to_work,
+        said,
+    };
+    (agent.said)(AgentEvent::Waiting);
+    while !agent.has_left(stop) {
+        let wake = Tick::now() + agent.patience();
+        tokio::select! {
+            message = orders.next() => match message {
+                Some(message) => agent.take(message).await,
+                None => return Err(ended(&"the subscription is gone")),
+            },
+            message = calls.next() => match message {
+                Some(message) => agent.take(message).await,
+                None => return Err(ended(&"the subscription is gone")),
+            },
+            done = work.recv() => agent.worked(done),
+            event = events.recv() => agent.bus_said(event)?,
+            () = sleep_until(wake) => {}
+        }
+        // What has come in the meantime goes with it: one answer acknowledges all of it.
+        while let Ok(done) = work.try_recv() {
+            agent.worked(Some(done));
+        }
+        agent.look_after().await;
+    }
+    // What is not on its way by now is given up.
+    let _ = agent.client.flush().await;
+    Ok(())
+}
+
+/// What a thread has done for a session.
+enum Work {
+    Second(Box<Interval>),
+    Ran(Result<Box<Finished>, EngineError>),
+    SetUp(Result<Value<'static>, EngineError>),
+    TornDown(Result<(), EngineError>),
+}
+
+/// A controller's claim on the agent.
+struct Session {
+    by: String,
+    answer_to: Subject,
+    link: Link,
+    /// When the controller was last heard.
+    heard: Instant,
+    plan: Option<Arc<Plan>>,
+    running: Option<Running>,
+    /// Why it ends as soon as nothing runs any more.
+    ending: Option<Option<String>>,
+}
+
+/// What a thread does for the session at the moment.
+struct Running {
+    run: u32,
+    stop: StopHandle,
+    part: Option<PartState>,
+}
+
+/// A part under way.
+struct PartState {
+    gate: Gate,
+    tallies: Tallies,
+    is_ready: bool,
+    has_begun: bool,
+    counts_together: bool,
+    counted: BTreeMap<String, u64>,
+}
+
+struct Agent<'a> {
+    instance: u64,
+    epoch: Instant,
+    options: AgentOptions,
+    client: Client,
+    registry: Arc<Registry>,
+    session: Option<Session>,
+    /// Since when it is to end.
+    leaving_since: Option<Instant>,
+    work: UnboundedSender<(u64, Work)>,
+    said: &'a mut dyn FnMut(AgentEvent<'_>),
+}
+
+impl Agent<'_> {
+    fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    /// How long nothing needs to be looked after.
+    fn patience(&self) -> Duration {
+        if self.leaving_since.is_some() {
+            return STARTING;
+        }
+        match self.session.as_ref().and_then(|session| session.running.as_ref()?.part.as_ref()) {
+            Some(part) if !part.has_begun => STARTING,
+            Some(part) if part.counts_together => COUNTING,
+            _ => AT_REST,
+        }
+    }
+
+    fn announcement(&self) -> Announcement {
+        let AgentOptions { name, version, tags, cores, .. } = &self.options;
+        Announcement {
+            name: name.clone(),
+            instance: self.instance,
+            version: version.clone(),
+            cluster_version: CLUSTER_VERSION,
+            cores: *cores,
+            connections: brunt_engine::most_connections(),
+            tags: tags.clone(),
+            busy: self.session.as_ref().map(|session| session.by.clone()),
+            load: load_average(),
+        }
+    }
+
+    async fn publish(&self, to: &Subject, frame: &Frame) {
+        // While the bus is away, what is lost is said again.
+        let _ = self.client.publish(to.clone(), frame.to_bytes()).await;
+    }
+
+    /// Takes a message of the bus in.
+    async fn take(&mut self, message: Message) {
+        let received = self.now_ns();
+        let Some(answer_to) = message.reply else { return };
+        let Ok(frame) = Frame::from_bytes(&message.payload) else {
+            // Who speaks another version learns from the announcement that this agent does not.
+            self.publish(&answer_to, &Frame::note(0, to_bytes(&Note::Here(self.announcement())))).await;
+            return;
+        };
+        if frame.kind == Kind::Note {
+            self.take_note(&frame, answer_to, received).await;
+            return;
+        }
+        let id = frame.session;
+        match &mut self.session {
+            Some(session) if session.link.session() == id => {
+                session.heard = Instant::now();
+                match session.link.receive(frame) {
+                    Ok(messages) => messages.iter().for_each(|bytes| self.obey(bytes)),
+                    Err(error) => self.end_session(Some(error.to_string())),
+                }
+            }
+            held => {
+                let claim = (frame.number == 1 && frame.kind == Kind::Last).then(|| from_bytes(&frame.payload));
+                let note = match (claim, held) {
+                    (Some(Ok(ToAgent::Claim { by })), None) => {
+                        (self.said)(AgentEvent::Claimed { by: &by });
+                        let mut link = Link::new(id, MOST_BYTES);
+                        let _ = link.receive(frame);
+                        link.send(to_bytes(&FromAgent::Claimed));
+                        let heard = Instant::now();
+                        let (plan, running, ending) = (None, None, None);
+                        self.session = Some(Session { by, answer_to, link, heard, plan, running, ending });
+                        return;
+                    }
+                    (Some(Ok(ToAgent::Claim { .. })), Some(session)) => Note::Busy { by: session.by.clone() },
+                    _ => Note::Unknown,
+                };
+                self.publish(&answer_to, &Frame::note(id, to_bytes(&note))).await;
+            }
+        }
+    }
+
+    async fn take_note(&mut self, frame: &Frame, answer_to: Subject, received: u64) {
+        match from_bytes(&frame.payload) {
+            Ok(Note::Hello) => {
+                self.publish(&answer_to, &Frame::note(0, to_bytes(&Note::Here(self.announcement())))).await;
+            }
+            Ok(Note::Ping { sent, is_claimed }) => {
+                let note = match self.session.as_mut().filter(|session| session.link.session() == frame.session) {
+                    Some(session) => {
+                        session.heard = Instant::now();
+                        Note::Pong { sent, received, answered: self.now_ns() }
+                    }
+                    None if is_claimed => Note::Unknown,
+                    None => Note::Pong { sent, received, answered: self.now_ns() },
+                };
+                self.publish(&answer_to, &Frame::note(frame.session, to_bytes(&note))).await;
+            }
+            _ => {}
+        }
+    }
+
+    fn bus_said(&mut self, event: Option<Event>) -> Result<(), BusError> {
+        match event {
+            Some(Event::Disconnected) => (self.said)(AgentEvent::Bus("the NATS server is away; connecting again")),
+            Some(Event::Connected) => (self.said)(AgentEvent::Bus("connected to the NATS server")),
+            Some(Event::ServerError(error)) => {
+                let problem = error.to_string();
+                if problem.to_lowercase().contains("permissions violation") {
+                    return Err(BusError::Permission { problem });
+                }
+                (self.said)(AgentEvent::Bus(&problem));
+            }
+            Some(Event::SlowConsumer(_)) => {
+                (self.said)(AgentEvent::Bus("this agent takes in messages too slowly; what was lost is said again"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, words: &FromAgent) {
+        if let Some(session) = &mut self.session {
+            session.link.send(to_bytes(words));
+        }
+    }
+
+    fn fail(&mut self, run: u32, text: String, is_impossible: bool) {
+        (self.said)(AgentEvent::Failed(&text));
+        self.send(&FromAgent::Failed { run, problem: Problem { text, is_impossible } });
+    }
+
+    /// Does what the controller says.
+    fn obey(&mut self, bytes: &[u8]) {
+        let Some(session) = &mut self.session else { return };
+        match from_bytes(bytes) {
+            // The first words of a session, which made it.
+            Ok(ToAgent::Claim { .. }) => {}
+            Ok(ToAgent::Plan { wire }) => match Plan::from_wire(&wire) {
+                Ok(mut plan) => {
+                    let hash = plan.to_wire().map_or_else(|e| e.to_string(), |wire| wire.hash().to_string());
+                    // What ends the run is decided over all agents.
+                    plan.thresholds.clear();
+                    if self.options.sandbox != Sandbox::Open {
+                        plan.sandbox = self.options.sandbox;
+                    }
+                    session.plan = Some(Arc::new(plan));
+                    self.send(&FromAgent::PlanTaken { hash });
+                }
+                Err(error) => self.fail(0, error.to_string(), false),
+            },
+            Ok(ToAgent::Setup { run }) => {
+                self.work_on(run, |plan, registry, stop| Work::SetUp(brunt_engine::setup(plan, registry, stop)))
+            }
+            Ok(ToAgent::Teardown { run, given }) => self.work_on(run, |plan, registry, stop| {
+                Work::TornDown(brunt_engine::teardown(plan, given, registry, stop))
+            }),
+            Ok(ToAgent::Prepare { run, machine, portion, given }) => self.prepare(run, machine, portion, given),
+            Ok(ToAgent::Start { run, at }) => self.start(run, at),
+            Ok(ToAgent::Elsewhere { run, counts }) => {
+                let running = session.running.as_ref().filter(|running| running.run == run);
+                if let Some(part) = running.and_then(|running| running.part.as_ref()) {
+                    part.tallies.set_elsewhere(&counts);
+                }
+            }
+            Ok(ToAgent::Stop { run }) => {
+                if let Some(running) = session.running.as_ref().filter(|running| running.run == run) {
+                    running.stop.stop();
+                }
+            }
+            Ok(ToAgent::Release) => self.end_session(None),
+            Err(error) => self.end_session(Some(error.to_string())),
+        }
+    }
+
+    /// Does something on a thread of its own.
+    fn work_on(&mut self, run: u32, work: impl FnOnce(&Plan, &Registry, &StopHandle) -> Work + Send + 'static) {
+        let Some(session) = &mut self.session else { return };
+        let Some(plan) = session.plan.clone().filter(|_| session.running.is_none()) else {
+            self.fail(
+                run,
+                "the agent has no plan, or is busy with the one before; this is a defect of brunt".into(),
+                false,
+            );
+            return;
+        };
+        let (stop, registry) = (StopHandle::default(), Arc::clone(&self.registry));
+        let (id, sender, stopped) = (session.link.session(), self.work.clone(), stop.clone());
+        session.running = Some(Running { run, stop, part: None });
+        let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
+            // The agent may have ended.
+            let _ = sender.send((id, work(&plan, &registry, &stopped)));
+        });
+        if let Err(error) = spawned {
+            if let Some(session) = &mut self.session {
+                session.running = None;
+            }
+            self.fail(run, format!("cannot start a thread: {error}"), true);
+        }
+    }
+
+    fn prepare(&mut self, run: u32, machine: u32, portion: Portion, given: Value<'static>) {
+        let (gate, tallies) = (Gate::default(), Tallies::default());
+        let part = Part {
+            portion,
+            gate: Some(gate.clone()),
+            tallies: tallies.clone(),
+            surroundings: Surrounded::Elsewhere(given),
+        };
+        let Some(session) = &self.session else { return };
+        let counts_together = session.plan.as_ref().is_some_and(|plan| plan.scenarios.is_some());
+        let (id, sender) = (session.link.session(), self.work.clone());
+        self.work_on(run, move |plan, registry, stop| {
+            let mut seconds = Seconds { session: id, machine, sender };
+            Work::Ran(brunt_engine::run_part(plan, part, registry, &mut seconds, stop).map(Box::new))
+        });
+        if let Some(running) = self.session.as_mut().and_then(|session| session.running.as_mut()) {
+            running.part = Some(PartState {
+                gate,
+                tallies,
+                is_ready: false,
+                has_begun: false,
+                counts_together,
+                counted: BTreeMap::new(),
+            });
+        }
+        (self.said)(AgentEvent::Begun { portion });
+    }
+
+    fn start(&mut self, run: u32, at: u64) {
+        let begin = self.epoch + Duration::from_nanos(at);
+        let running = self.session.as_mut().and_then(|session| session.running.as_mut());
+        let Some(running) = running.filter(|running| running.run == run) else { return };
+        let Some(part) = &mut running.part else { return };
+        if let Some(late) = part.gate.open_at(begin) {
+            part.has_begun = true;
+            self.send(&FromAgent::Began { run, at: at + late, late });
+        }
+    }
+
+    /// A thread has something to say.
+    fn worked(&mut self, done: Option<(u64, Work)>) {
+        let Some((id, work)) = done else { return };
+        let Some(session) = self.session.as_mut().filter(|session| session.link.session() == id) else { return };
+        let Some(run) = session.running.as_ref().map(|running| running.run) else { return };
+        let is_over = session.ending.is_some();
+        if let Work::Second(interval) = work {
+            if !is_over {
+                self.send(&FromAgent::Second { run, interval });
+            }
+            return;
+        }
+        // What machines count together last is said before they are over.
+        self.tell_counts();
+        if let Some(session) = &mut self.session {
+            session.running = None;
+        }
+        match work {
+            Work::Second(_) => {}
+            Work::Ran(Ok(finished)) => {
+                (self.said)(AgentEvent::Finished(&finished.run));
+                self.send(&FromAgent::Finished { run, ended: ended_as(finished.run) });
+            }
+            Work::SetUp(Ok(value)) => self.send(&FromAgent::Given { run, value }),
+            Work::TornDown(outcome) => {
+                let problem = outcome.err().map(|error| (self.options.words)(error));
+                self.send(&FromAgent::TornDown { run, problem });
+            }
+            Work::Ran(Err(error)) | Work::SetUp(Err(error)) => {
+                let is_impossible = match &error {
+                    EngineError::Route(route) => route.is_no_address(),
+                    error => matches!(error, EngineError::Descriptors { .. } | EngineError::System { .. }),
+                };
+                let text = (self.options.words)(error);
+                self.fail(run, text, is_impossible);
+            }
+        }
+    }
+
+    fn tell_counts(&mut self) {
+        let running = self.session.as_mut().and_then(|session| session.running.as_mut());
+        let Some((run, part)) = running.and_then(|running| Some((running.run, running.part.as_mut()?))) else { return };
+        if !part.counts_together {
+            return;
+        }
+        let counts = part.tallies.here();
+        if counts != part.counted {
+            part.counted.clone_from(&counts);
+            self.send(&FromAgent::Counted { run, counts });
+        }
+    }
+
+    /// Gives the session up: as soon as nothing runs any more.
+    fn end_session(&mut self, reason: Option<String>) {
+        if let Some(session) = &mut self.session {
+            if let Some(running) = &session.running {
+                running.stop.stop();
+            }
+            session.ending.get_or_insert(reason);
+        }
+    }
+
+    /// Does what is due by time, and says what is to be said.
+    async fn look_after(&mut self) {
+        self.tell_counts();
+        let now_ns = self.now_ns();
+        let Some(session) = &mut self.session else { return };
+        if session.heard.elapsed() >= LEASE && session.ending.is_none() {
+            let reason = format!("nothing was heard of {} for {} s", session.by, LEASE.as_secs());
+            self.end_session(Some(reason));
+        }
+        let Some(session) = &mut self.session else { return };
+        if let Some(Running { run, part: Some(part), .. }) = &mut session.running
+            && !part.is_ready
+            && part.gate.is_ready()
+        {
+            part.is_ready = true;
+            session.link.send(to_bytes(&FromAgent::Ready { run: *run }));
+        }
+        let frames = session.link.poll(now_ns);
+        let answer_to = session.answer_to.clone();
+        let over = session.ending.clone().filter(|_| session.running.is_none());
+        for frame in frames {
+            self.publish(&answer_to, &frame).await;
+        }
+        if let Some(reason) = over {
+            self.session = None;
+            (self.said)(AgentEvent::Released(reason.as_deref()));
+        }
+    }
+
+    /// Whether the agent is to end, and nothing keeps it: its part has ended, and its controller has all that it said.
+    fn has_left(&mut self, stop: &StopHandle) -> bool {
+        if !stop.is_stopped() {
+            return false;
+        }
+        if self.leaving_since.is_none() {
+            self.leaving_since = Some(Instant::now());
+            self.send(&FromAgent::Leaving);
+            if let Some(running) = self.session.as_ref().and_then(|session| session.running.as_ref()) {
+                running.stop.stop();
+            }
+        }
+        let is_late = self.leaving_since.is_some_and(|since| since.elapsed() >= LAST_WORDS);
+        let is_held = |session: &Session| session.running.is_some() || !session.link.is_acknowledged();
+        is_late || !self.session.as_ref().is_some_and(is_held)
+    }
+}
+
+/// Sees the seconds of a part, and hands them over.
+struct Seconds {
+    session: u64,
+    machine: u32,
+    sender: UnboundedSender<(u64, Work)>,
+}
+
+impl Observer for Seconds {
+    fn second(&mut self, live: &Live) {
+        let interval = Interval {
+            worker: self.machine,
+            phase: live.phase,
+            second: live.elapsed_ns.saturating_sub(live.length_ns) / SECOND_NS,
+            length_ns: live.length_ns,
+            snapshot: live.snapshot.clone(),
+            open_connections: live.open_connections,
+            in_flight: live.in_flight,
+            oldest_ns: live.oldest_ns,
+        };
+        // The agent may have ended.
+        let _ = self.sender.send((self.session, Work::Second(Box::new(interval))));
+    }
+}
+
+fn ended_as(run: Run) -> Ended {
+    let mut ended = Ended {
+        measured_ns: run.measured_ns,
+        interrupted: false,
+        failed: None,
+        stopped: None,
+        unreached: None,
+        status_names: run.status_names,
+        redirected_to: run.redirected_to,
+    };
+    match run.ending {
+        Ending::Completed => {}
+        Ending::Interrupted => ended.interrupted = true,
+        Ending::Failed(reason) => ended.failed = Some(reason),
+        // Thresholds are the controller's, so nothing else ends a part so.
+        Ending::Aborted(reason) => ended.unreached = Some(reason),
+        Ending::Stopped(reason) => ended.stopped = Some(reason),
+    }
+    ended
+}
+
+/// The machine's load average over a minute.
+fn load_average() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}

@@ -1,0 +1,217 @@
+//! The way to the bus: a NATS server, how to log in to it, and the subjects that brunt uses there.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// How long connecting may take.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// How long to wait between attempts to connect again.
+const AGAIN: Duration = Duration::from_millis(200);
+/// Messages that may wait to be taken in: twice what all agents of a large run have on their way at once.
+const ROOM: usize = 1 << 16;
+
+/// A NATS server and how to log in to it.
+#[derive(Clone, Default)]
+pub struct Bus {
+    /// Where it is: `nats://host:4222`, `tls://host:4222`; several with commas between them.
+    pub url: String,
+    /// A file with a JWT and its key, as `nsc` makes them.
+    pub credentials: Option<PathBuf>,
+    /// The seed of an nkey.
+    pub nkey: Option<String>,
+    /// Certificates to trust besides the system's, in PEM.
+    pub trusted: Option<PathBuf>,
+    /// Our own certificate and key, in PEM.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// What the subjects begin with.
+    pub prefix: String,
+}
+
+/// Why the bus cannot be used. No message has a password in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BusError {
+    /// The URL is none.
+    #[error("'{url}' is no NATS server: write nats://HOST:4222, or tls://HOST:4222")]
+    Url {
+        /// As given, without what logs in.
+        url: String,
+    },
+    /// A subject cannot begin with this.
+    #[error("'{prefix}' cannot begin a subject: use letters, digits, '-', '_' and dots between them")]
+    Prefix {
+        /// As given.
+        prefix: String,
+    },
+    /// A file cannot be read.
+    #[error("{file}: {problem}")]
+    File {
+        /// Its path.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The server refuses who we say we are.
+    #[error("the NATS server at {url} refuses these credentials")]
+    Refused {
+        /// The server, without what logs in.
+        url: String,
+    },
+    /// There is no connection.
+    #[error("no connection to the NATS server at {url}: {problem}")]
+    Unreachable {
+        /// The server, without what logs in.
+        url: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The server does not let us use a subject.
+    #[error(
+        "the NATS server does not let us use its subjects ({problem}): docs/machines.md has the permissions that agents and \
+         controllers need"
+    )]
+    Permission {
+        /// The server's words.
+        problem: String,
+    },
+    /// The connection was closed for good.
+    #[error("the connection to the NATS server has ended: {problem}")]
+    Ended {
+        /// Why.
+        problem: String,
+    },
+}
+
+impl Bus {
+    /// The server without what logs in.
+    pub fn shown_url(&self) -> String {
+        let without = |url: &str| match (url.split_once("://"), url.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+            (None, Some((_, host))) => host.to_owned(),
+            (_, None) => url.to_owned(),
+        };
+        self.url.split(',').map(|url| without(url.trim())).collect::<Vec<_>>().join(",")
+    }
+
+    /// Whether nobody on the way can read what is said: by TLS, or since nothing leaves this machine.
+    pub fn is_private(&self) -> bool {
+        self.servers().is_ok_and(|servers| {
+            servers.iter().all(|server| {
+                let host = server.host();
+                let host = host.trim_start_matches('[').trim_end_matches(']');
+                let is_here = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+                is_here || self.wants_tls(server)
+            })
+        })
+    }
+
+    fn wants_tls(&self, server: &ServerAddr) -> bool {
+        server.tls_required() || self.trusted.is_some() || self.identity.is_some()
+    }
+
+    fn servers(&self) -> Result<Vec<ServerAddr>, BusError> {
+        let servers = self.url.split(',').map(|url| url.trim().parse::<ServerAddr>());
+        servers.collect::<Result<_, _>>().map_err(|_| BusError::Url { url: self.shown_url() })
+    }
+
+    /// The subject of a kind below the prefix.
+    pub(crate) fn subject(&self, below: &str) -> String {
+        format!("{}.{below}", self.prefix)
+    }
+
+    fn check_prefix(&self) -> Result<(), BusError> {
+        if self.prefix.split('.').all(is_token) {
+            Ok(())
+        } else {
+            Err(BusError::Prefix { prefix: self.prefix.clone() })
+        }
+    }
+
+    /// Connects as `name`. What becomes of the connection is told to `events`.
+    pub(crate) async fn connect(&self, name: &str, events: UnboundedSender<Event>) -> Result<Client, BusError> {
+        self.check_prefix()?;
+        let servers = self.servers()?;
+        let mut options = ConnectOptions::new()
+            .name(name)
+            .connection_timeout(CONNECTING)
+            .reconnect_delay_callback(|_| AGAIN)
+            .max_reconnects(None)
+            .subscription_capacity(ROOM)
+            .ping_interval(Duration::from_secs(10))
+            .require_tls(servers.iter().any(|server| self.wants_tls(server)))
+            .event_callback(move |event| {
+                // Whoever listened is gone when the connection is given up.
+                let _ = events.send(event);
+                std::future::ready(())
+            });
+        if let Some(file) = &self.credentials {
+            let wrong = |error: std::io::Error| BusError::File { file: file.clone(), problem: error.to_string() };
+            options = options.credentials_file(file).await.map_err(wrong)?;
+        }
+        if let Some(seed) = &self.nkey {
+            options = options.nkey(seed.clone());
+        }
+        if let Some(file) = &self.trusted {
+            options = options.add_root_certificates(file.clone());
+        }
+        if let Some((certificate, key)) = &self.identity {
+            options = options.add_client_certificate(certificate.clone(), key.clone());
+        }
+        options.connect(servers).await.map_err(|error| match error.kind() {
+            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+                BusError::Refused { url: self.shown_url() }
+            }
+            _ => BusError::Unreachable { url: self.shown_url(), problem: error.to_string() },
+        })
+    }
+}
+
+/// Whether this may stand between two dots of a subject.
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+/// A name as it may stand between two dots of a subject.
+pub fn token_of(name: &str) -> String {
+    let token: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+    if token.is_empty() { "-".to_owned() } else { token }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bus(url: &str) -> Bus {
+        Bus { url: url.to_owned(), prefix: "brunt".to_owned(), ..Bus::default() }
+    }
+
+    #[test]
+    fn what_logs_in_is_not_shown() {
+        let shown = bus("nats://me:hunter2@bus:4222,tls://t0ken@[::1]:4222, bus").shown_url();
+        assert_eq!(shown, "nats://bus:4222,tls://[::1]:4222,bus");
+    }
+
+    #[test]
+    fn what_others_could_read_is_told_apart() {
+        for private in ["nats://127.0.0.1:4222", "localhost", "nats://[::1]:4222", "tls://bus:4222", "tls://u:p@bus"] {
+            assert!(bus(private).is_private(), "{private}");
+        }
+        for open in ["nats://bus:4222", "nats://10.0.0.1", "nats://127.0.0.1:4222,nats://bus"] {
+            assert!(!bus(open).is_private(), "{open}");
+        }
+        assert!(Bus { trusted: Some("ca.pem".into()), ..bus("nats://bus") }.is_private());
+    }
+
+    #[test]
+    fn names_become_parts_of_subjects() {
+        assert_eq!(
+            (token_of("host.example.org"), token_of(""), token_of("ä_1")),
+            ("host-example-org".into(), "-".into(), "-_1".into())
+        );
+        for wrong in ["", "a..b", "a.*", "a b", ".a"] {
+            assert!(Bus { prefix: wrong.to_owned(), ..bus("nats://a") }.check_prefix().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What falls due on an agent that was lost: calls that are counted, and never sent.
+
+use brunt_model::SECOND_NS;
+use brunt_model::arrivals::Arrivals;
+use brunt_model::interval::Interval;
+use brunt_model::plan::{Load, Plan};
+use brunt_model::schedule::Schedule;
+use brunt_model::share::Portion;
+use brunt_model::snapshot::{Phase, Snapshot};
+
+/// The timetable of a lost agent from when it fell silent, in seconds as the agent would have reported them.
+///
+/// In the open model every call of its part is due whether or not the agent lives: the timetable is arithmetic, so the controller
+/// knows it too. In the closed model a call is due when a connection is free for it, so nothing more is due.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    machine: u32,
+    schedules: Vec<Schedule>,
+    /// The next second of the measured part that is to be reported.
+    next: u64,
+}
+
+impl Lost {
+    /// The agent with this number, whose seconds of the measured part were reported up to `next`. None if nothing more is due on it:
+    /// it has reported all of the measured part, or there is no timetable.
+    pub(crate) fn of(plan: &Plan, portion: Portion, machine: u32, next: u64) -> Option<Self> {
+        let Load::Open { profile, arrivals } = &plan.load else { return None };
+        let planned_ns = plan.duration_ns().unwrap_or(u64::MAX);
+        if plan.scenarios.is_some() || next * SECOND_NS >= planned_ns {
+            return None;
+        }
+        let schedules = portion.shares().map(|share| {
+            let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
+            of_share.pass(next * SECOND_NS);
+            Schedule::new(of_share, 0, planned_ns)
+        });
+        Some(Self { machine, schedules: schedules.collect(), next })
+    }
+
+    /// The seconds that are over when the measured part has lasted so long.
+    pub(crate) fn until(&mut self, measured_ns: u64) -> Vec<Interval> {
+        let mut seconds = Vec::new();
+        while (self.next + 1) * SECOND_NS <= measured_ns {
+            let end = (self.next + 1) * SECOND_NS;
+            let due = self.schedules.iter_mut().map(|schedule| schedule.come_due(end)).sum();
+            seconds.push(self.interval(SECOND_NS, Snapshot { due, ..Snapshot::default() }));
+        }
+        seconds
+    }
+
+    /// The rest, once the measured part has ended after so long: what was due and never sent.
+    pub(crate) fn end(mut self, measured_ns: u64) -> Vec<Interval> {
+        let mut seconds = self.until(measured_ns);
+        let mut rest = Snapshot::default();
+        for schedule in &mut self.schedules {
+            let mut unsent = 0;
+            schedule.drop_overdue(measured_ns, |due, count| {
+                unsent += count;
+                rest.response.bounds.record_n(measured_ns.saturating_sub(due), count);
+            });
+            rest.unsent += unsent;
+            rest.due += schedule.come_due(measured_ns);
+        }
+        rest.unsent_lost = rest.unsent;
+        let length_ns = measured_ns.saturating_sub(self.next * SECOND_NS);
+        seconds.push(self.interval(length_ns, rest));
+        seconds
+    }
+
+    fn interval(&mut self, length_ns: u64, snapshot: Snapshot) -> Interval {
+        let second = self.next;
+        self.next += 1;
+        Interval {
+            worker: self.machine,
+            phase: Phase::Measured,
+            second,
+            length_ns,
+            snapshot,
+            open_connections: 0,
+            in_flight: 0,
+            oldest_ns: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_model::arrivals::Spread;
+    use brunt_model::plan::{ProtocolOptions, Stop};
+    use brunt_model::target::Url;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plan(profile: &str, arrivals: Spread, stop: Stop) -> Plan {
+        let target = Url::parse("http://127.0.0.1/").unwrap().target;
+        let load = Load::Open { profile: profile.parse().unwrap(), arrivals };
+        Plan { load, stop, seed: 5, ..Plan::of_calls(target, ProtocolOptions::default()) }
+    }
+
+    proptest! {
+        /// What one machine would have had due is due on the agents together, whichever of them is lost and when.
+        #[test]
+        fn nothing_that_was_due_is_forgotten(
+            poisson: bool, workers in prop::collection::vec(1_u32..4, 1..7), lost: prop::sample::Index, next in 0_u64..5,
+            length_ns in 4_000_000_000_u64..6_000_000_000,
+        ) {
+            let spread = if poisson { Spread::Poisson } else { Spread::Uniform };
+            let plan = plan("200..700", spread, Stop { duration_ns: Some(length_ns), requests: None });
+            let of = workers.iter().sum();
+            let lost = lost.index(workers.len());
+            let portion = Portion::new(workers[..lost].iter().sum(), workers[lost], of).unwrap();
+            let Load::Open { profile, .. } = &plan.load else { unreachable!() };
+            let due_in = |from: u64, until: u64| -> u64 {
+                let mut due = 0;
+                for share in portion.shares() {
+                    let mut arrivals = Arrivals::new(profile.clone(), spread, share, plan.seed, None);
+                    arrivals.pass(from);
+                    due += arrivals.pass(until);
+                }
+                due
+            };
+            let Some(mut timetable) = Lost::of(&plan, portion, lost as u32, next) else {
+                prop_assert!(next * SECOND_NS >= length_ns);
+                return Ok(());
+            };
+            let mut seconds = timetable.until(3 * SECOND_NS);
+            seconds.extend(timetable.end(length_ns));
+            for second in &seconds {
+                let begin = second.second * SECOND_NS;
+                prop_assert_eq!(second.snapshot.due, due_in(begin, begin + second.length_ns), "second {}", second.second);
+            }
+            let total = seconds.iter().fold(Snapshot::default(), |mut total, second| {
+                total.merge(&second.snapshot);
+                total
+            });
+            prop_assert_eq!(total.due, due_in(next * SECOND_NS, length_ns));
+            prop_assert_eq!((total.unsent, total.unsent_lost), (total.due, total.due));
+            prop_assert_eq!(total.response.bounds.count(), total.due);
+            prop_assert_eq!(seconds.last().map(|last| last.second), Some(length_ns / SECOND_NS));
+        }
+    }
+
+    #[test]
+    fn the_closed_model_has_no_timetable() {
+        let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
+        plan.load = Load::Closed {};
+        assert!(Lost::of(&plan, Portion::whole(1), 0, 0).is_none());
+    }
+}

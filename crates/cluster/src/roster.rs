@@ -1,0 +1,241 @@
+//! Which agents carry a run out, and what of it falls to each.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use brunt_model::share::Portion;
+
+use crate::CLUSTER_VERSION;
+use crate::words::Announcement;
+
+/// Which agents are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// So many, whichever they are.
+    Number(u32),
+    /// All that are there.
+    All,
+    /// All that have these tags.
+    Tagged(BTreeMap<String, String>),
+}
+
+impl Wanted {
+    /// Whether an agent may be one of them.
+    pub(crate) fn fits(&self, agent: &Announcement) -> bool {
+        match self {
+            Self::Number(_) | Self::All => true,
+            Self::Tagged(tags) => tags.iter().all(|(key, value)| agent.tags.get(key) == Some(value)),
+        }
+    }
+
+    /// How many there are to be at least.
+    pub(crate) fn least(&self) -> usize {
+        match self {
+            Self::Number(number) => *number as usize,
+            Self::All | Self::Tagged(_) => 1,
+        }
+    }
+}
+
+/// Words that say of no agents.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a number of agents, all, or tags such as zone=eu,disk=ssd, not '{0}'")]
+pub struct WantedError(String);
+
+impl FromStr for Wanted {
+    type Err = WantedError;
+
+    fn from_str(text: &str) -> Result<Self, WantedError> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        if let Ok(number @ 1..) = text.parse() {
+            return Ok(Self::Number(number));
+        }
+        let tags = text.split(',').map(|tag| tag.split_once('=').filter(|(key, _)| !key.is_empty()));
+        let tags: Option<BTreeMap<_, _>> =
+            tags.map(|tag| tag.map(|(key, value)| (key.to_owned(), value.to_owned()))).collect();
+        tags.map(Self::Tagged).ok_or_else(|| WantedError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number} agents"),
+            Self::All => f.write_str("all agents"),
+            Self::Tagged(tags) => {
+                f.write_str("agents with ")?;
+                let mut separator = "";
+                tags.iter()
+                    .try_for_each(|(key, value)| write!(f, "{}{key}={value}", std::mem::replace(&mut separator, ",")))
+            }
+        }
+    }
+}
+
+/// Why agents that are there cannot carry a run out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RosterError {
+    /// Two processes announce themselves by one name.
+    #[error("two agents are called '{0}': give each a --name of its own")]
+    SameName(String),
+    /// An agent is another brunt.
+    #[error(
+        "agent '{name}' is brunt {version} (version {got} of what controllers and agents say, this brunt has \
+         {CLUSTER_VERSION}): run one brunt everywhere"
+    )]
+    Version {
+        /// Its name.
+        name: String,
+        /// brunt's version there.
+        version: String,
+        /// What it says.
+        got: u16,
+    },
+    /// There are more agents than connections.
+    #[error(
+        "{connections} connections cannot be shared among {agents} agents: each needs one at least; ask for fewer --agents"
+    )]
+    TooMany {
+        /// Connections of the run.
+        connections: u32,
+        /// Agents.
+        agents: u32,
+    },
+}
+
+/// The agents among those who are there that a run takes: in the order of their names, free ones only.
+pub(crate) fn choose(there: &[Announcement], wanted: &Wanted) -> Result<Vec<Announcement>, RosterError> {
+    let mut fit: Vec<_> = there.iter().filter(|agent| wanted.fits(agent)).cloned().collect();
+    fit.sort_by(|one, other| one.name.cmp(&other.name).then(one.instance.cmp(&other.instance)));
+    if let Some((twice, _)) = fit.iter().zip(fit.iter().skip(1)).find(|(one, other)| one.name == other.name) {
+        return Err(RosterError::SameName(twice.name.clone()));
+    }
+    if let Some(other) = fit.iter().find(|agent| agent.cluster_version != CLUSTER_VERSION) {
+        let Announcement { name, version, cluster_version, .. } = other.clone();
+        return Err(RosterError::Version { name, version, got: cluster_version });
+    }
+    fit.retain(|agent| agent.busy.is_none());
+    if let Wanted::Number(number) = wanted {
+        fit.truncate(*number as usize);
+    }
+    Ok(fit)
+}
+
+/// How many workers the agents of a run have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workers {
+    /// Each as many as it has cores.
+    AsCores,
+    /// The same, but about so many in all at most: a rate that takes few is spread over few. Each has one at least.
+    AtMost(u32),
+    /// So many each.
+    Each(u32),
+}
+
+/// What falls to each of the agents: never more workers in all than there are `connections`.
+pub(crate) fn deal(agents: &[Announcement], workers: Workers, connections: u32) -> Result<Vec<Portion>, RosterError> {
+    let number = agents.len() as u32;
+    if number > connections {
+        return Err(RosterError::TooMany { connections, agents: number });
+    }
+    let wish: Vec<u64> = agents
+        .iter()
+        .map(|agent| {
+            let wish = if let Workers::Each(threads) = workers { threads } else { agent.cores };
+            u64::from(wish.max(1))
+        })
+        .collect();
+    let all: u64 = wish.iter().sum();
+    let most = u64::from(match workers {
+        Workers::AtMost(most) => most.clamp(number, connections),
+        Workers::AsCores | Workers::Each(_) => connections,
+    });
+    let granted: Vec<u64> = if all <= most {
+        wish
+    } else {
+        // One each; what is left is shared in proportion to what each wishes besides.
+        let (spare, wished) = (most - u64::from(number), all - u64::from(number));
+        wish.iter().map(|wish| 1 + (wish - 1) * spare / wished).collect()
+    };
+    let of = granted.iter().sum::<u64>() as u32;
+    let mut first = 0;
+    let portions = granted.into_iter().map(|workers| {
+        let portion = Portion::new(first, workers as u32, of);
+        first += workers as u32;
+        portion
+    });
+    portions.collect::<Result<_, _>>().map_err(|_| RosterError::TooMany { connections, agents: number })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn agent(name: &str, cores: u32) -> Announcement {
+        Announcement {
+            name: name.to_owned(),
+            instance: u64::from(cores),
+            version: "0".to_owned(),
+            cluster_version: CLUSTER_VERSION,
+            cores,
+            connections: 1000,
+            tags: [("zone".to_owned(), name.to_owned())].into(),
+            busy: None,
+            load: None,
+        }
+    }
+
+    #[test]
+    fn words_say_which_agents() {
+        assert_eq!("20".parse(), Ok(Wanted::Number(20)));
+        assert_eq!("all".parse(), Ok(Wanted::All));
+        let tags = [("zone".to_owned(), "eu".to_owned()), ("disk".to_owned(), String::new())];
+        assert_eq!("zone=eu,disk=".parse(), Ok(Wanted::Tagged(tags.into())));
+        for wrong in ["", "0", "-1", "some", "=eu", "zone=eu,x", "1.5"] {
+            assert!(wrong.parse::<Wanted>().is_err(), "{wrong}");
+        }
+        assert_eq!("zone=eu,a=b".parse::<Wanted>().unwrap().to_string(), "agents with a=b,zone=eu");
+    }
+
+    #[test]
+    fn agents_are_chosen_by_name_and_only_free_ones() {
+        let mut there = vec![agent("c", 1), agent("a", 2), agent("b", 4)];
+        let names = |chosen: Vec<Announcement>| chosen.into_iter().map(|agent| agent.name).collect::<Vec<_>>();
+        assert_eq!(names(choose(&there, &Wanted::Number(2)).unwrap()), ["a", "b"]);
+        assert_eq!(names(choose(&there, &"zone=c".parse().unwrap()).unwrap()), ["c"]);
+        there[1].busy = Some("someone".to_owned());
+        assert_eq!(names(choose(&there, &Wanted::All).unwrap()), ["b", "c"]);
+        there.push(agent("b", 5));
+        assert_eq!(choose(&there, &Wanted::All), Err(RosterError::SameName("b".to_owned())));
+        there.truncate(3);
+        there[0].cluster_version = 77;
+        assert!(matches!(choose(&there, &Wanted::All), Err(RosterError::Version { got: 77, .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn every_worker_belongs_to_one_agent(
+            cores in prop::collection::vec(0_u32..65, 1..40), threads in 1_u32..9, kind in 0..3,
+            connections in 1_u32..2000,
+        ) {
+            let workers = [Workers::AsCores, Workers::AtMost(threads), Workers::Each(threads)][kind as usize];
+            let agents: Vec<_> = cores.iter().map(|cores| agent("a", *cores)).collect();
+            match deal(&agents, workers, connections) {
+                Err(error) => prop_assert!(agents.len() as u32 > connections, "{error}"),
+                Ok(portions) => {
+                    let mut next = 0;
+                    for portion in &portions {
+                        prop_assert_eq!(portion.first(), next);
+                        next += portion.workers();
+                    }
+                    prop_assert!(portions.iter().all(|portion| portion.of() == next) && next <= connections);
+                }
+            }
+        }
+    }
+}

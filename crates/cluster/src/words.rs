@@ -1,0 +1,212 @@
+//! What a controller and an agent say to each other, as `MessagePack` with field names.
+
+use std::collections::BTreeMap;
+
+use brunt_model::interval::Interval;
+use brunt_model::share::Portion;
+use brunt_protocol::scenario::Value;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+/// Who an agent is and what it has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// Its name, by which it is addressed: letters, digits, `-` and `_`.
+    pub name: String,
+    /// Which process it is, by chance: two of one name are told apart by it.
+    #[serde(default)]
+    pub instance: u64,
+    /// brunt's version there.
+    pub version: String,
+    /// [`CLUSTER_VERSION`](crate::CLUSTER_VERSION) there.
+    pub cluster_version: u16,
+    /// CPUs that it may use.
+    #[serde(default)]
+    pub cores: u32,
+    /// The most connections that its limit on file descriptors allows.
+    #[serde(default)]
+    pub connections: u32,
+    /// What its user calls it by, such as `zone=eu`.
+    #[serde(default)]
+    pub tags: BTreeMap<String, String>,
+    /// Whose run it carries out, if it does.
+    #[serde(default)]
+    pub busy: Option<String>,
+    /// The machine's load average over a minute, where the system tells.
+    #[serde(default)]
+    pub load: Option<f64>,
+}
+
+/// Notes: said once, and lost if they do not arrive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Note {
+    /// A controller asks who is there.
+    Hello,
+    /// An agent says who it is.
+    Here(Announcement),
+    /// What is the time? The controller's, when it asked, in nanoseconds; and whether the agent should be its own.
+    Ping { sent: u64, is_claimed: bool },
+    /// The agent's, when it was asked and when it answers.
+    Pong { sent: u64, received: u64, answered: u64 },
+    /// The agent carries out a run of this controller's.
+    Busy { by: String },
+    /// The agent knows nothing of this session: it has given the run up, or began anew.
+    Unknown,
+}
+
+/// What a controller tells an agent, in order and once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum ToAgent {
+    /// Carry out runs for this controller from now on.
+    Claim { by: String },
+    /// This is the plan of the runs that follow, in wire form.
+    Plan { wire: ByteBuf },
+    /// Run the script's setup.
+    Setup { run: u32 },
+    /// Make ready to carry out this part, as machine number `machine`.
+    Prepare { run: u32, machine: u32, portion: Portion, given: Value<'static> },
+    /// Begin at this time of your clock, in nanoseconds.
+    Start { run: u32, at: u64 },
+    /// What all other machines have counted.
+    Elsewhere { run: u32, counts: BTreeMap<String, u64> },
+    /// End the run.
+    Stop { run: u32 },
+    /// Run the script's teardown.
+    Teardown { run: u32, given: Value<'static> },
+    /// That was all.
+    Release,
+}
+
+/// What an agent tells its controller, in order and once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum FromAgent {
+    /// It is the controller's.
+    Claimed,
+    /// It has the plan, whose hash is this.
+    PlanTaken { hash: String },
+    /// It cannot carry the plan out, or could not do what it was told.
+    Failed { run: u32, problem: Problem },
+    /// What setup has returned.
+    Given { run: u32, value: Value<'static> },
+    /// The teardown is done, or has failed.
+    TornDown { run: u32, problem: Option<String> },
+    /// Its connections are made.
+    Ready { run: u32 },
+    /// The load has begun at this time of its clock, so much later than it should have; in nanoseconds.
+    Began { run: u32, at: u64, late: u64 },
+    /// A second of its part is over.
+    Second { run: u32, interval: Box<Interval> },
+    /// What its workers have counted, among what all machines count together.
+    Counted { run: u32, counts: BTreeMap<String, u64> },
+    /// Its part is over.
+    Finished { run: u32, ended: Ended },
+    /// It ends on its machine's wish.
+    Leaving,
+}
+
+/// Why an agent could not do what it was told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Problem {
+    pub(crate) text: String,
+    /// Whether there is no way to the target, or too little room for the load, as against a plan that is wrong.
+    pub(crate) is_impossible: bool,
+}
+
+/// How a part of a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) measured_ns: u64,
+    pub(crate) interrupted: bool,
+    pub(crate) failed: Option<String>,
+    pub(crate) stopped: Option<String>,
+    pub(crate) unreached: Option<String>,
+    pub(crate) status_names: BTreeMap<u16, String>,
+    pub(crate) redirected_to: Option<String>,
+}
+
+/// Words that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("what came over the bus cannot be read ({0}): run one brunt everywhere")]
+pub(crate) struct Unreadable(String);
+
+pub(crate) fn to_bytes(words: &impl Serialize) -> Vec<u8> {
+    // Writing into memory fails only for what cannot be said; none of these types has such parts.
+    rmp_serde::to_vec_named(words).unwrap_or_default()
+}
+
+pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
+    rmp_serde::from_slice(bytes).map_err(|error| Unreadable(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use brunt_model::snapshot::{Phase, Snapshot};
+
+    #[test]
+    fn a_second_arrives_as_it_was_sent() {
+        let mut snapshot = Snapshot { due: 3, ..Snapshot::default() };
+        snapshot.statuses.record(200);
+        snapshot.response.known.record_n(u64::MAX, 1 << 40);
+        snapshot.response.known.record_n(12_345, 2);
+        snapshot.figures.requests.named("näme").answered(200, 5, 4);
+        let interval = Interval {
+            worker: 3,
+            phase: Phase::Measured,
+            second: 7,
+            length_ns: 1,
+            snapshot,
+            open_connections: 2,
+            in_flight: 1,
+            oldest_ns: 9,
+        };
+        let said = FromAgent::Second { run: 1, interval: Box::new(interval) };
+        assert_eq!(from_bytes::<FromAgent>(&to_bytes(&said)), Ok(said));
+    }
+
+    #[test]
+    fn what_setup_returns_arrives_as_it_was() {
+        let value = Value::Table(vec![
+            (Value::Number(1.0), Value::Text(vec![0, 255].into())),
+            (Value::text("ok"), Value::Boolean(true)),
+            (Value::text("nothing"), Value::Nil),
+        ]);
+        let said = FromAgent::Given { run: 1, value };
+        assert_eq!(from_bytes::<FromAgent>(&to_bytes(&said)), Ok(said));
+    }
+
+    #[test]
+    fn a_later_brunt_may_announce_more() {
+        let said = serde_json_like();
+        let Note::Here(read) = from_bytes::<Note>(&said).unwrap() else { unreachable!() };
+        assert_eq!((read.name.as_str(), read.cluster_version), ("a", 9));
+    }
+
+    /// An announcement with a field that this brunt does not know, and without most that it does.
+    fn serde_json_like() -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Later {
+            name: &'static str,
+            version: &'static str,
+            cluster_version: u16,
+            moons: u32,
+        }
+        #[derive(Serialize)]
+        enum Note {
+            Here(Later),
+        }
+        to_bytes(&Note::Here(Later { name: "a", version: "9.0.0", cluster_version: 9, moons: 2 }))
+    }
+
+    proptest! {
+        #[test]
+        fn noise_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = from_bytes::<FromAgent>(&bytes);
+            let _ = from_bytes::<ToAgent>(&bytes);
+            let _ = from_bytes::<Note>(&bytes);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The gate before a run on several machines: the workers of each wait at it until all machines begin together.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use crate::transport::Clock;
+
+/// Holds the workers of a run back until it is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Gate(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    clock: OnceLock<Clock>,
+    is_ready: AtomicBool,
+    /// When the load begins on the run's clock, in nanoseconds; 0 while that is not known.
+    at: AtomicU64,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("is_ready", &self.is_ready).field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl Gate {
+    /// Tells the gate the run's clock, before workers come to it.
+    pub(crate) fn keep_time(&self, clock: Clock) {
+        // A gate is for one run; a second one keeps the time of the first.
+        let _ = self.0.clock.set(clock);
+    }
+
+    /// All workers have come.
+    pub(crate) fn arrive(&self) {
+        self.0.is_ready.store(true, Ordering::Release);
+    }
+
+    /// When the load begins, in the time of the run's clock; none while the gate is closed.
+    pub(crate) fn time(&self) -> Option<u64> {
+        match self.0.at.load(Ordering::Acquire) {
+            0 => None,
+            at => Some(at),
+        }
+    }
+
+    /// Whether all workers wait at it: their connections are made.
+    pub fn is_ready(&self) -> bool {
+        self.0.is_ready.load(Ordering::Acquire)
+    }
+
+    /// Lets the load begin at this time, or at once if it is past. How late it is then, in nanoseconds; none before there is a run.
+    pub fn open_at(&self, begin: Instant) -> Option<u64> {
+        let now_ns = self.0.clock.get()?();
+        let now = Instant::now();
+        let ahead_ns = begin.saturating_duration_since(now).as_nanos() as u64;
+        let late_ns = now.saturating_duration_since(begin).as_nanos() as u64;
+        self.0.at.store((now_ns + ahead_ns).max(1), Ordering::Release);
+        Some(late_ns)
+    }
+}

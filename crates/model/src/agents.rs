@@ -1,0 +1,185 @@
+//! What each agent of a run on several machines did, kept apart from the whole.
+
+use serde::{Deserialize, Serialize};
+
+use crate::interval::Interval;
+use crate::outcome::OkStatus;
+use crate::plan::Plan;
+use crate::series::Series;
+use crate::snapshot::{Phase, Snapshot};
+use crate::summary::Run;
+
+/// The most points that the series of all agents have together: with more agents each has fewer, and longer ones.
+const MOST_POINTS: usize = 20_000;
+/// The fewest points of an agent's series.
+const FEWEST_POINTS: usize = 20;
+
+/// An agent's part of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentPart {
+    /// The agent's name.
+    pub name: String,
+    /// brunt's version there.
+    pub version: String,
+    /// CPUs that it could use.
+    pub cores: u32,
+    /// How many of the run's workers it carried.
+    pub workers: u32,
+    /// When its load began, after the beginning that all had agreed on, in nanoseconds of the controller's clock. Negative: before.
+    pub began_ns: i64,
+    /// By how much that may be wrong, in nanoseconds.
+    pub clock_uncertainty_ns: u64,
+    /// How its part ended.
+    pub ended: AgentEnd,
+    /// How long its measured part was, in nanoseconds.
+    pub measured_ns: u64,
+    /// What happened in its measured part.
+    pub measured: Snapshot,
+    /// What happened to its calls after the end of that.
+    pub drained: Snapshot,
+    /// Its measured part over time.
+    pub series: Series,
+}
+
+/// How an agent's part ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentEnd {
+    /// With the run.
+    Finished,
+    /// Before the run: it was lost.
+    Lost {
+        /// After how much of the measured part it was last heard of, in nanoseconds.
+        after_ns: u64,
+        /// What became of it, as far as is known.
+        reason: String,
+    },
+}
+
+impl AgentPart {
+    /// The part of an agent of which nothing has been heard yet, one of so many.
+    pub fn new(name: &str, version: &str, cores: u32, workers: u32, agents: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            cores,
+            workers,
+            began_ns: 0,
+            clock_uncertainty_ns: 0,
+            ended: AgentEnd::Finished,
+            measured_ns: 0,
+            measured: Snapshot::default(),
+            drained: Snapshot::default(),
+            series: Series::of_at_most((MOST_POINTS / agents.max(1)).max(FEWEST_POINTS)),
+        }
+    }
+
+    /// Takes in a second that the agent has reported.
+    pub fn add(&mut self, interval: &Interval, ok: &OkStatus) {
+        let Interval { phase, second, length_ns, snapshot, open_connections, .. } = interval;
+        match phase {
+            Phase::Warmup => {
+                self.measured.figures.carry_over(&snapshot.figures);
+                self.series.warmed_up(snapshot);
+            }
+            Phase::Measured => {
+                self.measured.merge(snapshot);
+                self.series.push(*length_ns, snapshot, ok);
+                self.series.connections_open(*open_connections);
+                self.measured_ns = self.measured_ns.max(second * crate::SECOND_NS + length_ns);
+            }
+            Phase::Drain => self.drained.merge(snapshot),
+        }
+    }
+
+    /// Whether it was lost.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.ended, AgentEnd::Lost { .. })
+    }
+}
+
+/// How far apart the agents of a run began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skew {
+    /// From the first to the last, in nanoseconds.
+    pub ns: u64,
+    /// By how much that may be wrong, in nanoseconds.
+    pub uncertainty_ns: u64,
+}
+
+/// An agent that a run does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WithoutError {
+    /// The run was carried out here.
+    #[error("the run was carried out by this machine alone: there is no agent to leave out")]
+    NoAgents,
+    /// No agent is called so.
+    #[error("the run has no agent '{name}'; there are {}", known.join(", "))]
+    Unknown {
+        /// As given.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// Nothing would be left.
+    #[error("without {0} agents nothing of the run is left")]
+    Nobody(usize),
+}
+
+impl Run {
+    /// How far apart its agents began; none where there are none.
+    pub fn start_skew(&self) -> Option<Skew> {
+        let began = self.agents.iter().filter(|agent| agent.measured.due > 0 || !agent.is_lost());
+        let (first, last) = (began.clone().min_by_key(|a| a.began_ns)?, began.max_by_key(|a| a.began_ns)?);
+        Some(Skew {
+            ns: last.began_ns.abs_diff(first.began_ns),
+            uncertainty_ns: first.clock_uncertainty_ns + last.clock_uncertainty_ns,
+        })
+    }
+
+    /// The part of the agent with this place, as a run of its own.
+    pub fn of_agent(&self, place: usize) -> Option<Self> {
+        let agent = self.agents.get(place)?;
+        let plan = Plan { workers: agent.workers, thresholds: Vec::new(), ..self.plan.clone() };
+        Some(Self {
+            plan,
+            started_unix_ms: self.started_unix_ms,
+            ending: self.ending.clone(),
+            measured_ns: agent.measured_ns,
+            measured: agent.measured.clone(),
+            drained: agent.drained.clone(),
+            series: agent.series.clone(),
+            status_names: self.status_names.clone(),
+            redirected_to: None,
+            agents: Vec::new(),
+        })
+    }
+
+    /// The run as it would read had these agents not been there.
+    ///
+    /// Totals are exact. Over time it has the resolution of the agents' series, and calls are not told apart by name there.
+    ///
+    /// # Errors
+    /// When there is no such agent, or none would be left.
+    pub fn without(&self, names: &[String]) -> Result<Self, WithoutError> {
+        if self.agents.is_empty() {
+            return Err(WithoutError::NoAgents);
+        }
+        let known = || self.agents.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>();
+        if let Some(name) = names.iter().find(|name| self.agents.iter().all(|agent| agent.name != **name)) {
+            return Err(WithoutError::Unknown { name: name.clone(), known: known() });
+        }
+        let left: Vec<AgentPart> = self.agents.iter().filter(|agent| !names.contains(&agent.name)).cloned().collect();
+        if left.is_empty() {
+            return Err(WithoutError::Nobody(names.len()));
+        }
+        let (mut measured, mut drained) = (Snapshot::default(), Snapshot::default());
+        for agent in &left {
+            measured.merge(&agent.measured);
+            drained.merge(&agent.drained);
+        }
+        let series = Series::beside(left.iter().map(|agent| &agent.series));
+        let measured_ns = left.iter().map(|agent| agent.measured_ns).max().unwrap_or(0);
+        Ok(Self { measured, drained, series, measured_ns, agents: left, ..self.clone() })
+    }
+}

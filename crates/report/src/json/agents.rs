@@ -1,0 +1,120 @@
+//! What each agent of a run on several machines did.
+
+use brunt_model::agents::{AgentEnd, AgentPart, Skew};
+use brunt_model::summary::{Run, Summary};
+use brunt_model::verdict::Judgement;
+use serde::{Deserialize, Serialize};
+
+/// The agents of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Agents {
+    /// From when the first began to when the last did, in nanoseconds.
+    pub start_skew_ns: Option<u64>,
+    /// By how much that may be wrong, in nanoseconds.
+    pub start_skew_uncertainty_ns: Option<u64>,
+    /// Calls that fell to agents that were lost; they count as unsent.
+    pub unsent_lost: u64,
+    /// They, in the order of their numbers.
+    pub list: Vec<Agent>,
+}
+
+/// An agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// brunt's version there.
+    pub brunt_version: String,
+    /// CPUs that it could use.
+    pub cores: u32,
+    /// How many of the run's workers it carried.
+    pub workers: u32,
+    /// When its load began, after the beginning that all had agreed on, in nanoseconds.
+    pub began_ns: i64,
+    /// By how much that may be wrong, in nanoseconds.
+    pub clock_uncertainty_ns: u64,
+    /// Why it counts as lost, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Lost>,
+    /// Calls that were due on it.
+    pub due: u64,
+    /// Calls that it had answered.
+    pub answered: u64,
+    /// Calls that are not a success.
+    pub not_ok: u64,
+    /// Calls answered a second.
+    pub answered_per_s: f64,
+    /// Response time at the 99th percentile, in nanoseconds.
+    pub response_p99_ns: Option<u64>,
+    /// Generator lag at the 99th percentile, in nanoseconds.
+    pub lag_p99_ns: Option<u64>,
+    /// Whether its figures can be believed, by themselves.
+    pub judgement: Judgement,
+    /// All of its figures, so that it can be left out of the run's afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Box<AgentPart>>,
+}
+
+/// How an agent was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// After how much of the measured part it was last heard of, in nanoseconds.
+    pub after_ns: u64,
+    /// What became of it, as far as is known.
+    pub reason: String,
+}
+
+impl Agents {
+    /// Those of a run; none if this machine carried it out.
+    pub fn of(run: &Run) -> Option<Self> {
+        if run.agents.is_empty() {
+            return None;
+        }
+        let skew = run.start_skew();
+        Some(Self {
+            start_skew_ns: skew.map(|skew: Skew| skew.ns),
+            start_skew_uncertainty_ns: skew.map(|skew| skew.uncertainty_ns),
+            unsent_lost: run.agents.iter().map(|agent| agent.measured.unsent_lost).sum(),
+            list: (0..run.agents.len()).filter_map(|place| Agent::of(run, place)).collect(),
+        })
+    }
+
+    pub(super) fn without_histograms(mut self) -> Self {
+        self.list.iter_mut().for_each(|agent| agent.part = None);
+        self
+    }
+
+    /// The agents again.
+    pub(super) fn restored(&self) -> Vec<AgentPart> {
+        self.list.iter().filter_map(|agent| agent.part.as_deref().cloned()).collect()
+    }
+}
+
+impl Agent {
+    fn of(run: &Run, place: usize) -> Option<Self> {
+        let summary = Summary::of(run.of_agent(place)?);
+        let part = run.agents.get(place)?;
+        let lost = match &part.ended {
+            AgentEnd::Finished => None,
+            AgentEnd::Lost { after_ns, reason } => Some(Lost { after_ns: *after_ns, reason: reason.clone() }),
+        };
+        let p99 = |times: &Option<brunt_model::summary::Distribution>| Some(times.as_ref()?.quantile("p99")?.value);
+        Some(Self {
+            name: part.name.clone(),
+            brunt_version: part.version.clone(),
+            cores: part.cores,
+            workers: part.workers,
+            began_ns: part.began_ns,
+            clock_uncertainty_ns: part.clock_uncertainty_ns,
+            lost,
+            due: summary.total.due,
+            answered: summary.total.statuses.total(),
+            not_ok: summary.total.not_ok(&run.plan.ok_status),
+            answered_per_s: summary.rates.answered_per_s,
+            response_p99_ns: p99(&summary.times.response),
+            lag_p99_ns: p99(&summary.times.lag),
+            judgement: summary.verdict.judgement,
+            part: Some(Box::new(part.clone())),
+        })
+    }
+}

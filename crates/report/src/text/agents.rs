@@ -1,0 +1,82 @@
+//! The agents of a run on several machines: how far apart they began, and a line for each.
+
+use brunt_model::histogram::AtLeast;
+use brunt_model::summary::Summary;
+use brunt_model::verdict::Judgement;
+
+use crate::json::{Agent, Agents};
+use crate::numbers::{clean, count, duration};
+use crate::style::Paint;
+
+/// Agents that are shown where not all are asked for: those that were lost, then those to be doubted, then the slowest.
+const SHOWN: usize = 6;
+
+pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String> {
+    let Some(agents) = Agents::of(&summary.run) else { return Vec::new() };
+    let mut lines = vec![format!("{}{}", super::title("Agents", paint), headline(&agents))];
+    let mut list: Vec<&Agent> = agents.list.iter().collect();
+    if !all && list.len() > SHOWN {
+        list.sort_by_key(|agent| {
+            let is_doubted = agent.judgement != Judgement::Trustworthy;
+            std::cmp::Reverse((agent.lost.is_some(), is_doubted, agent.response_p99_ns))
+        });
+        list.truncate(SHOWN);
+    }
+    let width = list.iter().map(|agent| agent.name.chars().count()).max().unwrap_or(0);
+    for agent in &list {
+        let name = clean(&agent.name);
+        lines.push(match &agent.lost {
+            Some(lost) => {
+                let unsent = summary.run.agents.iter().find(|part| part.name == agent.name);
+                let unsent = unsent.map_or(0, |part| part.measured.unsent_lost);
+                let text = format!(
+                    "lost after {}: {}; {} calls unsent",
+                    exactly(lost.after_ns),
+                    clean(&lost.reason),
+                    count(unsent)
+                );
+                format!("  {name:<width$}  {}", paint.bad(text))
+            }
+            None => format!("  {name:<width$}  {}", figures(agent, paint)),
+        });
+    }
+    let left = agents.list.len() - list.len();
+    if left > 0 {
+        lines.push(format!("  and {left} more, which answered sooner (--verbose shows all)"));
+    }
+    lines
+}
+
+fn headline(agents: &Agents) -> String {
+    let lost = agents.list.iter().filter(|agent| agent.lost.is_some()).count();
+    let mut text = count(agents.list.len() as u64);
+    if lost > 0 {
+        text.push_str(&format!(", {lost} lost"));
+    }
+    if let (Some(skew), Some(uncertainty)) = (agents.start_skew_ns, agents.start_skew_uncertainty_ns) {
+        text.push_str(&format!(", began within {} (± {})", exactly(skew), exactly(uncertainty)));
+    }
+    text
+}
+
+fn figures(agent: &Agent, paint: Paint) -> String {
+    let per_s = count(agent.answered_per_s.round() as u64);
+    let mut text = format!("{per_s:>9}/s");
+    if let Some(p99) = agent.response_p99_ns {
+        text.push_str(&format!("  p99 {:>8}", exactly(p99)));
+    }
+    if let Some(lag) = agent.lag_p99_ns {
+        text.push_str(&format!("  lag p99 {:>8}", exactly(lag)));
+    }
+    if agent.not_ok > 0 {
+        text.push_str(&format!("  {} not ok", count(agent.not_ok)));
+    }
+    match agent.judgement {
+        Judgement::Trustworthy => text,
+        _ => format!("{text}  {}", paint.warning("the generator was the bottleneck here")),
+    }
+}
+
+fn exactly(ns: u64) -> String {
+    duration(AtLeast::exactly(ns))
+}
