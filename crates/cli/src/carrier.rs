@@ -69,11 +69,6 @@ impl Carrier {
         Ok(Self::Agents { cluster: Box::new(cluster), threads })
     }
 
-    /// Whether agents carry runs out.
-    pub fn is_elsewhere(&self) -> bool {
-        matches!(self, Self::Agents { .. })
-    }
-
     /// Carries `plan` out.
     ///
     /// # Errors

@@ -278,6 +278,8 @@ impl Cluster {
         let machines = self.agents.len() as u32;
         let mut run = brunt_engine::gather(plan, machines, &reported, observer, stop, started_unix_ms);
         let over = await_over(&ending)?;
+        // What is shown of the run is how many threads it had in all.
+        run.plan.workers = over.agents.iter().map(|agent| agent.workers).sum();
         run.agents = over.agents;
         run.status_names = over.status_names;
         run.redirected_to = over.redirected_to;
@@ -761,7 +763,9 @@ impl Control {
             return Err(ClusterError::Secrets);
         }
         let announced: Vec<_> = self.peers.iter().map(|peer| peer.agent.clone()).collect();
-        let portions = deal(&announced, order.workers, plan.connections.most())?;
+        // Users have connections of their own.
+        let connections = if plan.scenarios.is_some() { u32::MAX } else { plan.connections.most() };
+        let portions = deal(&announced, order.workers, connections)?;
         let wire = plan.to_wire()?;
         let hash = wire.hash().to_string();
         if self.sent_plan.as_ref() != Some(&hash) {
@@ -873,6 +877,10 @@ impl Control {
             }
         }
         running.finish_lost();
+        for (agent, peer) in running.begun.agents.iter_mut().zip(&self.peers) {
+            // What was learnt during the run tells more than what was known when it began.
+            agent.compare(peer.clock.offset(), running.begun.at);
+        }
         if running.begun.plan.scenarios.is_some() {
             let given = std::mem::replace(&mut running.begun.given, Value::Nil);
             if let Some(problem) = self.tear_down(run, given).await {
@@ -942,13 +950,23 @@ struct InRun {
     lost: Option<Lost>,
     is_lost: bool,
     counts: BTreeMap<String, u64>,
+    /// When it began, on its own clock.
+    began_there: Option<u64>,
 }
 
 impl InRun {
+    /// Says when it began, on the controller's clock, relative to when all were to begin.
+    fn compare(&mut self, offset: Option<Offset>, at: u64) {
+        if let (Some(offset), Some(there)) = (offset, self.began_there) {
+            self.part.began_ns = offset.here(there).cast_signed() - at.cast_signed();
+            self.part.clock_uncertainty_ns = offset.uncertainty_ns;
+        }
+    }
+
     fn new(part: AgentPart, portion: Portion) -> Self {
         let (lost, counts) = (None, BTreeMap::new());
         let (has_drained, is_finished, is_leaving, is_lost) = (false, false, false, false);
-        Self { part, portion, next: 0, has_drained, is_finished, is_leaving, lost, is_lost, counts }
+        Self { part, portion, next: 0, has_drained, is_finished, is_leaving, lost, is_lost, counts, began_there: None }
     }
 }
 
@@ -982,14 +1000,12 @@ impl InProgress<'_> {
     fn take(&mut self, place: usize, words: FromAgent, offset: Option<Offset>, stop: &StopHandle) {
         let run = self.run;
         let ok = self.begun.plan.ok_status.clone();
-        let (at, warmup_ns) = (self.begun.at, self.begun.plan.warmup_ns);
+        let at = self.begun.at;
         let Some(agent) = self.begun.agents.get_mut(place).filter(|agent| !agent.is_lost) else { return };
         match words {
             FromAgent::Began { run: of, at: there, .. } if of == run => {
-                if let Some(offset) = offset {
-                    agent.part.began_ns = offset.here(there).cast_signed() - at.cast_signed();
-                    agent.part.clock_uncertainty_ns = offset.uncertainty_ns;
-                }
+                agent.began_there = Some(there);
+                agent.compare(offset, at);
             }
             FromAgent::Second { run: of, mut interval } if of == run => {
                 interval.worker = place as u32;
@@ -1015,7 +1031,6 @@ impl InProgress<'_> {
                 if left {
                     self.lose(place, "it was ended on its machine", OnLost::Continue);
                 } else {
-                    let _ = warmup_ns;
                     self.finished(place, ended, stop);
                 }
             }

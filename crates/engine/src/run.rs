@@ -49,7 +49,12 @@ pub(crate) fn run<M: Machine>(
     given: Given<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
-    let plan = &Plan { workers: given.part.portion.workers(), ..plan.clone() };
+    let mut plan = Plan { workers: given.part.portion.workers(), ..plan.clone() };
+    if plan.scenarios.is_some() {
+        // Users have connections of their own.
+        plan.connections = plan.workers.into();
+    }
+    let plan = &plan;
     if let Some(gate) = &given.part.gate {
         gate.keep_time(given.machine.clock());
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::SECOND_NS;
+use crate::agents::AgentEnd;
 use crate::connections::Connections;
 use crate::plan::{Load, Plan};
 use crate::series::Point;
@@ -13,6 +14,8 @@ use crate::summary::Run;
 const BUSY: f64 = 0.05;
 /// How much more than what was in flight on average a number of connections should be.
 const ROOM: f64 = 1.25;
+/// The most agents that are named after the first.
+const MOST_NAMED: usize = 4;
 /// The most stretches of seconds that are named.
 const MOST_OUTAGES: usize = 5;
 
@@ -28,6 +31,8 @@ pub enum About {
     Connections,
     /// The target was gone for a while.
     Outage,
+    /// Agents were lost.
+    Agents,
 }
 
 /// One thing that stands out, with a way out.
@@ -43,8 +48,39 @@ pub struct Remark {
 
 /// What stands out in a run of which `total` is every call.
 pub(crate) fn of(run: &Run, total: &Snapshot) -> Vec<Remark> {
-    let found = [no_success(run, total), redirects(run, total), busy(run, total), outage(run)];
+    let found = [lost_agents(run), no_success(run, total), redirects(run, total), busy(run, total), outage(run)];
     found.into_iter().flatten().collect()
+}
+
+/// Calls of agents that were lost are no fault of the target's.
+fn lost_agents(run: &Run) -> Option<Remark> {
+    let lost: Vec<_> = run.agents.iter().filter(|agent| agent.is_lost()).collect();
+    let (first, others) = lost.split_first()?;
+    let AgentEnd::Lost { after_ns, reason } = &first.ended else { return None };
+    let unsent: u64 = lost.iter().map(|agent| agent.measured.unsent_lost).sum();
+    let mut message = format!(
+        "{} of {} agents were lost: {} after {}, {reason}",
+        lost.len(),
+        run.agents.len(),
+        first.name,
+        brief_ns(*after_ns)
+    );
+    if !others.is_empty() {
+        let names: Vec<_> = others.iter().take(MOST_NAMED).map(|agent| agent.name.as_str()).collect();
+        message.push_str(&format!("; then {}", names.join(", ")));
+        message.push_str(if others.len() > MOST_NAMED { ", …" } else { "" });
+    }
+    if unsent > 0 {
+        message.push_str(&format!("; {unsent} calls that fell to them were never sent"));
+    }
+    let name = &first.name;
+    let advice = format!("leave them out of the figures (brunt show --without {name}), or run again");
+    Some(Remark { about: About::Agents, message, advice })
+}
+
+/// Such as `12.3s`.
+fn brief_ns(ns: u64) -> String {
+    format!("{:.1}s", ns as f64 / 1e9)
 }
 
 fn is_http(plan: &Plan) -> bool {

@@ -77,6 +77,9 @@ pub struct Show {
     /// How it is printed: as formats of brunt bench, or of what was decided over several runs [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "wrk", "json", "csv", "junit", "html", "markdown"])]
     pub format: Option<String>,
+    /// Leave this agent out of the figures, of a run that agents carried out; repeatable
+    #[arg(long, value_name = "AGENT")]
+    pub without: Vec<String>,
     /// Print every figure
     #[arg(short, long)]
     pub verbose: bool,

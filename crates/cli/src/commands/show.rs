@@ -33,6 +33,8 @@ pub fn run(args: &Show) -> Result<Exit> {
 }
 
 fn show(args: &Show, summary: &Summary) -> Result<()> {
+    let fewer = (!args.without.is_empty()).then(|| summary.run.without(&args.without)).transpose()?.map(Summary::of);
+    let summary = fewer.as_ref().unwrap_or(summary);
     let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
     let output = Output {
         format,

@@ -54,7 +54,7 @@ fn headline(agents: &Agents) -> String {
         text.push_str(&format!(", {lost} lost"));
     }
     if let (Some(skew), Some(uncertainty)) = (agents.start_skew_ns, agents.start_skew_uncertainty_ns) {
-        text.push_str(&format!(", began within {} (± {})", exactly(skew), exactly(uncertainty)));
+        text.push_str(&format!(", began within {} of each other", exactly(skew + uncertainty)));
     }
     text
 }
@@ -73,7 +73,9 @@ fn figures(agent: &Agent, paint: Paint) -> String {
     }
     match agent.judgement {
         Judgement::Trustworthy => text,
-        _ => format!("{text}  {}", paint.warning("the generator was the bottleneck here")),
+        Judgement::GeneratorBound => format!("{text}  {}", paint.warning("was the bottleneck itself")),
+        Judgement::LatencyUnreliable => format!("{text}  {}", paint.warning("its own delays are wide")),
+        Judgement::NothingMeasured => format!("{text}  {}", paint.bad("had no answer")),
     }
 }
 

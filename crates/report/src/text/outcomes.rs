@@ -71,7 +71,13 @@ pub(super) fn nothing_answered(summary: &Summary, paint: Paint) -> Vec<String> {
 fn sum(summary: &Summary, paint: Paint) -> String {
     let total = &summary.total;
     let mut parts = vec![format!("{} answered", count(total.statuses.total()))];
-    for (n, what) in [(total.failures.total(), "failed"), (total.unfinished, "unfinished"), (total.unsent, "unsent")] {
+    let (lost, unsent) = (total.unsent_lost, total.unsent - total.unsent_lost.min(total.unsent));
+    for (n, what) in [
+        (total.failures.total(), "failed"),
+        (total.unfinished, "unfinished"),
+        (unsent, "unsent"),
+        (lost, "unsent (agent lost)"),
+    ] {
         if n > 0 {
             parts.push(paint.bad(format!("{} {what}", count(n))));
         }

@@ -36,7 +36,7 @@ pub(super) fn remarks(summary: &Summary, paint: Paint) -> Vec<String> {
     let lines = |remark: &Remark| {
         let (sign, role) = match remark.about {
             About::NoSuccess | About::Redirects => ("✗ ", Role::Bad),
-            About::Connections | About::Outage => ("! ", Role::Warning),
+            About::Connections | About::Outage | About::Agents => ("! ", Role::Warning),
         };
         let message = wrapped(sign, "  ", &clean(&remark.message), WIDTH);
         let mut lines: Vec<_> = message.into_iter().map(|line| paint.as_(role, line)).collect();

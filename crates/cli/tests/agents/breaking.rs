@@ -1,0 +1,237 @@
+//! What breaks in the middle of a run: agents, the bus, controllers.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::bus::{Agent, Bus, agent, closes, read, target};
+use crate::program::{Running, brunt, done, until};
+
+/// Starts a run, breaks something once all agents carry it out, and returns what came of the run.
+fn broken(bus: &Bus, agents: &[Agent], args: &[&str], mut breaking: impl FnMut()) -> crate::program::Done {
+    let url = bus.url();
+    let mut all = args.to_vec();
+    all.extend(["--nats", &url, "--format", "json", "--quiet"]);
+    let running = Running::start(&all);
+    for agent in agents {
+        agent.says("prepares workers");
+    }
+    // Into the measured part, wherever within a second that is.
+    sleep(Duration::from_millis(1700));
+    breaking();
+    running.wait()
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn the_accounts_close_when_an_agent_is_killed() {
+    let (bus, server) = (Bus::start(), target());
+    let mut agents = bus.agents(3);
+    let (others, lost) = agents.split_at_mut(2);
+    let args = ["-r", "300", "-d", "5s", "-t", "1", &server.url()];
+    let done = broken(&bus, others, &args, || lost[0].kill()).with_status(0);
+    let report = read(&done);
+    closes(&report);
+    assert_eq!(report["outcomes"]["due"], 1500);
+    let gone = agent(&report, "a3");
+    assert!(gone["lost"]["reason"].as_str().unwrap().contains("nothing was heard of it"), "{gone:#}");
+    let lost = report["agents"]["unsent_lost"].as_u64().unwrap();
+    // It sent for at least 1 s, and was killed before 4 s; what it did not report counts as unsent.
+    assert!((100..=400).contains(&lost) && lost == report["outcomes"]["unsent"].as_u64().unwrap(), "{lost}");
+    // The figures of the others are what they themselves wrote down.
+    for name in ["a1", "a2"] {
+        assert_eq!(agent(&report, name)["answered"], bus.kept(name, 1)["outcomes"]["answered"], "{name}");
+        assert_eq!(agent(&report, name)["due"], 500, "{name}");
+    }
+    for agent in others {
+        agent.says("is free again");
+    }
+    // The next run goes on without it.
+    assert_eq!(bus.run(&["-n", "30", "-c", "2", &server.url()])["outcomes"]["answered"], 30);
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn agents_that_stand_still_are_lost_and_come_back_free() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(3);
+    let args = ["-r", "300", "-d", "6s", "-t", "1", &server.url()];
+    let done = broken(&bus, &agents, &args, || {
+        agents[0].send(Signal::STOP);
+        agents[1].send(Signal::STOP);
+    });
+    let report = read(&done.with_status(0));
+    closes(&report);
+    assert_eq!(report["outcomes"]["due"], 1800);
+    assert!(agent(&report, "a1")["lost"].is_object() && agent(&report, "a2")["lost"].is_object(), "{report:#}");
+    assert!(agent(&report, "a3")["lost"].is_null());
+    for stopped in &agents[..2] {
+        stopped.send(Signal::CONT);
+        stopped.says("is free again");
+    }
+    assert_eq!(bus.run(&["-n", "30", "-c", "3", "--agents", "3", &server.url()])["outcomes"]["answered"], 30);
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn a_bus_that_is_started_anew_loses_nothing() {
+    let (mut bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let url = bus.url();
+    let args = ["-r", "200", "-d", "5s", "--nats", &url, "--format", "json", "--quiet", &server.url()];
+    let running = Running::start(args);
+    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    sleep(Duration::from_millis(1500));
+    bus.end();
+    sleep(Duration::from_millis(800));
+    bus.begin();
+    let report = read(&running.wait().with_status(0));
+    closes(&report);
+    assert_eq!((&report["outcomes"]["due"], &report["outcomes"]["answered"]), (&1000.into(), &1000.into()));
+    assert!(agent(&report, "a1")["lost"].is_null() && agent(&report, "a2")["lost"].is_null());
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn a_bus_that_stays_away_ends_the_run_on_both_sides() {
+    let (mut bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let url = bus.url();
+    let args = ["-r", "200", "-d", "10m", "--nats", &url, "--format", "json", "--quiet", &server.url()];
+    let running = Running::start(args);
+    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    sleep(Duration::from_millis(1500));
+    bus.end();
+    agents.iter().for_each(|agent| agent.says("is free again: nothing was heard"));
+    let report = read(&running.wait().with_status(4));
+    closes(&report);
+    let before = server.requests();
+    sleep(Duration::from_millis(300));
+    assert_eq!(server.requests(), before, "nobody calls any more");
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn agents_stop_by_themselves_when_their_controller_is_killed() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let url = bus.url();
+    let running = Running::start(["-r", "200", "-d", "10m", "--nats", &url, "--quiet", &server.url()]);
+    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    until("calls are made", || server.requests() > 100);
+    running.send(Signal::KILL);
+    let began = Instant::now();
+    agents.iter().for_each(|agent| agent.says("is free again: nothing was heard"));
+    // The lease is 5 s: what takes far longer has not run out.
+    assert!(began.elapsed() < Duration::from_secs(60));
+    let before = server.requests();
+    sleep(Duration::from_millis(300));
+    assert_eq!(server.requests(), before, "nobody calls any more");
+    assert_eq!(bus.run(&["-n", "30", "-c", "2", &server.url()])["outcomes"]["answered"], 30);
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn the_run_ends_with_an_agent_if_it_is_to() {
+    let (bus, server) = (Bus::start(), target());
+    let mut agents = bus.agents(2);
+    let (others, lost) = agents.split_at_mut(1);
+    let args = ["-r", "200", "-d", "10m", "--on-lost-agent", "abort", &server.url()];
+    let done = broken(&bus, others, &args, || lost[0].kill()).with_status(4);
+    let report = read(&done);
+    closes(&report);
+    assert!(done.stderr.contains("agent 'a2' was lost after"), "{done:#?}");
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn an_agent_that_is_told_to_end_says_so() {
+    let (bus, server) = (Bus::start(), target());
+    let mut agents = bus.agents(2);
+    let args = ["-r", "200", "-d", "4s", &server.url()];
+    let (others, leaving) = agents.split_at_mut(1);
+    let done = broken(&bus, others, &args, || leaving[0].send(Signal::TERM)).with_status(0);
+    let report = read(&done);
+    closes(&report);
+    assert_eq!(agent(&report, "a2")["lost"]["reason"], "it was ended on its machine");
+    assert_eq!(report["outcomes"]["due"], 800);
+    assert_eq!(leaving[0].wait(), Some(0));
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn ctrl_c_ends_the_run_of_all_with_its_report() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let url = bus.url();
+    let args = ["-r", "200", "-d", "10m", "--nats", &url, "--format", "json", "--quiet", &server.url()];
+    let running = Running::start(args);
+    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    sleep(Duration::from_millis(1500));
+    running.send(Signal::INT);
+    let report = read(&running.wait().with_status(130));
+    closes(&report);
+    assert_eq!(report["ending"], "interrupted");
+    agents.iter().for_each(|agent| agent.says("is free again"));
+    assert!(agents.iter().all(|agent| !agent.has_said("nothing was heard")));
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn an_agent_that_cannot_is_named() {
+    let (bus, server) = (Bus::start(), target());
+    let _strong = bus.agent("strong");
+    let shell =
+        format!("ulimit -n 128; exec {} agent --nats {} --name weak --cores 1", env!("CARGO_BIN_EXE_brunt"), bus.url());
+    let mut weak = Agent::start(std::process::Command::new("sh").args(["-c", &shell]), "weak");
+    let done = bus.command(&["-c", "1000", "-d", "1s", &server.url()]);
+    assert_eq!(done.status, Some(3), "{done:#?}");
+    assert!(done.stderr.contains("agent 'weak'") && done.stderr.contains("file descriptors"), "{}", done.stderr);
+    // Both are free again.
+    weak.kill();
+    assert_eq!(bus.run(&["-n", "10", "-c", "1", "--agents", "1", &server.url()])["outcomes"]["answered"], 10);
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn a_target_that_nobody_reaches_never_answered() {
+    let bus = Bus::start();
+    let _agents = bus.agents(2);
+    let (_kept, nobody) = crate::program::nobody();
+    let done = bus.command(&["-r", "100", "-d", "30s", &nobody]);
+    assert_eq!(done.status, Some(3), "{done:#?}");
+    closes(&read(&done));
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn a_second_controller_is_told_or_waits() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let url = bus.url();
+    let first = Running::start(["-r", "100", "-d", "4s", "--nats", &url, "--format", "json", "--quiet", &server.url()]);
+    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    let told = bus.command(&["-n", "10", "-c", "2", "--agents", "2", "--agents-wait", "1s", &server.url()]);
+    assert_eq!(told.status, Some(4), "{told:#?}");
+    assert!(
+        told.stderr.contains("2 agents are wanted, and 0 came") && told.stderr.contains("carries out a run of"),
+        "{told:#?}"
+    );
+    let patient = bus.run(&["-n", "10", "-c", "2", "--agents", "2", "--agents-wait", "60s", &server.url()]);
+    assert_eq!(patient["outcomes"]["answered"], 10);
+    assert_eq!(read(&first.wait().with_status(0))["outcomes"]["answered"], 400);
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn run_after_run_an_agent_stays_as_it_was() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    for _ in 0..25 {
+        assert_eq!(bus.run(&["-n", "50", "-c", "2", &server.url()])["outcomes"]["answered"], 50);
+    }
+    agents.iter().for_each(|agent| assert!(!agent.has_said("nothing was heard")));
+    let listed = done(&mut brunt(["agents", "--nats", &bus.url()])).with_status(0).stdout;
+    assert_eq!(listed.matches("free").count(), 2, "{listed}");
+}

@@ -1,0 +1,11 @@
+//! Agents and their controller, as processes, over a real nats-server. Whatever breaks, the accounts close.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
+
+mod breaking;
+mod bus;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/program.rs"]
+mod program;
+mod safety;
+mod together;

@@ -1,0 +1,135 @@
+//! Who may speak on the bus, and what others may read there.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::thread::spawn;
+
+use serde_json::Value;
+
+use crate::bus::{Agent, Bus, target};
+use crate::program::{brunt, done};
+
+/// What docs/machines.md shows, with passwords.
+fn permissions() -> String {
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machines.md")).unwrap();
+    let (_, after) = guide.split_once("authorization {").unwrap();
+    let (inside, _) = after.split_once("\n```").unwrap();
+    format!("authorization {{{inside}\n").replace("$AGENT_PASSWORD", "one").replace("$CONTROLLER_PASSWORD", "other")
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn the_permissions_of_the_guide_are_enough_and_no_more_than_that() {
+    let bus = Bus::with(&permissions());
+    let server = target();
+    let agents = format!("nats://agent:one@127.0.0.1:{}", bus.port);
+    let controllers = format!("nats://controller:other@127.0.0.1:{}", bus.port);
+    let _agent = Agent::start(&mut brunt(["agent", "--nats", &agents, "--name", "a1", "--cores", "1"]), "a1");
+    let report =
+        done(&mut brunt(["-n", "20", "-c", "1", "--nats", &controllers, "--format", "json", "--quiet", &server.url()]));
+    let report: Value = serde_json::from_str(&report.with_status(0).stdout).unwrap();
+    assert_eq!(report["outcomes"]["answered"], 20);
+    // An agent's credentials do not let anybody control agents.
+    let refused = done(&mut brunt(["-n", "20", "-c", "1", "--nats", &agents, "--agents-wait", "2s", &server.url()]));
+    assert_eq!(refused.status, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("does not let us use its subjects"), "{refused:#?}");
+    let wrong = format!("nats://controller:hunter2@127.0.0.1:{}", bus.port);
+    let refused = done(&mut brunt(["-n", "20", "--nats", &wrong, &server.url()]));
+    assert_eq!(refused.status, Some(2), "{refused:#?}");
+    assert!(
+        refused.stderr.contains("refuses these credentials") && !refused.stderr.contains("hunter2"),
+        "{refused:#?}"
+    );
+}
+
+/// A server that answers one request after the other, and says which Authorization each had.
+fn guard() -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (heard, hears) = std::sync::mpsc::channel();
+    spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut out = stream.try_clone().unwrap();
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                if let Some(value) = line.strip_prefix("Authorization: ") {
+                    let _ = heard.send(value.to_owned());
+                }
+                if line.is_empty() && out.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    (url, hears)
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn secrets_travel_where_nobody_can_read_them_or_stay_with_the_agents() {
+    let bus = Bus::start();
+    let (target, authorizations) = guard();
+    let url = bus.url();
+    let mut command = brunt(["agent", "--nats", &url, "--name", "a1", "--cores", "1"]);
+    let _agent = Agent::start(command.env("TOKEN", "of-the-agent"), "a1");
+    let header = "Authorization: Bearer @TOKEN";
+    let here = ["-n", "1", "-c", "1", "-H", header, "--quiet", &target];
+    let run = |nats: &str, more: &[&str]| {
+        let mut args = here.to_vec();
+        args.extend(["--nats", nats]);
+        args.extend(more);
+        done(brunt(args).env("TOKEN", "of-the-controller"))
+    };
+    run(&url, &[]).with_status(0);
+    assert_eq!(authorizations.recv().unwrap(), "Bearer of-the-controller");
+    run(&url, &["--secrets-from-agents"]).with_status(0);
+    assert_eq!(authorizations.recv().unwrap(), "Bearer of-the-agent");
+    // 127.1 is this machine, and does not look like it.
+    let open = format!("nats://127.1:{}", bus.port);
+    let refused = run(&open, &[]).with_status(2);
+    assert!(refused.stderr.contains("the way to the NATS server is not private"), "{refused:#?}");
+    assert!(authorizations.try_recv().is_err());
+    run(&open, &["--secrets-from-agents"]).with_status(0);
+    assert_eq!(authorizations.recv().unwrap(), "Bearer of-the-agent");
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn the_bus_may_speak_tls_alone() {
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let bus = {
+        let dir = crate::program::Directory::new();
+        let certificate = dir.file("bus.pem", certified.cert.pem());
+        let key = dir.file("bus.key", certified.signing_key.serialize_pem());
+        let bus = Bus::with(&format!("tls {{ cert_file: \"{certificate}\", key_file: \"{key}\" }}\n"));
+        // The server has read them.
+        drop(dir);
+        bus
+    };
+    let trusted = bus.directory().file("ca.pem", certified.cert.pem());
+    let url = format!("tls://localhost:{}", bus.port);
+    let args = ["agent", "--nats", &url, "--nats-ca", &trusted, "--name", "a1", "--cores", "1"];
+    let _agent = Agent::start(&mut brunt(args), "a1");
+    let server = target();
+    let args =
+        ["-n", "5", "-c", "1", "--nats", &url, "--nats-ca", &trusted, "--format", "json", "--quiet", &server.url()];
+    let report: Value = serde_json::from_str(&done(&mut brunt(args)).with_status(0).stdout).unwrap();
+    assert_eq!(report["outcomes"]["answered"], 5);
+    let untrusted = done(&mut brunt(["agents", "--nats", &url]));
+    assert_eq!(untrusted.status, Some(2), "{untrusted:#?}");
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn scripts_of_controllers_do_no_more_than_agents_let_them() {
+    let bus = Bus::start();
+    let _agent = bus.agent("a1");
+    let server = target();
+    let dir = crate::program::Directory::new();
+    let script = dir.file("w.lua", "function init() os.execute('true') end\n");
+    let refused = bus.command(&["-n", "1", "-c", "1", "-s", &script, &server.url()]);
+    assert_eq!(refused.status, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("agent 'a1'") && refused.stderr.contains("init()"), "{refused:#?}");
+    drop(_agent);
+    let _open = bus.agent_with("a2", &["--no-sandbox"]);
+    assert_eq!(bus.run(&["-n", "1", "-c", "1", "-s", &script, &server.url()])["outcomes"]["answered"], 1);
+}

@@ -1,0 +1,207 @@
+//! Agents together do what one machine would have done, once each.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::spawn;
+
+use serde_json::Value;
+
+use crate::bus::{Bus, agent, closes, target};
+use crate::program::{Directory, brunt, done, run};
+
+/// Calls due in each second of a result.
+fn due_by_second(report: &Value) -> Vec<u64> {
+    report["series"].as_array().unwrap().iter().map(|point| point["due"].as_u64().unwrap()).collect()
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn a_rate_is_the_same_timetable_on_one_machine_and_on_several() {
+    let (bus, server) = (Bus::start(), target());
+    let _agents = bus.agents(3);
+    for arrivals in ["uniform", "poisson"] {
+        let load = ["-r", "100..400/2s", "-d", "2s", "--arrivals", arrivals, "--seed", "7", "-t", "1", &server.url()];
+        let together = bus.run(&load);
+        closes(&together);
+        let mut alone = load.to_vec();
+        alone.extend(["--format", "json"]);
+        let alone: Value = serde_json::from_str(&run(&alone).with_status(0).stdout).unwrap();
+        assert_eq!(due_by_second(&together), due_by_second(&alone), "{arrivals}");
+        let shares: Vec<_> = ["a1", "a2", "a3"].map(|name| agent(&together, name)["due"].as_u64().unwrap()).into();
+        assert!(shares.iter().all(|share| *share > 100), "{shares:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn a_number_of_requests_is_made_once() {
+    let (bus, server) = (Bus::start(), target());
+    let _agents = bus.agents(3);
+    for load in [&["-c", "7", "-n", "1000"][..], &["-r", "500", "-n", "1000"]] {
+        let before = server.requests();
+        let report = bus.run(&[load, &[&server.url()]].concat());
+        closes(&report);
+        assert_eq!(report["outcomes"]["answered"], 1000, "{load:?}");
+        assert_eq!(server.requests() - before, 1000, "{load:?}");
+    }
+    // What each wrote down is what it told.
+    let report = bus.run(&["-c", "7", "-n", "900", &server.url()]);
+    for name in ["a1", "a2", "a3"] {
+        let kept = bus.kept(name, 3);
+        assert_eq!(kept["outcomes"]["answered"], agent(&report, name)["answered"], "{name}");
+    }
+}
+
+/// A server that writes down what is asked of it.
+fn recorder() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (url, asked) = (format!("http://{}", listener.local_addr().unwrap()), Arc::new(Mutex::new(Vec::new())));
+    let kept = Arc::clone(&asked);
+    spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let asked = Arc::clone(&kept);
+            spawn(move || answer(stream, &asked));
+        }
+    });
+    (url, asked)
+}
+
+fn answer(stream: TcpStream, asked: &Mutex<Vec<String>>) {
+    let mut out = stream.try_clone().unwrap();
+    let mut head = Vec::new();
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        if !line.is_empty() {
+            head.push(line);
+            continue;
+        }
+        asked.lock().unwrap().push(std::mem::take(&mut head).join("\n"));
+        if out.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
+            return;
+        }
+    }
+}
+
+const SCRIPT: &str = r#"
+local brunt = require "brunt"
+local http = brunt.http { base = "BASE" }
+local rows = brunt.csv("rows.csv"):queue()
+brunt.setup(function() http:get("/setup") return { token = "t0" } end)
+brunt.teardown(function(given) http:get("/teardown/" .. given.token) end)
+local visit = brunt.scenario("visit", function(vu, given)
+  http:get("/row/" .. rows:next().id .. "/" .. given.token, { name = "visit" })
+end)
+visit:inject { brunt.iterations_shared(12, 90) }
+brunt.scenario("after", function()
+  http:get("/after", { name = "after" })
+  if brunt.rendezvous("all", 7, 60) then http:get("/met", { name = "met" }) end
+end):inject { brunt.at_once(7), after = visit }
+"#;
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn users_of_all_agents_share_rows_iterations_meetings_and_one_setup() {
+    let bus = Bus::start();
+    let _agents = bus.agents(3);
+    let (base, asked) = recorder();
+    let dir = Directory::new();
+    let rows: String = (0..90).map(|row| format!("{row}\n")).collect();
+    dir.file("rows.csv", format!("id\n{rows}"));
+    let script = dir.file("visit.lua", SCRIPT.replace("BASE", &base));
+    let report = bus.run(&["run", &script]);
+    closes(&report);
+    let asked = asked.lock().unwrap().clone();
+    let paths: Vec<&str> = asked.iter().filter_map(|head| head.split(' ').nth(1)).collect();
+    let count = |path: &str| paths.iter().filter(|asked| **asked == path).count();
+    assert_eq!((count("/setup"), count("/teardown/t0")), (1, 1), "{paths:?}");
+    assert_eq!((paths.first(), paths.last()), (Some(&"/setup"), Some(&"/teardown/t0")));
+    let rows: Vec<&str> = paths.iter().copied().filter(|path| path.starts_with("/row/")).collect();
+    let distinct: BTreeSet<&str> = rows.iter().copied().collect();
+    assert_eq!((rows.len(), distinct.len()), (90, 90), "no row twice: {rows:?}");
+    assert_eq!((count("/after"), count("/met")), (7, 7), "{paths:?}");
+    let last_row = paths.iter().rposition(|path| path.starts_with("/row/")).unwrap();
+    let first_after = paths.iter().position(|path| *path == "/after").unwrap();
+    assert!(last_row < first_after, "who comes after comes after all: {paths:?}");
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn a_script_for_wrk_is_set_up_on_each_agent_and_is_done_once() {
+    let (bus, server) = (Bus::start(), target());
+    let _agents = bus.agents(2);
+    let dir = Directory::new();
+    let script = dir.file(
+        "w.lua",
+        r#"
+        function setup(thread) thread:set("path", "/?set-up") end
+        function request() return wrk.format("GET", path) end
+        function done(summary, latency) print("done", summary.requests, latency.max > 0) end
+        "#,
+    );
+    let url = bus.url();
+    let args = ["-c", "4", "-n", "400", "-s", &script, "--nats", &url, &server.url()];
+    let done = done(&mut brunt(args)).with_status(0);
+    assert!(done.stdout.contains("done\t400\ttrue"), "{done:#?}");
+    assert_eq!(server.requests(), 400);
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn what_is_decided_over_several_runs_is_decided_by_agents_too() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let target = server.url();
+    let find =
+        ["find", "--from", "50", "--highest", "100", "--threshold", "error_rate<1%", "-d", "1s", "-w", "0s", &target];
+    let found = bus.run(&find);
+    assert_eq!(found["kind"], "find", "{found:#}");
+    let swept = bus.run(&["sweep", "-c", "2..4", "-d", "1s", &target]);
+    assert_eq!(swept["kind"], "sweep", "{swept:#}");
+    for agent in &agents {
+        agent.says("is free again");
+    }
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn a_threshold_ends_the_run_of_all() {
+    let (bus, server) = (Bus::start(), target());
+    let _agents = bus.agents(2);
+    let args = ["-r", "200", "-d", "10m", "--threshold", "p50<1ns abort", &server.url()];
+    let done = bus.command(&args).with_status(1);
+    let report = crate::bus::read(&done);
+    closes(&report);
+    assert!(report["ending"]["aborted"].is_string(), "{:#}", report["ending"]);
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn an_agent_can_be_left_out_afterwards() {
+    let (bus, server) = (Bus::start(), target());
+    let _agents = bus.agents(3);
+    let report = bus.run(&["-r", "300", "-d", "2s", "-t", "1", &server.url()]);
+    let file = bus.directory().file("run.json", report.to_string());
+    let shown = run(["show", &file, "--without", "a2", "--format", "json"]).with_status(0);
+    let fewer: Value = serde_json::from_str(&shown.stdout).unwrap();
+    closes(&fewer);
+    assert_eq!(report["outcomes"]["due"], 600);
+    assert_eq!(fewer["outcomes"]["due"], 400);
+    assert_eq!(due_by_second(&fewer), [200, 200]);
+    let error = run(["show", &file, "--without", "a9"]).with_status(2).stderr;
+    assert!(error.contains("the run has no agent 'a9'; there are a1, a2, a3"), "{error}");
+}
+
+#[test]
+#[ignore = "needs nats-server; make test installs it"]
+fn agents_are_listed_and_chosen_by_tags() {
+    let (bus, server) = (Bus::start(), target());
+    let _eu = bus.agent_with("eu-1", &["--tag", "zone=eu"]);
+    let _us = bus.agent_with("us-1", &["--tag", "zone=us"]);
+    let url = bus.url();
+    let listed = run(["agents", "--nats", &url]).with_status(0).stdout;
+    assert!(listed.contains("eu-1") && listed.contains("zone=us") && listed.contains("free"), "{listed}");
+    let report = bus.run(&["-n", "20", "-c", "2", "--agents", "zone=us", &server.url()]);
+    assert_eq!(report["agents"]["list"].as_array().unwrap().len(), 1);
+    assert_eq!(agent(&report, "us-1")["answered"], 20);
+}
