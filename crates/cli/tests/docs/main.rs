@@ -40,6 +40,7 @@ pages! {
     deciding: "docs/deciding.md",
     http: "docs/http.md",
     load: "docs/load.md",
+    machines: "docs/machines.md",
     moving: "docs/moving.md",
     other_tools: "docs/other-tools.md",
     report: "docs/report.md",
