@@ -175,6 +175,7 @@ export interface Scenario {
   users_started: number;
   users_ended: number;
   not_admitted: number;
+  out_of_rows: number;
   iterations: number;
   unfinished: number;
   errors: number;
@@ -231,13 +232,20 @@ export interface Live {
   missed: number;
 }
 
+/** What a user calls a run or decision, its tags, and the command that repeats it. */
+export interface Origin {
+  name?: string;
+  tags?: Record<string, string>;
+  command?: string;
+}
+
 export interface Data {
   kind: "run";
   live: Live | null;
   brunt_version: string;
   started_unix_ms: number;
   /** What its user calls the run, and the command that repeats it. */
-  origin: { name?: string; tags?: Record<string, string>; command?: string };
+  origin: Origin;
   ending: "completed" | "interrupted" | { failed: string } | { aborted: string } | { stopped: string };
   title: string;
   plan: string[];

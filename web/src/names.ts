@@ -116,7 +116,7 @@ function scenarios(names: Names, quantiles: string[]): HTMLElement | null {
     "scenarios",
     table({
       caption: `at most ${counted(names.most_users, "user")} at once; times are of whole iterations`,
-      head: ["scenario", "users started", "from the warm-up", "ended", "not admitted", "iterations", "cut short", "errors", ...SHOWN],
+      head: ["scenario", "users started", "from the warm-up", "ended", "not admitted", "out of rows", "iterations", "cut short", "errors", ...SHOWN],
       sortable: "scenarios",
       rows: names.scenarios.map((one) => [
         one.name,
@@ -124,6 +124,7 @@ function scenarios(names: Names, quantiles: string[]): HTMLElement | null {
         whole(one.users_before),
         whole(one.users_ended),
         wrong(one.not_admitted),
+        wrong(one.out_of_rows),
         whole(one.iterations),
         whole(one.unfinished),
         wrong(one.errors),

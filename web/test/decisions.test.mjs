@@ -44,13 +44,24 @@ const labels = (page, chart) => page.$$eval(`#${chart} .u-label`, (all) => all.s
 
 test("a sweep: what its JSON says is in its tables and charts, and again from where it was kept", async () => {
   const [html, json, store, again] = ["sweep.html", "sweep.json", "sweep.db", "again.html"].map(files.path);
-  await brunt("sweep", "-c", "1,2,4", "-t", "1", "-n", "300", "-w", "0s", "--store", store, "--html", html, "-o", json, server.url);
+  await brunt("sweep", "-c", "1,2,4", "-t", "1", "-n", "300", "-w", "0s", "--store", store, "--name", "knee", "--tag", "branch=main", "--html", html, "-o", json, server.url);
   const result = JSON.parse(await readFile(json, "utf8"));
   const page = await shown(html);
   assert.deepEqual((await rows(page, "steps")).map(([value]) => value), ["1", "2", "4"]);
   const runs = await rows(page, "runs");
   assert.deepEqual(runs.map((row) => [row[0], row[1]]), [["connections 1", "1"], ["connections 2", "2"], ["connections 4", "3"]]);
   assert.deepEqual(runs.map((row) => Number(row[7].replaceAll(",", ""))), result.steps.map(({ evidence }) => evidence.ok));
+  // What it is called, and how it is made again.
+  assert.match(await page.textContent("h1"), /^brunt knee: sweep connections/);
+  assert.deepEqual(await page.$$eval("header .tag", (all) => all.map((one) => one.textContent)), ["branch=main"]);
+  assert.match(await page.title(), /knee/);
+  assert.match(await page.textContent("#repeat pre"), /^brunt sweep --seed \d+ -n 300 -c 1,2,4 -t 1 -w 0s http\S+$/);
+  // A value leads to its run, which opens with the command that makes its page.
+  await page.click("#steps tbody tr:nth-child(2) a");
+  assert.equal(await page.getAttribute("#run-2 .opener", "aria-expanded"), "true");
+  assert.equal(await page.textContent("#run-2 + tr .command code"), `brunt report 2 --store '${store}' -o run-2.html`);
+  await page.waitForSelector("#run-2 + tr #run-1-spectrum .uplot");
+  await page.click("#run-2 .opener");
   await page.hover("#throughput .u-over");
   assert.match(await page.textContent("#throughput .u-legend"), /2 connectionsanswered/);
   await page.focus("#latency .chart");

@@ -9,9 +9,9 @@ use brunt_report::{Format, Style, live, render};
 
 mod fixtures;
 
-const PLAIN: Style = Style { colour: false, verbose: true, wrk_latency: true, no_histograms: false };
-const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false };
-const BRIEF: Style = Style { colour: false, verbose: false, wrk_latency: false, no_histograms: false };
+const PLAIN: Style = Style { colour: false, verbose: true, wrk_latency: true, no_histograms: false, dated: false };
+const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false, dated: false };
+const BRIEF: Style = Style { colour: false, verbose: false, wrk_latency: false, no_histograms: false, dated: false };
 
 fn check(name: &str, got: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);

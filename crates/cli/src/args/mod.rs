@@ -8,6 +8,7 @@ pub mod find;
 pub mod flags;
 pub mod kept;
 pub mod proxy;
+pub mod repeat;
 pub mod run;
 pub mod secrets;
 pub mod serve;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_model::SECOND_NS;
 use brunt_model::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_BLOCK_POINTS, LEAST_RUNS};
 use brunt_model::evidence::Evidence;
-use brunt_model::plan::{Load, Plan};
+use brunt_model::plan::{Load, Origin, Plan};
 use brunt_model::secret::shown_url;
 use brunt_model::units::ExactDuration;
 use brunt_protocol::Registry;
@@ -16,8 +16,9 @@ use brunt_report::json::{self, Document};
 use brunt_store::{Store, Which};
 
 use super::Exit;
+use super::show::found;
 use crate::args::words::Words;
-use crate::args::{Bench, Compare};
+use crate::args::{Bench, Compare, repeat};
 use crate::decided::Decided;
 use crate::kept::{self, Keep};
 use crate::runs::{Ran, Runs, length_ns};
@@ -30,9 +31,11 @@ pub fn run(args: &Compare, registry: &Registry) -> Result<Exit> {
     let shown = &args.words.shown;
     let decided = Decided::of(shown)?;
     let compared = if let Some([a, b]) = results(args)? {
-        let compared = of_results(&a, &b)?.with_conditions(&args.fail_if);
+        let mut compared = of_results(&a, &b)?.with_conditions(&args.fail_if);
+        compared.origin = plan::origin(&shown.saving);
+        compared.origin.command = repeat::of_process(registry, None);
         let decision = Decision::Comparison(&compared);
-        let written = decided.write(decision, &[a.kept, b.kept].concat());
+        let written = decided.write(decision, found(&[a.kept, b.kept].concat(), shown.saving.store.as_deref()));
         // Its runs stay what they are: they may be compared with others, too.
         Keep::of(&shown.saving, shown.quiet).keep_decision(decision, &[]);
         written?;
@@ -245,6 +248,7 @@ fn of_results(a: &Results, b: &Results) -> Result<Compared> {
         (1..).zip(&side.documents).map(run).collect()
     };
     Ok(Compared {
+        origin: Origin::default(),
         a: a.name.clone(),
         b: b.name.clone(),
         how: String::new(),
@@ -272,7 +276,9 @@ fn live<'a>(args: &Compare, registry: &'a Registry) -> Result<Option<(Compared, 
         return Ok(None);
     }
     let mut runs = Runs::new(registry, "compare", &args.words.shown, args.keep.as_deref())?;
+    let origin = plan::origin(&args.words.shown.saving);
     let mut compared = Compared {
+        origin: Origin { command: repeat::of_process(registry, Some(a.plan.seed)), ..origin },
         how: how(args.rounds, &a.plan, &b.plan),
         a: a.name,
         b: b.name,

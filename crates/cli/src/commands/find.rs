@@ -4,13 +4,13 @@ use anyhow::{Result, bail};
 use brunt_model::arrivals::Spread;
 use brunt_model::capacity::{self, Answer, Capacity, Length, Next, Outcome, Settings, Trial};
 use brunt_model::evidence::Evidence;
-use brunt_model::plan::{Load, Plan};
+use brunt_model::plan::{Load, Origin, Plan};
 use brunt_model::profile::Profile;
 use brunt_protocol::Registry;
 use brunt_report::decision::Decision;
 
 use super::Exit;
-use crate::args::Find;
+use crate::args::{Find, repeat};
 use crate::decided::Decided;
 use crate::runs::{Ran, Runs};
 use crate::{console, plan};
@@ -54,13 +54,15 @@ fn base(args: &Find, registry: &Registry) -> Result<Plan> {
         bail!("--highest {} is below --from {}: the first rate tried must be allowed", args.highest, args.from);
     }
     let words = args.words.or("duration", "--duration", "5s").or("warmup", "--warmup", "1s");
-    let plan = plan::of(&words.with(&[format!("--rate={}", args.from)], registry)?, registry)?;
+    let mut plan = plan::of(&words.with(&[format!("--rate={}", args.from)], registry)?, registry)?;
     if plan.thresholds.is_empty() {
         bail!(
             "brunt find needs to know what the target must meet: give --threshold 'p99<50ms' and \
              --threshold 'error_rate<0.1%', say"
         );
     }
+    plan.origin = plan::origin(&args.words.shown.saving);
+    plan.origin.command = repeat::of_process(registry, Some(plan.seed));
     Ok(plan)
 }
 
@@ -102,7 +104,7 @@ fn told(trial: &Trial) -> String {
 }
 
 fn trial_plan(base: &Plan, rate: f64, length: Length) -> Result<Plan> {
-    let mut plan = base.clone();
+    let mut plan = Plan { origin: Origin::default(), ..base.clone() };
     let arrivals = match base.load {
         Load::Open { arrivals, .. } => arrivals,
         Load::Closed {} => Spread::Uniform,

@@ -18,8 +18,8 @@ pub struct Details<'a> {
     pub limits: &'a [Limit],
     /// Its report as text, or why there is none.
     pub report: Result<&'a str, &'a str>,
-    /// The numbers of the runs that it rests on, of a decision.
-    pub parts: &'a [i64],
+    /// The numbers of the runs that it rests on, and what they are called, of a decision.
+    pub parts: &'a [(i64, String)],
     /// Whether there is a report page to open.
     pub has_page: bool,
     /// What a form needs to delete it.
@@ -66,11 +66,12 @@ pub fn run(details: &Details<'_>) -> String {
         body.raw("<p>Part of <a href=\"run?number=").number(decision).raw("\">").number(decision).raw("</a></p>");
     }
     if !details.parts.is_empty() {
-        body.raw("<h2>Runs behind this result</h2><p class=\"bar\">");
-        for part in details.parts {
-            body.raw("<a href=\"run?number=").number(*part).raw("\">").number(*part).raw("</a> ");
+        body.raw("<h2>Runs behind this result</h2><ul class=\"figures\">");
+        for (part, name) in details.parts {
+            body.raw("<li><a href=\"run?number=").number(*part).raw("\">").number(*part).raw("</a> ");
+            body.text(&brief(name)).raw("</li>");
         }
-        body.raw("</p>");
+        body.raw("</ul>");
     }
     body.raw("<h2>Report</h2>");
     match details.report {

@@ -26,8 +26,8 @@ pub(super) struct Document<'a> {
     pub capacity: &'a Capacity,
 }
 
-pub(super) fn text(plan: &Plan, capacity: &Capacity, paint: Paint) -> String {
-    let mut sections = vec![head(plan, paint), answer(capacity, paint)];
+pub(super) fn text(plan: &Plan, capacity: &Capacity, label: Vec<String>, paint: Paint) -> String {
+    let mut sections = vec![[head(plan, paint), label].concat(), answer(capacity, paint)];
     if !capacity.trials.is_empty() {
         let (role, verdicts) = verdict(capacity);
         sections.push(wrapped("", "  ", &verdicts, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
@@ -69,7 +69,7 @@ pub(super) fn verdict(capacity: &Capacity) -> (Role, String) {
     (Role::Good, format!("✓ brunt itself limited none of {all} trials"))
 }
 
-pub(super) fn csv(capacity: &Capacity) -> String {
+pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
     let names = ["trial", "rate_per_s", "length", "outcome", "why"];
     let mut text = names.into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
     for (number, trial) in (1..).zip(&capacity.trials) {
@@ -83,7 +83,7 @@ pub(super) fn csv(capacity: &Capacity) -> String {
             Outcome::Spoiled => "spoiled",
         });
         row.put(&trial.why);
-        runs::put(&mut row, &trial.evidence);
+        runs::put(&mut row, &trial.evidence, &plan.origin);
         text += &row.line();
     }
     text
