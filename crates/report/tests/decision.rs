@@ -163,9 +163,15 @@ fn every_document_can_be_read_back() {
             "{name}"
         );
     };
-    decisions::capacities().iter().for_each(|(name, plan, found)| same(name, Decision::Capacity(plan, found)));
-    decisions::sweeps().iter().for_each(|(name, plan, found)| same(name, Decision::Sweep(plan, found)));
-    decisions::comparisons().iter().for_each(|(name, found)| same(name, Decision::Comparison(found)));
+    for (name, plan, found) in &decisions::capacities() {
+        same(name, Decision::Capacity(plan, found));
+    }
+    for (name, plan, found) in &decisions::sweeps() {
+        same(name, Decision::Sweep(plan, found));
+    }
+    for (name, found) in &decisions::comparisons() {
+        same(name, Decision::Comparison(found));
+    }
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn markdown_label(decision: Decision<'_>) -> String {
     let command =
         (!origin.command.is_empty()).then(|| format!("Run it again: `{}`", comparison::code(&origin.command)));
     let lines = [label, command.unwrap_or_default()].into_iter().filter(|line| !line.is_empty());
-    lines.map(|line| format!("\n{line}\n")).collect()
+    lines.flat_map(|line| ["\n".to_owned(), line, "\n".to_owned()]).collect()
 }
 
 /// `decision` in `format`, in memory.

@@ -29,7 +29,7 @@ struct Page {
     /// What its user calls it, and the command that repeats it.
     origin: Origin,
     how: Vec<String>,
-    found: Vec<Text>,
+    found: Vec<Piece>,
     tables: Vec<Tabled>,
     charts: Vec<Chart>,
     /// When its first run began.
@@ -68,7 +68,7 @@ impl Runs<'_> {
 }
 
 #[derive(Debug, Serialize)]
-struct Text {
+struct Piece {
     text: String,
     role: &'static str,
     /// Where it leads.
@@ -82,7 +82,7 @@ struct Tabled {
     title: &'static str,
     caption: String,
     head: Vec<&'static str>,
-    rows: Vec<Vec<Text>>,
+    rows: Vec<Vec<Piece>>,
 }
 
 /// Lines and points over a value.
@@ -142,8 +142,8 @@ const fn named(role: Role) -> &'static str {
     }
 }
 
-fn text(text: impl Into<String>, role: Role) -> Text {
-    Text { text: text.into(), role: named(role), href: None }
+fn text(text: impl Into<String>, role: Role) -> Piece {
+    Piece { text: text.into(), role: named(role), href: None }
 }
 
 fn tabled(id: &'static str, title: &'static str, caption: impl Into<String>, table: &Table) -> Tabled {
