@@ -89,6 +89,26 @@ fn live_lines() {
     check("live-lines-users.txt", &text);
 }
 
+/// A wide terminal has the last minute and the names beside what a narrow one shows.
+#[test]
+fn live_screen_side_by_side() {
+    let mut screen = live::Screen::new(&fixtures::shop().run.plan);
+    let mut text = screen.lines(200, 50, PLAIN).join("\n") + "\n\n";
+    for second in fixtures::shop_live() {
+        screen.push(&second);
+    }
+    let wide = screen.lines(200, 50, PLAIN);
+    assert!(wide.len() <= 50 && wide.iter().all(|line| line.chars().count() <= 200), "{wide:#?}");
+    assert!(
+        wide.iter().any(|line| line.starts_with("rate ") && line.contains("█")),
+        "charts stand beside figures: {wide:#?}"
+    );
+    text += &(wide.join("\n") + "\n\n");
+    // The same screen in a terminal that became narrow.
+    text += &(screen.lines(80, 24, PLAIN).join("\n") + "\n");
+    check("live-screen-wide.txt", &text);
+}
+
 #[test]
 fn live_screen() {
     let seconds = fixtures::live(70);
