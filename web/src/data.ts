@@ -102,8 +102,12 @@ export interface CountedTrack {
 /** Calls over time by request name, status and reason of failure. */
 export interface Drilldown {
   requests: Tracks<RequestTrack>;
+  tags: Tracks<RequestTrack>;
   statuses: Tracks<CountedTrack>;
+  /** By reason. */
   failures: Tracks<CountedTrack>;
+  /** Each with all of its reasons. */
+  whole_failures: Tracks<CountedTrack>;
 }
 
 /** How many calls took how long: bar, calls, those of them that are not a success. */
@@ -150,6 +154,9 @@ export interface Calls {
   statuses: Status[];
   failures: { failure: string; count: number }[];
   response: Distribution | null;
+  /** Of answers whose status is ok, where there are others; and of the others. */
+  response_ok: Distribution | null;
+  response_not_ok: Distribution | null;
 }
 
 export interface Group {

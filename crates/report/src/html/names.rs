@@ -36,6 +36,10 @@ struct Calls<'a> {
     statuses: Vec<NamedStatus<'a>>,
     failures: &'a [json::Failures],
     response: Option<Distribution>,
+    /// Of answers whose status is ok, where there are others.
+    response_ok: Option<Distribution>,
+    /// Of calls that failed, were answered with another status, or had not ended.
+    response_not_ok: Option<Distribution>,
 }
 
 /// Answers with one status, and what that is called.
@@ -151,6 +155,8 @@ impl<'a> Calls<'a> {
             statuses: NamedStatus::all(&calls.statuses, &calls.status_names),
             failures: &calls.failures,
             response: calls.response.as_ref().map(Distribution::of),
+            response_ok: calls.response_ok.as_ref().map(Distribution::of),
+            response_not_ok: calls.response_not_ok.as_ref().map(Distribution::of),
         }
     }
 }
