@@ -1,10 +1,10 @@
 // The pages of what was decided over several runs: real ones, small.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { blank, isWithin, launch, open, rows } from "./browser.mjs";
-import { brunt, directory, goingOn, target } from "./program.mjs";
+import { blank, inked, isWithin, launch, open, rows } from "./browser.mjs";
+import { brunt, directory, goingOn, golden, target } from "./program.mjs";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -135,4 +135,70 @@ test("a search: live while it goes on, and its answer at the end", async () => {
   await isWithin(page, "latency", "two");
   await page.close();
   await live.close();
+});
+
+/** The page of a search that was kept, which `change` alters first. */
+async function searched(change) {
+  const result = JSON.parse(await readFile(golden("capacity-found.json"), "utf8"));
+  change(result);
+  const [json, html] = ["found.json", "found.html"].map(files.path);
+  await writeFile(json, JSON.stringify(result));
+  await brunt("report", json, "-o", html);
+  const { page } = await open(browser, html);
+  return { page, result };
+}
+
+/** What is drawn as text in a chart when it is drawn anew: the text, and where of the canvas's width. */
+const drawn = (page, chart) =>
+  page.evaluate((chart) => {
+    const canvas = document.querySelector(`#${chart} canvas`);
+    const texts = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
+      // Axes move the origin to where they write.
+      if (this.canvas === canvas) texts.push({ text, at: (this.getTransform().e + x) / canvas.width });
+      return draw.call(this, text, x, ...rest);
+    };
+    window.dispatchEvent(new Event("beforeprint"));
+    return new Promise((resolve) => setTimeout(() => resolve(texts), 300));
+  }, chart);
+
+test("a search at rates that are no integers names them on its axis, and has its threshold where it is", async () => {
+  const { page, result } = await searched((result) => {
+    for (const trial of result.trials) trial.rate_per_s /= 100;
+    result.answer.low_per_s /= 100;
+    result.answer.high_per_s /= 100;
+  });
+  const rates = [...new Set(result.trials.map(({ rate_per_s }) => rate_per_s))].sort((a, b) => a - b);
+  const texts = await drawn(page, "latency");
+  // Each tick is one of the rates, and the first is there; those too near to the one before have none.
+  const labels = texts.filter(({ text }) => /^\d+(\.\d+)?$/.test(text));
+  const known = rates.map((rate) => String(Number(rate.toPrecision(3))));
+  assert.ok(labels.length >= 5, JSON.stringify(texts));
+  for (const { text, at } of labels) {
+    assert.ok(known.includes(text), `${text} is none of ${known}`);
+    assert.ok(at > 0 && at < 1, `${text} stands outside`);
+  }
+  assert.deepEqual([labels[0].text, labels[1].text], known.slice(0, 2));
+  assert.ok(labels.some(({ text }) => text.includes(".")), "none of them is fractional");
+  // p99 over four decades is in the chart, and so is the limit: where 50 ms is on the axis.
+  await isWithin(page, "latency", "two");
+  assert.ok(texts.some(({ text }) => text === "limit p99<50ms"), JSON.stringify(texts));
+  const p99s = result.trials.map(({ evidence }) => evidence.p99_ns.value);
+  const [low, high] = [Math.min(...p99s) / 1.2, Math.max(...p99s) * 1.2].map(Math.log);
+  const expected = (high - Math.log(50e6)) / (high - low);
+  const line = (await inked(page, "latency", "bad")).filter(([, y]) => Math.abs(y - expected) < 0.01).map(([x]) => x);
+  assert.ok(line.length > 100 && Math.min(...line) < 0.05 && Math.max(...line) > 0.95, `no line at ${expected} of the height`);
+  await page.close();
+});
+
+test("a threshold far from what was measured is not drawn, and hides nothing", async () => {
+  const { page } = await searched((result) => {
+    result.plan.thresholds = ["p99<1h"];
+  });
+  const texts = await drawn(page, "latency");
+  assert.ok(!texts.some(({ text }) => text.startsWith("limit")), JSON.stringify(texts));
+  await isWithin(page, "latency", "two");
+  assert.ok(!(await page.textContent("#latency figcaption")).includes("limit"));
+  await page.close();
 });
