@@ -105,10 +105,19 @@ function opener(row: HTMLElement, name: string, opens: () => HTMLElement, column
   return button;
 }
 
+/** Opens what stands below the row of that id. */
+function openRow(id: string): void {
+  document.getElementById(id)?.querySelector<HTMLElement>(":scope > th > .opener[aria-expanded=false]")?.click();
+}
+
 /** Opens what stands below the row that the page's address names. */
-export function openTarget(): void {
-  const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  row?.querySelector<HTMLElement>(":scope > th > .opener[aria-expanded=false]")?.click();
+export const openTarget = (): void => openRow(location.hash.slice(1));
+
+/** A link; one to a row of this page opens it, also where the address names it already. */
+function link(href: string, text: string): HTMLElement {
+  const link = el("a", { href }, text);
+  if (href.startsWith("#")) link.addEventListener("click", () => openRow(href.slice(1)));
+  return link;
 }
 
 /** A table that scrolls sideways where it is wider than the page. */
@@ -126,7 +135,7 @@ export function table({ caption, head, rows, words = [], sortable }: Table): HTM
         row.forEach((raw, column) => {
           const cell = asCell(raw);
           const kind = [isWords(column) ? "words" : "figure", cell.class].filter(Boolean).join(" ");
-          const text = cell.href === undefined ? cell.text : el("a", { href: cell.href }, cell.text);
+          const text = cell.href === undefined ? cell.text : link(cell.href, cell.text);
           if (column > 0) tr.append(el("td", { class: kind, title: cell.title || undefined }, text));
           else tr.append(el("th", { scope: "row", class: kind }, cell.opens ? opener(tr, cell.text, cell.opens, head.length, view, extra) : text));
         });

@@ -62,6 +62,10 @@ test("a sweep: what its JSON says is in its tables and charts, and again from wh
   assert.equal(await page.textContent("#run-2 + tr .command code"), `brunt report 2 --store '${store}' -o run-2.html`);
   await page.waitForSelector("#run-2 + tr #run-1-spectrum .uplot");
   await page.click("#run-2 .opener");
+  // Once more, though the address names it already.
+  await page.click("#steps tbody tr:nth-child(2) a");
+  assert.equal(await page.getAttribute("#run-2 .opener", "aria-expanded"), "true");
+  await page.click("#run-2 .opener");
   await page.hover("#throughput .u-over");
   assert.match(await page.textContent("#throughput .u-legend"), /2 connectionsanswered/);
   await page.focus("#latency .chart");
@@ -181,6 +185,12 @@ test("a search at rates that are no integers names them on its axis, and has its
   }
   assert.deepEqual([labels[0].text, labels[1].text], known.slice(0, 2));
   assert.ok(labels.some(({ text }) => text.includes(".")), "none of them is fractional");
+  // A rate leads to the trial that is shown for it.
+  await page.click("#rates tbody tr:last-child a");
+  const opened = await page.$$eval("#runs .opener[aria-expanded=true]", (all) => all.map((one) => one.textContent));
+  assert.equal(opened.length, 1);
+  assert.match(opened[0], new RegExp(`^trial \\d+, ${known.at(-1)}/s, `));
+  await page.click("#runs .opener[aria-expanded=true]");
   // p99 over four decades is in the chart, and so is the limit: where 50 ms is on the axis.
   await isWithin(page, "latency", "two");
   assert.ok(texts.some(({ text }) => text === "limit p99<50ms"), JSON.stringify(texts));

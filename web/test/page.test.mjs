@@ -516,6 +516,22 @@ test("a histogram has every call, those apart that are not ok, and the threshold
   await page.close();
 });
 
+test("what failed is named beside the outcome, the most frequent first", async () => {
+  const { page, result } = await pageOf("failing");
+  const { statuses, failures } = result.outcomes;
+  const worst = Math.max(...statuses.filter(({ status }) => status >= 400).map(({ count }) => count), ...failures.map(({ count }) => count));
+  const ways = await page.textContent("#outcome .ways");
+  assert.match(ways, /^Not ok: \w+ × [\d,]+/);
+  assert.equal(Number(ways.match(/× ([\d,]+)/)[1].replaceAll(",", "")), worst);
+  assert.ok(ways.endsWith(", …"), "three of them are named");
+  const { page: clean } = await pageOf("clean");
+  assert.equal(await clean.locator("#outcome .ways").count(), 0);
+  // An answer whose status is ok and that failed a check is one, too.
+  const { page: shop } = await pageOf("shop");
+  assert.match(await shop.textContent("#outcome .ways"), /failed check × 5/);
+  for (const one of [page, clean, shop]) await one.close();
+});
+
 test("the times of calls that are ok and of those that are not stand apart by name", async () => {
   const { page, result } = await pageOf("shop");
   const head = await page.$$eval("#requests thead th", (all) => all.map((one) => one.textContent));

@@ -99,11 +99,20 @@ test("several runs are exported at once, without a script", async () => {
 test("the page of a decision leads to the pages of its runs", async () => {
   const { page } = await open("?kind=sweep");
   await page.click("tbody tr a");
+  // It has no course of its own.
+  assert.equal(await page.locator(".course").count(), 0);
   assert.deepEqual(await page.$$eval("ul.figures li", (all) => all.map((one) => one.textContent.trim())), ["5 connections 1", "6 connections 2"]);
   await page.click("text=Report page");
   await page.click("#runs tbody tr:nth-child(2) td a");
   await page.waitForSelector("h1:has-text('http://')");
   assert.match(await page.textContent("header"), /2 connections/);
+  await page.close();
+});
+
+test("on a narrow screen what a decision has not got takes no room", async () => {
+  const { page } = await open("?kind=sweep", { viewport: { width: 390, height: 844 } });
+  const seen = await page.$$eval("tbody td", (cells) => cells.filter((cell) => cell.offsetHeight > 0).map((cell) => cell.dataset.label));
+  assert.deepEqual(seen, ["Run", "Begun (UTC)", "Outcome", "What"]);
   await page.close();
 });
 

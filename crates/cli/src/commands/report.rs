@@ -32,7 +32,8 @@ pub fn run(args: &Report) -> Result<Exit> {
         match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
             Kept::Run(summary) => html::write(&mut page, &summary)?,
             Kept::Decision(decision, runs) => {
-                decision::write_page(&mut page, decision.decision(), found(&runs, args.from.store.as_deref()))?
+                let runs = found(&runs, args.from.store.as_deref());
+                decision::write_page(&mut page, decision.decision(), runs)?;
             }
         }
     }

@@ -131,8 +131,11 @@ fn row(body: &mut Html, run: &Listed) {
     }
     body.raw("</td>");
     cell(body, "Errors");
-    body.raw(if entry.error_ratio > 0.0 { "<span class=\"bad\">" } else { "<span>" });
-    body.text(&if is_run { percent(entry.error_ratio) } else { String::new() }).raw("</span></td>");
+    if is_run {
+        body.raw(if entry.error_ratio > 0.0 { "<span class=\"bad\">" } else { "<span>" });
+        body.text(&percent(entry.error_ratio)).raw("</span>");
+    }
+    body.raw("</td>");
     cell(body, "What");
     what(body, entry);
     body.raw("</td></tr>");

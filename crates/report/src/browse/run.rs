@@ -97,6 +97,10 @@ fn pair(body: &mut Html, name: &'static str, class: &'static str, value: &str) {
 fn course(body: &mut Html, run: &Listed) {
     let Some(line) = &run.sparkline else { return };
     let rates: Vec<_> = line.answered_per_s.iter().copied().map(Some).collect();
+    // A decision has none of its own.
+    if rates.is_empty() {
+        return;
+    }
     let p99s: Vec<_> = line.p99_ns.iter().map(|ns| ns.map(|ns| ns as f64)).collect();
     body.raw("<p class=\"course\">Answered ");
     svg::sparkline(body, "answered a second", &rates, |n| format!("{}/s", Number(n)));

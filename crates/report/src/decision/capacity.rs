@@ -197,7 +197,7 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
         rate(high)
     )];
     let why = capacity.trials.iter().rfind(|trial| trial.rate_per_s == high).map(|trial| &trial.why);
-    reasons.extend(why.map(|why| format!("there {why}")));
+    reasons.extend(why.map(|why| format!("not met at {}/s: {why}", rate(high))));
     reasons.extend(doubtful(capacity, low, high));
     reasons.push(format!(
         "if either bound were wrong, at most {} of searches would look like this ({} tried, {} each)",
@@ -268,14 +268,14 @@ pub(super) fn table(capacity: &Capacity) -> Table {
 }
 
 /// The trials of each rate, from low to high.
-fn groups(capacity: &Capacity) -> Vec<Vec<&Trial>> {
+pub(super) fn groups(capacity: &Capacity) -> Vec<Vec<&Trial>> {
     let mut trials: Vec<_> = capacity.trials.iter().collect();
     trials.sort_by_key(|trial| trial.step);
     trials.chunk_by(|a, b| a.step == b.step).map(<[_]>::to_vec).collect()
 }
 
 /// The one with the median p99, of full length if there is one.
-fn typical<'a>(trials: &[&'a Trial]) -> Option<&'a Trial> {
+pub(super) fn typical<'a>(trials: &[&'a Trial]) -> Option<&'a Trial> {
     let longest = if trials.iter().any(|trial| trial.length == Length::Full) { Length::Full } else { Length::Short };
     let mut sorted: Vec<_> = trials.iter().copied().filter(|trial| trial.length == longest).collect();
     sorted.sort_by_key(|trial| trial.evidence.p99_ns.map(|p99| (p99.value, p99.at_least)));

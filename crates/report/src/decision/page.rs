@@ -309,7 +309,16 @@ fn of_capacity(plan: &Plan, capacity: &Capacity, is_over: bool) -> Page {
     }
     let trials = counted(capacity.trials.len() as u64, "trial");
     let caption = format!("{trials}; of several at one rate, the typical one");
-    page.tables.push(tabled("rates", "Rates", caption, &capacity::table(capacity)));
+    let mut rates = tabled("rates", "Rates", caption, &capacity::table(capacity));
+    // Each rate leads to the trial that is shown for it.
+    let shown = capacity::groups(capacity).into_iter().filter_map(|group| capacity::typical(&group));
+    for (row, shown) in rates.rows.iter_mut().zip(shown) {
+        let nth = capacity.trials.iter().position(|trial| std::ptr::eq(trial, shown));
+        if let Some((cell, nth)) = row.first_mut().zip(nth) {
+            cell.href = Some(format!("#run-{}", nth + 1));
+        }
+    }
+    page.tables.push(rates);
     let line = |label, colour, mark, outcome| Line {
         label,
         colour,
