@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
+use brunt_model::plan::Plan;
+use brunt_model::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_report::decision::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -107,6 +109,36 @@ impl Words {
     /// # Errors
     /// When `more` or all of them together are not such as `brunt bench` takes.
     pub fn with<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Bench> {
+        let words = self.line(more, registry)?;
+        let matches = read(words.iter().map(OsString::as_os_str), registry)?;
+        match of(&matches, registry).map_err(|e| problem(&e))?.command {
+            Some(super::Command::Bench(bench)) => Ok(*bench),
+            _ => Err(anyhow!("expected the flags of a run")),
+        }
+    }
+
+    /// The command of the one run that [`Words::with`] makes, as it may be shown: with the seed, the length and the warm-up of
+    /// `plan` where it was given others or none.
+    ///
+    /// # Errors
+    /// As [`Words::with`].
+    pub fn command<S: AsRef<OsStr>>(&self, more: &[S], plan: &Plan, registry: &Registry) -> Result<String> {
+        let is = |word: &OsString, flag: &str| word.to_string_lossy().starts_with(flag);
+        let mut words = self.line(more, registry)?;
+        // Of several runs each may have a seed of its own.
+        words.retain(|word| !is(word, "--seed="));
+        let length = plan.stop.duration_ns.map(|ns| ("--duration=", ExactDuration(ns).to_string()));
+        let warmup = (plan.warmup_ns > 0).then(|| ("--warmup=", ExactDuration(plan.warmup_ns).to_string()));
+        for (flag, value) in [Some(("--seed=", plan.seed.to_string())), length, warmup].into_iter().flatten() {
+            if !words.iter().any(|word| is(word, flag)) {
+                words.insert(0, OsString::from(format!("{flag}{value}")));
+            }
+        }
+        Ok(format!("brunt {}", Self::shown(&words, registry)?))
+    }
+
+    /// The words of one run, in which `more` take the place of those that were given.
+    fn line<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Vec<OsString>> {
         let mut theirs = Self::default();
         let matches = read(more.iter().map(AsRef::as_ref), registry)?;
         if let Some((_, matches)) = matches.subcommand() {
@@ -121,11 +153,7 @@ impl Words {
             words.push("--".into());
             words.extend(script_args.iter().cloned());
         }
-        let matches = read(words.iter().map(OsString::as_os_str), registry)?;
-        match of(&matches, registry).map_err(|e| problem(&e))?.command {
-            Some(super::Command::Bench(bench)) => Ok(*bench),
-            _ => Err(anyhow!("expected the flags of a run")),
-        }
+        Ok(words)
     }
 
     /// The flags that `more` gives, as they may be shown: each as its definition says, whichever way it was written.

@@ -6,10 +6,12 @@ use brunt_model::capacity::{self, Answer, Capacity, Length, Next, Outcome, Setti
 use brunt_model::evidence::Evidence;
 use brunt_model::plan::{Load, Origin, Plan};
 use brunt_model::profile::Profile;
+use brunt_model::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_report::decision::Decision;
 
 use super::Exit;
+use crate::args::words::Words;
 use crate::args::{Find, repeat};
 use crate::decided::Decided;
 use crate::runs::{Ran, Runs};
@@ -29,7 +31,7 @@ pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let mut runs = Runs::new(registry, "find", &args.words.shown, args.keep.as_deref())?;
-    let capacity = search(&base, args.words.has("threads"), settings, &mut runs);
+    let capacity = search(&base, &args.words, settings, &mut runs, registry);
     runs.clear();
     let capacity = capacity?;
     runs.finish(Decision::Capacity(&base, &capacity), &decided)?;
@@ -66,28 +68,38 @@ fn base(args: &Find, registry: &Registry) -> Result<Plan> {
     Ok(plan)
 }
 
-fn search(base: &Plan, has_threads: bool, settings: Settings, runs: &mut Runs<'_>) -> Result<Capacity> {
+fn search(
+    base: &Plan,
+    words: &Words,
+    settings: Settings,
+    runs: &mut Runs<'_>,
+    registry: &Registry,
+) -> Result<Capacity> {
     let mut trials = Vec::new();
     let answer = loop {
-        let (step, length) = match capacity::next(&settings, &trials) {
+        let (step, trial_length) = match capacity::next(&settings, &trials) {
             Next::Done(answer) => break answer,
             Next::Try { step, length } => (step, length),
         };
-        let mut plan = trial_plan(base, settings.rate(step), length)?;
-        if !has_threads {
+        let mut plan = trial_plan(base, settings.rate(step), trial_length)?;
+        if !words.has("threads") {
             plan.workers = plan::default_workers(&plan.load, plan.script.is_some(), plan.connections.most());
         }
+        let rate = format!("--rate={}", settings.rate(step));
+        let length = plan.stop.duration_ns.map(|ns| format!("--duration={}", ExactDuration(ns)));
+        plan.origin.command =
+            words.command(&[Some(rate), length].into_iter().flatten().collect::<Vec<_>>(), &plan, registry)?;
         let number = trials.len() + 1;
         let what = format!("trial {number}: {}/s", settings.rate(step));
         let so_far = Capacity { settings, answer: interrupted(&trials), trials: trials.clone() };
         runs.show(Decision::Capacity(base, &so_far), &what);
-        let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, length))? {
+        let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, trial_length))? {
             Ran::Whole(summary) => summary,
             Ran::Interrupted => break interrupted(&trials),
             Ran::Impossible(reason) if trials.is_empty() => break Answer::NeverAnswered { failure: reason },
             Ran::Impossible(_) => break Answer::StoppedAnswering { at_per_s: settings.rate(step) },
         };
-        let trial = Trial::of(&settings, step, length, Evidence::of(&summary));
+        let trial = Trial::of(&settings, step, trial_length, Evidence::of(&summary));
         runs.note(&format!("{what} {}", told(&trial)));
         trials.push(trial);
     };

@@ -55,6 +55,7 @@ fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Pla
     let mut plans = Vec::new();
     for value in values {
         let flag = format!("--{}={value}{unit}", axis.name);
+        let shown = flag.clone();
         let mut bench = words.0.with(&[&flag], registry).with_context(|| flag.clone())?;
         defaults(&mut bench);
         if axis.is_concurrency
@@ -67,6 +68,7 @@ fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Pla
         if !words.0.has("seed") {
             plan.seed = *seed.get_or_insert(plan.seed);
         }
+        plan.origin.command = words.0.command(&[&shown], &plan, registry)?;
         plans.push((value, plan));
     }
     Ok((axis, plans))
