@@ -49,7 +49,7 @@ function calls(title: string, id: "requests" | "tags", all: Calls[], { quantiles
     });
   const ends = isApart ? ["ok", "not ok"].flatMap((kind) => APART.map((name) => `${name} ${kind}`)) : [];
   const noun = id === "tags" ? "tag" : "name";
-  const head = [noun, "due", "answered/s", "not ok", "error rate", ...SHOWN, "max", ...ends, "in", "ended as"];
+  const head = [noun, "due", "answered/s", "not ok", "error rate", ...SHOWN, "max", ...ends, "ended as", "in"];
   return section(
     title,
     id,
@@ -62,7 +62,7 @@ function calls(title: string, id: "requests" | "tags", all: Calls[], { quantiles
         .filter(Boolean)
         .join("; "),
       head,
-      words: [head.length - 1],
+      words: [head.length - 2],
       sortable: id,
       rows: (all.length > LONG ? worst : all).map((one) => [
         { text: one.name, opens: opens(one.name) },
@@ -73,8 +73,8 @@ function calls(title: string, id: "requests" | "tags", all: Calls[], { quantiles
         ...times(one.response, quantiles),
         one.response ? { text: bound(one.response.max_ns), sort: valueOf(one.response.max_ns) } : "–",
         ...(isApart ? [...apart(one.response_not_ok ? one.response_ok : one.response), ...apart(one.response_not_ok)] : []),
-        { text: size(one.clear_in_bytes), sort: one.clear_in_bytes },
         ended(one),
+        { text: size(one.clear_in_bytes), sort: one.clear_in_bytes },
       ]),
     }),
   );
