@@ -169,7 +169,7 @@ fn every_file_is_valid_by_the_strict_schema() {
     let mut hostile = fixtures::shop();
     hostile.run.ending = brunt_model::summary::Ending::Failed("a\u{0}b\u{1b}[2J \"<&>'\u{fffe}\n c".to_owned());
     hostile.run.plan.origin.name = Some("  two\t  spaces\n".to_owned());
-    let all = fixtures::all().into_iter().chain([("secretive", fixtures::secretive()), ("hostile", hostile)]);
+    let all = fixtures::all().into_iter().chain(vec![("secretive", fixtures::secretive()), ("hostile", hostile)]);
     let render = |summary: &brunt_model::summary::Summary| render(Format::Junit, summary, Style::default()).unwrap();
     let files: Vec<_> = all.map(|(name, summary)| written(name, &render(&summary))).collect();
     let said = validated(&files);
