@@ -102,8 +102,12 @@ export interface CountedTrack {
 /** Calls over time by request name, status and reason of failure. */
 export interface Drilldown {
   requests: Tracks<RequestTrack>;
+  tags: Tracks<RequestTrack>;
   statuses: Tracks<CountedTrack>;
+  /** By reason. */
   failures: Tracks<CountedTrack>;
+  /** Each with all of its reasons. */
+  whole_failures: Tracks<CountedTrack>;
 }
 
 /** How many calls took how long: bar, calls, those of them that are not a success. */
@@ -150,6 +154,9 @@ export interface Calls {
   statuses: Status[];
   failures: { failure: string; count: number }[];
   response: Distribution | null;
+  /** Of answers whose status is ok, where there are others; and of the others. */
+  response_ok: Distribution | null;
+  response_not_ok: Distribution | null;
 }
 
 export interface Group {
@@ -175,6 +182,7 @@ export interface Scenario {
   users_started: number;
   users_ended: number;
   not_admitted: number;
+  out_of_rows: number;
   iterations: number;
   unfinished: number;
   errors: number;
@@ -231,13 +239,20 @@ export interface Live {
   missed: number;
 }
 
+/** What a user calls a run or decision, its tags, and the command that repeats it. */
+export interface Origin {
+  name?: string;
+  tags?: Record<string, string>;
+  command?: string;
+}
+
 export interface Data {
   kind: "run";
   live: Live | null;
   brunt_version: string;
   started_unix_ms: number;
   /** What its user calls the run, and the command that repeats it. */
-  origin: { name?: string; tags?: Record<string, string>; command?: string };
+  origin: Origin;
   ending: "completed" | "interrupted" | { failed: string } | { aborted: string } | { stopped: string };
   title: string;
   plan: string[];

@@ -1,11 +1,14 @@
 // What was decided over several runs: found in words, in charts and in tables. Written by
 // crates/report/src/decision/page.rs.
 import { type AgainstChart, against } from "./charts/against";
-import { el, section, table, when } from "./dom";
+import type { Origin } from "./data";
+import { el, section, table } from "./dom";
+import { began, named, repeat } from "./origin";
 
 interface Text {
   text: string;
   role: string;
+  href?: string;
 }
 
 export interface Decision {
@@ -14,6 +17,8 @@ export interface Decision {
   live: string | null;
   brunt_version: string;
   title: string;
+  /** What its user calls it, and the command that repeats it. */
+  origin: Origin;
   how: string[];
   found: Text[];
   tables: { id: string; title: string; caption: string; head: string[]; rows: Text[][] }[];
@@ -22,6 +27,8 @@ export interface Decision {
   started_unix_ms?: number;
   /** The shape of each run, in the order of the table of runs. */
   outlines?: Outline[];
+  /** The command that makes the page of each, where they are kept. */
+  commands?: string[];
 }
 
 /** See crates/model/src/outline.rs. */
@@ -35,16 +42,17 @@ interface Outline {
 const TAILS_A_DECADE = 8;
 
 /** The spectrum of a run, and its p99 over time. */
-function outline({ tails_ns, stretch_ns, p99_ns }: Outline, at: number): HTMLElement {
+function outline({ tails_ns, stretch_ns, p99_ns }: Outline, at: number, command: string | undefined): HTMLElement {
   const chart = { names: [], x: "", y_is_logarithmic: true, unit: "ns" as const, marks: [], level: null };
   const tails = tails_ns.map((y, i) => ({ x: 10 ** (i / TAILS_A_DECADE), y: Math.max(y, 1) }));
   const seconds = p99_ns.flatMap((y, i) => (y === null ? [] : [{ x: ((i + 0.5) * stretch_ns) / 1e9, y: Math.max(y, 1) }]));
   const line = (label: string, points: { x: number; y: number }[]) => [{ label, colour: "one" as const, how: "line" as const, points }];
   return el(
     "div",
-    { class: "pair" },
-    against({ ...chart, id: `run-${at}-spectrum`, title: "Latency spectrum", summary: "response time by percentile", x_is: "percentile", x_is_logarithmic: true, lines: line("response", tails) }),
-    seconds.length > 1 && against({ ...chart, id: `run-${at}-p99`, title: "p99 over time", summary: "p99 of each stretch", x_is: "time", x_is_logarithmic: false, lines: line("p99", seconds) }),
+    {},
+    command !== undefined && el("p", { class: "command" }, "Its whole page: ", el("code", {}, command)),
+    tails.length > 1 && el("div", { class: "pair" }, ...[against({ ...chart, id: `run-${at}-spectrum`, title: "Latency spectrum", summary: "response time by percentile", x_is: "percentile", x_is_logarithmic: true, lines: line("response", tails) }),
+    seconds.length > 1 && against({ ...chart, id: `run-${at}-p99`, title: "p99 over time", summary: "p99 of each stretch", x_is: "time", x_is_logarithmic: false, lines: line("p99", seconds) })]),
   );
 }
 
@@ -59,7 +67,7 @@ export function decision(data: Decision): (HTMLElement | null)[] {
   const charts = data.charts.filter(({ lines }) => lines.some(({ points }) => points.length > 0)).map(against);
   const shape = (nth: number): (() => HTMLElement) | undefined => {
     const found = data.outlines?.[nth];
-    return found && found.tails_ns.length > 1 ? () => outline(found, nth) : undefined;
+    return found && (found.tails_ns.length > 1 || data.commands?.[nth] !== undefined) ? () => outline(found, nth, data.commands?.[nth]) : undefined;
   };
   const tables = data.tables.map(({ id, title, caption, head, rows }) =>
     section(
@@ -70,8 +78,10 @@ export function decision(data: Decision): (HTMLElement | null)[] {
         head: head.map((name, i) => name || (i === 0 ? "value" : "note")),
         words: head.flatMap((name, i) => (WORDS.includes(name) || (name === "" && i > 0) ? [i] : [])),
         rows: rows.map((row, nth) =>
-          row.map(({ text, role }, column) => ({
+          row.map(({ text, role, href }, column) => ({
             text,
+            href,
+            id: id === "runs" && column === 0 ? `run-${nth + 1}` : undefined,
             ...(role ? { class: role } : {}),
             opens: id === "runs" && column === 0 ? shape(nth) : undefined,
           })),
@@ -83,9 +93,9 @@ export function decision(data: Decision): (HTMLElement | null)[] {
     el(
       "header",
       {},
-      el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", data.title),
+      el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", named(data.origin), data.title),
       ...data.how.map((line) => el("p", { class: "faint" }, line)),
-      el("p", { class: "faint" }, data.started_unix_ms !== undefined && when(data.started_unix_ms), data.started_unix_ms !== undefined && ", ", `brunt ${data.brunt_version}`),
+      began(data),
     ),
     data.live === null
       ? null
@@ -98,5 +108,6 @@ export function decision(data: Decision): (HTMLElement | null)[] {
     section(data.live === null ? "What was found" : "What was found so far", "found", ...found),
     section("Charts", "charts", ...charts),
     ...tables,
+    repeat(data.origin),
   ];
 }

@@ -43,6 +43,10 @@ export interface Cell {
   class?: string;
   /** What is said of it to who points at it. */
   title?: string;
+  /** Where it leads. */
+  href?: string | undefined;
+  /** What the row is called in links to it, if this is its first cell. */
+  id?: string | undefined;
   /** What stands below the row when this, its first cell, is opened. */
   opens?: (() => HTMLElement) | undefined;
 }
@@ -101,6 +105,21 @@ function opener(row: HTMLElement, name: string, opens: () => HTMLElement, column
   return button;
 }
 
+/** Opens what stands below the row of that id. */
+function openRow(id: string): void {
+  document.getElementById(id)?.querySelector<HTMLElement>(":scope > th > .opener[aria-expanded=false]")?.click();
+}
+
+/** Opens what stands below the row that the page's address names. */
+export const openTarget = (): void => openRow(location.hash.slice(1));
+
+/** A link; one to a row of this page opens it, also where the address names it already. */
+function link(href: string, text: string): HTMLElement {
+  const link = el("a", { href }, text);
+  if (href.startsWith("#")) link.addEventListener("click", () => openRow(href.slice(1)));
+  return link;
+}
+
 /** A table that scrolls sideways where it is wider than the page. */
 export function table({ caption, head, rows, words = [], sortable }: Table): HTMLElement {
   const body = el("tbody");
@@ -110,13 +129,15 @@ export function table({ caption, head, rows, words = [], sortable }: Table): HTM
   const fill = (ordered: (Cell | string)[][]): void => {
     body.replaceChildren(
       ...ordered.flatMap((row) => {
-        const tr = el("tr");
+        const first = asCell(row[0] ?? "");
+        const tr = el("tr", { id: first.id });
         const extra: HTMLElement[] = [];
         row.forEach((raw, column) => {
           const cell = asCell(raw);
           const kind = [isWords(column) ? "words" : "figure", cell.class].filter(Boolean).join(" ");
-          if (column > 0) tr.append(el("td", { class: kind, title: cell.title || undefined }, cell.text));
-          else tr.append(el("th", { scope: "row", class: kind }, cell.opens ? opener(tr, cell.text, cell.opens, head.length, view, extra) : cell.text));
+          const text = cell.href === undefined ? cell.text : link(cell.href, cell.text);
+          if (column > 0) tr.append(el("td", { class: kind, title: cell.title || undefined }, text));
+          else tr.append(el("th", { scope: "row", class: kind }, cell.opens ? opener(tr, cell.text, cell.opens, head.length, view, extra) : text));
         });
         return [tr, ...extra];
       }),

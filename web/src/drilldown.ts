@@ -16,11 +16,11 @@ function stretches<T>({ start_ms, length_ms }: Tracks<T>): Stretches {
   return { start_ms: start_ms.slice(0, left), length_ms: length_ms.slice(0, left), spoiled: [] };
 }
 
-/** One request name: how long its calls took, how many there were, how many were not ok. */
-export function requestOverTime(tracks: Tracks<RequestTrack>, at: number): HTMLElement {
+/** One request name or tag: how long its calls took, how many there were, how many were not ok. */
+export function requestOverTime(tracks: Tracks<RequestTrack>, at: number, kind: "requests" | "tags"): HTMLElement {
   const track = tracks.tracks[at];
   if (!track) return el("p", {}, "no figures over time");
-  const id = `request-${at}`;
+  const id = `${kind === "tags" ? "tag" : "request"}-${at}`;
   const times = overTime(stretches(tracks), {
     id: `${id}-times`,
     title: "Response time",

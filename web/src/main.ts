@@ -1,9 +1,10 @@
 // The page: what matters first, then charts, then tables.
 import { type Data, embedded } from "./data";
 import { type Decision, decision } from "./decision";
-import { el, section, when } from "./dom";
+import { el, openTarget } from "./dom";
 import { follow, state } from "./live";
 import { names } from "./names";
+import { began, named, repeat } from "./origin";
 import { charts, distribution, load } from "./overtime";
 import { reconcile } from "./reconcile";
 import { latency, outcomes, seconds } from "./tables";
@@ -13,15 +14,9 @@ function header(data: Data): HTMLElement {
   return el(
     "header",
     {},
-    el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", data.origin.name !== undefined && `${data.origin.name}: `, data.title),
+    el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", named(data.origin), data.title),
     el("p", { class: "faint" }, data.plan.join(", ")),
-    el(
-      "p",
-      { class: "faint" },
-      when(data.started_unix_ms),
-      `, brunt ${data.brunt_version}`,
-      ...Object.entries(data.origin.tags ?? {}).flatMap(([key, value]) => [" ", el("span", { class: "tag" }, `${key}=${value}`)]),
-    ),
+    began(data),
   );
 }
 
@@ -50,20 +45,14 @@ function show(data: Data | Decision): void {
   }
   const [header, ...sections] = decision(data);
   const [live, found, charts] = sections;
-  put(`${data.live === null ? "" : "● "}brunt ${data.title}`, [header ?? null, live ?? null, found ?? null, charts ?? null, contents(sections), ...sections.slice(3)]);
-}
-
-/** The command that makes the run again. */
-function repeat({ origin }: Data): HTMLElement | null {
-  return section("Run it again", "repeat", origin.command && el("pre", { tabindex: 0, role: "region", "aria-label": "command" }, origin.command));
+  put(`${data.live === null ? "" : "● "}brunt ${named(data.origin)}${data.title}`, [header ?? null, live ?? null, found ?? null, charts ?? null, contents(sections), ...sections.slice(3)]);
 }
 
 function showRun(data: Data): void {
   const first = [outcome(data), keyFigures(data), charts(data)];
   const rest = [verdict(data), thresholds(data), distribution(data), latency(data), outcomes(data), ...names(data), load(data)];
-  const parts = [header(data), data.live && state(data.live), ...first, contents([...first, ...rest]), ...rest, seconds(data), repeat(data)];
-  const name = data.origin.name === undefined ? "" : `${data.origin.name}: `;
-  put(`${data.live ? "● " : ""}brunt ${name}${data.title}`, parts);
+  const parts = [header(data), data.live && state(data.live), ...first, contents([...first, ...rest]), ...rest, seconds(data), repeat(data.origin)];
+  put(`${data.live ? "● " : ""}brunt ${named(data.origin)}${data.title}`, parts);
 }
 
 function say(problem: string): void {
@@ -71,9 +60,11 @@ function say(problem: string): void {
   if (place) place.textContent = problem;
 }
 
+addEventListener("hashchange", openTarget);
 const data = embedded();
 if (data.kind !== "follow") {
   show(data);
+  openTarget();
 } else {
   document.getElementById("report")?.replaceChildren(
     el("header", {}, el("h1", {}, el("span", { class: "brand" }, "brunt"), " live")),

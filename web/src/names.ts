@@ -8,6 +8,8 @@ import { bound, count, counted, number, percent, size, within } from "./format";
 const LONG = 20;
 /** The quantiles that tables have. */
 const SHOWN = ["p50", "p95", "p99"];
+/** And those of calls that are ok and those that are not, apart. */
+const APART = ["p50", "p99"];
 
 const whole = (n: number): Cell => ({ text: count(n), sort: n });
 const wrong = (n: number): Cell => ({ text: count(n), sort: n, ...(n > 0 ? { class: "bad" } : {}) });
@@ -21,7 +23,7 @@ function times(distribution: Distribution | null, quantiles: string[]): Cell[] {
   });
 }
 
-function calls(title: string, id: string, all: Calls[], { quantiles, drilldown }: Data): HTMLElement | null {
+function calls(title: string, id: "requests" | "tags", all: Calls[], { quantiles, drilldown }: Data): HTMLElement | null {
   if (all.length === 0) return null;
   const ended = (calls: Calls): string =>
     [
@@ -30,21 +32,37 @@ function calls(title: string, id: string, all: Calls[], { quantiles, drilldown }
       ...(calls.unfinished > 0 ? [`unfinished × ${count(calls.unfinished)}`] : []),
       ...(calls.unsent > 0 ? [`unsent × ${count(calls.unsent)}`] : []),
     ].join(", ");
-  const tracks = id === "requests" ? drilldown?.requests : undefined;
+  const tracks = drilldown?.[id];
   const opens = (name: string): Cell["opens"] => {
     const at = tracks?.tracks.findIndex((track) => track.name === name) ?? -1;
-    return tracks && at >= 0 && tracks.start_ms.length > 1 ? () => requestOverTime(tracks, at) : undefined;
+    return tracks && at >= 0 && tracks.start_ms.length > 1 ? () => requestOverTime(tracks, at, id) : undefined;
   };
   // Worst first: what failed, then what is slow.
   const p99 = ({ response }: Calls): number => valueOf(response?.quantiles_ns[quantiles.indexOf("p99")] ?? 0);
   const worst = [...all].sort((a, b) => b.error_ratio - a.error_ratio || p99(b) - p99(a));
+  // A failure that is quick makes a name look fast, and one that is slow makes it look slow.
+  const isApart = all.some(({ response_not_ok }) => response_not_ok !== null);
+  const apart = (times: Distribution | null): Cell[] =>
+    APART.map((name) => {
+      const value = times?.quantiles_ns[quantiles.indexOf(name)];
+      return value === undefined ? { text: "–", sort: -1 } : { text: bound(value), sort: valueOf(value), ...(typeof value === "number" ? {} : { class: "warning" }) };
+    });
+  const ends = isApart ? ["ok", "not ok"].flatMap((kind) => APART.map((name) => `${name} ${kind}`)) : [];
+  const noun = id === "tags" ? "tag" : "name";
+  const head = [noun, "due", "answered/s", "not ok", "error rate", ...SHOWN, "max", ...ends, "ended as", "in"];
   return section(
     title,
     id,
     table({
-      caption: `${counted(all.length, "name")}, response times${tracks ? "; open a name to see it over time" : ""}`,
-      head: ["name", "due", "answered/s", "not ok", "error rate", ...SHOWN, "max", "in", "ended as"],
-      words: [10],
+      caption: [
+        `${counted(all.length, noun)}, response times`,
+        isApart && "those of answers whose status is ok, and of all other calls, apart",
+        tracks && tracks.start_ms.length > 1 && `open a ${noun} to see it over time`,
+      ]
+        .filter(Boolean)
+        .join("; "),
+      head,
+      words: [head.length - 2],
       sortable: id,
       rows: (all.length > LONG ? worst : all).map((one) => [
         { text: one.name, opens: opens(one.name) },
@@ -54,8 +72,9 @@ function calls(title: string, id: string, all: Calls[], { quantiles, drilldown }
         { text: percent(one.error_ratio), sort: one.error_ratio, ...(one.not_ok > 0 ? { class: "bad" } : {}) },
         ...times(one.response, quantiles),
         one.response ? { text: bound(one.response.max_ns), sort: valueOf(one.response.max_ns) } : "–",
-        { text: size(one.clear_in_bytes), sort: one.clear_in_bytes },
+        ...(isApart ? [...apart(one.response_not_ok ? one.response_ok : one.response), ...apart(one.response_not_ok)] : []),
         ended(one),
+        { text: size(one.clear_in_bytes), sort: one.clear_in_bytes },
       ]),
     }),
   );
@@ -116,7 +135,7 @@ function scenarios(names: Names, quantiles: string[]): HTMLElement | null {
     "scenarios",
     table({
       caption: `at most ${counted(names.most_users, "user")} at once; times are of whole iterations`,
-      head: ["scenario", "users started", "from the warm-up", "ended", "not admitted", "iterations", "cut short", "errors", ...SHOWN],
+      head: ["scenario", "users started", "from the warm-up", "ended", "not admitted", "out of rows", "iterations", "cut short", "errors", ...SHOWN],
       sortable: "scenarios",
       rows: names.scenarios.map((one) => [
         one.name,
@@ -124,6 +143,7 @@ function scenarios(names: Names, quantiles: string[]): HTMLElement | null {
         whole(one.users_before),
         whole(one.users_ended),
         wrong(one.not_admitted),
+        wrong(one.out_of_rows),
         whole(one.iterations),
         whole(one.unfinished),
         wrong(one.errors),

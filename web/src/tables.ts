@@ -58,13 +58,13 @@ export function outcomes(data: Data): HTMLElement | null {
   const statuses = outcomes.statuses.filter(({ status }) => status !== 0);
   const { drilldown } = data;
   /** One of the tracks over time, below its row. */
-  const opens = (kind: "statuses" | "failures", name: string): Pick<Cell, "opens"> => {
+  const opens = (kind: "statuses" | "failures" | "whole_failures", name: string): Pick<Cell, "opens"> => {
     const tracks = drilldown?.[kind];
     const at = tracks?.tracks.findIndex((track) => track.name === name) ?? -1;
     return tracks && at >= 0 && tracks.start_ms.length > 1 ? { opens: () => countedOverTime(tracks, at, kind) } : {};
   };
   const reasons = outcomes.failures.flatMap(({ failure, count: n, reasons }) => [
-    [{ text: failure, class: "bad", ...opens("failures", failure) }, { text: count(n), sort: n }, share(n)],
+    [{ text: failure, class: "bad", ...opens("whole_failures", failure) }, { text: count(n), sort: n }, share(n)],
     ...reasons
       .filter(({ reason }) => reason !== "")
       .map(({ reason, count: of }) => [{ text: `${failure}: ${reason}`, ...opens("failures", `${failure}: ${reason}`) }, { text: count(of), sort: of }, share(of)]),

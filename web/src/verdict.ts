@@ -101,6 +101,26 @@ function badge(data: Data): HTMLElement | null {
   return el("p", { class: "badge" }, el("a", { href: "#verdict", class: kind }, `Measurement: ${words}`));
 }
 
+/** The most ways of failing that are named beside the outcome. */
+const MOST_WAYS = 3;
+
+/** What went wrong with the calls that are not ok, the most frequent first: `Not ok: 503 × 67, timeout × 3 (no answer in 10s)`. */
+function waysOfFailing(outcomes: Data["outcomes"]): HTMLElement | null {
+  const statuses = outcomes.statuses.filter(({ ok }) => !ok);
+  const ways: [string, number, string | undefined][] = [
+    ...statuses.map(({ status, name, count: n }): [string, number, undefined] => [name === undefined ? `${status}` : `${status} ${name}`, n, undefined]),
+    ...outcomes.failures.map(({ failure, count: n, reasons }): [string, number, string | undefined] => [failure, n, reasons[0]?.reason]),
+    ["unfinished", outcomes.unfinished, undefined],
+    ["unsent", outcomes.unsent, undefined],
+  ];
+  // What is left was answered with a status that is ok.
+  ways.push(["failed check", outcomes.not_ok - ways.reduce((sum, [, n]) => sum + n, 0), undefined]);
+  const some = ways.filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a);
+  if (some.length === 0) return null;
+  const named = some.slice(0, MOST_WAYS).map(([what, n, reason]) => `${what} × ${count(n)}${reason ? ` (${reason})` : ""}`);
+  return el("p", { class: "ways" }, "Not ok: ", el("a", { href: "#outcomes" }, named.join(", ")), some.length > MOST_WAYS && ", …");
+}
+
 /** Whether the run passed, how it ended if not as planned, and what stands out about the target or the plan. */
 export function outcome(data: Data): HTMLElement | null {
   const [kind, words] = passed(data);
@@ -110,6 +130,7 @@ export function outcome(data: Data): HTMLElement | null {
     "outcome",
     el("p", { class: `outcome ${kind}` }, words),
     ending && el("p", { class: "warning ending" }, ending),
+    data.outcomes.answered > 0 && waysOfFailing(data.outcomes),
     badge(data),
     data.remarks.length > 0 && el("ul", { class: "findings" }, ...data.remarks.map(remark)),
   );

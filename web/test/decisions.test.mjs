@@ -1,10 +1,10 @@
 // The pages of what was decided over several runs: real ones, small.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { blank, isWithin, launch, open, rows } from "./browser.mjs";
-import { brunt, directory, goingOn, target } from "./program.mjs";
+import { blank, inked, isWithin, launch, open, rows } from "./browser.mjs";
+import { brunt, directory, goingOn, golden, target } from "./program.mjs";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -44,13 +44,28 @@ const labels = (page, chart) => page.$$eval(`#${chart} .u-label`, (all) => all.s
 
 test("a sweep: what its JSON says is in its tables and charts, and again from where it was kept", async () => {
   const [html, json, store, again] = ["sweep.html", "sweep.json", "sweep.db", "again.html"].map(files.path);
-  await brunt("sweep", "-c", "1,2,4", "-t", "1", "-n", "300", "-w", "0s", "--store", store, "--html", html, "-o", json, server.url);
+  await brunt("sweep", "-c", "1,2,4", "-t", "1", "-n", "300", "-w", "0s", "--store", store, "--name", "knee", "--tag", "branch=main", "--html", html, "-o", json, server.url);
   const result = JSON.parse(await readFile(json, "utf8"));
   const page = await shown(html);
   assert.deepEqual((await rows(page, "steps")).map(([value]) => value), ["1", "2", "4"]);
   const runs = await rows(page, "runs");
   assert.deepEqual(runs.map((row) => [row[0], row[1]]), [["connections 1", "1"], ["connections 2", "2"], ["connections 4", "3"]]);
   assert.deepEqual(runs.map((row) => Number(row[7].replaceAll(",", ""))), result.steps.map(({ evidence }) => evidence.ok));
+  // What it is called, and how it is made again.
+  assert.match(await page.textContent("h1"), /^brunt knee: sweep connections/);
+  assert.deepEqual(await page.$$eval("header .tag", (all) => all.map((one) => one.textContent)), ["branch=main"]);
+  assert.match(await page.title(), /knee/);
+  assert.match(await page.textContent("#repeat pre"), /^brunt sweep --seed \d+ -n 300 -c 1,2,4 -t 1 -w 0s http\S+$/);
+  // A value leads to its run, which opens with the command that makes its page.
+  await page.click("#steps tbody tr:nth-child(2) a");
+  assert.equal(await page.getAttribute("#run-2 .opener", "aria-expanded"), "true");
+  assert.equal(await page.textContent("#run-2 + tr .command code"), `brunt report 2 --store '${store}' -o run-2.html`);
+  await page.waitForSelector("#run-2 + tr #run-1-spectrum .uplot");
+  await page.click("#run-2 .opener");
+  // Once more, though the address names it already.
+  await page.click("#steps tbody tr:nth-child(2) a");
+  assert.equal(await page.getAttribute("#run-2 .opener", "aria-expanded"), "true");
+  await page.click("#run-2 .opener");
   await page.hover("#throughput .u-over");
   assert.match(await page.textContent("#throughput .u-legend"), /2 connectionsanswered/);
   await page.focus("#latency .chart");
@@ -124,4 +139,76 @@ test("a search: live while it goes on, and its answer at the end", async () => {
   await isWithin(page, "latency", "two");
   await page.close();
   await live.close();
+});
+
+/** The page of a search that was kept, which `change` alters first. */
+async function searched(change) {
+  const result = JSON.parse(await readFile(golden("capacity-found.json"), "utf8"));
+  change(result);
+  const [json, html] = ["found.json", "found.html"].map(files.path);
+  await writeFile(json, JSON.stringify(result));
+  await brunt("report", json, "-o", html);
+  const { page } = await open(browser, html);
+  return { page, result };
+}
+
+/** What is drawn as text in a chart when it is drawn anew: the text, and where of the canvas's width. */
+const drawn = (page, chart) =>
+  page.evaluate((chart) => {
+    const canvas = document.querySelector(`#${chart} canvas`);
+    const texts = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
+      // Axes move the origin to where they write.
+      if (this.canvas === canvas) texts.push({ text, at: (this.getTransform().e + x) / canvas.width });
+      return draw.call(this, text, x, ...rest);
+    };
+    window.dispatchEvent(new Event("beforeprint"));
+    return new Promise((resolve) => setTimeout(() => resolve(texts), 300));
+  }, chart);
+
+test("a search at rates that are no integers names them on its axis, and has its threshold where it is", async () => {
+  const { page, result } = await searched((result) => {
+    for (const trial of result.trials) trial.rate_per_s /= 100;
+    result.answer.low_per_s /= 100;
+    result.answer.high_per_s /= 100;
+  });
+  const rates = [...new Set(result.trials.map(({ rate_per_s }) => rate_per_s))].sort((a, b) => a - b);
+  const texts = await drawn(page, "latency");
+  // Each tick is one of the rates, and the first is there; those too near to the one before have none.
+  const labels = texts.filter(({ text }) => /^\d+(\.\d+)?$/.test(text));
+  const known = rates.map((rate) => String(Number(rate.toPrecision(3))));
+  assert.ok(labels.length >= 5, JSON.stringify(texts));
+  for (const { text, at } of labels) {
+    assert.ok(known.includes(text), `${text} is none of ${known}`);
+    assert.ok(at > 0 && at < 1, `${text} stands outside`);
+  }
+  assert.deepEqual([labels[0].text, labels[1].text], known.slice(0, 2));
+  assert.ok(labels.some(({ text }) => text.includes(".")), "none of them is fractional");
+  // A rate leads to the trial that is shown for it.
+  await page.click("#rates tbody tr:last-child a");
+  const opened = await page.$$eval("#runs .opener[aria-expanded=true]", (all) => all.map((one) => one.textContent));
+  assert.equal(opened.length, 1);
+  assert.match(opened[0], new RegExp(`^trial \\d+, ${known.at(-1)}/s, `));
+  await page.click("#runs .opener[aria-expanded=true]");
+  // p99 over four decades is in the chart, and so is the limit: where 50 ms is on the axis.
+  await isWithin(page, "latency", "two");
+  assert.ok(texts.some(({ text }) => text === "limit p99<50ms"), JSON.stringify(texts));
+  const p99s = result.trials.map(({ evidence }) => evidence.p99_ns.value);
+  const [low, high] = [Math.min(...p99s) / 1.2, Math.max(...p99s) * 1.2].map(Math.log);
+  const expected = (high - Math.log(50e6)) / (high - low);
+  const line = (await inked(page, "latency", "bad")).filter(([, y]) => Math.abs(y - expected) < 0.01).map(([x]) => x);
+  assert.ok(line.length > 100 && Math.min(...line) < 0.05 && Math.max(...line) > 0.95, `no line at ${expected} of the height`);
+  await page.close();
+});
+
+test("a threshold far from what was measured is not drawn, and hides nothing", async () => {
+  const { page } = await searched((result) => {
+    result.plan.thresholds = ["p99<1h"];
+  });
+  const texts = await drawn(page, "latency");
+  assert.ok(!texts.some(({ text }) => text.startsWith("limit")), JSON.stringify(texts));
+  await isWithin(page, "latency", "two");
+  assert.ok(!(await page.textContent("#latency figcaption")).includes("limit"));
+  await page.close();
 });

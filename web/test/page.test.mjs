@@ -516,11 +516,44 @@ test("a histogram has every call, those apart that are not ok, and the threshold
   await page.close();
 });
 
+test("what failed is named beside the outcome, the most frequent first", async () => {
+  const { page, result } = await pageOf("failing");
+  const { statuses, failures } = result.outcomes;
+  const worst = Math.max(...statuses.filter(({ status }) => status >= 400).map(({ count }) => count), ...failures.map(({ count }) => count));
+  const ways = await page.textContent("#outcome .ways");
+  assert.match(ways, /^Not ok: \w+ × [\d,]+/);
+  assert.equal(Number(ways.match(/× ([\d,]+)/)[1].replaceAll(",", "")), worst);
+  assert.ok(ways.endsWith(", …"), "three of them are named");
+  const { page: clean } = await pageOf("clean");
+  assert.equal(await clean.locator("#outcome .ways").count(), 0);
+  // An answer whose status is ok and that failed a check is one, too.
+  const { page: shop } = await pageOf("shop");
+  assert.match(await shop.textContent("#outcome .ways"), /failed check × 5/);
+  for (const one of [page, clean, shop]) await one.close();
+});
+
+test("the times of calls that are ok and of those that are not stand apart by name", async () => {
+  const { page, result } = await pageOf("shop");
+  const head = await page.$$eval("#requests thead th", (all) => all.map((one) => one.textContent));
+  const columns = ["p50 ok", "p99 ok", "p50 not ok", "p99 not ok"].map((name) => head.indexOf(name));
+  assert.ok(columns.every((at) => at > 0), String(head));
+  const ms = (distribution, name) => distribution.quantiles.find(({ name: known }) => known === name);
+  const cart = result.names.requests.find(({ name }) => name === "cart/:id");
+  assert.ok(ms(cart.response_ok, "p99").value_ns < 1e8 && ms(cart.response_not_ok, "p99").value_ns >= 1e10, "failures took 10 s");
+  const row = (await rows(page, "requests")).find(([name]) => name === "cart/:id");
+  assert.match(row[columns[1]], /^\d\.\d+ms$/);
+  assert.match(row[columns[3]], /^10\.0+s$/);
+  await page.close();
+});
+
 test("a request, a status and a reason open over time, and stay open", async () => {
   const { page, complaints, result } = await pageOf("shop", (result) => {
     const { statuses } = result.drilldown;
-    result.drilldown.failures = { ...statuses, tracks: [{ failure: "timeout", reason: "no answer in 10s", calls: [1, 0, 4] }] };
-    result.outcomes.failures = [{ failure: "timeout", count: 5, reasons: [{ reason: "no answer in 10s", count: 5 }] }];
+    result.drilldown.failures = { ...statuses, tracks: [
+      { failure: "timeout", reason: "no answer in 10s", calls: [1, 0, 4] },
+      { failure: "timeout", reason: "no answer in 2s", calls: [0, 2, 3] },
+    ] };
+    result.outcomes.failures = [{ failure: "timeout", count: 10, reasons: [{ reason: "no answer in 10s", count: 5 }, { reason: "no answer in 2s", count: 5 }] }];
     return result;
   });
   const open = async (section, name) => {
@@ -543,9 +576,19 @@ test("a request, a status and a reason open over time, and stay open", async () 
   await page.focus("#failures-0 .chart");
   await page.keyboard.press("End");
   assert.match(await page.textContent("#failures-0 [aria-live]"), /^0:02, calls 4\/s$/);
+  // A failure opens as a whole, too: the sum over its reasons.
+  await open("outcomes", "timeout");
+  await page.focus("#whole_failures-0 .chart");
+  await page.keyboard.press("End");
+  assert.match(await page.textContent("#whole_failures-0 [aria-live]"), /^0:02, calls 7\/s$/);
+  // So does a tag.
+  await open("tags", "plan=pro");
+  await page.focus("#tag-0-calls .chart");
+  await page.keyboard.press("End");
+  assert.match(await page.textContent("#tag-0-calls [aria-live]"), /^0:02, ended 98\/s, not ok 2\/s$/);
   // What failed has a line each beside the sum.
   const labels = await page.$$eval("#errors .u-label", (all) => all.map((label) => label.textContent));
-  assert.deepEqual(labels, ["at", "not ok", "timeout: no answer in 10s", "503 Busy"]);
+  assert.deepEqual(labels, ["at", "not ok", "timeout: no answer in 10s", "timeout: no answer in 2s", "503 Busy"]);
   await page.click('#requests .opener >> text="home"');
   assert.equal(await page.locator("#requests .opened").count(), 0);
   assert.deepEqual(complaints, []);

@@ -1,9 +1,10 @@
 // The pages of kept runs, in a real browser: at two widths, in the dark, with hostile names, and without a script.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { blank, launch } from "./browser.mjs";
-import { directory, kept, target, ui } from "./program.mjs";
+import { brunt, directory, kept, target, ui } from "./program.mjs";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const HOSTILE = `"><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
@@ -21,6 +22,7 @@ before(async () => {
   for (const [version, limit] of [["1.0", "10s"], ["1.0", "10s"], ["1.1", "1ns"], [HOSTILE, "10s"]]) {
     await kept(store, "-n", "300", "-c", "2", "-t", "1", "--name", "nightly", "--tag", `version=${version}`, "--threshold", `p99<${limit}`, server.url);
   }
+  await brunt("sweep", "-c", "1,2", "-t", "1", "-n", "100", "-w", "0s", "--store", store, server.url);
   pages = await ui(store);
 });
 
@@ -59,7 +61,7 @@ for (const options of [{}, { viewport: { width: 390, height: 844 } }, { colorSch
 
 test("runs are found, looked at and compared by clicks", async () => {
   const { page, complaints } = await open("");
-  assert.equal(await page.locator("tbody tr").count(), 4);
+  assert.equal(await page.locator("tbody tr").count(), 5);
   await page.fill("input[name=tag]", "version=1.0");
   await page.click("text=Filter");
   assert.equal(await page.locator("tbody tr").count(), 2);
@@ -83,6 +85,37 @@ test("runs are found, looked at and compared by clicks", async () => {
   await page.close();
 });
 
+test("several runs are exported at once, without a script", async () => {
+  const { page } = await open("");
+  await page.check("input[name=run][value='1']");
+  await page.check("input[name=run][value='3']");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("button:text-is('CSV')")]);
+  assert.equal(download.suggestedFilename(), "brunt-2-runs.csv");
+  const rows = (await readFile(await download.path(), "utf8")).trim().split("\n");
+  assert.deepEqual([...new Set(rows.map((row) => row.split(",")[0]))], ["number", "1", "3"]);
+  await page.close();
+});
+
+test("the page of a decision leads to the pages of its runs", async () => {
+  const { page } = await open("?kind=sweep");
+  await page.click("tbody tr a");
+  // It has no course of its own.
+  assert.equal(await page.locator(".course").count(), 0);
+  assert.deepEqual(await page.$$eval("ul.figures li", (all) => all.map((one) => one.textContent.trim())), ["5 connections 1", "6 connections 2"]);
+  await page.click("text=Report page");
+  await page.click("#runs tbody tr:nth-child(2) td a");
+  await page.waitForSelector("h1:has-text('http://')");
+  assert.match(await page.textContent("header"), /2 connections/);
+  await page.close();
+});
+
+test("on a narrow screen what a decision has not got takes no room", async () => {
+  const { page } = await open("?kind=sweep", { viewport: { width: 390, height: 844 } });
+  const seen = await page.$$eval("tbody td", (cells) => cells.filter((cell) => cell.offsetHeight > 0).map((cell) => cell.dataset.label));
+  assert.deepEqual(seen, ["Run", "Begun (UTC)", "Outcome", "What"]);
+  await page.close();
+});
+
 test("the report page opens, and can reach nothing here", async () => {
   const { page } = await open("run?number=1");
   await page.click("text=Report page");
@@ -100,6 +133,6 @@ test("names of runs stay text, and a run goes when its button is pressed", async
   await page.click("text=Delete…");
   await page.click("button.bad");
   await page.waitForSelector("table");
-  assert.equal(await page.locator("tbody tr").count(), 3);
+  assert.equal(await page.locator("tbody tr").count(), 4);
   await page.close();
 });

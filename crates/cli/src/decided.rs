@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use brunt_report::Style;
-use brunt_report::decision::{Decision, Format, render, write_page};
+use brunt_report::decision::{Decision, Format, Runs, render, write_page};
 
 use crate::args::words::Shown;
 use crate::results::all_of;
@@ -58,22 +58,28 @@ impl Decided {
         Ok(Self { stdout, files: all, pages, style })
     }
 
+    /// The same with when the first run began: it was before now.
+    #[must_use]
+    pub fn dated(self) -> Self {
+        Self { style: Style { dated: true, ..self.style }, ..self }
+    }
+
     /// Whether what is printed is for people.
     pub fn is_for_people(&self) -> bool {
         self.stdout == Some(Format::Text)
     }
 
-    /// Writes the decision, whose runs are kept under the numbers `kept`, everywhere; where one place fails, into the others all the same.
+    /// Writes the decision, whose runs are found where `runs` says, everywhere; where one place fails, into the others all the same.
     ///
     /// # Errors
     /// The places that failed, each in a line.
-    pub fn write(&self, decision: Decision<'_>, kept: &[i64]) -> Result<()> {
+    pub fn write(&self, decision: Decision<'_>, runs: Runs<'_>) -> Result<()> {
         let printed = self.stdout.map_or(Ok(()), |format| console::print(&render(format, decision, self.style)?));
-        let plain = Style::default();
+        let plain = Style { dated: true, ..Style::default() };
         let written = self.files.iter().map(|(path, format)| files::write(path, &render(*format, decision, plain)?));
         let page = |path: &PathBuf| {
             let mut page = Vec::new();
-            write_page(&mut page, decision, kept)?;
+            write_page(&mut page, decision, runs)?;
             files::write(path, &page)
         };
         all_of(std::iter::once(printed).chain(written).chain(self.pages.iter().map(page)))

@@ -54,8 +54,15 @@ impl Results {
             verbose: args.verbose,
             wrk_latency: args.latency,
             no_histograms: args.no_histograms,
+            dated: false,
         };
         Ok(Self { stdout, files: all, style })
+    }
+
+    /// The same with when the run began: it was before now.
+    #[must_use]
+    pub fn dated(self) -> Self {
+        Self { style: Style { dated: true, ..self.style }, ..self }
     }
 
     /// Whether what is printed is for people, so that lines for people may go before it.
@@ -70,7 +77,7 @@ impl Results {
     pub fn write(&self, summary: &Summary) -> Result<()> {
         let printed =
             self.stdout.map_or(Ok(()), |format| console::print(&brunt_report::render(format, summary, self.style)?));
-        let plain = Style { colour: false, verbose: true, ..self.style };
+        let plain = Style { colour: false, verbose: true, dated: true, ..self.style };
         let written =
             self.files.iter().map(|(path, format)| files::write(path, &brunt_report::render(*format, summary, plain)?));
         all_of(std::iter::once(printed).chain(written))

@@ -1,6 +1,7 @@
 //! Runs one after the other, for commands that decide something over several: each is carried out by the one engine, seen
 //! while it goes on, and kept if that is asked for.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -40,8 +41,12 @@ pub struct Runs<'a> {
     files: Option<PathBuf>,
     number: u32,
     keep: Keep,
+    /// The file that they are kept in, where it was named.
+    store: Option<PathBuf>,
     /// The numbers that runs are kept under.
     kept: Vec<i64>,
+    /// The tags of all of them; the name is for what is decided.
+    tags: BTreeMap<String, String>,
     page: Option<LivePage>,
     /// Whether it says where the page is.
     tells: bool,
@@ -76,13 +81,34 @@ impl<'a> Runs<'a> {
         let progress = Progress::new(name, shown, stop.clone());
         let keep = Keep::of(&shown.saving, shown.quiet);
         let (files, tells) = (dir.map(Path::to_owned), !shown.quiet);
-        Ok(Self { registry, carrier, stop, progress, files, number: 0, keep, kept: Vec::new(), page, tells })
+        let store = shown.saving.store.clone();
+        let tags = shown.saving.tags.iter().cloned().collect();
+        Ok(Self {
+            registry,
+            carrier,
+            stop,
+            progress,
+            files,
+            number: 0,
+            keep,
+            store,
+            kept: Vec::new(),
+            tags,
+            page,
+            tells,
+        })
+    }
+
+    /// Where the runs so far are found.
+    fn found(&self) -> brunt_report::decision::Runs<'_> {
+        brunt_report::decision::Runs { kept: &self.kept, store: self.store.as_deref(), ..Default::default() }
     }
 
     /// Shows, on the live page, what can be said so far, and what is `next`.
     pub fn show(&mut self, so_far: Decision<'_>, next: &str) {
+        let data = page_data(so_far, self.found(), Some(next.to_owned()));
         if let Some(page) = &mut self.page
-            && let Ok(data) = page_data(so_far, &self.kept, Some(next.to_owned()))
+            && let Ok(data) = data
         {
             page.show(data);
         }
@@ -93,10 +119,11 @@ impl<'a> Runs<'a> {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(&mut self, decision: Decision<'_>, decided: &Decided) -> Result<()> {
-        let written = decided.write(decision, &self.kept);
+        let written = decided.write(decision, self.found());
         let number = self.keep.keep_decision(decision, &self.kept);
+        let data = page_data(decision, self.found(), None);
         if let Some(page) = &mut self.page
-            && let Ok(data) = page_data(decision, &self.kept, None)
+            && let Ok(data) = data
         {
             page.end(data, number);
             page.linger(&self.stop, self.tells);
@@ -114,7 +141,9 @@ impl<'a> Runs<'a> {
         }
         self.number += 1;
         self.progress.begin(what, plan, after_ns);
-        let run = match self.carrier.run(plan, self.registry, &mut self.progress, &self.stop) {
+        let mut plan = plan.clone();
+        plan.origin.tags.clone_from(&self.tags);
+        let run = match self.carrier.run(&plan, self.registry, &mut self.progress, &self.stop) {
             Ok(carried) => carried.run,
             Err(error) => {
                 let of_engine = error.downcast_ref().is_some_and(|error| match error {

@@ -304,7 +304,7 @@ fn setup() {
 fn thresholds() {
     let shown = show("thresholds.lua", &[]).with_status(1);
     let why = shown.result["ending"]["aborted"].as_str().unwrap();
-    assert!(why.starts_with("the threshold failing:error_rate < 5% abort was beyond repair"), "{why}");
+    assert!(why.starts_with("the threshold failing:error_rate < 5% could no longer pass after"), "{why}");
     let held: BTreeSet<_> = shown.result["thresholds"]
         .as_array()
         .unwrap()

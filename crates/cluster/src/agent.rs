@@ -131,6 +131,7 @@ async fn serve_on(
         registry,
         session: None,
         leaving_since: None,
+        is_away: false,
         work: to_work,
         said,
     };
@@ -156,8 +157,8 @@ async fn serve_on(
         }
         agent.look_after().await;
     }
-    // What is not on its way by now is given up.
-    let _ = agent.client.flush().await;
+    // What is not on its way by then is given up.
+    let _ = tokio::time::timeout(AT_REST, agent.client.flush()).await;
     Ok(())
 }
 
@@ -208,6 +209,8 @@ struct Agent<'a> {
     session: Option<Session>,
     /// Since when it is to end.
     leaving_since: Option<Instant>,
+    /// Whether the bus is away.
+    is_away: bool,
     work: UnboundedSender<(u64, Work)>,
     said: &'a mut dyn FnMut(AgentEvent<'_>),
 }
@@ -245,7 +248,10 @@ impl Agent<'_> {
     }
 
     async fn publish(&self, to: &Subject, frame: &Frame) {
-        // While the bus is away, what is lost is said again.
+        // While the bus is away, what would wait for it only grows old: parts of messages are sent again.
+        if self.is_away {
+            return;
+        }
         let _ = self.client.publish(to.clone(), frame.to_bytes()).await;
     }
 
@@ -314,8 +320,15 @@ impl Agent<'_> {
 
     fn bus_said(&mut self, event: Option<Event>) -> Result<(), BusError> {
         match event {
-            Some(Event::Disconnected) => (self.said)(AgentEvent::Bus("the NATS server is away; connecting again")),
-            Some(Event::Connected) => (self.said)(AgentEvent::Bus("connected to the NATS server")),
+            Some(Event::Disconnected) => {
+                self.is_away = true;
+                (self.said)(AgentEvent::Bus("the NATS server is away; connecting again"));
+            }
+            Some(Event::Connected) => {
+                if std::mem::take(&mut self.is_away) {
+                    (self.said)(AgentEvent::Bus("the NATS server is back"));
+                }
+            }
             Some(Event::ServerError(error)) => {
                 let problem = error.to_string();
                 if problem.to_lowercase().contains("permissions violation") {

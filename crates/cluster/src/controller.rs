@@ -9,12 +9,13 @@ use async_nats::{Client, Event, Message, Subscriber};
 use brunt_engine::{Observer, Report, StopHandle};
 use brunt_model::agents::{AgentEnd, AgentPart};
 use brunt_model::environment::Environment;
+use brunt_model::interval::Interval;
 use brunt_model::plan::Plan;
-use brunt_model::secret;
 use brunt_model::share::Portion;
 use brunt_model::snapshot::Phase;
 use brunt_model::summary::Run;
 use brunt_model::wire::WireError;
+use brunt_model::{SECOND_NS, secret};
 use brunt_protocol::scenario::Value;
 use futures_util::StreamExt as _;
 use serde_bytes::ByteBuf;
@@ -24,7 +25,7 @@ use crate::bus::{Bus, BusError};
 use crate::clock::{Comparison, Exchange, Offset};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
-use crate::loss::Lost;
+use crate::loss::{LastSeconds, Lost};
 use crate::roster::{RosterError, Wanted, Workers, choose, deal};
 use crate::words::{Announcement, Ended, FromAgent, Note, ToAgent, from_bytes, to_bytes};
 use crate::{SILENCE, random_number};
@@ -394,7 +395,10 @@ impl Control {
     }
 
     async fn publish(&self, subject: String, frame: &Frame) {
-        // While the bus is away, what is lost is said again.
+        // While the bus is away, what would wait for it only grows old: parts of messages are sent again.
+        if self.away_since.is_some() {
+            return;
+        }
         let _ = self.client.publish_with_reply(subject, self.answer_to.clone(), frame.to_bytes()).await;
     }
 
@@ -506,7 +510,8 @@ impl Control {
         }
         self.peers.clear();
         self.sent_plan = None;
-        let _ = self.client.flush().await;
+        // Nobody waits for a bus that is away.
+        let _ = tokio::time::timeout(CALL, self.client.flush()).await;
     }
 
     /// Does what it is told, until it is to release the agents.
@@ -947,6 +952,8 @@ struct InRun {
     has_drained: bool,
     is_finished: bool,
     is_leaving: bool,
+    /// What it reported after it said that it leaves.
+    held: Vec<Interval>,
     lost: Option<Lost>,
     is_lost: bool,
     counts: BTreeMap<String, u64>,
@@ -964,9 +971,21 @@ impl InRun {
     }
 
     fn new(part: AgentPart, portion: Portion) -> Self {
-        let (lost, counts) = (None, BTreeMap::new());
+        let (lost, counts, held) = (None, BTreeMap::new(), Vec::new());
         let (has_drained, is_finished, is_leaving, is_lost) = (false, false, false, false);
-        Self { part, portion, next: 0, has_drained, is_finished, is_leaving, lost, is_lost, counts, began_there: None }
+        Self {
+            part,
+            portion,
+            next: 0,
+            has_drained,
+            is_finished,
+            is_leaving,
+            held,
+            lost,
+            is_lost,
+            counts,
+            began_there: None,
+        }
     }
 }
 
@@ -1007,6 +1026,7 @@ impl InProgress<'_> {
                 agent.began_there = Some(there);
                 agent.compare(offset, at);
             }
+            FromAgent::Second { run: of, interval } if of == run && agent.is_leaving => agent.held.push(*interval),
             FromAgent::Second { run: of, mut interval } if of == run => {
                 interval.worker = place as u32;
                 agent.part.add(&interval, &ok);
@@ -1099,7 +1119,20 @@ impl InProgress<'_> {
             return;
         }
         agent.is_lost = true;
-        let after_ns = agent.part.measured_ns;
+        let worker = place as u32;
+        let mut last = LastSeconds { measured_ns: agent.part.measured_ns, ..LastSeconds::default() };
+        let held = std::mem::take(&mut agent.held);
+        for interval in &held {
+            match interval.phase {
+                Phase::Warmup => {}
+                Phase::Measured => {
+                    last.begun.merge(&interval.snapshot);
+                    last.measured_ns = last.measured_ns.max(interval.second * SECOND_NS + interval.length_ns);
+                }
+                Phase::Drain => last.drained.merge(&interval.snapshot),
+            }
+        }
+        let after_ns = last.measured_ns;
         agent.part.ended = AgentEnd::Lost { after_ns, reason: reason.to_owned() };
         // Populations that are over on all others do not wait for it.
         let workers = u64::from(agent.portion.workers());
@@ -1110,11 +1143,17 @@ impl InProgress<'_> {
             self.counts_changed = true;
         }
         if !agent.has_drained {
-            agent.lost = Lost::of(plan, agent.portion, place as u32, agent.next);
+            agent.lost = Lost::of(plan, agent.portion, worker, agent.next, &last);
         }
         let name = agent.part.name.clone();
         if agent.lost.is_none() {
-            let worker = place as u32;
+            let ok = plan.ok_status.clone();
+            for interval in held {
+                let interval = Interval { worker, ..interval };
+                agent.part.add(&interval, &ok);
+                // As below: who gathers goes on until every agent has finished.
+                let _ = self.reports.send(Report::Interval(Box::new(interval)));
+            }
             let (failed, stopped, unreached) = (None, None, None);
             let measured_ns = after_ns;
             self.report(Report::Finished { worker, measured_ns, interrupted: false, failed, stopped, unreached });

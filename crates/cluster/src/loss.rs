@@ -18,23 +18,44 @@ pub(crate) struct Lost {
     schedules: Vec<Schedule>,
     /// The next second of the measured part that is to be reported.
     next: u64,
+    /// What the agent still reported of that second, and of its drain.
+    begun: Snapshot,
+    drained: Snapshot,
+}
+
+/// What an agent reported last, of a second that it did not finish and of its drain.
+#[derive(Debug, Default)]
+pub(crate) struct LastSeconds {
+    /// How long its measured part was, in nanoseconds.
+    pub(crate) measured_ns: u64,
+    /// The second that it did not finish.
+    pub(crate) begun: Snapshot,
+    /// What came after it.
+    pub(crate) drained: Snapshot,
 }
 
 impl Lost {
-    /// The agent with this number, whose seconds of the measured part were reported up to `next`. None if nothing more is due on it:
-    /// it has reported all of the measured part, or there is no timetable.
-    pub(crate) fn of(plan: &Plan, portion: Portion, machine: u32, next: u64) -> Option<Self> {
+    /// The agent with this number, which has reported whole seconds of the measured part up to `next`, and perhaps something after
+    /// them. None if nothing more is due on it: it has reported all of the measured part, or there is no timetable.
+    pub(crate) fn of(plan: &Plan, portion: Portion, machine: u32, next: u64, last: &LastSeconds) -> Option<Self> {
         let Load::Open { profile, arrivals } = &plan.load else { return None };
         let planned_ns = plan.duration_ns().unwrap_or(u64::MAX);
-        if plan.scenarios.is_some() || next * SECOND_NS >= planned_ns {
+        let from_ns = last.measured_ns.max(next * SECOND_NS);
+        if plan.scenarios.is_some() || from_ns >= planned_ns {
             return None;
         }
         let schedules = portion.shares().map(|share| {
             let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
-            of_share.pass(next * SECOND_NS);
+            of_share.pass(from_ns);
             Schedule::new(of_share, 0, planned_ns)
         });
-        Some(Self { machine, schedules: schedules.collect(), next })
+        Some(Self {
+            machine,
+            schedules: schedules.collect(),
+            next,
+            begun: last.begun.clone(),
+            drained: last.drained.clone(),
+        })
     }
 
     /// The seconds that are over when the measured part has lasted so long.
@@ -65,10 +86,16 @@ impl Lost {
         rest.unsent_lost = rest.unsent;
         let length_ns = measured_ns.saturating_sub(self.next * SECOND_NS);
         seconds.push(self.interval(length_ns, rest));
+        let drained = std::mem::take(&mut self.drained);
+        if drained != Snapshot::default() {
+            self.next = 0;
+            seconds.push(Interval { phase: Phase::Drain, ..self.interval(0, drained) });
+        }
         seconds
     }
 
-    fn interval(&mut self, length_ns: u64, snapshot: Snapshot) -> Interval {
+    fn interval(&mut self, length_ns: u64, mut snapshot: Snapshot) -> Interval {
+        snapshot.merge(&std::mem::take(&mut self.begun));
         let second = self.next;
         self.next += 1;
         Interval {
@@ -121,7 +148,7 @@ mod tests {
                 }
                 due
             };
-            let Some(mut timetable) = Lost::of(&plan, portion, lost as u32, next) else {
+            let Some(mut timetable) = Lost::of(&plan, portion, lost as u32, next, &LastSeconds::default()) else {
                 prop_assert!(next * SECOND_NS >= length_ns);
                 return Ok(());
             };
@@ -144,9 +171,24 @@ mod tests {
     }
 
     #[test]
+    fn what_an_agent_said_last_is_counted_in_its_second() {
+        let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(3 * SECOND_NS), requests: None });
+        let last = LastSeconds {
+            measured_ns: 1_250_000_000,
+            begun: Snapshot { due: 25, ..Snapshot::default() },
+            drained: Snapshot { unfinished: 2, ..Snapshot::default() },
+        };
+        let seconds = Lost::of(&plan, Portion::whole(1), 0, 1, &last).unwrap().end(3 * SECOND_NS);
+        let told: Vec<_> = seconds.iter().map(|one| (one.phase, one.second, one.snapshot.due)).collect();
+        assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
+        assert_eq!(seconds.iter().map(|one| one.snapshot.unsent).sum::<u64>(), 175);
+        assert_eq!(seconds[2].snapshot.unfinished, 2);
+    }
+
+    #[test]
     fn the_closed_model_has_no_timetable() {
         let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
         plan.load = Load::Closed {};
-        assert!(Lost::of(&plan, Portion::whole(1), 0, 0).is_none());
+        assert!(Lost::of(&plan, Portion::whole(1), 0, 0, &LastSeconds::default()).is_none());
     }
 }

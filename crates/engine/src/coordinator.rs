@@ -253,8 +253,10 @@ impl<'a> Coordinator<'a> {
         if let Some(threshold) = aborting.find(|threshold| threshold.is_beyond_repair(&standing, outlook)) {
             let got = threshold.judge_standing(&standing).got;
             let after = Duration::from_nanos(elapsed_ns).as_secs();
+            let text = threshold.to_string();
+            let condition = text.trim().trim_end_matches("abort").trim_end();
             self.aborted =
-                Some(format!("the threshold {threshold} was beyond repair after {after}s, when it was at {got}"));
+                Some(format!("the threshold {condition} could no longer pass after {after} s: it was at {got}"));
             self.stop.stop();
         }
     }

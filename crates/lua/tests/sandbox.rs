@@ -167,6 +167,7 @@ fn wrk(sandbox: Sandbox, name: &str, script: &str) -> Result<(), ScriptError> {
         host: ("127.0.0.1".to_owned(), 1),
         workers: 2,
         sandbox,
+        environment: &brunt_model::environment::Environment::default(),
     };
     let mut begun = begin(&beginning, &StopHandle::default())?;
     for worker in &mut begun.workers {

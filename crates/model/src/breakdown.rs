@@ -32,6 +32,10 @@ pub struct CallBreakdown {
     pub response: Option<Distribution>,
     /// From sent to end.
     pub service: Option<Distribution>,
+    /// From due to end, of answers whose status is ok; only where there are others.
+    pub response_ok: Option<Distribution>,
+    /// From due to end, of calls that failed, were answered with a status that is not ok, or had not ended.
+    pub response_not_ok: Option<Distribution>,
 }
 
 /// What is known of all calls of a run that bears on those with one name.
@@ -61,6 +65,8 @@ impl CallBreakdown {
     ) -> Vec<Self> {
         let of = |(name, calls): (&str, &CallFigures)| {
             let not_ok = calls.not_ok(ok);
+            let not_ok_times = calls.response_not_ok();
+            let are_apart = not_ok_times.count() > 0;
             let in_time = measured.get(name).map_or(0, |calls| calls.statuses.total());
             Self {
                 name: name.to_owned(),
@@ -74,6 +80,8 @@ impl CallBreakdown {
                 bytes_out: calls.bytes_out,
                 response: whole.distribution(&calls.response, whole.response.as_ref()),
                 service: whole.distribution(&calls.service, whole.service.as_ref()),
+                response_ok: if are_apart { Distribution::of_known(&calls.response_ok()) } else { None },
+                response_not_ok: Distribution::of(&not_ok_times),
             }
         };
         total.iter().map(of).collect()

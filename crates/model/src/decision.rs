@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::Capacity;
 use crate::compare::Compared;
 use crate::evidence::Evidence;
-use crate::plan::Plan;
+use crate::plan::{Origin, Plan};
 use crate::sweep::Sweep;
 
 /// What was decided, with the plan of its runs.
@@ -20,6 +20,19 @@ pub enum Decision<'a> {
 }
 
 impl Decision<'_> {
+    /// What its user calls it, and the command that repeats it.
+    pub fn origin(&self) -> &Origin {
+        match self {
+            Self::Capacity(plan, _) | Self::Sweep(plan, _) => &plan.origin,
+            Self::Comparison(compared) => &compared.origin,
+        }
+    }
+
+    /// When its first run began, in milliseconds since 1970-01-01 UTC; none where there was no run.
+    pub fn started_unix_ms(&self) -> Option<u64> {
+        self.runs().iter().map(|run| run.started_unix_ms).min()
+    }
+
     /// The runs that it rests on.
     pub fn runs(&self) -> Vec<&Evidence> {
         match self {

@@ -200,6 +200,9 @@ pub struct Why {
 pub struct Drilldown {
     /// Calls by request name, in a run that has names.
     pub requests: Tracks<String, Calls>,
+    /// Calls by tag, `key=value`, in a run that has tags.
+    #[serde(default)]
+    pub tags: Tracks<String, Calls>,
     /// Answers by status.
     pub statuses: Tracks<u16, u64>,
     /// Failures by reason.
@@ -209,12 +212,15 @@ pub struct Drilldown {
 impl Drilldown {
     /// Adds what happened in the stretch that follows the last.
     pub(crate) fn push(&mut self, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) {
-        self.requests.extend(length_ns);
-        for (name, figures) in snapshot.figures.requests.iter() {
-            // Named figures are bounded already.
-            self.requests.add(name.to_owned(), usize::MAX, &Calls::of(figures, ok));
+        let names = [(&mut self.requests, &snapshot.figures.requests), (&mut self.tags, &snapshot.figures.tags)];
+        for (tracks, figures) in names {
+            tracks.extend(length_ns);
+            for (name, figures) in figures.iter() {
+                // Named figures are bounded already.
+                tracks.add(name.to_owned(), usize::MAX, &Calls::of(figures, ok));
+            }
+            tracks.fit();
         }
-        self.requests.fit();
         self.statuses.extend(length_ns);
         for (status, n) in snapshot.statuses.sorted() {
             self.statuses.add(status, MOST_KEYS, &n);
@@ -273,7 +279,22 @@ mod tests {
         let p50 = first.cells[1].response.quantile(0.5).unwrap() as f64;
         assert!((p50 / 2e6 - 1.0).abs() < 0.008, "{p50}");
         assert_eq!(all.failures.tracks()[0].key.reason, "no answer in 10s");
+        assert!(all.tags.tracks().is_empty() && all.tags.stretches().len() == 2);
         assert_eq!(all.failures.tracks()[0].cells, [0, 1]);
+    }
+
+    #[test]
+    fn tags_have_tracks_of_their_own() {
+        let mut all = Drilldown::default();
+        let mut tagged = second(1, 200, 1_000_000);
+        tagged.figures.tags.named("plan=pro").answered(503, 3_000_000, 3_000_000);
+        for snapshot in [second(1, 200, 1_000_000), tagged] {
+            all.push(SECOND_NS, &snapshot, &OkStatus::default());
+        }
+        let [track] = all.tags.tracks() else { panic!("one tag") };
+        assert_eq!(track.key, "plan=pro");
+        let counts: Vec<_> = track.cells.iter().map(|calls| (calls.ended, calls.not_ok)).collect();
+        assert_eq!(counts, [(0, 0), (1, 1)]);
     }
 
     #[test]

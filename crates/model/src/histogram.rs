@@ -5,6 +5,7 @@
 //! original (270 KB at this resolution) slots live in pages of 64 that exist only once something falls into them:
 //! a usual latency distribution takes some tens of KB, an empty histogram about one.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -236,6 +237,20 @@ impl Histogram {
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+    }
+
+    /// What is left of it without the values that `other` counted, which are among its own; each at this resolution.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let taken: BTreeMap<_, _> = other.slots().collect();
+        let mut left = Self::new();
+        for (slot, n) in self.slots() {
+            let n = n.saturating_sub(taken.get(&slot).copied().unwrap_or(0));
+            if n > 0 {
+                left.record_n(highest_in(slot).min(self.max), n);
+            }
+        }
+        left
     }
 
     /// Forgets every value, keeps the memory.
@@ -536,6 +551,16 @@ mod tests {
             let whole = of(&[a, b].concat());
             prop_assert!(merged.values().eq(whole.values()));
             prop_assert_eq!((merged.min(), merged.max(), merged.mean()), (whole.min(), whole.max(), whole.mean()));
+        }
+
+        #[test]
+        fn what_is_taken_out_is_no_longer_there(
+            a in prop::collection::vec(0_u64..1 << 40, 0..100),
+            b in prop::collection::vec(0_u64..1 << 40, 0..100),
+        ) {
+            let left = of(&[a.clone(), b.clone()].concat()).without(&of(&b));
+            prop_assert!(left.values().eq(of(&a).values()));
+            prop_assert_eq!(left.count(), a.len() as u64);
         }
 
         #[test]

@@ -107,6 +107,11 @@ impl Origin {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Its tags as `key=value`, with spaces between them; empty where there are none.
+    pub fn tags_in_a_line(&self) -> String {
+        self.tags.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// What a protocol makes its calls from, in that protocol's own form.

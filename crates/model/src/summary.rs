@@ -29,7 +29,7 @@ pub enum Ending {
     /// What asked for calls failed, or the script's teardown after them, or a worker, in these words. The figures cover what
     /// was done.
     Failed(String),
-    /// Early, because a threshold that was to end it was beyond repair, in these words.
+    /// Early, because a threshold that was to end it could no longer pass, in these words.
     Aborted(String),
     /// Early, because the script ended it, for this reason.
     Stopped(String),

@@ -14,6 +14,17 @@ pub fn columns(values: impl IntoIterator<Item = Option<f64>>, full: f64) -> Stri
     values.into_iter().map(block).collect()
 }
 
+/// The same in so many lines, the highest first.
+pub fn tall_columns(values: &[Option<f64>], full: f64, lines: usize) -> Vec<String> {
+    let eighths = |value: f64| ((value / full * 8.0 * lines as f64).round() as usize).clamp(1, 8 * lines);
+    let block = |value: Option<f64>, below: usize| {
+        let height = value.filter(|value| *value > 0.0 && full > 0.0).map_or(0, eighths);
+        let place = height.saturating_sub(8 * below).min(8);
+        place.checked_sub(1).and_then(|at| BLOCKS.get(at)).copied().unwrap_or(' ')
+    };
+    (0..lines).rev().map(|below| values.iter().map(|value| block(*value, below)).collect()).collect()
+}
+
 /// A bar `width` characters long, filled by `share` (0 to 1).
 pub fn bar(share: f64, width: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).floor() as usize;
@@ -40,6 +51,14 @@ mod tests {
     fn columns_stand_on_zero() {
         assert_eq!(columns([Some(8.0), Some(4.0), None, Some(0.01), Some(0.0)], 8.0), "█▄ ▁ ");
         assert_eq!(columns([Some(0.0)], 0.0), " ");
+    }
+
+    #[test]
+    fn tall_columns_are_columns_on_top_of_each_other() {
+        let values = [Some(16.0), Some(8.0), Some(12.0), None, Some(0.01)];
+        assert_eq!(tall_columns(&values, 16.0, 2), ["█ ▄  ", "███ ▁"]);
+        assert_eq!(tall_columns(&values, 16.0, 1), [columns(values, 16.0)]);
+        assert_eq!(tall_columns(&[Some(0.0)], 0.0, 2), [" ", " "]);
     }
 
     #[test]

@@ -9,13 +9,16 @@
 //! | `request`, `tag` | the request, or `KEY=VALUE` | its calls |
 //! | `group` | the group | response: without pauses, service: with them; `not_ok`: ended by an error |
 //! | `check` | the check | due: times made, answered: held, `not_ok`: failed |
-//! | `scenario` | the scenario | response: iterations; due: begun, answered: finished, `not_ok`: ended by an error; users: started |
+//! | `scenario` | the scenario | response: iterations; due: begun, answered: finished, `not_ok`: ended by an error; users: started, `not_admitted` and `out_of_rows`: how many of them arrived and found no place, or no row of data |
 //! | `figure` | of the script's own, as thresholds call it: `basket:p95` | value: in its unit; due: how often it was recorded |
 //!
 //! Times are nanoseconds. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
 //! `spoiled` is 1 where the generator spoiled the row's figures, in `total` where the verdict is anything but
 //! trustworthy; `verdict` says why. `users` is how many virtual users were alive at the row's end, in `total` the most;
 //! `open_connections` how many connections were open then, in `total` the most of these.
+//!
+//! Every row ends with the run that it is of, so that tables of several runs can be put under each other: `started` (UTC, RFC
+//! 3339), `run` (its name) and `tags` (`KEY=VALUE`, with spaces between them).
 //!
 //! Quoted as RFC 4180 has it, lines end in LF.
 
@@ -29,7 +32,9 @@ use brunt_model::snapshot::Bytes;
 use brunt_model::summary::{Distribution, QUANTILES, Summary};
 use brunt_model::verdict;
 
-const COLUMNS: [&str; 31] = [
+use crate::junit::iso_8601;
+
+const COLUMNS: [&str; 36] = [
     "kind",
     "name",
     "second",
@@ -61,6 +66,11 @@ const COLUMNS: [&str; 31] = [
     "spoiled",
     "verdict",
     "value",
+    "not_admitted",
+    "out_of_rows",
+    "started",
+    "run",
+    "tags",
 ];
 
 /// Writes the seconds of `summary` and its total.
@@ -69,12 +79,42 @@ const COLUMNS: [&str; 31] = [
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     writeln!(out, "{}", COLUMNS.join(","))?;
-    for point in summary.run.series.points() {
-        second(point, !summary.breakdown.scenarios.is_empty()).write(out)?;
+    rows(summary).into_iter().try_for_each(|row| writeln!(out, "{row}"))
+}
+
+/// Writes the rows of several runs under one head, each after the number that its run is kept under (`number`).
+///
+/// # Errors
+/// When `out` cannot be written to, or a run cannot be had.
+pub fn write_several(
+    out: &mut impl Write,
+    runs: impl IntoIterator<Item = io::Result<(i64, Summary)>>,
+) -> io::Result<()> {
+    writeln!(out, "number,{}", COLUMNS.join(","))?;
+    for run in runs {
+        let (number, summary) = run?;
+        rows(&summary).into_iter().try_for_each(|row| writeln!(out, "{number},{row}"))?;
     }
-    total(summary).write(out)?;
-    let names = statuses(summary).into_iter().chain(names(summary)).chain(own(summary));
-    names.into_iter().try_for_each(|row| row.write(out))
+    Ok(())
+}
+
+/// The rows of a run, each with what says which run it is of.
+fn rows(summary: &Summary) -> Vec<String> {
+    let has_users = !summary.breakdown.scenarios.is_empty();
+    let seconds = summary.run.series.points().iter().map(|point| second(point, has_users));
+    let rows = seconds.chain([total(summary)]).chain(statuses(summary)).chain(names(summary)).chain(own(summary));
+    let label = label(summary);
+    rows.map(|row| row.with_turned_away() + &label).collect()
+}
+
+/// When the run began, what it is called, and its tags, each after a comma.
+fn label(summary: &Summary) -> String {
+    let (origin, mut row) = (&summary.run.plan.origin, Row::default());
+    row.put("");
+    row.put(iso_8601(summary.run.started_unix_ms / 1000));
+    row.put(origin.name.as_deref().unwrap_or(""));
+    row.put(origin.tags_in_a_line());
+    row.text
 }
 
 /// A row that grows by a value at a time.
@@ -83,6 +123,8 @@ pub(crate) struct Row {
     text: String,
     has_value: bool,
     at_least: Vec<String>,
+    /// Users that arrived and found no place, and those that found no row of data; of a scenario.
+    turned_away: Option<[u64; 2]>,
 }
 
 impl Row {
@@ -130,8 +172,12 @@ impl Row {
         self.text + "\n"
     }
 
-    fn write(self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "{}", self.text)
+    /// The row with how many users were turned away.
+    fn with_turned_away(mut self) -> String {
+        for place in [0, 1] {
+            self.put(or_empty(self.turned_away.and_then(|counts| counts.get(place).copied())));
+        }
+        self.text
     }
 }
 
@@ -203,6 +249,7 @@ fn statuses(summary: &Summary) -> Vec<Row> {
             times: [None, None],
             bytes: None,
             users: None,
+            turned_away: None,
         }
         .into_row(seconds)
     });
@@ -223,6 +270,7 @@ fn names(summary: &Summary) -> Vec<Row> {
         times: [group.without_pauses.as_ref(), group.with_pauses.as_ref()],
         bytes: None,
         users: None,
+        turned_away: None,
     });
     let checks = names.checks.iter().map(|check| NameRow {
         kind: "check",
@@ -232,6 +280,7 @@ fn names(summary: &Summary) -> Vec<Row> {
         times: [None, None],
         bytes: None,
         users: None,
+        turned_away: None,
     });
     let scenarios = names.scenarios.iter().map(|scenario| NameRow {
         kind: "scenario",
@@ -241,6 +290,7 @@ fn names(summary: &Summary) -> Vec<Row> {
         times: [scenario.iteration.as_ref(), None],
         bytes: None,
         users: Some(scenario.users_started),
+        turned_away: Some([scenario.not_admitted, scenario.out_of_rows]),
     });
     let rows = requests.chain(tags).chain(groups).chain(checks).chain(scenarios);
     rows.map(|row| row.into_row(seconds)).collect()
@@ -268,7 +318,8 @@ fn own(summary: &Summary) -> Vec<Row> {
             row.put("");
             row.put(summary.run.measured_ns as f64 / 1e9);
             row.put(figures.count);
-            for _ in 5..COLUMNS.len() - 1 {
+            let value_at = COLUMNS.iter().position(|column| *column == "value").unwrap_or(COLUMNS.len());
+            for _ in 5..value_at {
                 row.put("");
             }
             row.put(value);
@@ -290,6 +341,8 @@ struct NameRow<'a> {
     /// In and out, in the clear.
     bytes: Option<(u64, u64)>,
     users: Option<u64>,
+    /// See [`Row`].
+    turned_away: Option<[u64; 2]>,
 }
 
 impl<'a> NameRow<'a> {
@@ -302,6 +355,7 @@ impl<'a> NameRow<'a> {
             times: [calls.response.as_ref(), calls.service.as_ref()],
             bytes: Some((calls.bytes_in, calls.bytes_out)),
             users: None,
+            turned_away: None,
         }
     }
 
@@ -333,6 +387,7 @@ impl<'a> NameRow<'a> {
         row.put("");
         row.put("");
         row.put("");
+        row.turned_away = self.turned_away;
         row
     }
 }

@@ -86,14 +86,24 @@ impl Suite {
             xml.create_element("properties").write_empty()?;
             return Ok(());
         }
-        let properties = [
-            ("target", summary.run.plan.target.url()),
-            ("verdict", summary.verdict.sentence()),
-            ("seed", summary.run.plan.seed.to_string()),
+        let plan = &summary.run.plan;
+        let named = |name: &str, value: String| (name.to_owned(), value);
+        let mut properties = vec![
+            named("target", plan.target.url()),
+            named("verdict", summary.verdict.sentence()),
+            named("seed", plan.seed.to_string()),
+            named("started", iso_8601(summary.run.started_unix_ms / 1000)),
         ];
+        properties.extend(plan.origin.name.iter().map(|name| named("name", name.clone())));
+        properties.extend(plan.origin.tags.iter().map(|(key, value)| (format!("tag {key}"), value.clone())));
+        properties.extend(Some(&plan.origin.command).filter(|c| !c.is_empty()).map(|c| named("command", c.clone())));
+        let scenarios = summary.breakdown.scenarios.iter().filter(|scenario| scenario.out_of_rows > 0);
+        let users = |scenario: &ScenarioBreakdown| counted(scenario.out_of_rows, "user");
+        properties.extend(scenarios.map(|scenario| (format!("out of rows: {}", scenario.name), users(scenario))));
         xml.create_element("properties").write_inner_content(|xml| {
             properties.iter().try_for_each(|(name, value)| {
-                let attributes = [("name", *name), ("value", &in_a_line(value))];
+                let (name, value) = (in_a_line(name), in_a_line(value));
+                let attributes = [("name", name.as_str()), ("value", value.as_str())];
                 xml.create_element("property").with_attributes(attributes).write_empty().map(drop)
             })
         })?;

@@ -16,6 +16,8 @@ pub struct Style {
     pub wrk_latency: bool,
     /// JSON without histograms: figures alone, a hundredth of the size.
     pub no_histograms: bool,
+    /// When the run began, in the text: for results that are read later. Verbose text has it anyway.
+    pub dated: bool,
 }
 
 /// What a piece of text is, and so how it is coloured.

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use brunt_model::decision::Decided;
 use brunt_report::Style;
-use brunt_report::decision::{Decision, Format, page_data, render};
+use brunt_report::decision::{Decision, Format, Runs, page_data, read, render};
+use brunt_report::json::ReadError;
 
 mod decisions;
 mod fixtures;
@@ -126,7 +127,8 @@ fn what_is_kept_is_read_back() {
 fn the_page_says_what_the_text_says() {
     for (name, decided) in all() {
         let decision = decided.decision();
-        let data: serde_json::Value = serde_json::from_str(&page_data(decision, &[], None).unwrap()).unwrap();
+        let data: serde_json::Value =
+            serde_json::from_str(&page_data(decision, Runs::default(), None).unwrap()).unwrap();
         assert_eq!((&data["kind"], &data["live"]), (&"decision".into(), &serde_json::Value::Null), "{name}");
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = words(&rendered(Format::Text, decision, false));
@@ -143,6 +145,46 @@ fn the_page_says_what_the_text_says() {
         };
         assert_eq!(runs + impossible, rows, "{name}");
     }
+}
+
+/// A document that was written makes the views that its decision made.
+#[test]
+fn every_document_can_be_read_back() {
+    let same = |name: &str, decision: Decision<'_>| {
+        let json = render(Format::Json, decision, Style::default()).unwrap();
+        let decided = read(&json).unwrap().unwrap();
+        for format in Format::ALL {
+            let of = |decision| String::from_utf8(render(format, decision, Style::default()).unwrap()).unwrap();
+            assert_eq!(of(decided.decision()), of(decision), "{name}");
+        }
+        assert_eq!(
+            page_data(decided.decision(), Runs::default(), None).unwrap(),
+            page_data(decision, Runs::default(), None).unwrap(),
+            "{name}"
+        );
+    };
+    for (name, plan, found) in &decisions::capacities() {
+        same(name, Decision::Capacity(plan, found));
+    }
+    for (name, plan, found) in &decisions::sweeps() {
+        same(name, Decision::Sweep(plan, found));
+    }
+    for (name, found) in &decisions::comparisons() {
+        same(name, Decision::Comparison(found));
+    }
+}
+
+#[test]
+fn what_is_no_decision_is_told_from_a_broken_one() {
+    assert_eq!(read(br#"{"format": "brunt-result", "version": 1}"#), Ok(None));
+    assert_eq!(read(b"[1]"), Ok(None));
+    assert_eq!(read(br#"{"format": "brunt-sweep", "version": 9}"#), Err(ReadError::Version { got: 9 }));
+    assert!(matches!(read(b"{"), Err(ReadError::Json { line: 1, .. })));
+    let broken = read(br#"{"format": "brunt-comparison", "version": 1, "a": "x"}"#);
+    assert!(
+        matches!(&broken, Err(ReadError::Content { problem, .. }) if problem.contains("missing field")),
+        "{broken:?}"
+    );
 }
 
 /// Every document fits `docs/decision.schema.json`, which allows nothing else.

@@ -9,9 +9,9 @@ use brunt_report::{Format, Style, live, render};
 
 mod fixtures;
 
-const PLAIN: Style = Style { colour: false, verbose: true, wrk_latency: true, no_histograms: false };
-const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false };
-const BRIEF: Style = Style { colour: false, verbose: false, wrk_latency: false, no_histograms: false };
+const PLAIN: Style = Style { colour: false, verbose: true, wrk_latency: true, no_histograms: false, dated: false };
+const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false, dated: false };
+const BRIEF: Style = Style { colour: false, verbose: false, wrk_latency: false, no_histograms: false, dated: false };
 
 fn check(name: &str, got: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -87,6 +87,26 @@ fn live_lines() {
     }
     let text: String = seconds.iter().map(|second| lines.push(second)).collect();
     check("live-lines-users.txt", &text);
+}
+
+/// A wide terminal has the last minute and the names beside what a narrow one shows.
+#[test]
+fn live_screen_side_by_side() {
+    let mut screen = live::Screen::new(&fixtures::shop().run.plan);
+    let mut text = screen.lines(200, 50, PLAIN).join("\n") + "\n\n";
+    for second in fixtures::shop_live() {
+        screen.push(&second);
+    }
+    let wide = screen.lines(200, 50, PLAIN);
+    assert!(wide.len() <= 50 && wide.iter().all(|line| line.chars().count() <= 200), "{wide:#?}");
+    assert!(
+        wide.iter().any(|line| line.starts_with("rate ") && line.contains("█")),
+        "charts stand beside figures: {wide:#?}"
+    );
+    text += &(wide.join("\n") + "\n\n");
+    // The same screen in a terminal that became narrow.
+    text += &(screen.lines(80, 24, PLAIN).join("\n") + "\n");
+    check("live-screen-wide.txt", &text);
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! The `JUnit` view, read by a parser that is not ours, and held against the strict schema of Ant
-//! (<https://github.com/windyroad/JUnit-Schema>, JUnit.xsd): its attributes, its elements and their order.
+//! (<https://github.com/windyroad/JUnit-Schema>, JUnit.xsd): by its words, and by a validator that has the schema itself.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use brunt_report::{Format, Style, render};
 use quick_xml::Reader;
@@ -124,6 +128,56 @@ fn every_report_is_valid_by_the_strict_schema() {
             }
         }
     }
+}
+
+/// A Python that has the schema and a validator.
+fn python() -> PathBuf {
+    let wanted_by = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/junit_schema/requirements.txt");
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("junit-schema");
+    let wanted = fs::read_to_string(wanted_by).unwrap();
+    let (python, installed) = (home.join("bin/python"), home.join("installed.txt"));
+    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+        return python;
+    }
+    let succeed = |command: &mut Command| {
+        let output =
+            command.output().unwrap_or_else(|e| panic!("{command:?}: {e}; `make test` installs what it needs"));
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home));
+    succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--no-deps", "-r", wanted_by]));
+    fs::write(installed, wanted).unwrap();
+    python
+}
+
+/// What the validator has to say of these files.
+fn validated(files: &[PathBuf]) -> Output {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/junit_schema/validate.py");
+    Command::new(python()).arg(script).args(files).output().unwrap()
+}
+
+#[test]
+#[ignore = "needs python3-venv: make test installs it"]
+fn every_file_is_valid_by_the_strict_schema() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("junit-files");
+    fs::create_dir_all(&dir).unwrap();
+    let written = |name: &str, xml: &[u8]| {
+        let path = dir.join(name).with_extension("xml");
+        fs::write(&path, xml).unwrap();
+        path
+    };
+    let mut hostile = fixtures::shop();
+    hostile.run.ending = brunt_model::summary::Ending::Failed("a\u{0}b\u{1b}[2J \"<&>'\u{fffe}\n c".to_owned());
+    hostile.run.plan.origin.name = Some("  two\t  spaces\n".to_owned());
+    let all = fixtures::all().into_iter().chain(vec![("secretive", fixtures::secretive()), ("hostile", hostile)]);
+    let render = |summary: &brunt_model::summary::Summary| render(Format::Junit, summary, Style::default()).unwrap();
+    let files: Vec<_> = all.map(|(name, summary)| written(name, &render(&summary))).collect();
+    let said = validated(&files);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    // The validator sees what is wrong.
+    let broken = String::from_utf8(render(&fixtures::clean())).unwrap().replace(" hostname=\"localhost\"", "");
+    let said = validated(&[written("broken", broken.as_bytes())]);
+    assert!(!said.status.success() && String::from_utf8_lossy(&said.stderr).contains("hostname"), "{said:?}");
 }
 
 #[test]

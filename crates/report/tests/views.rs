@@ -7,7 +7,7 @@ use brunt_report::{Format, Style, html, live, render};
 
 mod fixtures;
 
-const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false };
+const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false, dated: false };
 
 fn text(format: Format, summary: &brunt_model::summary::Summary, style: Style) -> String {
     String::from_utf8(render(format, summary, style).unwrap()).unwrap()

@@ -237,6 +237,7 @@ fn only_its_owner_may_read_it() {
 /// A comparison of nothing, which tells it from others by `a`.
 fn decided(a: &str) -> Decided {
     Decided::Comparison(brunt_model::compare::Compared {
+        origin: brunt_model::plan::Origin::default(),
         a: a.to_owned(),
         b: "b".to_owned(),
         how: String::new(),

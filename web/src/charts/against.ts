@@ -216,8 +216,10 @@ function draw(plot: uPlot, chart: AgainstChart, limits: { text: string; ns: numb
     ctx.strokeStyle = ctx.fillStyle = colour("warning");
     ctx.setLineDash([2 * scale, 3 * scale]);
     stroke([[x, bbox.top], [x, bbox.top + bbox.height]]);
-    // Towards the middle, where there is room; neighbours in lines of their own.
-    const isRight = x > bbox.left + bbox.width / 2;
+    // Towards the middle, where there is room; of two, away from each other; neighbours in lines of their own.
+    const [first, second] = chart.marks;
+    const isMiddle = x > bbox.left + 80 * scale && x < bbox.left + bbox.width - 80 * scale;
+    const isRight = first && second && chart.marks.length === 2 && isMiddle ? value === Math.min(first[0], second[0]) : x > bbox.left + bbox.width / 2;
     ctx.textAlign = isRight ? "right" : "left";
     ctx.fillText(what, x + (isRight ? -4 : 4) * scale, bbox.top + (14 + 14 * i) * scale);
   });

@@ -69,7 +69,7 @@ pub enum RunsCommand {
 
 #[derive(Debug, Args)]
 pub struct Show {
-    /// Its number or name, last, or a result that was written with -o result.json
+    /// Its number or name, last, or a result that was written with -o result.json, also one of sweep, find and compare
     #[arg(value_name = "RUN", default_value = "last")]
     pub run: String,
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub struct Show {
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// A number or name of a run that was kept, last, or a result that was written with -o result.json
+    /// A number or name of a run that was kept, last, or a result that was written with -o result.json, also one of sweep, find and compare
     #[arg(value_name = "RUN", default_value = "last")]
     pub run: String,
     #[command(flatten)]

@@ -9,6 +9,7 @@ pub mod flags;
 pub mod kept;
 pub mod machines;
 pub mod proxy;
+pub mod repeat;
 pub mod run;
 pub mod secrets;
 pub mod serve;

@@ -1,13 +1,13 @@
 //! The flags of a run for commands that make many: kept as they were written, so that each run is read from them with
 //! some put in the place of others. So these commands take every flag that `brunt bench` does, by its one definition.
 
-use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use brunt_model::secret::{Template, shown_argument, shown_url};
+use brunt_model::plan::Plan;
+use brunt_model::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_report::decision::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -17,12 +17,12 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::bench::LiveServing;
 use super::machines::Machines;
-use super::{Bench, Saving, command, flags, of, secrets};
+use super::{Bench, Saving, command, flags, of, repeat, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
 const SINGLE: [&str; 7] = ["verbose", "latency", "no_histograms", "plan", "write_plan", "once", "show_secrets"];
 /// Flags that say who carries runs out, and where the result goes: what they stand for is in [`Shown`].
-const SHOWN: [&str; 26] = [
+pub(super) const SHOWN: [&str; 26] = [
     "format",
     "outputs",
     "html",
@@ -53,7 +53,7 @@ const SHOWN: [&str; 26] = [
 /// Arguments that are no flags.
 const URL: &str = "url";
 const SURPLUS: &str = "surplus";
-const SCRIPT_ARGS: &str = "script_args";
+pub(super) const SCRIPT_ARGS: &str = "script_args";
 
 /// The flags of the runs of a command, and where its result goes.
 #[derive(Debug, Clone, Default)]
@@ -123,6 +123,36 @@ impl Words {
     /// # Errors
     /// When `more` or all of them together are not such as `brunt bench` takes.
     pub fn with<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Bench> {
+        let words = self.line(more, registry)?;
+        let matches = read(words.iter().map(OsString::as_os_str), registry)?;
+        match of(&matches, registry).map_err(|e| problem(&e))?.command {
+            Some(super::Command::Bench(bench)) => Ok(*bench),
+            _ => Err(anyhow!("expected the flags of a run")),
+        }
+    }
+
+    /// The command of the one run that [`Words::with`] makes, as it may be shown: with the seed, the length and the warm-up of
+    /// `plan` where it was given others or none.
+    ///
+    /// # Errors
+    /// As [`Words::with`].
+    pub fn command<S: AsRef<OsStr>>(&self, more: &[S], plan: &Plan, registry: &Registry) -> Result<String> {
+        let is = |word: &OsString, flag: &str| word.to_string_lossy().starts_with(flag);
+        let mut words = self.line(more, registry)?;
+        // Of several runs each may have a seed of its own.
+        words.retain(|word| !is(word, "--seed="));
+        let length = plan.stop.duration_ns.map(|ns| ("--duration=", ExactDuration(ns).to_string()));
+        let warmup = (plan.warmup_ns > 0).then(|| ("--warmup=", ExactDuration(plan.warmup_ns).to_string()));
+        for (flag, value) in [Some(("--seed=", plan.seed.to_string())), length, warmup].into_iter().flatten() {
+            if !words.iter().any(|word| is(word, flag)) {
+                words.insert(0, OsString::from(format!("{flag}{value}")));
+            }
+        }
+        Ok(format!("brunt {}", Self::shown(&words, registry)?))
+    }
+
+    /// The words of one run, in which `more` take the place of those that were given.
+    fn line<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Vec<OsString>> {
         let mut theirs = Self::default();
         let matches = read(more.iter().map(AsRef::as_ref), registry)?;
         if let Some((_, matches)) = matches.subcommand() {
@@ -137,11 +167,7 @@ impl Words {
             words.push("--".into());
             words.extend(script_args.iter().cloned());
         }
-        let matches = read(words.iter().map(OsString::as_os_str), registry)?;
-        match of(&matches, registry).map_err(|e| problem(&e))?.command {
-            Some(super::Command::Bench(bench)) => Ok(*bench),
-            _ => Err(anyhow!("expected the flags of a run")),
-        }
+        Ok(words)
     }
 
     /// The flags that `more` gives, as they may be shown: each as its definition says, whichever way it was written.
@@ -149,31 +175,9 @@ impl Words {
     /// # Errors
     /// As [`Words::with`].
     pub fn shown<S: AsRef<OsStr>>(more: &[S], registry: &Registry) -> Result<String> {
-        let mut given = Self::default();
         let matches = read(more.iter().map(AsRef::as_ref), registry)?;
-        if let Some((_, matches)) = matches.subcommand() {
-            given.fill(matches, registry);
-        }
-        let definitions = run_flags(registry);
-        let mut shown = Vec::new();
-        for flag in &given.flags {
-            let arg = definitions.get_arguments().find(|arg| arg.get_id().as_str() == flag.id);
-            let name = arg.and_then(Arg::get_short).map(|short| format!("-{short}"));
-            let name = name.or_else(|| Some(format!("--{}", arg?.get_long()?))).unwrap_or_default();
-            for word in &flag.words {
-                shown.push(name.clone());
-                if let Some((_, value)) = word.to_string_lossy().split_once('=') {
-                    shown.push(quoted(&secrets::shown_value(&flag.id, value, registry)));
-                }
-            }
-        }
-        shown.extend(given.targets.iter().map(|url| quoted(&shown_url(&url.to_string_lossy()))));
-        if !given.script_args.is_empty() {
-            shown.push("--".to_owned());
-            let texts = given.script_args.iter().map(|text| Template::secret(text.to_string_lossy()));
-            shown.extend(texts.map(|text| quoted(&shown_argument(&text))));
-        }
-        Ok(shown.join(" "))
+        let Some((_, matches)) = matches.subcommand() else { return Ok(String::new()) };
+        Ok(repeat::shown(&run_flags(registry), matches, |id| SHOWN.contains(&id), registry).join(" "))
     }
 
     /// The same, aimed at `target`.
@@ -220,16 +224,6 @@ impl Words {
 fn read<'a>(words: impl Iterator<Item = &'a OsStr>, registry: &Registry) -> Result<ArgMatches> {
     let line = ["brunt", "bench"].into_iter().map(OsStr::new).chain(words);
     command(registry)?.try_get_matches_from(line).map_err(|error| problem(&secrets::without_secrets(error, registry)))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_=:,./@%+[]".contains(c));
-    if plain(word) && !word.is_empty() {
-        return word.to_owned();
-    }
-    // Only a word with a zero byte cannot be quoted, and no command line has one.
-    shlex::try_quote(word).map_or_else(|_| String::new(), Cow::into_owned)
 }
 
 /// The definitions of a run's flags, protocols' included.

@@ -14,7 +14,7 @@ use brunt_protocol::Registry;
 
 use super::Exit;
 use crate::args::machines::Machines;
-use crate::args::{Bench, Output};
+use crate::args::{Bench, Output, repeat};
 use crate::carrier::{Carried, Carrier};
 use crate::kept::Keep;
 use crate::results::Results;
@@ -23,7 +23,11 @@ use crate::watch::Watch;
 use crate::{console, files, plan, signals};
 
 pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
-    let plan = plan::of(args, registry)?;
+    let mut plan = plan::of(args, registry)?;
+    // A plan that is written into a file is there to be changed, and run by that file's name.
+    if args.kept.write_plan.is_none() {
+        plan.origin.command = repeat::of_process(registry, args.kept.plan.is_none().then_some(plan.seed));
+    }
     let results = Results::of(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
         brunt_engine::check(&plan, registry)?;

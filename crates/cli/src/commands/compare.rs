@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_model::SECOND_NS;
 use brunt_model::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_BLOCK_POINTS, LEAST_RUNS};
 use brunt_model::evidence::Evidence;
-use brunt_model::plan::{Load, Plan};
+use brunt_model::plan::{Load, Origin, Plan};
 use brunt_model::secret::shown_url;
 use brunt_model::units::ExactDuration;
 use brunt_protocol::Registry;
@@ -16,8 +16,9 @@ use brunt_report::json::{self, Document};
 use brunt_store::{Store, Which};
 
 use super::Exit;
+use super::show::found;
 use crate::args::words::Words;
-use crate::args::{Bench, Compare};
+use crate::args::{Bench, Compare, repeat};
 use crate::decided::Decided;
 use crate::kept::{self, Keep};
 use crate::runs::{Ran, Runs, length_ns};
@@ -30,9 +31,11 @@ pub fn run(args: &Compare, registry: &Registry) -> Result<Exit> {
     let shown = &args.words.shown;
     let decided = Decided::of(shown)?;
     let compared = if let Some([a, b]) = results(args)? {
-        let compared = of_results(&a, &b)?.with_conditions(&args.fail_if);
+        let mut compared = of_results(&a, &b)?.with_conditions(&args.fail_if);
+        compared.origin = plan::origin(&shown.saving);
+        compared.origin.command = repeat::of_process(registry, None);
         let decision = Decision::Comparison(&compared);
-        let written = decided.write(decision, &[a.kept, b.kept].concat());
+        let written = decided.write(decision, found(&[a.kept, b.kept].concat(), shown.saving.store.as_deref()));
         // Its runs stay what they are: they may be compared with others, too.
         Keep::of(&shown.saving, shown.quiet).keep_decision(decision, &[]);
         written?;
@@ -245,6 +248,7 @@ fn of_results(a: &Results, b: &Results) -> Result<Compared> {
         (1..).zip(&side.documents).map(run).collect()
     };
     Ok(Compared {
+        origin: Origin::default(),
         a: a.name.clone(),
         b: b.name.clone(),
         how: String::new(),
@@ -260,6 +264,17 @@ fn of_results(a: &Results, b: &Results) -> Result<Compared> {
 struct Side {
     name: String,
     plan: Plan,
+    /// The flags of both sides, aimed at this one's target.
+    line: Words,
+    /// Those of this side alone.
+    words: Vec<OsString>,
+}
+
+impl Side {
+    /// The command of one of its runs.
+    fn command(&self, plan: &Plan, registry: &Registry) -> Result<String> {
+        self.line.command(&self.words, plan, registry)
+    }
 }
 
 /// Runs both in turn; none if that was only to be checked.
@@ -273,10 +288,12 @@ fn live<'a>(args: &Compare, registry: &'a Registry) -> Result<Option<(Compared, 
     }
     let threads = args.words.texts("threads").first().and_then(|text| text.parse().ok());
     let mut runs = Runs::new(registry, "compare", &args.words.shown, args.keep.as_deref(), threads)?;
+    let origin = plan::origin(&args.words.shown.saving);
     let mut compared = Compared {
+        origin: Origin { command: repeat::of_process(registry, Some(a.plan.seed)), ..origin },
         how: how(args.rounds, &a.plan, &b.plan),
-        a: a.name,
-        b: b.name,
+        a: a.name.clone(),
+        b: b.name.clone(),
         // What differs was asked for, and stands in the names.
         differing: Vec::new(),
         comparison: None,
@@ -284,7 +301,7 @@ fn live<'a>(args: &Compare, registry: &'a Registry) -> Result<Option<(Compared, 
         interrupted: false,
         runs: Vec::new(),
     };
-    let rounds = rounds(args.rounds, [&a.plan, &b.plan], &mut runs, &mut compared);
+    let rounds = rounds(args.rounds, [&a, &b], &mut runs, &mut compared, registry);
     runs.clear();
     compared.comparison = Comparison::of_rounds(&rounds?);
     Ok(Some((compared, runs)))
@@ -311,9 +328,10 @@ fn sides(args: &Compare, registry: &Registry) -> Result<[Side; 2]> {
         let mut bench = args.words.aimed_at(url).with(&words, registry).with_context(whose)?;
         defaults(&mut bench);
         let plan = plan::of(&bench, registry)?;
+        let line = args.words.aimed_at(url);
         let flags = (!words.is_empty()).then(|| Words::shown(&words, registry)).transpose().with_context(whose)?;
         let name = [Some(plan.target.url()), flags].into_iter().flatten().collect::<Vec<_>>().join(" ");
-        Ok(Side { name, plan })
+        Ok(Side { name, plan, line, words: words.into_iter().map(OsString::from).collect() })
     };
     let (a, mut b) = (side(a_url, args.a.as_ref(), "--a")?, side(b_url, args.b.as_ref(), "--b")?);
     if !args.words.has("seed") {
@@ -331,17 +349,25 @@ fn defaults(bench: &mut Bench) {
     bench.load.warmup.get_or_insert(DEFAULT_WARMUP_NS);
 }
 
-fn rounds(n: u32, plans: [&Plan; 2], runs: &mut Runs<'_>, compared: &mut Compared) -> Result<Vec<(Figures, Figures)>> {
-    let seed = plans[0].seed;
+fn rounds(
+    n: u32,
+    sides: [&Side; 2],
+    runs: &mut Runs<'_>,
+    compared: &mut Compared,
+    registry: &Registry,
+) -> Result<Vec<(Figures, Figures)>> {
+    let seed = sides[0].plan.seed;
     let mut rounds = Vec::new();
     for round in 0..n {
         let order = if compare::a_goes_first(seed, round) { [false, true] } else { [true, false] };
         let mut figures: [Option<Figures>; 2] = [None, None];
         let mut evidence = Vec::new();
         for (done, is_b) in order.into_iter().enumerate() {
-            let [a, b] = plans;
+            let [a_side, b_side] = sides;
+            let (a, b) = (&a_side.plan, &b_side.plan);
             let mut plan = if is_b { b } else { a }.clone();
             plan.seed = plan.seed.wrapping_add(u64::from(round));
+            plan.origin.command = if is_b { b_side } else { a_side }.command(&plan, registry)?;
             let what = format!("round {} of {n}: {}", round + 1, if is_b { "B" } else { "A" });
             let rest = u64::from(n - round - 1) * (length_ns(a) + length_ns(b));
             let after = rest + if done == 0 { length_ns(if is_b { a } else { b }) } else { 0 };

@@ -4,13 +4,15 @@ use anyhow::{Result, bail};
 use brunt_model::arrivals::Spread;
 use brunt_model::capacity::{self, Answer, Capacity, Length, Next, Outcome, Settings, Trial};
 use brunt_model::evidence::Evidence;
-use brunt_model::plan::{Load, Plan};
+use brunt_model::plan::{Load, Origin, Plan};
 use brunt_model::profile::Profile;
+use brunt_model::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_report::decision::Decision;
 
 use super::Exit;
-use crate::args::Find;
+use crate::args::words::Words;
+use crate::args::{Find, repeat};
 use crate::decided::Decided;
 use crate::runs::{Ran, Runs};
 use crate::{console, plan};
@@ -30,7 +32,7 @@ pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
     }
     let threads = args.words.texts("threads").first().and_then(|text| text.parse().ok());
     let mut runs = Runs::new(registry, "find", &args.words.shown, args.keep.as_deref(), threads)?;
-    let capacity = search(&base, args.words.has("threads"), settings, &mut runs);
+    let capacity = search(&base, &args.words, settings, &mut runs, registry);
     runs.clear();
     let capacity = capacity?;
     runs.finish(Decision::Capacity(&base, &capacity), &decided)?;
@@ -55,38 +57,50 @@ fn base(args: &Find, registry: &Registry) -> Result<Plan> {
         bail!("--highest {} is below --from {}: the first rate tried must be allowed", args.highest, args.from);
     }
     let words = args.words.or("duration", "--duration", "5s").or("warmup", "--warmup", "1s");
-    let plan = plan::of(&words.with(&[format!("--rate={}", args.from)], registry)?, registry)?;
+    let mut plan = plan::of(&words.with(&[format!("--rate={}", args.from)], registry)?, registry)?;
     if plan.thresholds.is_empty() {
         bail!(
             "brunt find needs to know what the target must meet: give --threshold 'p99<50ms' and \
              --threshold 'error_rate<0.1%', say"
         );
     }
+    plan.origin = plan::origin(&args.words.shown.saving);
+    plan.origin.command = repeat::of_process(registry, Some(plan.seed));
     Ok(plan)
 }
 
-fn search(base: &Plan, has_threads: bool, settings: Settings, runs: &mut Runs<'_>) -> Result<Capacity> {
+fn search(
+    base: &Plan,
+    words: &Words,
+    settings: Settings,
+    runs: &mut Runs<'_>,
+    registry: &Registry,
+) -> Result<Capacity> {
     let mut trials = Vec::new();
     let answer = loop {
-        let (step, length) = match capacity::next(&settings, &trials) {
+        let (step, trial_length) = match capacity::next(&settings, &trials) {
             Next::Done(answer) => break answer,
             Next::Try { step, length } => (step, length),
         };
-        let mut plan = trial_plan(base, settings.rate(step), length)?;
-        if !has_threads {
+        let mut plan = trial_plan(base, settings.rate(step), trial_length)?;
+        if !words.has("threads") {
             plan.workers = plan::default_workers(&plan.load, plan.script.is_some(), plan.connections.most());
         }
+        let rate = format!("--rate={}", settings.rate(step));
+        let length = plan.stop.duration_ns.map(|ns| format!("--duration={}", ExactDuration(ns)));
+        plan.origin.command =
+            words.command(&[Some(rate), length].into_iter().flatten().collect::<Vec<_>>(), &plan, registry)?;
         let number = trials.len() + 1;
         let what = format!("trial {number}: {}/s", settings.rate(step));
         let so_far = Capacity { settings, answer: interrupted(&trials), trials: trials.clone() };
         runs.show(Decision::Capacity(base, &so_far), &what);
-        let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, length))? {
+        let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, trial_length))? {
             Ran::Whole(summary) => summary,
             Ran::Interrupted => break interrupted(&trials),
             Ran::Impossible(reason) if trials.is_empty() => break Answer::NeverAnswered { failure: reason },
             Ran::Impossible(_) => break Answer::StoppedAnswering { at_per_s: settings.rate(step) },
         };
-        let trial = Trial::of(&settings, step, length, Evidence::of(&summary));
+        let trial = Trial::of(&settings, step, trial_length, Evidence::of(&summary));
         runs.note(&format!("{what} {}", told(&trial)));
         trials.push(trial);
     };
@@ -103,7 +117,7 @@ fn told(trial: &Trial) -> String {
 }
 
 fn trial_plan(base: &Plan, rate: f64, length: Length) -> Result<Plan> {
-    let mut plan = base.clone();
+    let mut plan = Plan { origin: Origin::default(), ..base.clone() };
     let arrivals = match base.load {
         Load::Open { arrivals, .. } => arrivals,
         Load::Closed {} => Spread::Uniform,

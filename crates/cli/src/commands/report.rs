@@ -4,11 +4,12 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use brunt_report::decision::write_page;
-use brunt_report::{html, json};
+use brunt_report::decision::Runs;
+use brunt_report::{decision, html, json};
 use brunt_store::{Kept, Store, Which};
 
 use super::Exit;
+use super::show::found;
 use crate::args::Report;
 use crate::{console, files, kept};
 
@@ -21,13 +22,19 @@ pub fn run(args: &Report) -> Result<Exit> {
     }
     let mut page = Vec::new();
     if is_file(&args.run) {
-        let document = json::read_whole(&files::read(Path::new(&args.run))?).with_context(|| args.run.clone())?;
-        html::write_document(&mut page, &document)?;
+        let bytes = files::read(Path::new(&args.run))?;
+        match decision::read(&bytes).with_context(|| args.run.clone())? {
+            Some(decided) => decision::write_page(&mut page, decided.decision(), Runs::default())?,
+            None => html::write_document(&mut page, &json::read_whole(&bytes).with_context(|| args.run.clone())?)?,
+        }
     } else {
         let which: Which = args.run.parse()?;
         match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
             Kept::Run(summary) => html::write(&mut page, &summary)?,
-            Kept::Decision(decision, runs) => write_page(&mut page, decision.decision(), &runs)?,
+            Kept::Decision(decision, runs) => {
+                let runs = found(&runs, args.from.store.as_deref());
+                decision::write_page(&mut page, decision.decision(), runs)?;
+            }
         }
     }
     match &args.output {

@@ -9,6 +9,7 @@ use brunt_protocol::Registry;
 use brunt_report::text::scenario_list;
 
 use super::{Exit, bench};
+use crate::args::repeat;
 use crate::args::run::{Run, WrittenDown};
 use crate::console;
 use crate::journal::Journal;
@@ -21,7 +22,11 @@ pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
     if args.change.list {
         return list(args, registry);
     }
-    let plan = plan::scenario::of(args, registry)?;
+    let mut plan = plan::scenario::of(args, registry)?;
+    // A plan that is written into a file is there to be changed, and run by that file's name.
+    if args.kept.write_plan.is_none() {
+        plan.origin.command = repeat::of_process(registry, Some(plan.seed));
+    }
     let results = Results::of(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
         brunt_engine::check(&plan, registry)?;

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
 use brunt_model::summary::Summary;
-use brunt_report::json;
+use brunt_report::decision::Runs;
+use brunt_report::{decision, json};
 use brunt_store::{Kept, Store, Which};
 
 use super::{Exit, report};
@@ -16,20 +17,30 @@ use crate::{files, kept};
 
 pub fn run(args: &Show) -> Result<Exit> {
     if report::is_file(&args.run) {
-        let document = json::read_whole(&files::read(Path::new(&args.run))?).with_context(|| args.run.clone())?;
-        show(args, &document.summary())?;
+        let bytes = files::read(Path::new(&args.run))?;
+        match decision::read(&bytes).with_context(|| args.run.clone())? {
+            Some(decided) => show_decided(args, &decided, Runs::default())?,
+            None => show(args, &json::read_whole(&bytes).with_context(|| args.run.clone())?.summary())?,
+        }
         return Ok(Exit::Done);
     }
     let which: Which = args.run.parse()?;
     match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
         Kept::Run(summary) => show(args, &summary)?,
-        Kept::Decision(decision, runs) => {
-            let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
-            let decided = Decided::new(&args.outputs, None, format, false, args.no_color)?;
-            decided.write(decision.decision(), &runs)?;
-        }
+        Kept::Decision(decided, runs) => show_decided(args, &decided, found(&runs, args.from.store.as_deref()))?,
     }
     Ok(Exit::Done)
+}
+
+/// Where the runs behind a decision are found that was kept with their numbers.
+pub fn found<'a>(kept: &'a [i64], store: Option<&'a Path>) -> Runs<'a> {
+    Runs { kept, store, ..Runs::default() }
+}
+
+fn show_decided(args: &Show, decided: &brunt_model::decision::Decided, runs: Runs<'_>) -> Result<()> {
+    let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
+    let places = Decided::new(&args.outputs, None, format, false, args.no_color)?;
+    places.dated().write(decided.decision(), runs)
 }
 
 fn show(args: &Show, summary: &Summary) -> Result<()> {
@@ -44,5 +55,5 @@ fn show(args: &Show, summary: &Summary) -> Result<()> {
         no_histograms: args.no_histograms,
         ..Output::default()
     };
-    Results::of_kept(&output)?.write(summary)
+    Results::of_kept(&output)?.dated().write(summary)
 }

@@ -10,7 +10,7 @@ use brunt_protocol::Registry;
 use brunt_report::decision::Decision;
 
 use super::Exit;
-use crate::args::{self, Bench};
+use crate::args::{self, Bench, repeat};
 use crate::decided::Decided;
 use crate::runs::{Ran, Runs, length_ns};
 use crate::{console, plan};
@@ -21,7 +21,10 @@ const DEFAULT_WARMUP_NS: u64 = SECOND_NS;
 pub fn run(args: &args::Sweep, registry: &Registry) -> Result<Exit> {
     let decided = Decided::of(&args.words.0.shown)?;
     let (axis, plans) = plans(args, registry)?;
-    let Some((_, base)) = plans.first() else { return Err(anyhow!("a sweep needs a value")) };
+    let Some((_, first)) = plans.first() else { return Err(anyhow!("a sweep needs a value")) };
+    let mut base = first.clone();
+    base.origin = plan::origin(&args.words.0.shown.saving);
+    base.origin.command = repeat::of_process(registry, Some(base.seed));
     for (_, plan) in &plans {
         brunt_engine::check(plan, registry)?;
     }
@@ -30,10 +33,10 @@ pub fn run(args: &args::Sweep, registry: &Registry) -> Result<Exit> {
     }
     let threads = args.words.0.texts("threads").first().and_then(|text| text.parse().ok());
     let mut runs = Runs::new(registry, "sweep", &args.words.0.shown, args.keep.as_deref(), threads)?;
-    let sweep = carry_out(axis, &plans, args.stop_at_failure, &mut runs);
+    let sweep = carry_out(axis, &base, &plans, args.stop_at_failure, &mut runs);
     runs.clear();
     let sweep = sweep?;
-    runs.finish(Decision::Sweep(base, &sweep), &decided)?;
+    runs.finish(Decision::Sweep(&base, &sweep), &decided)?;
     let exit = exit_of(&sweep);
     if !decided.is_for_people() {
         explain(&sweep, exit);
@@ -53,6 +56,7 @@ fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Pla
     let mut plans = Vec::new();
     for value in values {
         let flag = format!("--{}={value}{unit}", axis.name);
+        let shown = flag.clone();
         let mut bench = words.0.with(&[&flag], registry).with_context(|| flag.clone())?;
         defaults(&mut bench);
         if axis.is_concurrency
@@ -65,6 +69,7 @@ fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Pla
         if !words.0.has("seed") {
             plan.seed = *seed.get_or_insert(plan.seed);
         }
+        plan.origin.command = words.0.command(&[&shown], &plan, registry)?;
         plans.push((value, plan));
     }
     Ok((axis, plans))
@@ -79,7 +84,13 @@ fn defaults(bench: &mut Bench) {
     load.warmup.get_or_insert(DEFAULT_WARMUP_NS);
 }
 
-fn carry_out(axis: Axis, plans: &[(u64, Plan)], stop_at_failure: bool, runs: &mut Runs<'_>) -> Result<Sweep> {
+fn carry_out(
+    axis: Axis,
+    base: &Plan,
+    plans: &[(u64, Plan)],
+    stop_at_failure: bool,
+    runs: &mut Runs<'_>,
+) -> Result<Sweep> {
     let mut steps: Vec<Step> = Vec::new();
     let mut ended = String::new();
     let planned: Vec<_> = plans.iter().map(|(value, _)| *value).collect();
@@ -87,7 +98,7 @@ fn carry_out(axis: Axis, plans: &[(u64, Plan)], stop_at_failure: bool, runs: &mu
         let what = format!("{} {value} ({} of {})", axis.name, done + 1, plans.len());
         let after = plans.iter().skip(done + 1).map(|(_, plan)| length_ns(plan)).sum();
         let so_far = Sweep::of(axis.clone(), planned.clone(), steps.clone(), String::new());
-        runs.show(Decision::Sweep(plan, &so_far), &what);
+        runs.show(Decision::Sweep(base, &so_far), &what);
         let step = match runs.carry_out(plan, &what, after)? {
             Ran::Whole(summary) => Step::of(*value, Evidence::of(&summary)),
             Ran::Impossible(why) => Step::impossible(*value, why),

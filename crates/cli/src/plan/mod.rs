@@ -3,7 +3,6 @@
 mod pem;
 pub mod scenario;
 
-use std::env;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -23,7 +22,6 @@ use brunt_model::target::Url;
 use brunt_protocol::{Registry, options_of, options_read};
 
 use crate::args::bench::{Arrivals, Bench, Connecting, Saving};
-use crate::args::words::Words;
 use crate::args::{self, ProtocolFlags, values};
 use crate::files;
 
@@ -44,10 +42,6 @@ pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
     plan.origin = origin(&bench.saving);
-    // A plan that is written into a file is there to be changed, and run by that file's name.
-    if bench.kept.write_plan.is_none() {
-        plan.origin.command = command(registry, bench.kept.plan.is_none().then_some(plan.seed));
-    }
     if bench.trial.once {
         make_single(&mut plan);
     }
@@ -55,25 +49,9 @@ pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
     Ok(plan)
 }
 
-/// What its user calls the run.
-fn origin(saving: &Saving) -> Origin {
+/// What its user calls a run or decision.
+pub fn origin(saving: &Saving) -> Origin {
     Origin { name: saving.name.clone(), tags: saving.tags.iter().cloned().collect(), command: String::new() }
-}
-
-/// The command that repeats this process's run, with the seed that it drew, as it may be shown; empty where the process makes
-/// more than one run.
-fn command(registry: &Registry, seed: Option<u64>) -> String {
-    let mut words: Vec<_> = env::args_os().skip(1).collect();
-    if words.first().is_some_and(|first| first == "bench") {
-        words.remove(0);
-    } else if words.first().and_then(|first| first.to_str()).is_some_and(args::is_command) {
-        return String::new();
-    }
-    let Ok(shown) = Words::shown(&words, registry) else { return String::new() };
-    match seed.filter(|_| !shown.contains("--seed ")) {
-        Some(seed) => format!("brunt --seed {seed} {shown}"),
-        None => format!("brunt {shown}"),
-    }
 }
 
 /// One call instead of the load; of scenarios, one user who goes through each of them once.

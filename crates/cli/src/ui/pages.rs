@@ -1,11 +1,12 @@
 //! What is shown at which path. All paths lie side by side, and name runs by their numbers alone.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow};
 use brunt_report::browse::{self, Details, List, Trend};
-use brunt_report::decision::{self, Decision};
-use brunt_report::{Format, Style, html};
+use brunt_report::decision::{self, Decision, Runs};
+use brunt_report::{Format, Style, csv, html, json};
 use brunt_store::{Kept, Store, StoreError, Which};
 use http::StatusCode;
 
@@ -17,6 +18,8 @@ use crate::wording::{self, Settings};
 const PAGE: u32 = 50;
 /// The most runs that are skipped, far more than are ever kept.
 const MOST_SKIPPED: u64 = 1 << 40;
+/// The most that is exported at once, in bytes.
+const MOST_EXPORTED: usize = 256 << 20;
 /// How many runs a trend has at most.
 const TREND: u32 = 300;
 
@@ -159,7 +162,7 @@ impl Pages {
         let decision = Decision::Comparison(&compared);
         if query.get("page") == "1" {
             let mut page = Vec::new();
-            decision::write_page(&mut page, decision, &[a, b])?;
+            decision::write_page(&mut page, decision, linked(&[a, b]))?;
             return Ok(Answer::report(page));
         }
         let text = decision::render(decision::Format::Text, decision, Style::default())?;
@@ -171,12 +174,15 @@ impl Pages {
         let mut page = Vec::new();
         match self.open()?.kept(&Which::Number(number(query)?))? {
             Kept::Run(summary) => html::write(&mut page, &summary)?,
-            Kept::Decision(decided, runs) => decision::write_page(&mut page, decided.decision(), &runs)?,
+            Kept::Decision(decided, runs) => decision::write_page(&mut page, decided.decision(), linked(&runs))?,
         }
         Ok(Answer::report(page))
     }
 
     fn export(&self, query: &Query) -> Result<Answer> {
+        if query.number().is_none() {
+            return self.export_several(query);
+        }
         let number = number(query)?;
         let (kind, extension) = match query.get("format") {
             "csv" => ("text/csv; charset=utf-8", "csv"),
@@ -194,7 +200,57 @@ impl Pages {
         let download = Some(format!("attachment; filename=\"brunt-{number}.{extension}\""));
         Ok(Answer { download, ..Answer::new(kind, content) })
     }
+
+    /// The runs that were ticked as one file.
+    fn export_several(&self, query: &Query) -> Result<Answer> {
+        let mut numbers: Vec<i64> = query.all("run").filter_map(|number| number.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        if numbers.is_empty() {
+            let none = "Tick the runs to export; none was ticked.";
+            return Ok(Answer::problem(StatusCode::UNPROCESSABLE_ENTITY, "Export", none));
+        }
+        let mut store = self.open()?;
+        let runs = numbers.iter().map(|number| {
+            let summary = store.load(&Which::Number(*number)).map_err(io::Error::other)?;
+            Ok((*number, summary))
+        });
+        let mut out = Bounded::default();
+        let (kind, extension, written) = match query.get("format") {
+            "csv" => ("text/csv; charset=utf-8", "csv", csv::write_several(&mut out, runs)),
+            "figures" => ("application/json", "json", json::write_several(&mut out, runs, false)),
+            _ => ("application/json", "json", json::write_several(&mut out, runs, true)),
+        };
+        // The store's errors, and ours, came through a writer.
+        written.map_err(|error| match error.downcast::<StoreError>() {
+            Ok(error) => anyhow::Error::from(error),
+            Err(error) => error.into(),
+        })?;
+        let download = Some(format!("attachment; filename=\"brunt-{}-runs.{extension}\"", numbers.len()));
+        Ok(Answer { download, ..Answer::new(kind, out.0) })
+    }
 }
+
+/// Room that fills up.
+#[derive(Debug, Default)]
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST_EXPORTED {
+            return Err(io::Error::other(TOO_MUCH));
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// More was to be exported at once than there is room for.
+const TOO_MUCH: &str = "together these runs are more than 256 MiB: export fewer at once, or take JSON without histograms, \
+                        which is a hundredth of the size";
 
 fn number(query: &Query) -> Result<i64> {
     query.number().ok_or_else(|| anyhow!("expected the number of a run"))
@@ -204,16 +260,26 @@ fn number(query: &Query) -> Result<i64> {
 fn text(kept: &Kept) -> Result<String> {
     let text = match kept {
         Kept::Run(summary) => brunt_report::render(Format::Text, summary, Style { verbose: true, ..Style::default() })?,
-        Kept::Decision(decided, _) => decision::render(decision::Format::Text, decided.decision(), Style::default())?,
+        Kept::Decision(decided, _) => {
+            decision::render(decision::Format::Text, decided.decision(), Style { dated: true, ..Style::default() })?
+        }
     };
     String::from_utf8(text).context("the report is not text")
 }
 
-fn parts(kept: &Kept) -> Vec<i64> {
-    match kept {
-        Kept::Run(_) => Vec::new(),
-        Kept::Decision(_, runs) => runs.clone(),
+/// The numbers of the runs behind a decision, and what they are called where that is known.
+fn parts(kept: &Kept) -> Vec<(i64, String)> {
+    let Kept::Decision(decided, runs) = kept else { return Vec::new() };
+    let mut names = decision::names_of_runs(decided.decision());
+    if names.len() != runs.len() {
+        names = vec![String::new(); runs.len()];
     }
+    runs.iter().copied().zip(names).collect()
+}
+
+/// Runs that have pages here.
+fn linked(kept: &[i64]) -> Runs<'_> {
+    Runs { kept, address: "report?number=", ..Runs::default() }
 }
 
 fn failed(error: &anyhow::Error) -> Answer {

@@ -123,6 +123,36 @@ fn what_cannot_be_kept_is_shown_all_the_same() {
     }
 }
 
+/// The seed of a result's plan.
+fn seed_of(json: &str) -> String {
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    document["plan"]["seed"].to_string()
+}
+
+/// The same of a comparison, and of the users of a script.
+#[test]
+fn how_it_is_repeated_stands_in_every_result() {
+    let (dir, server) = (Directory::new(), server());
+    let (json, lua, url) = (dir.path("a.json"), dir.path("a.lua"), server.url());
+    let flags = ["-n", "50", "-c", "1", "--rounds", "10", "--tag", "a=b", "--name", "both", "-w", "0s", "-o", &json];
+    run([&["compare"], &flags[..], &[&url, &url]].concat());
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let command = document["origin"]["command"].as_str().unwrap();
+    assert!(command.starts_with("brunt compare --seed ") && command.contains(" --rounds 10 "), "{command}");
+    assert!(command.ends_with(&format!(" {url} {url}")) && !command.contains("both"), "{command}");
+    assert_eq!((&document["origin"]["name"], &document["origin"]["tags"]["a"]), (&"both".into(), &"b".into()));
+    let script = format!(
+        "local brunt = require 'brunt'\nlocal web = brunt.http {{ base = '{url}' }}\n\
+         local s = brunt.scenario('s', function() web:get('/') end)\n\
+         s:inject {{ brunt.iterations_each(1, 1) }}\n"
+    );
+    std::fs::write(&lua, script).unwrap();
+    run(["run", &lua, "--seed", "9", "--env", "API_TOKEN=abc", "--scale", "2x", "-o", &json, "--quiet"]).with_status(0);
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let expected = format!("brunt run --scale 2x --env API_TOKEN=[redacted] --seed 9 {lua}");
+    assert_eq!(document["plan"]["origin"]["command"], expected);
+}
+
 #[test]
 fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
     let (dir, server) = (Directory::new(), server());
@@ -130,6 +160,28 @@ fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
     let flags = ["-c", "1,2", "-t", "1", "-n", "50", "-w", "0s", "--store", &store, "--name", "knee", "--tag", "a=b"];
     let printed = run([&["sweep"], &flags[..], &[&url]].concat()).with_status(0).stdout;
     assert_eq!(run(["show", "knee", "--store", &store]).with_status(0).stdout, printed);
+    // Each of its runs can be repeated by itself, and has its tags.
+    let part = dir.path("part.json");
+    run(["show", "2", "--store", &store, "-o", &part]).with_status(0);
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&part).unwrap()).unwrap();
+    let alone = format!("brunt -c 2 -t 1 -n 50 --seed {} -w 0s {url}", seed_of(&part));
+    assert_eq!(document["plan"]["origin"], serde_json::json!({"tags": {"a": "b"}, "command": alone}));
+    // What was written into a file is read from there.
+    let json = dir.path("sweep.json");
+    run(["show", "knee", "--store", &store, "-o", &json]).with_status(0);
+    assert_eq!(run(["show", &json]).with_status(0).stdout, printed);
+    let command = format!("brunt sweep --seed {} -n 50 -c 1,2 -t 1 -w 0s {url}", seed_of(&json));
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let origin = serde_json::json!({"name": "knee", "tags": {"a": "b"}, "command": command});
+    assert_eq!(document["plan"]["origin"], origin);
+    if brunt_report::html::check().is_ok() {
+        let (html, kept) = (dir.path("sweep.html"), dir.path("kept.html"));
+        run(["report", &json, "-o", &html]).with_status(0);
+        run(["report", "knee", "--store", &store, "-o", &kept]).with_status(0);
+        let page = |path: &str| std::fs::read_to_string(path).unwrap();
+        assert!(page(&html).contains(&format!("\"command\":\"{command}\"")) && page(&html).contains("\"commands\":[]"));
+        assert!(page(&kept).contains(&format!("\"brunt report 2 --store '{store}' -o run-2.html\"")));
+    }
     let markdown = run(["show", "--format", "markdown", "--store", &store]).with_status(0).stdout;
     assert!(markdown.starts_with("# Sweep of connections"), "{markdown}");
     let wrong = run(["show", "--format", "wrk", "--store", &store]).with_status(2).stderr;
@@ -161,7 +213,10 @@ fn runs_that_are_kept_are_compared() {
     let compare = |a: &str, b: &str| run(["compare", a, b, "--store", &store]);
     let printed = compare("build=old", "build=new").with_status(0).stdout;
     assert!(printed.contains("A  3 runs tagged build=old") && printed.contains("3 runs of A, 3 of B"), "{printed}");
-    assert_eq!(run(["show", "--store", &store]).with_status(0).stdout, printed);
+    // What is shown later says when it was.
+    let shown = run(["show", "--store", &store]).with_status(0).stdout;
+    let (dates, rest): (Vec<_>, Vec<_>) = shown.lines().partition(|line| line.ends_with(" UTC"));
+    assert_eq!((dates.len(), rest), (1, printed.lines().collect()), "{shown}");
     let short = compare("1", "last").with_status(2).stderr;
     assert!(short.contains("7 in ") && short.contains("was decided over several runs"), "{short}");
     let short = compare("1", "2").with_status(2).stderr;

@@ -76,6 +76,9 @@ fn a_terminal_may_change_its_size_while_a_run_goes_on() {
     let heights: Vec<_> = drawn.split("\x1b[J").map(|frame| frame.matches('\n').count()).collect();
     assert!(heights.iter().any(|height| (15..=23).contains(height)), "{heights:?}");
     assert!(heights.iter().any(|height| *height > 23), "{heights:?}");
+    // A wide one has the charts beside the figures.
+    let beside = |line: &str| line.contains("rate") && line.contains("max ");
+    assert!(drawn.lines().any(beside), "{drawn}");
     let last = heights.iter().rev().find(|height| **height > 0).unwrap();
     assert!(*last <= 9, "{heights:?}");
 }

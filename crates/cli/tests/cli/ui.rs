@@ -129,6 +129,25 @@ fn runs_are_listed_filtered_opened_and_exported() {
         let report = ui.get("report?number=1");
         assert!(report.contains("sandbox allow-scripts") && report.contains("\"due\":50"), "{report}");
     }
+    // Several at once: every row says of which run it is.
+    let several = ui.get("export?run=2&run=1&run=1&format=csv");
+    assert!(several.contains("filename=\"brunt-2-runs.csv\""), "{several}");
+    let rows: Vec<_> = several.split("\r\n\r\n").nth(1).unwrap().lines().collect();
+    assert!(rows[0].starts_with("number,kind,name,second") && rows[0].ends_with("started,run,tags"), "{}", rows[0]);
+    for (number, version) in [("1", "1.0"), ("2", "1.1")] {
+        let own = rows.iter().filter(|row| row.starts_with(&format!("{number},")));
+        assert!(
+            own.clone().count() > 2 && own.clone().all(|row| row.ends_with(&format!("Z,nightly,version={version}")))
+        );
+    }
+    for (format, has_histograms) in [("json", true), ("figures", false)] {
+        let several = ui.get(&format!("export?run=1&run=3&format={format}"));
+        let json: serde_json::Value = serde_json::from_str(several.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+        assert_eq!((&json["runs"][0]["number"], &json["runs"][1]["number"]), (&1.into(), &3.into()));
+        assert_eq!(json["runs"][1]["result"]["outcomes"]["due"], 50);
+        assert_eq!(json["runs"][1]["result"]["histograms_left_out"].is_null(), has_histograms, "{format}");
+    }
+    assert_eq!((ui.status("export?format=csv"), ui.status("export?run=99&format=csv")), (422, 404));
     // Runs that are too short are refused by name, and so is a single run.
     let short = ui.ask("GET", &format!("{}compare?run=1&run=2", ui.path), &ui.address);
     assert!(status(&short) == 422 && short.contains("too short to be compared"), "{short}");

@@ -345,6 +345,11 @@ impl Recorder {
         snapshot.first_byte.record(call.service_ns(call.first_byte.min(now)));
     }
 
+    /// Whether an answer with this status is a success.
+    pub(crate) fn is_ok(&self, status: u16) -> bool {
+        self.usual == Some(status) || self.ok.holds(status)
+    }
+
     /// An answer came with another status than the last success.
     #[cold]
     fn unusual(&mut self, status: u16, response_ns: u64) {

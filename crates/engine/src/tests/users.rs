@@ -13,7 +13,7 @@ use brunt_model::content::Content;
 use brunt_model::outcome::Failure;
 use brunt_model::plan::{Plan, ProtocolOptions, Stop};
 use brunt_model::scenario::File;
-use brunt_model::summary::{Ending, Summary};
+use brunt_model::summary::{Distribution, Ending, Summary};
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::*;
@@ -425,6 +425,35 @@ fn sessions_keep_cookies_and_follow_redirects() {
     assert!(!played.requests[4].2.contains("Cookie"), "the cookie is gone after the logout");
     let figures = &played.summary.total.figures;
     assert_eq!(figures.checks.get("login redirect 2: followed").map(|check| check.passes), Some(1));
+}
+
+#[test]
+fn answers_that_are_no_success_have_times_of_their_own_by_name() {
+    fn site(request: &str) -> (u64, String) {
+        if request.starts_with("GET /gone") {
+            (9 * MS, response("404 Not Found", "", ""))
+        } else {
+            (MS, response("200 OK", "", ""))
+        }
+    }
+    let played = play(
+        "brunt.scenario('s', function()
+           http:get('/here', { name = 'page', tags = { kind = 'any' } })
+           http:get('/gone', { name = 'page', tags = { kind = 'any' } })
+         end):inject { brunt.iterations_each(1, 2) }",
+        site,
+    );
+    let names = &played.summary.breakdown;
+    for calls in names.requests.iter().chain(&names.tags) {
+        let max = |times: &Option<Distribution>| times.as_ref().map(|times| (times.count, times.max.value / MS));
+        assert_eq!(
+            (max(&calls.response_ok), max(&calls.response_not_ok)),
+            (Some((2, 1)), Some((2, 9))),
+            "{}",
+            calls.name
+        );
+    }
+    assert_eq!((names.requests.len(), names.tags.len()), (1, 1));
 }
 
 #[test]

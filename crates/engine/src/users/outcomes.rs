@@ -159,8 +159,12 @@ impl VirtualUsers {
             let bytes_out = self.calls.get(slot as usize).map_or(0, |ended| self.encoded(ended).bytes.len() as u64);
             let at = recorder.ended_at(call, None, now);
             let (response, service) = (call.response_ns(at), call.service_ns(at));
+            let is_ok = recorder.is_ok(status);
             self.names.record(recorder, label, |calls| {
                 calls.answered(status, response, service);
+                if !is_ok {
+                    calls.refused(response);
+                }
                 calls.bytes(bytes_in, bytes_out);
             });
             if self.names.is_new(label, status) {

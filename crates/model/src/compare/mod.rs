@@ -27,6 +27,7 @@ pub use figures::{BLOCKS, Figures, LEAST_BLOCK_POINTS, blocks};
 pub use plans::differences;
 
 use crate::evidence::Evidence;
+use crate::plan::Origin;
 use crate::random::choice;
 use crate::statistics::{CONFIDENCE, Estimate, holm};
 
@@ -364,6 +365,9 @@ pub struct ComparedRun {
 /// A comparison that is over, with what it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
+    /// What its user calls it, and the command that repeats it.
+    #[serde(default, skip_serializing_if = "Origin::is_empty")]
+    pub origin: Origin,
     /// What A is, for people.
     pub a: String,
     /// What B is, for people.

@@ -31,6 +31,9 @@ pub struct CallFigures {
     pub service: Censored,
     /// The response times, among all those, of calls that failed.
     pub failed: Histogram,
+    /// The response times, among all those, of answers whose status is not ok.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub refused: Histogram,
     /// Bytes of answers, after decryption.
     pub bytes_in: u64,
     /// Bytes of calls, before encryption.
@@ -58,6 +61,11 @@ impl CallFigures {
         self.statuses.record(status);
         self.response.known.record(response_ns);
         self.service.known.record(service_ns);
+    }
+
+    /// It was answered with a status that is not ok; told after [`CallFigures::answered`].
+    pub fn refused(&mut self, response_ns: u64) {
+        self.refused.record(response_ns);
     }
 
     /// It was answered, and its answer failed a check; told once a call, after [`CallFigures::answered`].
@@ -98,6 +106,19 @@ impl CallFigures {
     /// A status is called that; where calls of one name come from several services, it may be called several things.
     pub fn name_status(&mut self, status: u16, name: &str) {
         join_name(&mut self.status_names, status, name);
+    }
+
+    /// The response times of calls that failed or were answered with a status that is not ok, with lower bounds for those
+    /// that had not ended.
+    pub fn response_not_ok(&self) -> Censored {
+        let mut known = self.failed.clone();
+        known.merge(&self.refused);
+        Censored { known, bounds: self.response.bounds.clone() }
+    }
+
+    /// The response times of all other calls: answers whose status is ok, whatever checks said of them.
+    pub fn response_ok(&self) -> Histogram {
+        self.response.known.without(&self.response_not_ok().known)
     }
 
     /// Calls that ended, in whichever way.
@@ -144,6 +165,7 @@ impl Figure for CallFigures {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.failed.merge(&other.failed);
+        self.refused.merge(&other.refused);
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         for (&status, name) in &other.status_names {

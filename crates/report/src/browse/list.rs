@@ -31,6 +31,9 @@ const KINDS: [(&str, &str); 5] = [
     ("comparison", "comparisons"),
 ];
 
+/// The formats that several runs can be had in at once, and what they are called.
+const EXPORTS: [(&str, &str); 3] = [("csv", "CSV"), ("json", "JSON"), ("figures", "JSON without histograms")];
+
 /// The page of a list.
 pub fn list(list: &List<'_>) -> String {
     let mut body = Html::default();
@@ -45,7 +48,13 @@ pub fn list(list: &List<'_>) -> String {
     }
     body.raw("<form action=\"compare\" method=\"get\">");
     rows(&mut body, &list.page.runs);
-    body.raw("<p class=\"bar\"><button>Compare the two that are ticked</button>");
+    body.raw(
+        "<p class=\"bar\"><button>Compare the two that are ticked</button><span>Export those that are ticked:</span>",
+    );
+    for (format, words) in EXPORTS {
+        body.raw("<button formaction=\"export\" name=\"format\" value=\"").raw(format).raw("\">").raw(words);
+        body.raw("</button>");
+    }
     pages(&mut body, list);
     body.raw("</p></form>");
     page("Runs", &body)
@@ -69,7 +78,7 @@ fn rows(body: &mut Html, runs: &[Listed]) {
     body.raw(
         "<table role=\"table\"><caption class=\"hidden\">Runs, the newest first</caption><thead role=\"rowgroup\">",
     )
-    .raw("<tr role=\"row\"><th role=\"columnheader\"><span class=\"hidden\">Compare</span></th>");
+    .raw("<tr role=\"row\"><th role=\"columnheader\"><span class=\"hidden\">Choose</span></th>");
     for name in ["Run", "Begun (UTC)", "Outcome", "Answered/s", "p99", "Errors", "What"] {
         body.raw("<th role=\"columnheader\">").raw(name).raw("</th>");
     }
@@ -89,10 +98,10 @@ fn row(body: &mut Html, run: &Listed) {
     let entry = &run.entry;
     let is_run = entry.kind == RUN;
     body.raw("<tr role=\"row\">");
-    cell(body, "Compare");
+    cell(body, "Choose");
     if is_run {
         body.raw("<input type=\"checkbox\" name=\"run\" value=\"").number(entry.number);
-        body.raw("\" aria-label=\"compare run ").number(entry.number).raw("\">");
+        body.raw("\" aria-label=\"choose run ").number(entry.number).raw("\">");
     }
     body.raw("</td>");
     cell(body, "Run");
@@ -122,8 +131,11 @@ fn row(body: &mut Html, run: &Listed) {
     }
     body.raw("</td>");
     cell(body, "Errors");
-    body.raw(if entry.error_ratio > 0.0 { "<span class=\"bad\">" } else { "<span>" });
-    body.text(&if is_run { percent(entry.error_ratio) } else { String::new() }).raw("</span></td>");
+    if is_run {
+        body.raw(if entry.error_ratio > 0.0 { "<span class=\"bad\">" } else { "<span>" });
+        body.text(&percent(entry.error_ratio)).raw("</span>");
+    }
+    body.raw("</td>");
     cell(body, "What");
     what(body, entry);
     body.raw("</td></tr>");

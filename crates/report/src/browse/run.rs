@@ -18,8 +18,8 @@ pub struct Details<'a> {
     pub limits: &'a [Limit],
     /// Its report as text, or why there is none.
     pub report: Result<&'a str, &'a str>,
-    /// The numbers of the runs that it rests on, of a decision.
-    pub parts: &'a [i64],
+    /// The numbers of the runs that it rests on, and what they are called, of a decision.
+    pub parts: &'a [(i64, String)],
     /// Whether there is a report page to open.
     pub has_page: bool,
     /// What a form needs to delete it.
@@ -66,11 +66,12 @@ pub fn run(details: &Details<'_>) -> String {
         body.raw("<p>Part of <a href=\"run?number=").number(decision).raw("\">").number(decision).raw("</a></p>");
     }
     if !details.parts.is_empty() {
-        body.raw("<h2>Runs behind this result</h2><p class=\"bar\">");
-        for part in details.parts {
-            body.raw("<a href=\"run?number=").number(*part).raw("\">").number(*part).raw("</a> ");
+        body.raw("<h2>Runs behind this result</h2><ul class=\"figures\">");
+        for (part, name) in details.parts {
+            body.raw("<li><a href=\"run?number=").number(*part).raw("\">").number(*part).raw("</a> ");
+            body.text(&brief(name)).raw("</li>");
         }
-        body.raw("</p>");
+        body.raw("</ul>");
     }
     body.raw("<h2>Report</h2>");
     match details.report {
@@ -96,6 +97,10 @@ fn pair(body: &mut Html, name: &'static str, class: &'static str, value: &str) {
 fn course(body: &mut Html, run: &Listed) {
     let Some(line) = &run.sparkline else { return };
     let rates: Vec<_> = line.answered_per_s.iter().copied().map(Some).collect();
+    // A decision has none of its own.
+    if rates.is_empty() {
+        return;
+    }
     let p99s: Vec<_> = line.p99_ns.iter().map(|ns| ns.map(|ns| ns as f64)).collect();
     body.raw("<p class=\"course\">Answered ");
     svg::sparkline(body, "answered a second", &rates, |n| format!("{}/s", Number(n)));

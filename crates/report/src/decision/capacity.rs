@@ -26,8 +26,8 @@ pub(super) struct Document<'a> {
     pub capacity: &'a Capacity,
 }
 
-pub(super) fn text(plan: &Plan, capacity: &Capacity, paint: Paint) -> String {
-    let mut sections = vec![head(plan, paint), answer(capacity, paint)];
+pub(super) fn text(plan: &Plan, capacity: &Capacity, label: Vec<String>, paint: Paint) -> String {
+    let mut sections = vec![[head(plan, paint), label].concat(), answer(capacity, paint)];
     if !capacity.trials.is_empty() {
         let (role, verdicts) = verdict(capacity);
         sections.push(wrapped("", "  ", &verdicts, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
@@ -69,7 +69,7 @@ pub(super) fn verdict(capacity: &Capacity) -> (Role, String) {
     (Role::Good, format!("✓ brunt itself limited none of {all} trials"))
 }
 
-pub(super) fn csv(capacity: &Capacity) -> String {
+pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
     let names = ["trial", "rate_per_s", "length", "outcome", "why"];
     let mut text = names.into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
     for (number, trial) in (1..).zip(&capacity.trials) {
@@ -83,7 +83,7 @@ pub(super) fn csv(capacity: &Capacity) -> String {
             Outcome::Spoiled => "spoiled",
         });
         row.put(&trial.why);
-        runs::put(&mut row, &trial.evidence);
+        runs::put(&mut row, &trial.evidence, &plan.origin);
         text += &row.line();
     }
     text
@@ -197,7 +197,7 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
         rate(high)
     )];
     let why = capacity.trials.iter().rfind(|trial| trial.rate_per_s == high).map(|trial| &trial.why);
-    reasons.extend(why.map(|why| format!("there {why}")));
+    reasons.extend(why.map(|why| format!("not met at {}/s: {why}", rate(high))));
     reasons.extend(doubtful(capacity, low, high));
     reasons.push(format!(
         "if either bound were wrong, at most {} of searches would look like this ({} tried, {} each)",
@@ -268,14 +268,14 @@ pub(super) fn table(capacity: &Capacity) -> Table {
 }
 
 /// The trials of each rate, from low to high.
-fn groups(capacity: &Capacity) -> Vec<Vec<&Trial>> {
+pub(super) fn groups(capacity: &Capacity) -> Vec<Vec<&Trial>> {
     let mut trials: Vec<_> = capacity.trials.iter().collect();
     trials.sort_by_key(|trial| trial.step);
     trials.chunk_by(|a, b| a.step == b.step).map(<[_]>::to_vec).collect()
 }
 
 /// The one with the median p99, of full length if there is one.
-fn typical<'a>(trials: &[&'a Trial]) -> Option<&'a Trial> {
+pub(super) fn typical<'a>(trials: &[&'a Trial]) -> Option<&'a Trial> {
     let longest = if trials.iter().any(|trial| trial.length == Length::Full) { Length::Full } else { Length::Short };
     let mut sorted: Vec<_> = trials.iter().copied().filter(|trial| trial.length == longest).collect();
     sorted.sort_by_key(|trial| trial.evidence.p99_ns.map(|p99| (p99.value, p99.at_least)));

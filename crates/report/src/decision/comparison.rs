@@ -16,8 +16,8 @@ use crate::text::{WIDTH, wrapped};
 /// Room for the plot beside a ratio.
 const PLOT: usize = 21;
 
-pub(super) fn text(compared: &Compared, paint: Paint) -> String {
-    let mut sections = vec![head(compared, paint), conclusion(compared, paint)];
+pub(super) fn text(compared: &Compared, label: Vec<String>, paint: Paint) -> String {
+    let mut sections = vec![[head(compared, paint), label].concat(), conclusion(compared, paint)];
     let (role, verdicts) = runs::verdicts(compared.runs.iter().map(|run| &run.evidence));
     if !compared.runs.is_empty() {
         sections
@@ -62,7 +62,7 @@ pub(super) fn markdown(compared: &Compared) -> String {
 }
 
 /// Text between backticks, which it cannot leave.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     clean(text).replace('`', "'")
 }
 
@@ -72,7 +72,7 @@ pub(super) fn csv(compared: &Compared) -> String {
         let mut row = Row::default();
         row.put(side(run.is_b));
         row.put(run.number);
-        runs::put(&mut row, &run.evidence);
+        runs::put(&mut row, &run.evidence, &compared.origin);
         text += &row.line();
     }
     text

@@ -9,17 +9,20 @@ use serde::Serialize;
 
 use crate::format::FormatError;
 use crate::style::{Paint, Style};
+use crate::text::{self, origin_lines};
 
 mod capacity;
 mod comparison;
 mod page;
 mod plot;
+mod read;
 mod runs;
 mod sweep;
 pub(crate) mod table;
 
 pub use brunt_model::decision::Decision;
-pub use page::conclusion;
+pub use page::{Runs, conclusion, names_of_runs};
+pub use read::read;
 
 /// A format of what was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,25 +85,43 @@ impl FromStr for Format {
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style: Style) -> io::Result<()> {
     let paint = Paint(style.colour);
+    let label = origin_lines(decision.origin(), decision.started_unix_ms(), style.dated, paint);
     let text = match (decision, format) {
-        (Decision::Capacity(plan, capacity), Format::Text) => capacity::text(plan, capacity, paint),
-        (Decision::Capacity(plan, capacity), Format::Markdown) => capacity::markdown(plan, capacity),
-        (Decision::Capacity(_, capacity), Format::Csv) => capacity::csv(capacity),
+        (Decision::Capacity(plan, capacity), Format::Text) => capacity::text(plan, capacity, label, paint),
+        (Decision::Capacity(plan, capacity), Format::Markdown) => {
+            capacity::markdown(plan, capacity) + &markdown_label(decision)
+        }
+        (Decision::Capacity(plan, capacity), Format::Csv) => capacity::csv(plan, capacity),
         (Decision::Capacity(plan, capacity), Format::Json) => {
-            return json(out, "brunt-capacity", &capacity::Document { plan, capacity });
+            return json(out, CAPACITY, &capacity::Document { plan, capacity });
         }
-        (Decision::Sweep(plan, sweep), Format::Text) => sweep::text(plan, sweep, paint),
-        (Decision::Sweep(plan, sweep), Format::Markdown) => sweep::markdown(plan, sweep),
-        (Decision::Sweep(_, sweep), Format::Csv) => sweep::csv(sweep),
+        (Decision::Sweep(plan, sweep), Format::Text) => sweep::text(plan, sweep, label, paint),
+        (Decision::Sweep(plan, sweep), Format::Markdown) => sweep::markdown(plan, sweep) + &markdown_label(decision),
+        (Decision::Sweep(plan, sweep), Format::Csv) => sweep::csv(plan, sweep),
         (Decision::Sweep(plan, sweep), Format::Json) => {
-            return json(out, "brunt-sweep", &sweep::Document { plan, sweep });
+            return json(out, SWEEP, &sweep::Document { plan, sweep });
         }
-        (Decision::Comparison(compared), Format::Text) => comparison::text(compared, paint),
-        (Decision::Comparison(compared), Format::Markdown) => comparison::markdown(compared),
+        (Decision::Comparison(compared), Format::Text) => comparison::text(compared, label, paint),
+        (Decision::Comparison(compared), Format::Markdown) => {
+            comparison::markdown(compared) + &markdown_label(decision)
+        }
         (Decision::Comparison(compared), Format::Csv) => comparison::csv(compared),
-        (Decision::Comparison(compared), Format::Json) => return json(out, "brunt-comparison", compared),
+        (Decision::Comparison(compared), Format::Json) => return json(out, COMPARISON, compared),
     };
     out.write_all(text.as_bytes())
+}
+
+/// What Markdown ends with: what the decision is called, its tags, when its first run began, and the command that repeats it.
+fn markdown_label(decision: Decision<'_>) -> String {
+    let origin = decision.origin();
+    let tags = origin.tags.iter().map(|(key, value)| format!("{key}={value}"));
+    let names = origin.name.iter().cloned().chain(tags).map(|text| format!("`{}`", comparison::code(&text)));
+    let began = decision.started_unix_ms().map(text::moment);
+    let label = names.chain(began).collect::<Vec<_>>().join(", ");
+    let command =
+        (!origin.command.is_empty()).then(|| format!("Run it again: `{}`", comparison::code(&origin.command)));
+    let lines = [label, command.unwrap_or_default()].into_iter().filter(|line| !line.is_empty());
+    lines.flat_map(|line| ["\n".to_owned(), line, "\n".to_owned()]).collect()
 }
 
 /// `decision` in `format`, in memory.
@@ -113,21 +134,26 @@ pub fn render(format: Format, decision: Decision<'_>, style: Style) -> io::Resul
     Ok(bytes)
 }
 
-/// Writes the page of `decision`, whose runs are kept under the numbers `kept`.
+/// Writes the page of `decision`, whose runs are found where `runs` says.
 ///
 /// # Errors
 /// When there is no page ([`html::NoPage`](crate::html::NoPage)), or `out` cannot be written to.
-pub fn write_page(out: &mut impl Write, decision: Decision<'_>, kept: &[i64]) -> io::Result<()> {
-    crate::html::write_data(out, &page::data(decision, kept, None)?)
+pub fn write_page(out: &mut impl Write, decision: Decision<'_>, runs: Runs<'_>) -> io::Result<()> {
+    crate::html::write_data(out, &page::data(decision, runs, None)?)
 }
 
 /// What the page shows of `decision`, as JSON in a line; of one that goes on, `live` says how far it is.
 ///
 /// # Errors
 /// None: writing JSON is fallible in type.
-pub fn page_data(decision: Decision<'_>, kept: &[i64], live: Option<String>) -> io::Result<String> {
-    page::data(decision, kept, live)
+pub fn page_data(decision: Decision<'_>, runs: Runs<'_>, live: Option<String>) -> io::Result<String> {
+    page::data(decision, runs, live)
 }
+
+/// What `format` says in each of these documents.
+const SWEEP: &str = "brunt-sweep";
+const CAPACITY: &str = "brunt-capacity";
+const COMPARISON: &str = "brunt-comparison";
 
 /// The version of these documents.
 const VERSION: u32 = 1;

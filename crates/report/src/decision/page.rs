@@ -2,13 +2,14 @@
 //! show; and the runs that it rests on.
 
 use std::io;
+use std::path::Path;
 
 use brunt_model::capacity::{Capacity, Length, Outcome};
 use brunt_model::compare::Compared;
 use brunt_model::evidence::Evidence;
 use brunt_model::histogram::AtLeast;
 use brunt_model::outline::{self, Outline};
-use brunt_model::plan::Plan;
+use brunt_model::plan::{Origin, Plan};
 use brunt_model::sweep::{Law, Sweep};
 use serde::Serialize;
 
@@ -25,8 +26,10 @@ struct Page {
     live: Option<String>,
     brunt_version: &'static str,
     title: String,
+    /// What its user calls it, and the command that repeats it.
+    origin: Origin,
     how: Vec<String>,
-    found: Vec<Text>,
+    found: Vec<Piece>,
     tables: Vec<Tabled>,
     charts: Vec<Chart>,
     /// When its first run began.
@@ -34,12 +37,43 @@ struct Page {
     started_unix_ms: Option<u64>,
     /// The shape of each run, in the order of the table `runs`.
     outlines: Vec<Outline>,
+    /// The command that makes the page of each, where they are kept.
+    commands: Vec<String>,
+}
+
+/// Where the runs of a decision can be found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Runs<'a> {
+    /// The numbers that they are kept under, in the order in which they were made; fewer than there are where some were not
+    /// kept.
+    pub kept: &'a [i64],
+    /// What stands before a number in the address of a run's page, where such pages are served; else empty.
+    pub address: &'a str,
+    /// The file that they are kept in, where it is not the usual one.
+    pub store: Option<&'a Path>,
+}
+
+impl Runs<'_> {
+    /// The number of each run; none where some were not kept, so that which is which is not known.
+    fn numbers(&self, of: usize) -> Option<&[i64]> {
+        (self.kept.len() == of).then_some(self.kept)
+    }
+
+    /// The command that makes the page of a run.
+    fn command(&self, number: i64) -> String {
+        let store = self.store.map(|path| path.to_string_lossy().into_owned());
+        let store = store.map(|path| format!(" --store '{}'", path.replace('\'', "'\\''")));
+        format!("brunt report {number}{} -o run-{number}.html", store.unwrap_or_default())
+    }
 }
 
 #[derive(Debug, Serialize)]
-struct Text {
+struct Piece {
     text: String,
     role: &'static str,
+    /// Where it leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    href: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,7 +82,7 @@ struct Tabled {
     title: &'static str,
     caption: String,
     head: Vec<&'static str>,
-    rows: Vec<Vec<Text>>,
+    rows: Vec<Vec<Piece>>,
 }
 
 /// Lines and points over a value.
@@ -108,8 +142,8 @@ const fn named(role: Role) -> &'static str {
     }
 }
 
-fn text(text: impl Into<String>, role: Role) -> Text {
-    Text { text: text.into(), role: named(role) }
+fn text(text: impl Into<String>, role: Role) -> Piece {
+    Piece { text: text.into(), role: named(role), href: None }
 }
 
 fn tabled(id: &'static str, title: &'static str, caption: impl Into<String>, table: &Table) -> Tabled {
@@ -118,9 +152,8 @@ fn tabled(id: &'static str, title: &'static str, caption: impl Into<String>, tab
     Tabled { id, title, caption: caption.into(), head: head.to_vec(), rows: rows.collect() }
 }
 
-/// What the page shows of `decision`, whose runs are kept under the numbers `kept`, as JSON in a line; `live` says how far it
-/// is, where it goes on.
-pub(super) fn data(decision: Decision<'_>, kept: &[i64], live: Option<String>) -> io::Result<String> {
+/// What the page shows of `decision` as JSON in a line; `live` says how far it is, where it goes on.
+pub(super) fn data(decision: Decision<'_>, found: Runs<'_>, live: Option<String>) -> io::Result<String> {
     let mut page = match decision {
         Decision::Sweep(plan, sweep) => of_sweep(plan, sweep),
         Decision::Capacity(plan, capacity) => of_capacity(plan, capacity, live.is_none()),
@@ -133,11 +166,14 @@ pub(super) fn data(decision: Decision<'_>, kept: &[i64], live: Option<String>) -
             _ => runs::verdicts(evidence.iter().map(|(_, run)| *run)),
         };
         page.found.push(text(verdicts, role));
-        page.tables.push(rested_on(&evidence, kept));
-        page.started_unix_ms = evidence.iter().map(|(_, run)| run.started_unix_ms).min();
+        page.tables.push(rested_on(&evidence, found));
+        page.started_unix_ms = decision.started_unix_ms();
+        let numbers = found.numbers(evidence.len()).into_iter().flatten();
+        page.commands = numbers.map(|number| found.command(*number)).collect();
         page.outlines = evidence.iter().map(|(_, run)| run.outline.clone()).collect();
     }
     page.live = live;
+    page.origin = decision.origin().clone();
     html::embedded(&page)
 }
 
@@ -147,12 +183,14 @@ fn page(title: String, how: Vec<String>) -> Page {
         live: None,
         brunt_version: env!("CARGO_PKG_VERSION"),
         title,
+        origin: Origin::default(),
         how,
         found: Vec::new(),
         tables: Vec::new(),
         charts: Vec::new(),
         started_unix_ms: None,
         outlines: Vec::new(),
+        commands: Vec::new(),
     }
 }
 
@@ -175,7 +213,15 @@ fn of_sweep(plan: &Plan, sweep: &Sweep) -> Page {
         "connections" => "one run per connection count".to_owned(),
         name => format!("one run per value of {name}"),
     };
-    page.tables.push(tabled("steps", "Values", caption, &sweep::table(sweep)));
+    let mut steps = tabled("steps", "Values", caption, &sweep::table(sweep));
+    // Each value leads to its run, on this page.
+    let answered = steps.rows.iter_mut().zip(&sweep.steps).filter(|(_, step)| step.evidence.is_some());
+    for (nth, (row, _)) in answered.enumerate() {
+        if let Some(cell) = row.first_mut() {
+            cell.href = Some(format!("#run-{}", nth + 1));
+        }
+    }
+    page.tables.push(steps);
     let points = |of: &dyn Fn(&Evidence) -> Option<f64>| {
         let point = |step: &brunt_model::sweep::Step| {
             Some(Point { x: step.value as f64, y: of(step.evidence.as_ref()?)?, interval: None })
@@ -263,7 +309,16 @@ fn of_capacity(plan: &Plan, capacity: &Capacity, is_over: bool) -> Page {
     }
     let trials = counted(capacity.trials.len() as u64, "trial");
     let caption = format!("{trials}; of several at one rate, the typical one");
-    page.tables.push(tabled("rates", "Rates", caption, &capacity::table(capacity)));
+    let mut rates = tabled("rates", "Rates", caption, &capacity::table(capacity));
+    // Each rate leads to the trial that is shown for it.
+    let shown = capacity::groups(capacity).into_iter().filter_map(|group| capacity::typical(&group));
+    for (row, shown) in rates.rows.iter_mut().zip(shown) {
+        let nth = capacity.trials.iter().position(|trial| std::ptr::eq(trial, shown));
+        if let Some((cell, nth)) = row.first_mut().zip(nth) {
+            cell.href = Some(format!("#run-{}", nth + 1));
+        }
+    }
+    page.tables.push(rates);
     let line = |label, colour, mark, outcome| Line {
         label,
         colour,
@@ -495,12 +550,12 @@ fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
     }
 }
 
-fn rested_on(evidence: &[(String, &Evidence)], kept: &[i64]) -> Tabled {
+fn rested_on(evidence: &[(String, &Evidence)], found: Runs<'_>) -> Tabled {
+    let numbers = found.numbers(evidence.len());
     let mut table =
         Table::new(["run", "kept as", "answered/s", "mean", "p50", "p99", "due", "ok", "failed", "verdict"]);
     for (i, (of, run)) in evidence.iter().enumerate() {
-        // Where some were not kept, which is which is not known.
-        let number = kept.get(i).filter(|_| kept.len() == evidence.len());
+        let number = numbers.and_then(|numbers| numbers.get(i));
         let verdict = Cell::from(run.verdict.as_str());
         table.push([
             of.as_str().into(),
@@ -515,10 +570,25 @@ fn rested_on(evidence: &[(String, &Evidence)], kept: &[i64]) -> Tabled {
             verdict.as_(if run.is_trustworthy() { Role::Good } else { Role::Warning }),
         ]);
     }
-    let caption = if kept.len() == evidence.len() {
-        "in the order in which they were made; brunt report NUMBER -o RUN.html makes the whole page of one"
-    } else {
-        "in the order in which they were made"
+    let caption = match numbers {
+        Some(_) if found.address.is_empty() => {
+            "in the order in which they were made; open one to see its course, and the command that makes its whole page"
+        }
+        Some(_) => "in the order in which they were made; open one to see its course, its number leads to its page",
+        None => "in the order in which they were made; open one to see its course",
     };
-    tabled("runs", "Runs behind this result", caption, &table)
+    let mut tabled = tabled("runs", "Runs behind this result", caption, &table);
+    if !found.address.is_empty() {
+        for (row, number) in tabled.rows.iter_mut().zip(numbers.unwrap_or_default()) {
+            if let Some(cell) = row.get_mut(1) {
+                cell.href = Some(format!("{}{number}", found.address));
+            }
+        }
+    }
+    tabled
+}
+
+/// What the runs behind `decision` are called, in the order in which they were made.
+pub fn names_of_runs(decision: Decision<'_>) -> Vec<String> {
+    evidence(decision).into_iter().map(|(name, _)| name).collect()
 }

@@ -4,16 +4,18 @@ use std::fmt::Display;
 
 use brunt_model::evidence::Evidence;
 use brunt_model::histogram::AtLeast;
+use brunt_model::plan::Origin;
 use brunt_model::units::{Duration, ExactDuration, Number};
 use brunt_model::verdict::Judgement;
 
 use super::table::Cell;
 use crate::csv::Row;
+use crate::junit::iso_8601;
 use crate::numbers;
 use crate::style::Role;
 
 /// The columns of a run in CSV, after those that say which run it is.
-pub(super) const COLUMNS: [&str; 19] = [
+pub(super) const COLUMNS: [&str; 22] = [
     "measured_s",
     "due",
     "answered",
@@ -33,10 +35,13 @@ pub(super) const COLUMNS: [&str; 19] = [
     "failure",
     "trustworthy",
     "verdict",
+    "started",
+    "name",
+    "tags",
 ];
 
-/// Puts the figures of a run into a row.
-pub(super) fn put(row: &mut Row, run: &Evidence) {
+/// Puts the figures of a run into a row, and `origin` of what was decided over it.
+pub(super) fn put(row: &mut Row, run: &Evidence, origin: &Origin) {
     row.put(run.measured_ns as f64 / 1e9);
     for n in [run.due, run.answered, run.ok, run.failed] {
         row.put(n);
@@ -61,6 +66,9 @@ pub(super) fn put(row: &mut Row, run: &Evidence) {
     row.put(&run.failure);
     row.put(u8::from(run.is_trustworthy()));
     row.put(&run.verdict);
+    row.put(iso_8601(run.started_unix_ms / 1000));
+    row.put(origin.name.as_deref().unwrap_or(""));
+    row.put(origin.tags_in_a_line());
 }
 
 /// A time, or a dash where nothing was measured.

@@ -26,8 +26,8 @@ pub(super) struct Document<'a> {
     pub sweep: &'a Sweep,
 }
 
-pub(super) fn text(plan: &Plan, sweep: &Sweep, paint: Paint) -> String {
-    let mut sections = vec![head(plan, sweep, paint), conclusion(sweep, paint)];
+pub(super) fn text(plan: &Plan, sweep: &Sweep, label: Vec<String>, paint: Paint) -> String {
+    let mut sections = vec![[head(plan, sweep, paint), label].concat(), conclusion(sweep, paint)];
     let runs: Vec<_> = sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).collect();
     if !runs.is_empty() {
         let (role, verdicts) = runs::verdicts(runs);
@@ -62,7 +62,7 @@ pub(super) fn markdown(plan: &Plan, sweep: &Sweep) -> String {
     parts.join("\n\n") + "\n"
 }
 
-pub(super) fn csv(sweep: &Sweep) -> String {
+pub(super) fn csv(plan: &Plan, sweep: &Sweep) -> String {
     let names = [sweep.axis.name.as_str(), "thresholds_held", "problem"];
     let mut text = names.into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
     for step in &sweep.steps {
@@ -71,7 +71,7 @@ pub(super) fn csv(sweep: &Sweep) -> String {
         row.put(u8::from(step.is_good()));
         row.put(&step.problem);
         match &step.evidence {
-            Some(run) => runs::put(&mut row, run),
+            Some(run) => runs::put(&mut row, run, &plan.origin),
             None => COLUMNS.iter().for_each(|_| row.put("")),
         }
         text += &row.line();

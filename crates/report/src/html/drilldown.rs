@@ -9,8 +9,12 @@ use crate::json::{self, Document, Kind};
 #[derive(Debug, Serialize)]
 pub(super) struct Drilldown<'a> {
     requests: OverTime<Request<'a>>,
+    tags: OverTime<Request<'a>>,
     statuses: OverTime<Counted>,
+    /// By reason.
     failures: OverTime<Counted>,
+    /// Each failure with all of its reasons.
+    whole_failures: OverTime<Counted>,
 }
 
 /// Tracks over common stretches.
@@ -45,7 +49,7 @@ struct Counted {
 
 impl<'a> Drilldown<'a> {
     pub(super) fn of(document: &'a Document) -> Option<Self> {
-        let json::Drilldown { requests, statuses, failures } = document.drilldown.as_ref()?;
+        let json::Drilldown { requests, tags, statuses, failures } = document.drilldown.as_ref()?;
         let names = &document.outcomes.status_names;
         let status = |track: &json::StatusTrack| {
             let name = names.get(&track.status).map_or(String::new(), |name| format!(" {name}"));
@@ -66,16 +70,45 @@ impl<'a> Drilldown<'a> {
             per_s: per_s(&track.calls, failures),
         };
         Some(Self {
-            requests: OverTime::of(requests, |track| Request {
-                name: &track.name,
-                ended_per_s: per_s(&track.ended, requests),
-                not_ok_per_s: per_s(&track.not_ok, requests),
-                p50_ns: &track.p50_ns,
-                p99_ns: &track.p99_ns,
-            }),
+            requests: OverTime::of_calls(requests),
+            tags: OverTime::of_calls(tags),
             statuses: OverTime::of(statuses, status),
             failures: OverTime::of(failures, failure),
+            whole_failures: OverTime::of_whole(failures),
         })
+    }
+}
+
+impl<'a> OverTime<Request<'a>> {
+    fn of_calls(kind: &'a Kind<json::RequestTrack>) -> Self {
+        Self::of(kind, |track| Request {
+            name: &track.name,
+            ended_per_s: per_s(&track.ended, kind),
+            not_ok_per_s: per_s(&track.not_ok, kind),
+            p50_ns: &track.p50_ns,
+            p99_ns: &track.p99_ns,
+        })
+    }
+}
+
+impl OverTime<Counted> {
+    /// Failures by name alone, each the sum over its reasons.
+    fn of_whole(kind: &Kind<json::FailureTrack>) -> Self {
+        let mut sums: Vec<(&str, Vec<u64>)> = Vec::new();
+        for track in &kind.tracks {
+            match sums.iter_mut().find(|(failure, _)| *failure == track.failure) {
+                Some((_, sum)) => sum.iter_mut().zip(&track.calls).for_each(|(sum, n)| *sum += n),
+                None => sums.push((&track.failure, track.calls.clone())),
+            }
+        }
+        let counted = |(failure, calls): (&str, Vec<u64>)| Counted {
+            name: failure.to_owned(),
+            ok: false,
+            count: calls.iter().sum(),
+            per_s: per_s(&calls, kind),
+        };
+        let OverTime { start_ms, length_ms, .. } = OverTime::of(kind, |_| ());
+        Self { start_ms, length_ms, tracks: sums.into_iter().map(counted).collect() }
     }
 }
 

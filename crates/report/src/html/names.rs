@@ -36,6 +36,10 @@ struct Calls<'a> {
     statuses: Vec<NamedStatus<'a>>,
     failures: &'a [json::Failures],
     response: Option<Distribution>,
+    /// Of answers whose status is ok, where there are others.
+    response_ok: Option<Distribution>,
+    /// Of calls that failed, were answered with another status, or had not ended.
+    response_not_ok: Option<Distribution>,
 }
 
 /// Answers with one status, and what that is called.
@@ -75,6 +79,7 @@ struct Scenario<'a> {
     users_started: u64,
     users_ended: u64,
     not_admitted: u64,
+    out_of_rows: u64,
     iterations: u64,
     unfinished: u64,
     errors: u64,
@@ -150,6 +155,8 @@ impl<'a> Calls<'a> {
             statuses: NamedStatus::all(&calls.statuses, &calls.status_names),
             failures: &calls.failures,
             response: calls.response.as_ref().map(Distribution::of),
+            response_ok: calls.response_ok.as_ref().map(Distribution::of),
+            response_not_ok: calls.response_not_ok.as_ref().map(Distribution::of),
         }
     }
 }
@@ -175,6 +182,7 @@ impl<'a> Scenario<'a> {
             users_started: scenario.users_started,
             users_ended: scenario.users_ended,
             not_admitted: scenario.not_admitted,
+            out_of_rows: scenario.out_of_rows,
             iterations: scenario.iterations,
             unfinished: scenario.unfinished,
             errors: scenario.errors,

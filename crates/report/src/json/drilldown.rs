@@ -11,6 +11,9 @@ pub struct Drilldown {
     /// Calls by request name.
     #[serde(default, skip_serializing_if = "Kind::is_empty")]
     pub requests: Kind<RequestTrack>,
+    /// Calls by tag, `key=value`.
+    #[serde(default, skip_serializing_if = "Kind::is_empty")]
+    pub tags: Kind<RequestTrack>,
     /// Answers by status.
     #[serde(default, skip_serializing_if = "Kind::is_empty")]
     pub statuses: Kind<StatusTrack>,
@@ -36,10 +39,10 @@ impl<T> Default for Kind<T> {
     }
 }
 
-/// Calls with one name.
+/// Calls with one name or tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestTrack {
-    /// The name.
+    /// The name, or the tag.
     pub name: String,
     /// Calls that ended.
     pub ended: Vec<u64>,
@@ -97,6 +100,7 @@ impl Drilldown {
         let statuses = Kind::of(&all.statuses, |track| StatusTrack { status: track.key, answers: track.cells.clone() });
         let drilldown = Self {
             requests: Kind::of(&all.requests, RequestTrack::of),
+            tags: Kind::of(&all.tags, RequestTrack::of),
             statuses: if statuses.tracks.len() > 1 { statuses } else { Kind::default() },
             failures: Kind::of(&all.failures, |track| FailureTrack {
                 failure: track.key.failure.name().to_owned(),
@@ -104,7 +108,8 @@ impl Drilldown {
                 calls: track.cells.clone(),
             }),
         };
-        let is_empty = drilldown.requests.is_empty() && drilldown.statuses.is_empty() && drilldown.failures.is_empty();
+        let names_are_empty = drilldown.requests.is_empty() && drilldown.tags.is_empty();
+        let is_empty = names_are_empty && drilldown.statuses.is_empty() && drilldown.failures.is_empty();
         (!is_empty).then_some(drilldown)
     }
 }
@@ -139,6 +144,7 @@ impl Drilldown {
     pub(super) fn restored(&self) -> drilldown::Drilldown {
         drilldown::Drilldown {
             requests: self.requests.restored(|track| Some(track.restored())),
+            tags: self.tags.restored(|track| Some(track.restored())),
             statuses: self
                 .statuses
                 .restored(|track| Some(drilldown::Track { key: track.status, cells: track.answers.clone() })),

@@ -25,6 +25,8 @@ pub use names::*;
 
 /// What `format` says in every document.
 pub const FORMAT: &str = "brunt-result";
+/// What `format` says where several documents stand together.
+pub const SEVERAL: &str = "brunt-results";
 /// The version of the format that this brunt writes and reads.
 pub const VERSION: u32 = 1;
 
@@ -93,6 +95,29 @@ pub fn write_document(out: &mut impl Write, document: &Document) -> io::Result<(
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Layout::default());
     document.serialize(&mut serializer)?;
     writeln!(out)
+}
+
+/// Writes the documents of several runs, each beside the number that it is kept under, with their histograms or without.
+///
+/// # Errors
+/// When `out` cannot be written to, or a run cannot be had.
+pub fn write_several(
+    out: &mut impl Write,
+    runs: impl IntoIterator<Item = io::Result<(i64, Summary)>>,
+    with_histograms: bool,
+) -> io::Result<()> {
+    write!(out, "{{\n\"format\": \"{SEVERAL}\",\n\"version\": {VERSION},\n\"runs\": [")?;
+    for (nth, run) in runs.into_iter().enumerate() {
+        let (number, summary) = run?;
+        write!(out, "{}\n{{\"number\": {number}, \"result\": ", if nth > 0 { "," } else { "" })?;
+        if with_histograms {
+            write(out, &summary)?;
+        } else {
+            write_without_histograms(out, &summary)?;
+        }
+        write!(out, "}}")?;
+    }
+    writeln!(out, "\n]\n}}")
 }
 
 /// Reads a document that was written with its histograms, from which every other view can be made.

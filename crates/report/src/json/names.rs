@@ -89,9 +89,18 @@ pub struct Calls {
     pub response: Option<Distribution>,
     /// From sent to end.
     pub service: Option<Distribution>,
+    /// From due to end, of answers whose status is ok; only where there are others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_ok: Option<Distribution>,
+    /// From due to end, of calls that failed, were answered with a status that is not ok, or had not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_not_ok: Option<Distribution>,
     /// `response` in full.
     #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub response_histogram: Full,
+    /// Those among them that failed or were answered with a status that is not ok.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub not_ok_histogram: Histogram,
     /// `service` in full.
     #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub service_histogram: Full,
@@ -290,6 +299,7 @@ impl Names {
     pub(super) fn leave_histograms_out(&mut self) {
         for calls in self.requests.iter_mut().chain(&mut self.tags) {
             (calls.response_histogram, calls.service_histogram) = (Full::default(), Full::default());
+            calls.not_ok_histogram = Histogram::new();
         }
         for group in &mut self.groups {
             (group.with_pauses_histogram, group.without_pauses_histogram) = (Full::default(), Full::default());
@@ -321,7 +331,10 @@ impl Calls {
                 failures: failures.map(|(failure, count)| Failures { failure: failure.name().into(), count }).collect(),
                 response: calls.response.as_ref().map(Distribution::of),
                 service: calls.service.as_ref().map(Distribution::of),
+                response_ok: calls.response_ok.as_ref().map(Distribution::of),
+                response_not_ok: calls.response_not_ok.as_ref().map(Distribution::of),
                 response_histogram: Full::of(&figures.response),
+                not_ok_histogram: figures.response_not_ok().known,
                 service_histogram: Full::of(&figures.service),
             })
         });

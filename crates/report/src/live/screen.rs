@@ -21,6 +21,14 @@ use crate::text::connections_of;
 
 /// How many seconds the chart shows.
 const SECONDS: usize = 60;
+/// From so many columns and lines on two columns of figures stand side by side.
+const WIDE: (usize, usize) = (140, 24);
+/// The most that the left one takes: as much as a terminal of usual width.
+const WIDEST_LEFT: usize = 80;
+/// What stands between them.
+const GAP: usize = 4;
+/// The most lines of a chart that has room.
+const TALLEST: usize = 8;
 /// The widest progress bar.
 const WIDEST_BAR: usize = 40;
 /// The width of the names of lines.
@@ -114,6 +122,39 @@ impl Screen {
     /// The lines to show, none longer than `width` columns and at most `height` of them: what matters most first, and as much
     /// of the rest as there is room for.
     pub fn lines(&self, width: usize, height: usize, style: Style) -> Vec<String> {
+        let mut lines = if width >= WIDE.0 && height >= WIDE.1 {
+            self.side_by_side(width, height)
+        } else {
+            let mut lines = self.beginning(width);
+            lines.extend(self.charts(width));
+            lines.extend(self.details(height.saturating_sub(lines.len())));
+            lines
+        };
+        lines.truncate(height);
+        lines.into_iter().map(|line| line.painted(width, Paint(style.colour))).collect()
+    }
+
+    /// In a wide terminal the last second, the run so far and its histogram stand on the left, the last minute and the requests
+    /// by name on the right.
+    fn side_by_side(&self, width: usize, height: usize) -> Vec<Line> {
+        let left_width = ((width - GAP) / 2).min(WIDEST_LEFT);
+        let mut lines = self.beginning(width);
+        // What names the run and says how far it is takes the whole width.
+        let below = lines.split_off(lines.len().min(2));
+        let room = height.saturating_sub(lines.len());
+        let outcomes = below.into_iter().chain(self.outcomes(room)).collect();
+        let mut left = self.with_histogram(outcomes, room);
+        let mut right = self.tall_charts(width - left_width - GAP, (room / 4).clamp(1, TALLEST));
+        right.extend(self.names(room.saturating_sub(right.len())));
+        let longer = left.len().max(right.len()).min(room);
+        left.resize_with(longer, Line::default);
+        right.resize_with(longer, Line::default);
+        lines.extend(left.into_iter().zip(right).map(|(left, right)| left.beside(left_width, right)));
+        lines
+    }
+
+    /// What the run is, how far it is, and its last second.
+    fn beginning(&self, width: usize) -> Vec<Line> {
         let mut lines = vec![Line::default().add(Role::Strong, &self.title)];
         if let (Some(last), Some(second)) = (&self.last, self.seconds.back()) {
             lines.push(self.progress(last, width));
@@ -125,27 +166,32 @@ impl Screen {
             lines.push(Line::named("running").add(Role::Faint, "the first figures come after a second"));
             lines.extend(["rate", "latency", "errors", "calls"].map(Line::named));
         }
-        lines.extend(self.charts(width));
-        lines.extend(self.details(height.saturating_sub(lines.len())));
-        lines.truncate(height);
-        lines.into_iter().map(|line| line.painted(width, Paint(style.colour))).collect()
+        lines
     }
 
-    /// Thresholds, statuses, failures, names and the histogram, in so many lines.
+    /// Thresholds, statuses, failures, the histogram and names, in so many lines.
     fn details(&self, room: usize) -> Vec<Line> {
-        if self.total.ended() == 0 && self.thresholds.is_empty() {
-            return Vec::new();
-        }
+        let outcomes = self.outcomes(room);
+        let names = self.names(room.saturating_sub(outcomes.len()) / 3);
+        let mut lines = self.with_histogram(outcomes, room.saturating_sub(names.len()));
+        lines.extend(names);
+        lines
+    }
+
+    /// Thresholds, statuses and failures in a part of so many lines.
+    fn outcomes(&self, room: usize) -> Vec<Line> {
         let mut lines = self.thresholds(room / 4);
         lines.extend(self.statuses());
         lines.extend(self.failures((room / 6).max(1)));
-        let names = self.names(room.saturating_sub(lines.len()) / 3);
-        // The histogram takes what is left, and nothing rather than too little.
-        let left = room.saturating_sub(lines.len() + names.len());
+        lines
+    }
+
+    /// The histogram takes what is left of so many lines, and nothing rather than too little.
+    fn with_histogram(&self, mut lines: Vec<Line>, room: usize) -> Vec<Line> {
+        let left = room.saturating_sub(lines.len());
         if left > LEAST_BINS {
             lines.extend(self.histogram((left - 1).min(MOST_BINS)));
         }
-        lines.extend(names);
         lines
     }
 
@@ -317,25 +363,35 @@ impl Screen {
             )
     }
 
-    /// Throughput and p99 of the last minute, the newest on the right.
-    fn charts(&self, width: usize) -> [Line; 2] {
+    /// Throughput and p99 of the last minute in a line each, the newest on the right.
+    fn charts(&self, width: usize) -> Vec<Line> {
+        self.tall_charts(width, 1)
+    }
+
+    /// The same in so many lines each.
+    fn tall_charts(&self, width: usize, lines: usize) -> Vec<Line> {
         /// Room for what stands to the right of a chart.
         const LEGEND: usize = 16;
         let columns = width.saturating_sub(NAME + 2 + LEGEND).clamp(1, SECONDS);
         let shown = self.seconds.len().min(columns);
         let shown = || self.seconds.iter().skip(self.seconds.len() - shown);
-        let chart = |name: &str, role: Role, values: Vec<Option<f64>>, legend: &dyn Fn(f64) -> String| {
+        let chart = |name: &str, role: Role, values: &[Option<f64>], legend: &dyn Fn(f64) -> String| {
             let full = values.iter().flatten().copied().fold(0.0, f64::max);
-            let blocks = chart::columns(values, full);
-            let legend = if full > 0.0 { format!("  max {}", legend(full)) } else { String::new() };
-            Line::named(name).add(role, &format!("{blocks:>columns$}")).add(Role::Faint, &legend)
+            let blocks = chart::tall_columns(values, full, lines);
+            // The name stands at the foot of its columns, the greatest value at their top.
+            let last = blocks.len().saturating_sub(1);
+            let line = |(at, blocks): (usize, String)| {
+                let legend = if full > 0.0 && at == 0 { format!("  max {}", legend(full)) } else { String::new() };
+                let name = if at == last { name } else { "" };
+                Line::named(name).add(role, &format!("{blocks:>columns$}")).add(Role::Faint, &legend)
+            };
+            blocks.into_iter().enumerate().map(line).collect::<Vec<_>>()
         };
-        let rates = shown().map(|second| Some(second.rate)).collect();
-        let p99s = shown().map(|second| second.p99.map(|p99| p99.value as f64)).collect();
-        [
-            chart("answered", Role::Chart, rates, &|n| format!("{}/s", Number(n.round()))),
-            chart("p99", Role::Warning, p99s, &|ns| Duration(ns as u64).to_string()),
-        ]
+        let rates: Vec<_> = shown().map(|second| Some(second.rate)).collect();
+        let p99s: Vec<_> = shown().map(|second| second.p99.map(|p99| p99.value as f64)).collect();
+        let rates = chart("answered", Role::Chart, &rates, &|n| format!("{}/s", Number(n.round())));
+        let p99s = chart("p99", Role::Warning, &p99s, &|ns| Duration(ns as u64).to_string());
+        rates.into_iter().chain(p99s).collect()
     }
 }
 
@@ -379,6 +435,23 @@ impl Line {
     fn add(mut self, role: Role, text: &str) -> Self {
         self.0.push((role, text.to_owned()));
         self
+    }
+
+    /// This line cut or filled up to `width` columns, and then `right`.
+    fn beside(self, width: usize, right: Self) -> Self {
+        let mut room = width;
+        let mut line = Self::default();
+        for (role, text) in self.0 {
+            let text = columns::cut(&text, room);
+            room -= columns::width(text);
+            line = line.add(role, text);
+        }
+        if right.0.iter().all(|(_, text)| text.trim().is_empty()) {
+            return line;
+        }
+        line = line.add(Role::Plain, &" ".repeat(room + GAP));
+        line.0.extend(right.0);
+        line
     }
 
     fn painted(self, width: usize, paint: Paint) -> String {

@@ -18,7 +18,7 @@ mod throughput;
 mod verdict;
 
 pub use plan::{concurrency, scenario_list};
-pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words};
+pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words, moment, origin_lines};
 
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;
@@ -37,7 +37,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         sections.push(thresholds(summary, paint));
         return write_sections(out, &sections);
     }
-    sections.push(plan::section(summary, paint));
+    sections.push(plan::section(summary, style.dated || style.verbose, paint));
     if summary.answered() && style.verbose {
         sections.push(beside_verdict(summary, verdict::headline(summary, paint), paint));
         sections.push(throughput::section(summary, paint));

@@ -174,31 +174,49 @@ fn scenarios(summary: &Summary, paint: Paint) -> Vec<String> {
     lines
 }
 
+/// Parts with commas between them behind a label, in as many lines as they take.
+fn listed(label: &str, parts: impl Iterator<Item = (String, Role)>, paint: Paint) -> Vec<String> {
+    let (mut lines, mut width) = (Vec::new(), WIDTH);
+    for (text, role) in parts {
+        let longer = width + ", ".len() + columns::width(&text) + ",".len();
+        match lines.last_mut() {
+            Some(line) if longer <= WIDTH => {
+                *line = format!("{line}, {}", paint.as_(role, text.clone()));
+                width += ", ".len() + columns::width(&text);
+            }
+            last => {
+                if let Some(line) = last {
+                    line.push(',');
+                }
+                let label = format!("    {:<12}", if lines.is_empty() { label } else { "" });
+                width = columns::width(&label) + columns::width(&text);
+                let label = if label.trim().is_empty() { label } else { paint.faint(label) };
+                lines.push(format!("{label}{}", paint.as_(role, text)));
+            }
+        }
+    }
+    lines
+}
+
 fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
-    let mut users = vec![format!("{} started", count(scenario.users_started))];
-    if scenario.users_before > 0 {
-        users.push(format!("{} from the warm-up", count(scenario.users_before)));
-    }
-    users.push(format!("{} ended", count(scenario.users_ended)));
-    if scenario.not_admitted > 0 {
-        users.push(paint.bad(format!("{} not admitted", count(scenario.not_admitted))));
-    }
-    if scenario.out_of_rows > 0 {
-        users.push(format!("{} out of rows", count(scenario.out_of_rows)));
-    }
-    let mut iterations = vec![count(scenario.iterations)];
-    if let Some(p50) = scenario.iteration.as_ref().and_then(|times| times.quantiles.first()) {
-        iterations.push(format!("p50 {}", duration(*p50)));
-    }
-    if scenario.unfinished > 0 {
-        iterations.push(format!("{} cut short", count(scenario.unfinished)));
-    }
-    if scenario.errors > 0 {
-        iterations.push(paint.bad(format!("{} ended by an error", count(scenario.errors))));
-    }
-    let line = |name: &str, parts: &[String]| format!("{}{}", paint.faint(format!("    {name:<12}")), parts.join(", "));
-    let mut lines =
-        vec![format!("  {}", brief(&scenario.name)), line("users", &users), line("iterations", &iterations)];
+    let some = |n: u64, what: &str, role: Role| (n > 0).then(|| (format!("{} {what}", count(n)), role));
+    let users = [
+        Some((format!("{} started", count(scenario.users_started)), Role::Plain)),
+        some(scenario.users_before, "from the warm-up", Role::Plain),
+        Some((format!("{} ended", count(scenario.users_ended)), Role::Plain)),
+        some(scenario.not_admitted, "not admitted", Role::Bad),
+        some(scenario.out_of_rows, "out of rows", Role::Warning),
+    ];
+    let p50 = scenario.iteration.as_ref().and_then(|times| times.quantiles.first());
+    let iterations = [
+        Some((count(scenario.iterations), Role::Plain)),
+        p50.map(|p50| (format!("p50 {}", duration(*p50)), Role::Plain)),
+        some(scenario.unfinished, "cut short", Role::Plain),
+        some(scenario.errors, "ended by an error", Role::Bad),
+    ];
+    let mut lines = vec![format!("  {}", brief(&scenario.name))];
+    lines.extend(listed("users", users.into_iter().flatten(), paint));
+    lines.extend(listed("iterations", iterations.into_iter().flatten(), paint));
     for (traceback, n) in scenario.tracebacks.iter().take(MOST_ERRORS) {
         let mut said = traceback.lines().map(|line| clean(line.trim()));
         let first = format!("{} × {}", count(*n), said.next().unwrap_or_default());

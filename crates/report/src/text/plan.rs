@@ -3,20 +3,23 @@
 use std::fmt::Write as _;
 
 use brunt_model::arrivals::Spread;
-use brunt_model::plan::{ArrivalTimes, Load, Plan};
+use brunt_model::plan::{ArrivalTimes, Load, Origin, Plan};
 use brunt_model::scenario::{Population, Scenarios, Step};
 use brunt_model::summary::{Ending, Summary};
 use brunt_model::units::{Duration, ExactDuration};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{UNBROKEN, WIDTH, wrapped};
+use crate::junit::iso_8601;
 use crate::numbers::{brief, clean, count, counted};
 use crate::style::Paint;
 
-pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<String> {
     let plan = &summary.run.plan;
+    let label = origin_lines(&plan.origin, Some(summary.run.started_unix_ms), is_dated, paint);
     if let Some(scenarios) = &plan.scenarios {
         let mut lines = of_scenarios(plan, scenarios, paint);
+        lines.extend(label);
         lines.extend(ending(summary, paint));
         return lines;
     }
@@ -33,8 +36,35 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     // Broken after commas only.
     let how = how.replace(' ', UNBROKEN).replace(&format!(",{UNBROKEN}"), ", ");
     lines.extend(wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
+    lines.extend(label);
     lines.extend(ending(summary, paint));
     lines
+}
+
+/// What its user calls a run or decision, its tags and when it began: where it has a name or tags, or `is_dated`.
+pub(crate) fn origin_lines(origin: &Origin, started_unix_ms: Option<u64>, is_dated: bool, paint: Paint) -> Vec<String> {
+    let has_label = origin.name.is_some() || !origin.tags.is_empty();
+    if !has_label && !is_dated {
+        return Vec::new();
+    }
+    let text = label_words(origin, started_unix_ms);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    wrapped("  ", "  ", &text, WIDTH).into_iter().map(|line| paint.faint(line)).collect()
+}
+
+/// Such as `2026-01-31 09:30:00 UTC`.
+pub(crate) fn moment(unix_ms: u64) -> String {
+    iso_8601(unix_ms / 1000).replace('T', " ").replace('Z', " UTC")
+}
+
+/// Such as `nightly, branch=main, 2026-01-31 09:30:00 UTC`.
+fn label_words(origin: &Origin, started_unix_ms: Option<u64>) -> String {
+    let name = origin.name.as_deref().map(brief);
+    let tags = origin.tags.iter().map(|(key, value)| brief(&format!("{key}={value}")));
+    let began = started_unix_ms.map(moment);
+    name.into_iter().chain(tags).chain(began).collect::<Vec<_>>().join(", ")
 }
 
 /// How it ended, if not as planned.

@@ -7,7 +7,7 @@ use brunt_model::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, a
 use brunt_model::evidence::Evidence;
 use brunt_model::histogram::{AtLeast, Censored, Histogram};
 use brunt_model::outline::{Outline, tail};
-use brunt_model::plan::{Load, Plan};
+use brunt_model::plan::{Load, Origin, Plan};
 use brunt_model::random::Random;
 use brunt_model::sweep::{Axis, Step, Sweep};
 use brunt_model::threshold::ThresholdResult;
@@ -131,7 +131,7 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
         unloaded_service_p50_ns: 20 * MS,
     };
     vec![
-        ("found", plan(), found),
+        ("found", Plan { origin: decided_origin(), ..plan() }, found),
         ("generator", poisson, search(settings, 1900.0)),
         ("interrupted", plan(), interrupted),
         ("connections", plan(), answered(slower)),
@@ -146,6 +146,15 @@ fn figures(per_s: f64, typical_ns: f64, error_ratio: f64) -> Figures {
         known.record((typical_ns * share as f64 / 3000.0) as u64);
     }
     Figures::new(per_s, 6000, error_ratio, &Censored { known, bounds: Histogram::new() })
+}
+
+/// What a user may call a decision.
+pub fn decided_origin() -> Origin {
+    Origin {
+        name: Some("nightly `build`".to_owned()),
+        tags: [("branch".to_owned(), "main".to_owned()), ("note".to_owned(), "a | \"b\", <c>".to_owned())].into(),
+        command: "brunt sweep --seed 7 -c 1..64 http://127.0.0.1:8080/".to_owned(),
+    }
 }
 
 /// Rounds in which B takes `cost` times as long, and a share of its calls fails.
@@ -172,6 +181,7 @@ fn compared(rounds: u32, cost: f64, errors: f64) -> Compared {
         runs.extend(both);
     }
     Compared {
+        origin: decided_origin(),
         a: "http://127.0.0.1:8080/".into(),
         b: "http://127.0.0.1:8081/".into(),
         how: "10 rounds in turn (A B B A …), 64 connections on 2 threads, closed model, 3s each after 500ms of warm-up"

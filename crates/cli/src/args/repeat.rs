@@ -1,0 +1,147 @@
+//! The command that repeats what this process does, as it may be shown: each flag as its definition says, whichever way it
+//! was written, without secrets, and without those that say where a result goes.
+
+use std::borrow::Cow;
+use std::env;
+use std::ffi::{OsStr, OsString};
+
+use brunt_model::secret::{REDACTED, Template, is_secret_header, shown_argument, shown_url};
+use brunt_protocol::Registry;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+
+use super::words::{SCRIPT_ARGS, SHOWN, Words};
+use super::{command, secrets};
+
+/// Flags of single commands that say where a result goes, or what is printed of it.
+const ASIDE: [&str; 9] =
+    ["keep", "verbose", "latency", "no_histograms", "write_plan", "log", "log_level", "debug", "show_secrets"];
+
+/// The command of this process, with the `seed` that it drew unless it was given one; empty where it cannot be told.
+pub fn of_process(registry: &Registry, seed: Option<u64>) -> String {
+    let words = env::args_os().skip(1);
+    of_words(words, registry, seed).unwrap_or_default()
+}
+
+fn of_words(words: impl Iterator<Item = OsString>, registry: &Registry, seed: Option<u64>) -> Option<String> {
+    let definitions = command(registry).ok()?;
+    let line = std::iter::once(OsString::from("brunt")).chain(words);
+    let matches = definitions.clone().try_get_matches_from(line).ok()?;
+    let (name, definitions, matches) = match matches.subcommand() {
+        None => (None, &definitions, &matches),
+        Some((name, below)) => (Some(name), definitions.find_subcommand(name)?, below),
+    };
+    let is_aside = |id: &str| SHOWN.contains(&id) || ASIDE.contains(&id);
+    let mut line = vec!["brunt".to_owned()];
+    // What is run is a flood where nothing else is said.
+    line.extend(name.filter(|name| *name != "bench").map(str::to_owned));
+    if let Some(seed) = seed.filter(|_| !is_given(matches, "seed")) {
+        line.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    line.extend(shown(definitions, matches, is_aside, registry));
+    Some(line.join(" "))
+}
+
+fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// The arguments that were given of those that `definitions` has and `is_aside` does not leave out: flags, then what stands
+/// without a flag, then a script's arguments.
+pub(super) fn shown(
+    definitions: &Command,
+    matches: &ArgMatches,
+    is_aside: impl Fn(&str) -> bool,
+    registry: &Registry,
+) -> Vec<String> {
+    let (mut flags, mut places, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+    for arg in definitions.get_arguments() {
+        let id = arg.get_id().as_str();
+        if is_aside(id) || !is_given(matches, id) {
+            continue;
+        }
+        let values = || matches.get_raw(id).into_iter().flatten();
+        let Some(flag) = written(arg) else {
+            if id == SCRIPT_ARGS {
+                let texts = values().map(|text| Template::secret(text.to_string_lossy()));
+                behind.extend(texts.map(|text| quoted(&shown_argument(&text))));
+            } else {
+                places.extend(values().map(|text| quoted(&shown_url(&text.to_string_lossy()))));
+            }
+            continue;
+        };
+        if arg.get_action().takes_values() {
+            flags.extend(values().flat_map(|value| [flag.clone(), quoted(&shown_value(id, value, registry))]));
+        } else {
+            flags.push(flag);
+        }
+    }
+    if !behind.is_empty() {
+        behind.insert(0, "--".to_owned());
+    }
+    flags.into_iter().chain(places).chain(behind).collect()
+}
+
+/// A flag as it is written, the shorter way; none of what stands without one.
+fn written(arg: &Arg) -> Option<String> {
+    let short = arg.get_short().map(|short| format!("-{short}"));
+    short.or_else(|| Some(format!("--{}", arg.get_long()?)))
+}
+
+fn shown_value(id: &str, value: &OsStr, registry: &Registry) -> String {
+    let value = value.to_string_lossy();
+    match (id, value.split_once('=')) {
+        // The flags of one side of a comparison.
+        ("a" | "b", _) => shlex::split(&value)
+            .and_then(|words| Words::shown(&words, registry).ok())
+            .unwrap_or_else(|| REDACTED.to_owned()),
+        ("env", Some((name, value))) if is_secret_header(name) => format!("{name}={}", Template::secret(value).shown()),
+        ("env", _) => value.into_owned(),
+        _ => secrets::shown_value(id, &value, registry),
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_=:,./@%+[]".contains(c));
+    if plain(word) && !word.is_empty() {
+        return word.to_owned();
+    }
+    // Only a word with a zero byte cannot be quoted, and no command line has one.
+    shlex::try_quote(word).map_or_else(|_| String::new(), Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_that_makes_runs_can_be_repeated() {
+        for (line, expected) in [
+            ("-c 2 http://a/", "brunt --seed 7 -c 2 http://a/"),
+            ("bench --seed 9 -c 2 -o a.html http://a/", "brunt -c 2 --seed 9 http://a/"),
+            ("sweep -c 1..8 -d1s --html a.html http://a/", "brunt sweep --seed 7 -c 1..8 -d 1s http://a/"),
+            ("sweep --vary timeout=1..8s http://a/", "brunt sweep --seed 7 --vary timeout=1..8s http://a/"),
+            (
+                "find --threshold 'p99<50ms' --from 5 --keep d --name n --basic me:pw http://me:pw@a/",
+                "brunt find --seed 7 --threshold 'p99<50ms' --from 5 --basic [redacted] http://[redacted]@a/",
+            ),
+            (
+                "compare --rounds 12 http://a/ http://b/ --fail-if 'p99 > 1.05x'",
+                "brunt compare --seed 7 --rounds 12 --fail-if 'p99 > 1.05x' http://a/ http://b/",
+            ),
+            (
+                "compare http://a/ --a '-c 1' --b \"-c 2 -H 'Authorization: Bearer abc'\"",
+                "brunt compare --seed 7 --a '-c 1' --b \"-c 2 -H 'Authorization: [redacted]'\" http://a/",
+            ),
+            (
+                "run shop.lua -v --scale 2x --env N=3 --env API_TOKEN=abc --env PASSWORD=@PW --log l --tag a=b",
+                "brunt run --seed 7 --scale 2x --env N=3 --env API_TOKEN=[redacted] --env PASSWORD=@PW shop.lua",
+            ),
+            ("-s a.lua http://a/ -- abcdef 3", "brunt --seed 7 -s a.lua http://a/ -- [redacted] 3"),
+        ] {
+            let words = shlex::split(line).unwrap().into_iter().map(OsString::from);
+            assert_eq!(of_words(words, &crate::built_in(), Some(7)).as_deref(), Some(expected), "{line}");
+        }
+    }
+}
