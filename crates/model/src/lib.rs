@@ -24,6 +24,7 @@ pub mod instrument;
 pub mod interval;
 pub mod kept;
 pub mod live;
+pub mod messages;
 pub mod outcome;
 pub mod outline;
 pub mod plan;

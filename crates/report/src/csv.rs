@@ -10,6 +10,7 @@
 //! | `group` | the group | response: without pauses, service: with them; `not_ok`: ended by an error |
 //! | `check` | the check | due: times made, answered: held, `not_ok`: failed |
 //! | `scenario` | the scenario | response: iterations; due: begun, answered: finished, `not_ok`: ended by an error; users: started |
+//! | `messages` | `first_message`, `message_gap`, `each_message` or `last_message`, of a request with its name before it: `chat:message_gap` | response: this time; due: how often it was recorded; rate: messages a second |
 //! | `figure` | of the script's own, as thresholds call it: `basket:p95` | value: in its unit; due: how often it was recorded |
 //!
 //! Times are nanoseconds. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
@@ -73,7 +74,7 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         second(point, !summary.breakdown.scenarios.is_empty()).write(out)?;
     }
     total(summary).write(out)?;
-    let names = statuses(summary).into_iter().chain(names(summary)).chain(own(summary));
+    let names = statuses(summary).into_iter().chain(names(summary)).chain(messages(summary)).chain(own(summary));
     names.into_iter().try_for_each(|row| row.write(out))
 }
 
@@ -244,6 +245,40 @@ fn names(summary: &Summary) -> Vec<Row> {
     });
     let rows = requests.chain(tags).chain(groups).chain(checks).chain(scenarios);
     rows.map(|row| row.into_row(seconds)).collect()
+}
+
+/// A row for each time of messages, over all calls and by the names of requests.
+fn messages(summary: &Summary) -> Vec<Row> {
+    let times = &summary.times;
+    let (all, per_s) = (&summary.total.messages, summary.rates.messages_per_s);
+    let over_all = [&times.first_message, &times.message_gap, &times.each_message, &times.last_message];
+    let mut streams = vec![(String::new(), per_s, over_all)];
+    for request in &summary.breakdown.requests {
+        if let Some(of) = &request.messages {
+            streams.push((format!("{}:", request.name), of.per_s, [&of.first, &of.gap, &of.each, &of.last]));
+        }
+    }
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let seconds = summary.run.measured_ns as f64 / 1e9;
+    let names = ["first_message", "message_gap", "each_message", "last_message"];
+    let rows = streams.iter().flat_map(|(of, per_s, times)| {
+        names.iter().zip(times).filter_map(move |(name, times)| {
+            let times = times.as_ref()?;
+            let row = NameRow {
+                kind: "messages",
+                name: format!("{of}{name}"),
+                counts: [times.count, times.count, 0],
+                rate_per_s: Some(*per_s),
+                times: [Some(times), None],
+                bytes: None,
+                users: None,
+            };
+            Some(row.into_row(seconds))
+        })
+    });
+    rows.collect()
 }
 
 /// A row for each value of the script's own figures.

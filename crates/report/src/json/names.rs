@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use brunt_model::breakdown;
 use brunt_model::figures::{CallFigures, Named};
 use brunt_model::histogram::{Censored, Histogram};
+use brunt_model::messages::Messages;
 use brunt_model::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -89,12 +90,51 @@ pub struct Calls {
     pub response: Option<Distribution>,
     /// From sent to end.
     pub service: Option<Distribution>,
+    /// What came as messages; missing where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Streams>,
     /// `response` in full.
     #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub response_histogram: Full,
     /// `service` in full.
     #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub service_histogram: Full,
+}
+
+/// The messages of calls with one name or tag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Streams {
+    /// Messages a second, over the measured part.
+    pub per_s: f64,
+    /// From sent to the first message.
+    pub first_message: Option<Distribution>,
+    /// From one message to the next.
+    pub message_gap: Option<Distribution>,
+    /// From sent to the last message, of calls that were answered.
+    pub last_message: Option<Distribution>,
+    /// The mean time for a message after the first, a value for each such call.
+    pub each_message: Option<Distribution>,
+    /// The counts, and these times in full.
+    pub in_full: Messages,
+}
+
+impl Streams {
+    fn of(derived: &breakdown::MessageBreakdown, recorded: &Messages) -> Self {
+        let of = |times: &Option<brunt_model::summary::Distribution>| times.as_ref().map(Distribution::of);
+        Self {
+            per_s: derived.per_s,
+            first_message: of(&derived.first),
+            message_gap: of(&derived.gap),
+            last_message: of(&derived.last),
+            each_message: of(&derived.each),
+            in_full: recorded.clone(),
+        }
+    }
+
+    fn leave_histograms_out(&mut self) {
+        let Messages { count, together, streams, left, .. } = self.in_full;
+        self.in_full = Messages { count, together, streams, left, ..Messages::default() };
+    }
 }
 
 /// Failures of one name; their reasons are kept once, over all calls.
@@ -290,6 +330,7 @@ impl Names {
     pub(super) fn leave_histograms_out(&mut self) {
         for calls in self.requests.iter_mut().chain(&mut self.tags) {
             (calls.response_histogram, calls.service_histogram) = (Full::default(), Full::default());
+            calls.messages.iter_mut().for_each(Streams::leave_histograms_out);
         }
         for group in &mut self.groups {
             (group.with_pauses_histogram, group.without_pauses_histogram) = (Full::default(), Full::default());
@@ -321,6 +362,7 @@ impl Calls {
                 failures: failures.map(|(failure, count)| Failures { failure: failure.name().into(), count }).collect(),
                 response: calls.response.as_ref().map(Distribution::of),
                 service: calls.service.as_ref().map(Distribution::of),
+                messages: calls.messages.as_ref().map(|derived| Streams::of(derived, &figures.messages)),
                 response_histogram: Full::of(&figures.response),
                 service_histogram: Full::of(&figures.service),
             })
