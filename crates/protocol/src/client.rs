@@ -232,7 +232,8 @@ pub trait Client: Send {
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started;
 
     /// Takes bytes that arrived, in whatever pieces, and says how many it took (at least one) and what they meant. It is
-    /// called again with the rest until everything is taken. What it appends to `out` is sent at once: the answer to
+    /// called again with the rest until everything is taken; with a [`Progress::Message`] it may take none, where a message and its
+    /// answer end with the same byte.  What it appends to `out` is sent at once: the answer to
     /// a ping, the next step of the opening exchange.
     ///
     /// # Errors

@@ -96,7 +96,9 @@ fn notes(all: &Messages, summary: &Summary, paint: Paint) -> Vec<String> {
     if cut_short > 0 {
         notes.push(format!("≥ at least: {} waited in vain for the next message", counted(cut_short, "stream")));
     }
-    if let Some(gap) = summary.run.plan.protocol.shown().get("stall_ns").and_then(serde_json::Value::as_u64) {
+    if let Some(gap) =
+        summary.run.plan.protocol.shown().pointer("/messages/stall_ns").and_then(serde_json::Value::as_u64)
+    {
         notes.push(format!("a gap over {} ends a stream as stalled", Duration(gap)));
     }
     let wrap = |note: String| wrapped("  ", "  ", &note, WIDTH);
