@@ -104,7 +104,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if counts {
             self.recorder.snapshot.messages.came(&came);
         }
-        load.streamed(self, &MessageOf { token, id, tag, came, counts, now });
+        load.streamed(self, &MessageOf { token, id, tag, status, came, counts, now });
         self.connections[token].generation == generation
     }
 
@@ -114,13 +114,26 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         streaming.and_then(|(call, stream)| stream.lateness(call)).unwrap_or((Failure::Timeout, super::expiring::LATE))
     }
 
-    /// The user of a call whose answer comes as messages wants no more of them: the call ends as answered, by the status that
-    /// its last message came with. Its connection ends, unless the protocol has a word for it.
-    pub(crate) fn leave<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {
-        let Some((call, stream)) = self.calls.streaming(id) else { return };
-        stream.is_left = stream.messages > 0;
-        let end = if stream.messages > 0 { End::Answered(stream.status) } else { End::Failed(Failure::Closed, LEFT) };
-        match call.place {
+    /// The user of a call wants no more of its answer. The call ends for the reason given or, without one, as answered, by the
+    /// status that its last message came with; one of which no message has come has failed. Its connection ends, unless
+    /// the protocol has a word for it.
+    pub(crate) fn leave<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        id: CallId,
+        reason: Option<(Failure, &str)>,
+        now: u64,
+    ) {
+        let Some(place) = self.calls.get(id).map(|call| call.place) else { return };
+        let end = match (reason, self.calls.streaming(id)) {
+            (Some((failure, reason)), _) => End::Failed(failure, reason),
+            (None, Some((_, stream))) if stream.messages > 0 => {
+                stream.is_left = true;
+                End::Answered(stream.status)
+            }
+            _ => End::Failed(Failure::Closed, LEFT),
+        };
+        match place {
             Place::Waiting => self.complete(load, id, end, now),
             Place::Queued(token) => {
                 self.connections[token].queue.retain(|queued| *queued != id);
@@ -161,6 +174,8 @@ pub(crate) struct MessageOf<T> {
     pub(crate) id: CallId,
     /// The call's.
     pub(crate) tag: T,
+    /// The status so far.
+    pub(crate) status: u16,
     /// How long it took.
     pub(crate) came: Came,
     /// Whether it is written down.
