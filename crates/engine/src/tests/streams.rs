@@ -14,24 +14,24 @@ use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, carry_out, carry_out_on, plan};
 use crate::StopHandle;
 
-const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-const END: &str = "0\r\n\r\n";
+pub(super) const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+pub(super) const END: &str = "0\r\n\r\n";
 
 fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
-fn event(data: &str) -> String {
+pub(super) fn event(data: &str) -> String {
     chunk(&format!("data: {data}\n\n"))
 }
 
 /// Answers each request with the same acts: when, and what is sent.
-struct Stream {
+pub(super) struct Stream {
     acts: Vec<(u64, String)>,
     partial: BTreeMap<u64, Vec<u8>>,
 }
 
-fn stream(acts: Vec<(u64, String)>) -> Stream {
+pub(super) fn stream(acts: Vec<(u64, String)>) -> Stream {
     Stream { acts, partial: BTreeMap::new() }
 }
 

@@ -739,7 +739,7 @@ function Client:events(url, options)
   local stream = core.stream(
     self.client, known.name, passed, method, full, headers, cookies, body, content_type, false, false, framing
   )
-  return setmetatable({ stream = stream, jar = jar, url = whole(self, full) }, Stream)
+  return setmetatable({ stream = stream, label = stream.label, jar = jar, url = whole(self, full) }, Stream)
 end
 
 -- Pages ---------------------------------------------------------------------------------------------------------------
