@@ -99,6 +99,31 @@ fn number(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or_else(|| panic!("no {name} in {value:#}"))
 }
 
+#[test]
+fn streams() {
+    let times = ["chat:first_message.p99 < 1s", "chat:message_gap.p99 < 200ms"];
+    let shown = show("streams.lua", &[]).but_for_times(&times);
+    shown.checks_passed(20);
+    assert_eq!((shown.due("chat"), shown.due("glance")), (10, 10));
+    let (chat, glance) = (shown.named("requests", "chat"), shown.named("requests", "glance"));
+    let counted = |of: &Value| number(&of["messages"], "count");
+    assert_eq!((counted(chat), counted(glance)), (500, 40));
+    assert_eq!(number(&shown.result["outcomes"]["messages"], "left"), 10);
+    assert_eq!(chat["messages"]["first_message"]["count"], 10);
+    // Of 50 tokens 49 come 20 ms after the one before.
+    assert_eq!(chat["messages"]["message_gap"]["count"], 490);
+    assert!(
+        number(&chat["messages"]["first_message"], "min_ns") >= 199_000_000,
+        "{:#}",
+        chat["messages"]["first_message"]
+    );
+    assert!(
+        number(&chat["messages"]["each_message"], "min_ns") >= 19_900_000,
+        "{:#}",
+        chat["messages"]["each_message"]
+    );
+}
+
 /// So that no example can come that nothing looks at.
 #[test]
 fn every_example_has_a_test() {

@@ -167,7 +167,10 @@ fn misuse_is_found_before_anything_is_sent_with_file_and_line() {
         ("http:events('/', { messages = 'json' })", "messages must be \"sse\", \"lines\" or \"chunks\""),
         ("for event in http:events('no path') do end", "a path that begins with /"),
         ("for event in http:events('/') do http:get('/', { nmae = 'x' }) end", "did you mean 'name'?"),
-        ("for event in http:events('/') do local n = event:json().n end http:get('/', { nmae = 'x' })", "did you mean 'name'?"),
+        (
+            "for event in http:events('/') do local n = event:json().n end http:get('/', { nmae = 'x' })",
+            "did you mean 'name'?",
+        ),
         (
             "http:get('/', { oauth = { token_url = 'idp', client = 'c', secret = 's' } })",
             "token_url must begin with http://",

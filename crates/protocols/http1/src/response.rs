@@ -178,6 +178,10 @@ impl Parser {
     pub(super) fn hand_over(&mut self, kept: &mut Kept) {
         if let Some(keeping) = &mut self.kept {
             std::mem::swap(&mut keeping.answer, kept);
+            // What was kept of a body that is cut into messages is one of these.
+            if self.is_streaming {
+                kept.body.clear();
+            }
         }
     }
 

@@ -104,8 +104,16 @@ pub struct Calls {
 /// The messages of calls with one name or tag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Streams {
+    /// Messages that came.
+    pub count: u64,
+    /// Those read together with the one before, whose gap counts as 0.
+    pub together: u64,
+    /// Calls with at least one message.
+    pub streams: u64,
+    /// Streams that their user left before their end.
+    pub left: u64,
     /// Messages a second, over the measured part.
-    pub per_s: f64,
+    pub messages_per_s: f64,
     /// From sent to the first message.
     pub first_message: Option<Distribution>,
     /// From one message to the next.
@@ -114,26 +122,58 @@ pub struct Streams {
     pub last_message: Option<Distribution>,
     /// The mean time for a message after the first, a value for each such call.
     pub each_message: Option<Distribution>,
-    /// The counts, and these times in full.
-    pub in_full: Messages,
+    /// `first_message` in full.
+    #[serde(default, skip_serializing_if = "Full::is_empty")]
+    pub first_message_histogram: Full,
+    /// `message_gap` in full.
+    #[serde(default, skip_serializing_if = "Full::is_empty")]
+    pub message_gap_histogram: Full,
+    /// `last_message` in full.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub last_message_histogram: Histogram,
+    /// `each_message` in full.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub each_message_histogram: Histogram,
 }
 
 impl Streams {
     fn of(derived: &breakdown::MessageBreakdown, recorded: &Messages) -> Self {
         let of = |times: &Option<brunt_model::summary::Distribution>| times.as_ref().map(Distribution::of);
         Self {
-            per_s: derived.per_s,
+            count: recorded.count,
+            together: recorded.together,
+            streams: recorded.streams,
+            left: recorded.left,
+            messages_per_s: derived.per_s,
             first_message: of(&derived.first),
             message_gap: of(&derived.gap),
             last_message: of(&derived.last),
             each_message: of(&derived.each),
-            in_full: recorded.clone(),
+            first_message_histogram: Full::of(&recorded.first),
+            message_gap_histogram: Full::of(&recorded.gap),
+            last_message_histogram: recorded.last.clone(),
+            each_message_histogram: recorded.each.clone(),
+        }
+    }
+
+    /// As they were recorded.
+    pub(super) fn restored(&self) -> Messages {
+        let censored = |full: &Full| Censored { known: full.times.clone(), bounds: full.bounds.clone() };
+        Messages {
+            count: self.count,
+            together: self.together,
+            streams: self.streams,
+            left: self.left,
+            first: censored(&self.first_message_histogram),
+            gap: censored(&self.message_gap_histogram),
+            last: self.last_message_histogram.clone(),
+            each: self.each_message_histogram.clone(),
         }
     }
 
     fn leave_histograms_out(&mut self) {
-        let Messages { count, together, streams, left, .. } = self.in_full;
-        self.in_full = Messages { count, together, streams, left, ..Messages::default() };
+        (self.first_message_histogram, self.message_gap_histogram) = (Full::default(), Full::default());
+        (self.last_message_histogram, self.each_message_histogram) = (Histogram::default(), Histogram::default());
     }
 }
 

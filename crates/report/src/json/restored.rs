@@ -14,7 +14,7 @@ use brunt_model::summary::{self, Run, Summary};
 use brunt_model::threshold::ThresholdResult;
 use brunt_model::verdict::{self, Spoils};
 
-use super::{Calls, Document, Drilldown, FailureCount, Full, Health, Names, Rates, Status, Verdict};
+use super::{Calls, Document, Drilldown, FailureCount, Full, Health, Names, Rates, Status, Streams, Verdict};
 
 impl Document {
     /// The summary that it is of. Figures and the verdict are those that were written, not judged anew.
@@ -249,7 +249,7 @@ impl Calls {
             response: self.response_histogram.restored(),
             service: self.service_histogram.restored(),
             failed: Histogram::new(),
-            messages: self.messages.as_ref().map_or_else(Messages::default, |messages| messages.in_full.clone()),
+            messages: self.messages.as_ref().map_or_else(Messages::default, Streams::restored),
             bytes_in: self.clear_in_bytes,
             bytes_out: self.clear_out_bytes,
             status_names: self.status_names.clone(),
@@ -308,7 +308,7 @@ impl Names {
             calls.answered_per_s = written.answered_per_s;
             (calls.not_ok, calls.error_rate) = (written.not_ok, written.error_ratio);
             if let Some((messages, written)) = calls.messages.as_mut().zip(written.messages.as_ref()) {
-                messages.per_s = written.per_s;
+                messages.per_s = written.messages_per_s;
             }
         }
         for (group, written) in groups.iter_mut().zip(&self.groups).filter(|(a, b)| a.name == b.name) {

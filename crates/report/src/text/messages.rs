@@ -17,6 +17,8 @@ const COLUMN: usize = 15;
 const NAME: usize = 10;
 /// The rows without `-v`.
 const BRIEF: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+/// The width of a column of the table by name.
+const NAMED: usize = 10;
 /// The most names that are shown.
 const MOST_NAMES: usize = 25;
 
@@ -114,19 +116,20 @@ fn by_name(requests: &[CallBreakdown], paint: Paint) -> Vec<String> {
     }
     let row = |(name, of): &(&str, &MessageBreakdown)| {
         let at = |times: &Option<Distribution>, name: &str| {
-            times.as_ref().and_then(|times| times.quantile(name)).map_or_else(|| "-".to_owned(), duration)
+            let value = times.as_ref().and_then(|times| times.quantile(name));
+            let text = value.map_or_else(|| "-".to_owned(), duration);
+            let is_bound = value.is_some_and(|value| value.at_least);
+            paint.as_(if is_bound { Role::Warning } else { Role::Plain }, format!("{text:>NAMED$}"))
         };
-        let name = columns::padded(&columns::cut(&clean(name), 24), 24);
-        format!(
-            "  {name} {:>9}/s  first p50 {}, p99 {}; gap p50 {}, p99 {}",
-            Number(of.per_s).to_string(),
-            at(&of.first, "p50"),
-            at(&of.first, "p99"),
-            at(&of.gap, "p50"),
-            at(&of.gap, "p99"),
-        )
+        let name = columns::padded(columns::cut(&clean(name), 22), 22);
+        let per_s = format!("{:>NAMED$}", Number(of.per_s).to_string());
+        let first = [at(&of.first, "p50"), at(&of.first, "p99")].concat();
+        format!("  {name} {per_s}{first}{}{}", at(&of.gap, "p50"), at(&of.gap, "p99"))
     };
-    let mut lines: Vec<_> = streams.iter().take(MOST_NAMES).map(row).collect();
+    let columns = ["per s", "first p50", "first p99", "gap p50", "gap p99"];
+    let columns: String = columns.iter().map(|column| format!("{column:>NAMED$}")).collect();
+    let header = paint.faint(format!("{}{columns}", " ".repeat(25)));
+    let mut lines: Vec<_> = std::iter::once(header).chain(streams.iter().take(MOST_NAMES).map(row)).collect();
     if streams.len() > MOST_NAMES {
         lines.push(paint.faint(format!("  … and {} more, in -o FILE.json", streams.len() - MOST_NAMES)));
     }
