@@ -195,6 +195,7 @@ enum At {
 /// # Ok::<(), brunt_protocol::Malformed>(())
 /// ```
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about the bytes so far")]
 pub struct Reader {
     framing: Framing,
     /// The data of the message that ends a stream.

@@ -64,6 +64,7 @@ pub(crate) enum End<'a> {
 
 /// A call that has begun. `T` is what its load knows it by.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about it")]
 pub(crate) struct Call<T> {
     /// What its load knows it by.
     pub(crate) tag: T,

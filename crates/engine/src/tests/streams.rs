@@ -86,8 +86,7 @@ fn first_message_gaps_and_last_are_exact() {
     assert_eq!((all.count, all.streams, all.together, all.left), (50, 10, 10, 0));
     let first = times.first_message.as_ref().unwrap();
     assert_eq!((first.min, first.max, first.count), (10 * MS, exact(10 * MS), 10));
-    let mut gaps: Vec<_> = all.gap.known.values().collect();
-    gaps.iter_mut().for_each(|(ns, _)| *ns = (*ns + MS / 2) / MS);
+    let gaps: Vec<_> = all.gap.known.values().map(|(ns, n)| ((ns + MS / 2) / MS, n)).collect();
     assert_eq!(gaps, [(0, 10), (10, 10), (20, 10), (30, 10)]);
     let gap = times.message_gap.as_ref().unwrap();
     assert_eq!((gap.min, gap.max), (0, exact(30 * MS)));

@@ -62,7 +62,7 @@ impl VirtualUsers {
         };
         let has_ended = matches!(call.state, State::Answered(_) | State::Failed(_));
         let client = call.client;
-        let Some(inbox) = call.inbox.as_deref_mut() else { return None };
+        let inbox = call.inbox.as_deref_mut()?;
         if let Some((status, body)) = inbox.messages.pop_front() {
             inbox.bytes -= body.len();
             let timer = self.begin_step();

@@ -337,7 +337,7 @@ pub struct Messages {
 impl Messages {
     fn of(summary: &Summary) -> Option<Self> {
         let all = &summary.total.messages;
-        (!all.is_empty()).then(|| Self {
+        (!all.is_empty()).then_some(Self {
             count: all.count,
             measured: summary.run.measured.messages.count,
             together: all.together,

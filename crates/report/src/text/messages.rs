@@ -39,7 +39,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     .into_iter()
     .filter_map(|(name, times)| Some((name, times?)))
     .collect();
-    let names: String = columns.iter().map(|(name, _)| format!("{name:>COLUMN$}")).collect();
+    let names = columns.iter().map(|(name, _)| format!("{name:>COLUMN$}")).collect::<Vec<_>>().concat();
     lines.push(format!("{}{}", " ".repeat(NAME), paint.faint(names)));
     for (name, of) in rows().into_iter().filter(|(name, _)| verbose || BRIEF.contains(name)) {
         let role = if matches!(name, "p50" | "p99") { Role::Strong } else { Role::Plain };
@@ -127,7 +127,7 @@ fn by_name(requests: &[CallBreakdown], paint: Paint) -> Vec<String> {
         format!("  {name} {per_s}{first}{}{}", at(&of.gap, "p50"), at(&of.gap, "p99"))
     };
     let columns = ["per s", "first p50", "first p99", "gap p50", "gap p99"];
-    let columns: String = columns.iter().map(|column| format!("{column:>NAMED$}")).collect();
+    let columns = columns.map(|column| format!("{column:>NAMED$}")).concat();
     let header = paint.faint(format!("{}{columns}", " ".repeat(25)));
     let mut lines: Vec<_> = std::iter::once(header).chain(streams.iter().take(MOST_NAMES).map(row)).collect();
     if streams.len() > MOST_NAMES {
