@@ -607,7 +607,7 @@ mod tests {
             let whole: &[u8] = b"data: [DONE\n\ndata: [DONE]]\n\ndata: [DONE]\n\n";
             let (messages, has_ended) = read(&mut reader, &[whole]);
             assert_eq!((messages.len(), has_ended), (2, true));
-            assert_eq!(read(&mut reader, &[b"data: [DONE]\n", b": and then"]).1, false, "the next body is another");
+            assert!(!read(&mut reader, &[b"data: [DONE]\n", b": and then"]).1, "the next body is another");
             let mut lines = Reader::new(Framing::Lines, Some((*b"end").into()), keep);
             assert_eq!((read(&mut lines, &[b"a\nend\n"]).0.len(), lines.has_ended()), (1, true));
         }
