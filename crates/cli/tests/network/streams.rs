@@ -58,7 +58,7 @@ fn streams_that_stall_or_end_early_fail_by_name() {
     assert_eq!(stalled.reasons().get("stalled: no message within the longest gap allowed"), Some(&4));
     assert_eq!(messages(&stalled, "count"), 4);
     assert_eq!(stalled.at("/times/message_gap/max_ns/at_least"), &Value::Bool(true));
-    let early = report(3, [["-n", "4"].as_slice(), &DONE, &[&url("5?gap=1")]].concat());
+    let early = report(3, [["-c", "1", "-n", "4"].as_slice(), &DONE, &[&url("5?gap=1")]].concat());
     assert_eq!(early.failures().get("ended_early"), Some(&4));
     assert_eq!((messages(&early, "count"), early.connections("made")), (20, 1));
     let ended = report(0, ["-n", "4", "--messages", "sse", "--last-message", r#"{"n":4}"#, &url("5?gap=1")]);
