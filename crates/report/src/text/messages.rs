@@ -89,10 +89,10 @@ fn notes(all: &Messages, summary: &Summary, paint: Paint) -> Vec<String> {
     let mut notes = Vec::new();
     if all.together > 0 {
         let share = percent(all.together as f64 / all.count.max(1) as f64);
-        notes.push(format!("{} ({share}) were read with the one before them: gap 0", counted(all.together, "message")));
+        notes.push(format!("read with the one before, gap 0: {}, {share}", counted(all.together, "message")));
     }
     if all.left > 0 {
-        notes.push(format!("{} left by their user before the end", counted(all.left, "stream")));
+        notes.push(format!("left by their user before the end: {}", counted(all.left, "stream")));
     }
     let cut_short = all.first.bounds.count() + all.gap.bounds.count();
     if cut_short > 0 {
