@@ -118,6 +118,17 @@ impl Messages {
         Ok(Some(Self { framing, last: given.text("last-message").map(str::to_owned), stall_ns }))
     }
 
+    /// Checks options that may come from a file.
+    ///
+    /// # Errors
+    /// When no gap would be short enough.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        match self.stall_ns {
+            Some(0) => Err(OptionsError("messages.stall_ns must be above 0; leave it out for no limit".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
     /// What a call whose answer comes so waits for.
     pub fn started(&self) -> Started {
         Started::Streamed { stall_ns: self.stall_ns.unwrap_or(u64::MAX) }
@@ -646,6 +657,7 @@ mod tests {
             (messages.framing, messages.started()),
             (Framing::Sse, Started::Streamed { stall_ns: 1_500_000_000 })
         );
+        assert!(Messages { stall_ns: Some(0), ..messages }.check().is_err());
         assert!(is_gap("0s").is_err() && is_gap("soon").is_err());
     }
 

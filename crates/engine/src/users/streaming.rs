@@ -14,12 +14,14 @@ use crate::network::MessageOf;
 use crate::transport::Driver;
 use brunt_lua::scenario::{Operation, Resumption, Wanted};
 
-/// The most messages of a stream that wait for its user.
-const MOST_WAITING: usize = 10_000;
+/// The most streams that a user may have open at once.
+const MOST_STREAMS: usize = 100;
+/// The most messages of a stream that wait for its user: more than are read before users have their turn.
+const MOST_WAITING: usize = 100_000;
 /// The most bytes of them, as far as it is more than one message.
 const MOST_WAITING_BYTES: usize = 4 << 20;
 /// Why a stream has failed whose user does not take its messages.
-const UNREAD: &str = "more than 10,000 messages, or 4 MiB of them, waited for their user to take them";
+const UNREAD: &str = "more than 100,000 messages, or 4 MiB of them, waited for their user to take them";
 /// The most that a trace shows of a stream's messages, in bytes.
 const MOST_SHOWN: usize = 16 * 1024;
 
@@ -42,6 +44,12 @@ impl VirtualUsers {
         now: u64,
     ) -> Operation {
         self.forget_answers(user);
+        if self.user(user).is_some_and(|of| of.streams.len() >= MOST_STREAMS) {
+            let problem = format!(
+                "this user has {MOST_STREAMS} streams open, and may have no more: read them to their end, or close them"
+            );
+            return self.go(user, now, Resumption::Refused(&problem));
+        }
         match self.ask(network, user, wanted, false, now) {
             Err(problem) => self.go(user, now, Resumption::Refused(&problem)),
             Ok(slot) => {
@@ -158,7 +166,9 @@ impl VirtualUsers {
                 call.before.extend_from_slice("…\n".as_bytes());
             }
         }
-        let Some(inbox) = call.inbox.as_deref_mut() else { return };
+        // Once the measured part is over nobody takes them.
+        let is_loading = self.loading && self.leaving.is_none();
+        let Some(inbox) = call.inbox.as_deref_mut().filter(|_| is_loading) else { return };
         let body = client.parts().body.to_vec();
         inbox.bytes += body.len();
         inbox.messages.push_back((message.status, body));

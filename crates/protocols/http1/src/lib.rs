@@ -56,6 +56,7 @@ impl Protocol for Http1 {
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
         let requests = Requests::prepare(&options, plan, |name| std::env::var(name).ok())?;
+        options.messages.iter().try_for_each(Messages::check)?;
         let messages = options.messages.map(Arc::new);
         Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), redirect: Arc::default(), messages }))
     }

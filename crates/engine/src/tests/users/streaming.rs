@@ -107,13 +107,44 @@ fn a_stream_that_stalls_or_ends_early_is_told_by_name() {
 
 #[test]
 fn messages_that_nobody_takes_are_bounded() {
-    let many = event("x").repeat(11_000);
+    let many = event("x").repeat(110_000);
     let acts = vec![(10 * MS, HEAD.to_owned() + &event("a")), (20 * MS, many + END)];
     let body = "local n, events = 0, llm:events('/chat')
         for event in events do n = n + 1; if n == 1 then brunt.pause(0.1) end end
-        brunt.check(nil, { named = events.error == 'oversize', some = n > 9000 and n <= 10002 })";
+        brunt.check(nil, { named = events.error == 'oversize', some = n > 90000 and n <= 100002 })";
     let summary = run(&scenario(1, body), stream(acts));
     assert_eq!(summary.failures(Failure::Oversize), 1);
+}
+
+#[test]
+fn more_messages_than_fit_a_read_are_taken_one_by_one() {
+    let body = "local n, events = 0, llm:events('/chat')
+        for event in events do n = n + 1 end
+        brunt.check(nil, { all = n == 30000, fine = events.ok })";
+    let many = event("x").repeat(15_000);
+    let acts = vec![(10 * MS, HEAD.to_owned() + &many), (30 * MS, many + &event("[DONE]") + END)];
+    let total = run(&scenario(1, body), stream(acts)).total;
+    assert_eq!((total.statuses.sorted(), total.messages.count), (vec![(200, 1)], 30_000), "{:?}", total.failures);
+}
+
+#[test]
+fn what_nobody_takes_after_the_end_is_no_failure() {
+    let script = "brunt.scenario('s', function() for event in llm:events('/chat') do brunt.stop_run('enough') end end)
+        :inject { brunt.users(1, '1s') }";
+    let many = event("x").repeat(110_000);
+    let acts = vec![(10 * MS, HEAD.to_owned() + &event("a")), (40 * MS, many + &event("[DONE]") + END)];
+    let total = run(script, stream(acts)).total;
+    assert_eq!((total.statuses.sorted(), total.messages.count), (vec![(200, 1)], 110_001), "{:?}", total.failures);
+}
+
+#[test]
+fn open_streams_are_bounded() {
+    let body = "local all = {}
+        local fine, problem = pcall(function() for n = 1, 101 do all[n] = llm:events('/chat') end end)
+        brunt.check(nil, { refused = not fine and #all == 100 and tostring(problem):find('100 streams open') ~= nil })
+        for _, one in ipairs(all) do one:close() end";
+    let total = run(&scenario(1, body), three()).total;
+    assert_eq!((total.due, total.failures.count(Failure::Closed)), (100, 100));
 }
 
 #[test]
