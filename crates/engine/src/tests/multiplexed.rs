@@ -53,7 +53,7 @@ impl Protocol for Multiplexed {
 impl Prepared for Multiplexed {
     fn client(&self, _keep: bool) -> Box<dyn Client> {
         let (in_flight, partial) = (Vec::new(), Vec::new());
-        Box::new(Streams { limit: usize::MAX, next: 1, in_flight, partial, streams: self.streams })
+        Box::new(Streams { limit: usize::MAX, next: 1, in_flight, partial, in_messages: self.streams })
     }
 
     fn user(&self) -> Box<dyn User> {
@@ -70,7 +70,8 @@ struct Streams {
     /// The ids of the calls in flight, oldest first.
     in_flight: Vec<u32>,
     partial: Vec<u8>,
-    streams: bool,
+    /// Whether answers come as messages.
+    in_messages: bool,
 }
 
 impl Client for Streams {
@@ -79,7 +80,7 @@ impl Client for Streams {
         out.extend_from_slice(format!("Q{}.", self.next).as_bytes());
         self.in_flight.push(self.next);
         self.next += 1;
-        if self.streams { Started::Streamed { stall_ns: LONGEST_GAP } } else { Started::Awaited }
+        if self.in_messages { Started::Streamed { stall_ns: LONGEST_GAP } } else { Started::Awaited }
     }
 
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
