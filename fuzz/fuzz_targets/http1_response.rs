@@ -1,11 +1,13 @@
 //! The answers of HTTP/1.1, in whatever bytes and whatever pieces they come: nothing panics, and how they are cut
 //! does not change what they mean.
 //!
-//! The first eight bytes of an input decide how the rest is cut; with an `H` as the first, it answers HEAD requests.
+//! The first eight bytes of an input decide how the rest is cut; with an `H` as the first, it answers HEAD requests, and with `S`,
+//! `L` or `C` its answers come as messages: server-sent events, lines or chunks.
 
 #![no_main]
 
 use brunt_http1::{Parser, Step};
+use brunt_protocol::messages::{Framing, Reader};
 use libfuzzer_sys::fuzz_target;
 
 /// What a parser says about a connection.
@@ -19,11 +21,15 @@ enum End {
     Malformed(String),
 }
 
-/// The answers read from one connection, and how it ended.
-type Reading = (Vec<(u16, bool)>, End);
+/// What was read from one connection: answers, and messages by a status of 0 and their bytes; and how it ended.
+type Reading = (Vec<(u16, bool, Vec<u8>)>, End);
 
-fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_request: bool) -> Reading {
+fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_request: bool, framing: Option<Framing>) -> Reading {
     let mut parser = Parser::default();
+    if let Some(framing) = framing {
+        parser = Parser::keeping();
+        parser.cut_body(Some(Box::new(Reader::new(framing, Some((*b"end").into()), true))));
+    }
     let mut answers = Vec::new();
     for piece in pieces {
         let mut rest = piece;
@@ -32,23 +38,26 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_request: bool) -> R
                 Ok(progress) => progress,
                 Err(malformed) => return (answers, End::Malformed(malformed.0.into_owned())),
             };
-            assert!((1..=rest.len()).contains(&taken), "took {taken} of {} bytes", rest.len());
+            let least = usize::from(!matches!(step, Step::Message { .. }));
+            assert!((least..=rest.len()).contains(&taken), "took {taken} of {} bytes", rest.len());
             rest = &rest[taken..];
             match step {
                 Step::Done { status, reusable } => {
                     assert!((200..=999).contains(&status), "an answer with status {status}");
-                    answers.push((status, reusable));
+                    answers.push((status, reusable, Vec::new()));
                 }
+                Step::EndedEarly { reusable } => answers.push((1, reusable, Vec::new())),
+                Step::Message { .. } => answers.push((0, true, parser.kept().1.to_vec())),
                 Step::More => assert!(rest.is_empty(), "more was asked for while {} bytes are left", rest.len()),
             }
         }
     }
     match parser.closed() {
         Some(Step::Done { status, reusable }) => {
-            answers.push((status, reusable));
+            answers.push((status, reusable, Vec::new()));
             (answers, End::Clean)
         }
-        Some(Step::More) => panic!("an answer that ends with the connection is not complete"),
+        Some(_) => panic!("an answer that ends with the connection is not complete"),
         None if parser.is_between_answers() => (answers, End::Clean),
         None => (answers, End::Incomplete),
     }
@@ -90,11 +99,17 @@ fn agree(cut: &Reading, whole: &Reading) -> bool {
 fuzz_target!(|input: &[u8]| {
     let Some((seed, bytes)) = input.split_first_chunk() else { return };
     let head_request = seed.starts_with(b"H");
+    let framing = match seed.first() {
+        Some(b'S') => Some(Framing::Sse),
+        Some(b'L') => Some(Framing::Lines),
+        Some(b'C') => Some(Framing::Chunks),
+        _ => None,
+    };
     let seed = u64::from_le_bytes(*seed);
-    let whole = read([bytes], head_request);
+    let whole = read([bytes], head_request, framing);
     for pieces in [cut(bytes, seed), bytes.chunks(1).collect()] {
         let sizes: Vec<_> = pieces.iter().map(|piece| piece.len()).collect();
-        let cut = read(pieces, head_request);
+        let cut = read(pieces, head_request, framing);
         assert!(agree(&cut, &whole), "cut into {sizes:?}: {cut:?}; whole: {whole:?}");
     }
 });

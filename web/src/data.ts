@@ -22,7 +22,7 @@ export interface Distribution {
 
 /** What stands out about the target or the plan. */
 export interface Remark {
-  about: "no_success" | "redirects" | "connections" | "outage";
+  about: "no_success" | "no_messages" | "redirects" | "connections" | "outage";
   message: string;
   advice: string;
 }

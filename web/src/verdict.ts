@@ -85,7 +85,7 @@ function passed(data: Data): [string, string] {
 }
 
 function remark({ about, message, advice }: Remark): HTMLElement {
-  const isBad = about === "no_success" || about === "redirects";
+  const isBad = about === "no_success" || about === "no_messages" || about === "redirects";
   return el(
     "li",
     { class: isBad ? "bad" : "warning" },

@@ -163,6 +163,13 @@ fn misuse_is_found_before_anything_is_sent_with_file_and_line() {
         ("http:get('/', { digest = { 'u' } })", "digest must be { user, password }"),
         ("http:get('/', { aws = { key = 'k', secret = 's', region = 'r' } })", "aws: service must be a text, not nil"),
         ("http:get('/', { aws = { kye = 'k' } })", "did you mean 'key'?"),
+        ("http:events('/', { mesages = 'sse' })", "did you mean 'messages'?"),
+        ("http:events('/', { messages = 'json' })", "messages must be \"sse\", \"lines\" or \"chunks\""),
+        ("for event in http:events('/') do http:get('/', { nmae = 'x' }) end", "did you mean 'name'?"),
+        (
+            "for event in http:events('/') do local n = event:json().n end http:get('/', { nmae = 'x' })",
+            "did you mean 'name'?",
+        ),
         (
             "http:get('/', { oauth = { token_url = 'idp', client = 'c', secret = 's' } })",
             "token_url must begin with http://",
@@ -177,6 +184,8 @@ fn misuse_is_found_before_anything_is_sent_with_file_and_line() {
 #[test]
 fn what_follows_from_made_up_answers_is_not_held_against_a_script() {
     for inside in [
+        "for event in http:events('/') do brunt.hex_decode(event.data .. 'a') end",
+        "for event in http:events('/') do event:json().x.y() end",
         "brunt.hex_decode(http:get('/').body .. 'a')",
         "brunt.hex_decode(http:get('/'):json().id)",
         "brunt.sha256(http:get('/').headers.etag)",

@@ -3,6 +3,7 @@
 use crate::figures::{CallFigures, Example, Figure, Figures, Named, OwnFigures};
 use crate::histogram::{Censored, Histogram};
 use crate::instrument::Bracket;
+use crate::messages::Messages;
 use crate::outcome::OkStatus;
 use crate::sampling::{Dependence, Sampling};
 use crate::summary::{Distribution, Run};
@@ -36,6 +37,40 @@ pub struct CallBreakdown {
     pub response_ok: Option<Distribution>,
     /// From due to end, of calls that failed, were answered with a status that is not ok, or had not ended.
     pub response_not_ok: Option<Distribution>,
+    /// Their messages, where their answers come as messages.
+    pub messages: Option<Box<MessageBreakdown>>,
+}
+
+/// Messages of calls with one name or tag.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageBreakdown {
+    /// Messages that came.
+    pub count: u64,
+    /// Messages a second, over the measured part.
+    pub per_s: f64,
+    /// From sent to the first message.
+    pub first: Option<Distribution>,
+    /// From one message to the next.
+    pub gap: Option<Distribution>,
+    /// From sent to the last message, of calls that were answered.
+    pub last: Option<Distribution>,
+    /// The mean time for a message after the first, by call.
+    pub each: Option<Distribution>,
+}
+
+impl MessageBreakdown {
+    fn of(all: &Messages, measured: u64, seconds: f64) -> Option<Box<Self>> {
+        (!all.is_empty()).then(|| {
+            Box::new(Self {
+                count: all.count,
+                per_s: if seconds > 0.0 { measured as f64 / seconds } else { 0.0 },
+                first: Distribution::of(&all.first),
+                gap: Distribution::of(&all.gap),
+                last: Distribution::of_known(&all.last),
+                each: Distribution::of_known(&all.each),
+            })
+        })
+    }
 }
 
 /// What is known of all calls of a run that bears on those with one name.
@@ -68,6 +103,7 @@ impl CallBreakdown {
             let not_ok_times = calls.response_not_ok();
             let are_apart = not_ok_times.count() > 0;
             let in_time = measured.get(name).map_or(0, |calls| calls.statuses.total());
+            let messages = measured.get(name).map_or(0, |calls| calls.messages.count);
             Self {
                 name: name.to_owned(),
                 due: calls.due,
@@ -82,6 +118,7 @@ impl CallBreakdown {
                 service: whole.distribution(&calls.service, whole.service.as_ref()),
                 response_ok: if are_apart { Distribution::of_known(&calls.response_ok()) } else { None },
                 response_not_ok: Distribution::of(&not_ok_times),
+                messages: MessageBreakdown::of(&calls.messages, messages, seconds),
             }
         };
         total.iter().map(of).collect()

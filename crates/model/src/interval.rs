@@ -35,6 +35,7 @@ mod tests {
 
     use super::*;
     use crate::figures::Example;
+    use crate::messages::{Came, Ended};
     use crate::outcome::Failure;
     use crate::snapshot::Health;
 
@@ -77,6 +78,8 @@ mod tests {
                 snapshot.handshake.record(ns);
                 snapshot.connections.made += 1;
                 snapshot.bytes.wire_in += ns;
+                snapshot.messages.came(&Came { after_ns: ns, is_first: ns % 2 == 0, is_together: false });
+                snapshot.messages.ended(&Ended { waited_ns: Some(ns), ..Ended::default() });
             }
             8 => {
                 snapshot.health = Health::of_interval(1_000_000_000, ns % 1_000_000_000, ns % 999);

@@ -26,6 +26,7 @@ pub mod instrument;
 pub mod interval;
 pub mod kept;
 pub mod live;
+pub mod messages;
 pub mod outcome;
 pub mod outline;
 pub mod plan;

@@ -38,6 +38,10 @@ pub enum Failure {
     Exception,
     /// No complete answer within the timeout, counted from when the call was sent.
     Timeout,
+    /// The next message of a stream did not come within the longest gap allowed.
+    Stalled,
+    /// A stream ended without the message that was to be its last.
+    EndedEarly,
 }
 
 impl Failure {
@@ -56,7 +60,7 @@ impl Failure {
     }
 
     /// Every failure, in the order reports list them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Resolve,
         Self::Connect,
         Self::ConnectTimeout,
@@ -73,6 +77,8 @@ impl Failure {
         Self::Mismatch,
         Self::Exception,
         Self::Timeout,
+        Self::Stalled,
+        Self::EndedEarly,
     ];
 
     /// Its name in reports, JSON and thresholds.
@@ -94,6 +100,8 @@ impl Failure {
             Self::Mismatch => "mismatch",
             Self::Exception => "exception",
             Self::Timeout => "timeout",
+            Self::Stalled => "stalled",
+            Self::EndedEarly => "ended_early",
         }
     }
 

@@ -25,6 +25,8 @@ const MOST_OUTAGES: usize = 5;
 pub enum About {
     /// No answer was a success.
     NoSuccess,
+    /// Answers were to come as messages, and none did.
+    NoMessages,
     /// Every answer led elsewhere.
     Redirects,
     /// Calls waited for a connection.
@@ -48,7 +50,14 @@ pub struct Remark {
 
 /// What stands out in a run of which `total` is every call.
 pub(crate) fn of(run: &Run, total: &Snapshot) -> Vec<Remark> {
-    let found = [lost_agents(run), no_success(run, total), redirects(run, total), busy(run, total), outage(run)];
+    let found = [
+        lost_agents(run),
+        no_success(run, total),
+        no_messages(run, total),
+        redirects(run, total),
+        busy(run, total),
+        outage(run),
+    ];
     found.into_iter().flatten().collect()
 }
 
@@ -105,6 +114,19 @@ fn no_success(run: &Run, total: &Snapshot) -> Option<Remark> {
     let most = statuses.iter().max_by_key(|(_, n)| *n).map_or(0, |(status, _)| *status);
     let advice = if is_http(&run.plan) { advice_on(most) } else { "look at a call: brunt --once" };
     Some(Remark { about: About::NoSuccess, message, advice: advice.to_owned() })
+}
+
+/// A flood whose answers were to come as messages, by its protocol's options, and were something else.
+fn no_messages(run: &Run, total: &Snapshot) -> Option<Remark> {
+    let asked = run.plan.protocol.shown().get("messages").is_some_and(serde_json::Value::is_object);
+    let answered = total.statuses.ok(&run.plan.ok_status);
+    (asked && answered > 0 && total.messages.is_empty()).then(|| Remark {
+        about: About::NoMessages,
+        message: "answers were to come as messages, and none did".to_owned(),
+        advice:
+            "look at an answer with brunt --once: it may be compressed, no stream, or framed otherwise (--messages)"
+                .to_owned(),
+    })
 }
 
 /// Such as `503`, or `3 (NotFound)` where the protocol has names.
@@ -279,6 +301,17 @@ mod tests {
         let several = remarks(answered(&[(500, 1500), (503, 500)]));
         assert_eq!(several[0].1, "no answer was a success: 500 × 1500, 503 × 500");
         assert_eq!(remarks(answered(&[(500, 1999), (200, 1)])), []);
+    }
+
+    #[test]
+    fn answers_that_were_to_be_messages_and_are_none_are_said() {
+        let mut run = answered(&[(200, 2000)]);
+        assert_eq!(remarks(run.clone()), []);
+        let options = serde_json::json!({ "messages": { "framing": "sse" } });
+        run.plan.protocol = crate::plan::ProtocolOptions::new(options.clone(), options);
+        assert_eq!(remarks(run.clone())[0].0, About::NoMessages);
+        run.measured.messages.came(&crate::messages::Came { after_ns: 1, is_first: true, is_together: false });
+        assert_eq!(remarks(run), []);
     }
 
     #[test]

@@ -142,6 +142,9 @@ pub struct Point {
     pub answered: u64,
     /// Calls that ended without success: failures, and answers whose status is not ok.
     pub not_ok: u64,
+    /// Messages that came, of calls whose answers come as messages.
+    #[serde(default)]
+    pub messages: u64,
     /// Bytes over all connections.
     pub bytes: Bytes,
     /// Calls that were due while no connection was free.
@@ -190,6 +193,7 @@ impl Point {
             due: snapshot.due,
             answered: snapshot.statuses.total(),
             not_ok: snapshot.not_ok(ok),
+            messages: snapshot.messages.count,
             bytes: snapshot.bytes,
             waited_for_connection: snapshot.waited_for_connection,
             health: snapshot.health,
@@ -254,6 +258,7 @@ impl Point {
         self.due += next.due;
         self.answered += next.answered;
         self.not_ok += next.not_ok;
+        self.messages += next.messages;
         self.waited_for_connection += next.waited_for_connection;
         self.response = self.response.merged(&next.response);
         self.response_bounds = self.response_bounds.merged(&next.response_bounds);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::figures::Figures;
 use crate::histogram::{Censored, Histogram};
 use crate::instrument::{Bracket, Instrument};
+use crate::messages::Messages;
 use crate::outcome::{Failure, OkStatus};
 
 /// The most distinct reasons kept for failures; what comes after counts under its failure's name alone.
@@ -304,6 +305,9 @@ pub struct Snapshot {
     /// Messages that came without a call that asked for them.
     #[serde(default)]
     pub unasked: u64,
+    /// Messages of calls whose answers come as streams of them.
+    #[serde(default, skip_serializing_if = "Messages::is_empty")]
+    pub messages: Messages,
     /// Bytes over all connections.
     pub bytes: Bytes,
     /// Connections made and lost.
@@ -394,6 +398,7 @@ impl Snapshot {
         self.lag.merge(&other.lag);
         self.waited_for_connection += other.waited_for_connection;
         self.unasked += other.unasked;
+        self.messages.merge(&other.messages);
         self.bytes.merge(&other.bytes);
         self.connections.merge(&other.connections);
         self.troubles.merge(&other.troubles);

@@ -152,6 +152,14 @@ pub struct Times {
     pub tls: Option<Distribution>,
     /// The protocol's own opening exchanges.
     pub handshake: Option<Distribution>,
+    /// From sent to the first message of its answer, of calls whose answers come as messages.
+    pub first_message: Option<Distribution>,
+    /// From one message of a call to the next.
+    pub message_gap: Option<Distribution>,
+    /// From sent to the last message, of calls that were answered.
+    pub last_message: Option<Distribution>,
+    /// The mean time for a message after the first, a value for each such call.
+    pub each_message: Option<Distribution>,
     /// Generator lag, in the open model: the generator's own delay in sending.
     pub lag: Option<Distribution>,
     /// The generator's own delay in receiving: from an answer's arrival by the kernel's clock to when it was read.
@@ -168,6 +176,8 @@ pub struct Rates {
     pub answered_interval_per_s: Option<(f64, f64)>,
     /// Calls due a second: what was asked for, in the open model.
     pub due_per_s: f64,
+    /// Messages a second, over all calls whose answers come as messages.
+    pub messages_per_s: f64,
     /// Bytes received a second, at the socket.
     pub wire_in_per_s: f64,
     /// Bytes sent a second, at the socket.
@@ -238,6 +248,7 @@ impl Summary {
                 answered_per_s: per_s(run.measured.statuses.total()),
                 answered_interval_per_s: sampling::rate(points),
                 due_per_s: per_s(run.measured.due),
+                messages_per_s: per_s(run.measured.messages.count),
                 wire_in_per_s: per_s(run.measured.bytes.wire_in),
                 wire_out_per_s: per_s(run.measured.bytes.wire_out),
                 clear_in_per_s: per_s(run.measured.bytes.clear_in),
@@ -254,6 +265,10 @@ impl Summary {
                 connect: Distribution::of_known(&total.connect),
                 tls: Distribution::of_known(&total.tls),
                 handshake: Distribution::of_known(&total.handshake),
+                first_message: Distribution::of(&total.messages.first),
+                message_gap: Distribution::of(&total.messages.gap),
+                last_message: Distribution::of_known(&total.messages.last),
+                each_message: Distribution::of_known(&total.messages.each),
                 lag: Distribution::of_known(&total.lag),
                 receiving: Distribution::of_known(&total.instrument.receiving),
             },

@@ -30,6 +30,12 @@ pub enum Opening {
 pub enum Started {
     /// Its answer.
     Awaited,
+    /// Its answer, which is to come as messages, each told by [`Progress::Message`] and timed: a stream.
+    Streamed {
+        /// The longest that the call waits for its next message once one has come, in nanoseconds; [`u64::MAX`] for no
+        /// limit but the call's timeout. A longer gap ends the call as [`Failure::Stalled`].
+        stall_ns: u64,
+    },
     /// Nothing: it ends, with this status, when the operating system has taken its bytes. Where it appended none, because
     /// what it asks for had come before, it ends at once.
     Sent(u16),
@@ -44,6 +50,17 @@ pub enum Progress {
     Aside,
     /// The opening exchange is over, and calls can be sent.
     Opened,
+    /// A message of a call that was [`Started::Streamed`] is complete, and its answer goes on. Where answers are kept,
+    /// [`Client::parts`] has the message until the next bytes come.
+    ///
+    /// All messages count that are told while bytes of one read are taken; those after the first of them came together with
+    /// it, as far as anybody knows.
+    Message {
+        /// Which of the calls in flight on the connection it belongs to, counted from the oldest, which is 0.
+        position: usize,
+        /// The protocol's own status, as far as it is known: that of the call if its user leaves the stream here.
+        status: u16,
+    },
     /// A call's answer is complete.
     Answered(Answer),
     /// A call has ended without an answer of its own.
@@ -215,7 +232,8 @@ pub trait Client: Send {
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started;
 
     /// Takes bytes that arrived, in whatever pieces, and says how many it took (at least one) and what they meant. It is
-    /// called again with the rest until everything is taken. What it appends to `out` is sent at once: the answer to
+    /// called again with the rest until everything is taken; with a [`Progress::Message`] it may take none, where a message and its
+    /// answer end with the same byte.  What it appends to `out` is sent at once: the answer to
     /// a ping, the next step of the opening exchange.
     ///
     /// # Errors

@@ -19,6 +19,7 @@
 mod client;
 pub mod flags;
 pub mod headers;
+pub mod messages;
 mod protocol;
 mod registry;
 pub mod scenario;

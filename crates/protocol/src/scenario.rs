@@ -26,6 +26,9 @@
 //!   what it has.
 //! - `core.converse(client, name, options, judge, …)`: one call that may take several answers. `judge` is shown the body, the
 //!   flags and the status of each, and says whether the call is over, fails, or goes on with other values.
+//! - `core.stream(client, name, options, …)`: begins a call whose answer comes as messages ([`Started::Streamed`](crate::Started::Streamed)),
+//!   and gives its stream. `core.next_message(stream)` waits for the next message, which is what [`Caller::read`] makes of the part
+//!   `message`, or gives nil and the answer once the call has ended; `core.leave(stream)` wants no more of it, and gives the answer.
 //! - `core.digest(algorithm, text, encoding)`, `core.hmac(algorithm, key, text, encoding)`, `core.base64(text)` and
 //!   `core.url_encode(text)`: as `brunt.sha256` and its like have them.
 //! - `core.misused(message, …)`: refuses arguments, which follow the message; gives a made-up value where a rehearsal made
@@ -217,6 +220,11 @@ pub trait Caller: Send + Sync {
     /// The head of an answer as `--once` shows it, likewise.
     fn shown_head<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
         Cow::Borrowed(answer.parts.head)
+    }
+
+    /// A message of an answer that comes as messages, as `--once` shows it, likewise.
+    fn shown_message<'a>(&self, message: &Answered<'a>) -> Cow<'a, [u8]> {
+        Cow::Borrowed(message.parts.body)
     }
 
     /// The body of an answer as `--once` shows it, likewise.

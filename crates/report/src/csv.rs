@@ -10,6 +10,7 @@
 //! | `group` | the group | response: without pauses, service: with them; `not_ok`: ended by an error |
 //! | `check` | the check | due: times made, answered: held, `not_ok`: failed |
 //! | `scenario` | the scenario | response: iterations; due: begun, answered: finished, `not_ok`: ended by an error; users: started, `not_admitted` and `out_of_rows`: how many of them arrived and found no place, or no row of data |
+//! | `messages` | `first_message`, `message_gap`, `each_message` or `last_message`, of a request with its name before it: `chat:message_gap` | response: this time; due: how often it was recorded; rate: messages a second |
 //! | `figure` | of the script's own, as thresholds call it: `basket:p95` | value: in its unit; due: how often it was recorded |
 //!
 //! Times are nanoseconds. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
@@ -102,7 +103,8 @@ pub fn write_several(
 fn rows(summary: &Summary) -> Vec<String> {
     let has_users = !summary.breakdown.scenarios.is_empty();
     let seconds = summary.run.series.points().iter().map(|point| second(point, has_users));
-    let rows = seconds.chain([total(summary)]).chain(statuses(summary)).chain(names(summary)).chain(own(summary));
+    let rows = seconds.chain([total(summary)]).chain(statuses(summary)).chain(names(summary));
+    let rows = rows.chain(messages(summary)).chain(own(summary));
     let label = label(summary);
     rows.map(|row| row.with_turned_away() + &label).collect()
 }
@@ -294,6 +296,41 @@ fn names(summary: &Summary) -> Vec<Row> {
     });
     let rows = requests.chain(tags).chain(groups).chain(checks).chain(scenarios);
     rows.map(|row| row.into_row(seconds)).collect()
+}
+
+/// A row for each time of messages, over all calls and by the names of requests.
+fn messages(summary: &Summary) -> Vec<Row> {
+    let times = &summary.times;
+    let (all, per_s) = (&summary.total.messages, summary.rates.messages_per_s);
+    let over_all = [&times.first_message, &times.message_gap, &times.each_message, &times.last_message];
+    let mut streams = vec![(String::new(), per_s, over_all)];
+    for request in &summary.breakdown.requests {
+        if let Some(of) = &request.messages {
+            streams.push((format!("{}:", request.name), of.per_s, [&of.first, &of.gap, &of.each, &of.last]));
+        }
+    }
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let seconds = summary.run.measured_ns as f64 / 1e9;
+    let names = ["first_message", "message_gap", "each_message", "last_message"];
+    let rows = streams.iter().flat_map(|(of, per_s, times)| {
+        names.iter().zip(times).filter_map(move |(name, times)| {
+            let times = times.as_ref()?;
+            let row = NameRow {
+                kind: "messages",
+                name: format!("{of}{name}"),
+                counts: [times.count, times.count, 0],
+                rate_per_s: Some(*per_s),
+                times: [Some(times), None],
+                bytes: None,
+                turned_away: None,
+                users: None,
+            };
+            Some(row.into_row(seconds))
+        })
+    });
+    rows.collect()
 }
 
 /// A row for each value of the script's own figures.

@@ -169,9 +169,10 @@ impl SocketErrors {
                 | Failure::Oversize
                 | Failure::Sequence
                 | Failure::Mismatch
-                | Failure::Exception => &mut errors.read,
+                | Failure::Exception
+                | Failure::EndedEarly => &mut errors.read,
                 Failure::Write => &mut errors.write,
-                Failure::Timeout => &mut errors.timeout,
+                Failure::Timeout | Failure::Stalled => &mut errors.timeout,
             } += n;
         }
         errors

@@ -64,6 +64,15 @@ pub struct Http {
     /// Freeze for D in every P: 1s/5s
     #[arg(long, value_name = "D/P", value_parser = values::stall)]
     pub stall: Option<Stall>,
+    /// How long the first token of /v1/chat/completions takes: written as a delay is
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "200ms")]
+    pub first_token: Delay,
+    /// How long after one token the next comes: written as a delay is
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "20ms")]
+    pub token_gap: Delay,
+    /// How many tokens there are, where a request has no max_tokens
+    #[arg(long, value_name = "N", value_parser = values::tokens, default_value = "50")]
+    pub tokens: u64,
     /// Close each connection after this many answers
     #[arg(long, value_name = "N", value_parser = values::requests)]
     pub close_after: Option<u64>,

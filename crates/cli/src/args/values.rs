@@ -55,6 +55,11 @@ pub fn servers(text: &str) -> Read<u32> {
     count_in(text, 1..=65_536)
 }
 
+/// Tokens of an answer.
+pub fn tokens(text: &str) -> Read<u64> {
+    count_in(text, 1..=1_000_000).map(u64::from)
+}
+
 /// How many times as much: `2x`, `0.5`.
 pub fn factor(text: &str) -> Read<f64> {
     let number = text.strip_suffix('x').unwrap_or(text).parse::<f64>().ok();

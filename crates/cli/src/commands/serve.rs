@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_proxy::{Coalescing, Proxy};
-use brunt_testbed::server::{self, Config, Speaks};
+use brunt_testbed::server::{self, Config, Speaks, Tokens};
 use brunt_testbed::tls::{Identity, Pem, Tls, server_config};
 
 use super::Exit;
@@ -103,6 +103,7 @@ fn http(args: Http) -> Config {
         error_share: args.error_share,
         stall: args.stall,
         close_after: args.close_after,
+        tokens: Tokens { first: args.first_token, gap: args.token_gap, count: args.tokens },
         tls: tls(args.tls),
         seed: args.seed,
         ..Config::default()

@@ -178,6 +178,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-serve-ws.1",
             "brunt-serve.1",
             "brunt-show.1",
+            "brunt-streams.7",
             "brunt-sweep.1",
             "brunt-target.7",
             "brunt-tcp.7",

@@ -47,6 +47,7 @@ pages! {
     results: "docs/results.md",
     scenarios: "docs/scenarios.md",
     target: "docs/target.md",
+    streams: "docs/streams.md",
     tcp: "docs/tcp.md",
     thresholds: "docs/thresholds.md",
     thrift: "docs/thrift.md",

@@ -21,5 +21,6 @@ mod proxy;
 mod redis;
 mod report;
 mod requests;
+mod streams;
 mod tls;
 mod websocket;

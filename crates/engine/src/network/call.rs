@@ -12,6 +12,7 @@
 use brunt_model::outcome::Failure;
 
 use super::deadlines::{Deadlines, NEVER};
+use super::streams::Stream;
 
 /// Names a call while it lives: the slot that holds it, and which of the slot's calls it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +64,7 @@ pub(crate) enum End<'a> {
 
 /// A call that has begun. `T` is what its load knows it by.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about it")]
 pub(crate) struct Call<T> {
     /// What its load knows it by.
     pub(crate) tag: T,
@@ -90,6 +92,8 @@ pub(crate) struct Call<T> {
     pub(crate) idempotent: bool,
     /// Whether it was sent again already.
     pub(crate) again: bool,
+    /// Whether its answer comes as messages: [`Calls`] has a [`Stream`] for it.
+    pub(crate) streams: bool,
     /// How often a peer said that it has not processed it.
     pub(crate) turned_away: u8,
     /// The status with which it ends once its bytes are sent, if it waits for no answer.
@@ -113,6 +117,7 @@ impl<T> Call<T> {
             measured,
             idempotent: false,
             again: false,
+            streams: false,
             turned_away: 0,
             ends_sent: None,
         }
@@ -183,11 +188,19 @@ pub(crate) struct Calls<T> {
     vacant: Vec<u32>,
     deadlines: Deadlines,
     under_way: u64,
+    /// What is known of the messages of calls, by the calls' slots, as far as any call had some.
+    streams: Vec<Stream>,
 }
 
 impl<T> Default for Calls<T> {
     fn default() -> Self {
-        Self { slots: Vec::new(), vacant: Vec::new(), deadlines: Deadlines::default(), under_way: 0 }
+        Self {
+            slots: Vec::new(),
+            vacant: Vec::new(),
+            deadlines: Deadlines::default(),
+            under_way: 0,
+            streams: Vec::new(),
+        }
     }
 }
 
@@ -242,6 +255,32 @@ impl<T> Calls<T> {
     #[inline]
     pub(super) fn watch(&mut self, id: CallId, expires: u64) {
         self.deadlines.arm(id.slot, expires);
+    }
+
+    /// The call's answer is to come as messages, no more than `stall_ns` apart.
+    pub(super) fn begin_stream(&mut self, id: CallId, stall_ns: u64) {
+        let Some(call) = self.get_mut(id) else { return };
+        call.streams = true;
+        let expires = call.expires;
+        let slot = id.slot as usize;
+        if slot >= self.streams.len() {
+            self.streams.resize(slot + 1, Stream::default());
+        }
+        if let Some(stream) = self.streams.get_mut(slot) {
+            *stream = Stream::new(stall_ns, expires);
+        }
+    }
+
+    /// The messages of a call that streams, or did until it was removed a moment ago.
+    pub(super) fn stream(&self, id: CallId) -> Option<&Stream> {
+        self.streams.get(id.slot as usize)
+    }
+
+    /// A call with its messages, to change both.
+    pub(super) fn streaming(&mut self, id: CallId) -> Option<(&mut Call<T>, &mut Stream)> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        let call = slot.call.as_mut().filter(|call| slot.generation == id.generation && call.streams)?;
+        Some((call, self.streams.get_mut(id.slot as usize)?))
     }
 
     /// When the oldest call was due that has not ended, but for answers that need not come.

@@ -238,7 +238,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         let culprit = match failure {
             // Those that took too long have each a failure of their own.
-            Failure::Timeout => None,
+            Failure::Timeout | Failure::Stalled => None,
             _ => self.connections[token].calls.front().copied(),
         };
         self.lose(load, token, culprit, failure, reason, now);
@@ -278,13 +278,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let gone = self.shut(token, failure, reason);
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
-            let late = failure == Failure::Timeout && call.expires <= now;
+            let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
             if resendable && call.first_byte == NEVER && call.idempotent && !call.again {
                 call.again = true;
                 call.place = Place::Queued(token);
                 self.recorder.snapshot.connections.reconnects += u64::from(self.recorder.counts(call));
                 self.connections[token].queue.push_back(id);
-            } else if late || culprit == Some(id) {
+            } else if late {
+                let (failure, reason) = self.lateness(id);
+                self.complete(load, id, End::Failed(failure, reason), now);
+            } else if culprit == Some(id) {
                 self.complete(load, id, End::Failed(failure, reason), now);
             } else {
                 let end = End::Failed(Failure::Closed, "the connection ended with an earlier call");

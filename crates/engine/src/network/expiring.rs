@@ -8,7 +8,7 @@ use super::{Load, Network, State};
 use crate::transport::Driver;
 
 /// Why a call has failed that took too long.
-const LATE: &str = "no complete answer within the timeout";
+pub(super) const LATE: &str = "no complete answer within the timeout";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Ends whatever has waited too long.
@@ -50,12 +50,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// another's, and ends otherwise.
     fn call_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {
         let Some(call) = self.calls.get(id).copied() else { return };
+        let (failure, reason) = self.lateness(id);
         match call.place {
             // What was sent before and waits to be sent again has its deadline still.
-            Place::Waiting => self.complete(load, id, End::Failed(Failure::Timeout, LATE), now),
+            Place::Waiting => self.complete(load, id, End::Failed(failure, reason), now),
             Place::Queued(token) => {
                 self.connections[token].queue.retain(|queued| *queued != id);
-                self.complete(load, id, End::Failed(Failure::Timeout, LATE), now);
+                self.complete(load, id, End::Failed(failure, reason), now);
             }
             Place::InFlight(token) => {
                 let connection = &mut self.connections[token];
@@ -67,12 +68,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 {
                     connection.calls.remove(position);
                     self.flush_aside(token);
-                    let end = if call.is_optional() { End::Withdrawn } else { End::Failed(Failure::Timeout, LATE) };
+                    let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };
                     self.complete(load, id, end, now);
                     self.freed.push((token, now));
                 } else {
                     self.outgoing.clear();
-                    self.lost(load, token, Failure::Timeout, LATE, now);
+                    self.lost(load, token, failure, reason, now);
                 }
             }
         }

@@ -13,10 +13,12 @@ pub(crate) mod origins;
 mod receiving;
 mod recorder;
 mod sending;
+mod streams;
 mod unsent;
 
 use std::collections::VecDeque;
 
+use brunt_model::messages;
 use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::plan::{ArrivalTimes, Plan};
 
@@ -27,6 +29,7 @@ use self::deadlines::Deadlines;
 pub(crate) use self::deadlines::NEVER;
 use self::origins::Origins;
 pub(crate) use self::recorder::Recorder;
+pub(crate) use self::streams::MessageOf;
 use crate::transport::{Driver, Ready};
 use brunt_protocol::Client;
 use brunt_protocol::user::{Message, Refusal};
@@ -63,6 +66,12 @@ pub(crate) trait Load<D: Driver>: Sized {
     fn judge(&mut self, _network: &mut Network<D, Self::Tag>, _answer: &AnswerOf<Self::Tag>) -> Judgement {
         Judgement::Ended
     }
+
+    /// A message of a call has come, and was recorded. The connection's client has it until it is given more bytes.
+    fn streamed(&mut self, _network: &mut Network<D, Self::Tag>, _message: &MessageOf<Self::Tag>) {}
+
+    /// A call whose answer comes as messages has ended, and counts; [`Load::ended`] follows.
+    fn stream_ended(&mut self, _recorder: &mut Recorder, _call: &Call<Self::Tag>, _ended: &messages::Ended) {}
 
     /// A call has ended and was recorded. `token` is the connection that it was on, whose client still has the answer's
     /// parts.
@@ -290,7 +299,22 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn complete<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, end: End<'_>, now: u64) {
         let Some(mut call) = self.calls.remove(id) else { return };
         self.recorder.ended(&mut call, end, now);
+        if call.streams {
+            self.end_stream(load, id, &call, end, now);
+        }
         load.ended(self, &call, end, now);
+    }
+
+    #[cold]
+    fn end_stream<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, call: &Call<T>, end: End<'_>, now: u64) {
+        if end == End::Withdrawn || !self.recorder.counts(call) {
+            return;
+        }
+        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
+        let at = self.recorder.ended_at(call, failure, now);
+        let Some(ended) = self.calls.stream(id).map(|stream| stream.ended(call, end, at)) else { return };
+        self.recorder.snapshot.messages.ended(&ended);
+        load.stream_ended(&mut self.recorder, call, &ended);
     }
 
     /// The drain is over: ends the calls that are left.

@@ -185,6 +185,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 true
             }
+            Progress::Message { position, status } => self.message_came(load, token, position, status, now),
             other => self.progressed_otherwise(load, token, other, now),
         }
     }
@@ -235,7 +236,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.broken(load, token, failure, &reason, now);
                 false
             }
-            Progress::More | Progress::Aside | Progress::Answered(_) => true,
+            Progress::More | Progress::Aside | Progress::Message { .. } | Progress::Answered(_) => true,
         }
     }
 

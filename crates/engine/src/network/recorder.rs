@@ -147,6 +147,8 @@ pub(crate) struct Recorder {
     /// The times of the first answer as they were read, if the kernel told none: it begins to a moment after it was asked.
     untimed: Option<CallTimes>,
     reading: Reading,
+    /// Reads so far, so that messages of one are told from those of another.
+    reads: u64,
     /// The latest time at which an answer arrived, or was read where the kernel did not tell.
     last_arrival: u64,
     /// Which statuses are a success.
@@ -214,11 +216,26 @@ impl Recorder {
     /// Bytes are about to be handled that arrived at `arrived`, where the kernel was asked and told.
     #[inline]
     pub(super) fn reads(&mut self, arrived: Option<u64>, now: u64) {
+        self.reads = self.reads.wrapping_add(1);
         self.last_arrival = self.last_arrival.max(arrived.unwrap_or(now));
         if arrived.is_some() {
             self.sampler.fit(now);
         }
         self.reading = arrived.map_or(Reading::Untimed, Reading::Arrived);
+    }
+
+    /// How many reads there were: the number of the one that is being handled.
+    pub(super) fn reads_so_far(&self) -> u64 {
+        self.reads
+    }
+
+    /// From now on every read is timed, if any is: answers come as messages, and a gap between a message whose arrival the
+    /// kernel told and one whose arrival it did not would be off by the generator's own delay.
+    #[inline]
+    pub(super) fn times_streams(&mut self) {
+        if self.sampler.timed == Timed::Some {
+            (self.sampler.timed, self.sampler.one_in) = (Timed::All, 1);
+        }
     }
 
     /// The latest time at which an answer arrived, as far as that is known.
@@ -238,7 +255,7 @@ impl Recorder {
         match failure {
             _ if !call.was_sent() => now,
             // This program's own clock ends it, at its time.
-            Some(Failure::Timeout) => call.expires.min(now),
+            Some(Failure::Timeout | Failure::Stalled) => call.expires.min(now),
             _ => self.arrival(now).max(call.sent),
         }
     }

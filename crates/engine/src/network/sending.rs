@@ -62,10 +62,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 break;
             };
             let (more, idempotent) = (message.more, message.idempotent);
-            let ends_sent = self.append(token, &message);
+            let started = self.append(token, &message);
             let connection = &mut self.connections[token];
             let Some(call) = self.calls.get_mut(id) else { break };
-            call.ends_sent = ends_sent;
+            call.ends_sent = ends_sent(started);
             call.idempotent = idempotent;
             call.last_byte = connection.bytes_out + self.outgoing.len() as u64;
             call.place = Place::InFlight(token);
@@ -76,6 +76,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let call = *call;
             self.calls.watch(id, call.expires);
             connection.calls.push_back(id);
+            if let Started::Streamed { stall_ns } = started {
+                self.calls.begin_stream(id, stall_ns);
+                self.recorder.times_streams();
+            }
             composed = true;
             if more && !call.again {
                 next = load.next_of_batch(&call).map(|call| self.begin(call));
@@ -87,12 +91,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Asks for another answer of the call that was just answered on this connection; the status with which it ends once
     /// that is sent, if it waits for none.
     pub(crate) fn ask_on(&mut self, token: usize, message: &Message<'_>) -> Option<u16> {
-        self.append(token, message)
+        ends_sent(self.append(token, message))
     }
 
     /// Lets the connection's client write a message into the outgoing buffer.
     #[inline]
-    fn append(&mut self, token: usize, message: &Message<'_>) -> Option<u16> {
+    fn append(&mut self, token: usize, message: &Message<'_>) -> Started {
         let connection = &mut self.connections[token];
         let started = connection.client.start(message, &mut self.outgoing);
         if let Some(tail) = message.tail {
@@ -101,10 +105,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.outgoing.clear();
             connection.unsent.push_shared(tail);
         }
-        match started {
-            Started::Awaited => None,
-            Started::Sent(status) => Some(status),
-        }
+        started
     }
 
     /// Sends what is in the outgoing buffer, and what the connection still holds.
@@ -264,6 +265,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let now = self.driver.now();
             self.broken(load, token, Failure::Write, &reason_of(error), now);
         }
+    }
+}
+
+/// The status with which a call ends once it is sent, if it waits for no answer.
+fn ends_sent(started: Started) -> Option<u16> {
+    match started {
+        Started::Awaited | Started::Streamed { .. } => None,
+        Started::Sent(status) => Some(status),
     }
 }
 

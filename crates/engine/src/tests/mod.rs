@@ -8,6 +8,7 @@ mod multiplexed;
 mod pacing;
 mod scripted;
 mod several_workers;
+mod streams;
 mod targets;
 mod tcp;
 mod thrift;

@@ -1,6 +1,7 @@
 //! A made-up protocol with many calls in flight on a connection, answered in any order: what HTTP/2 and its like need.
 //!
 //! A request is `Q`, an id and a dot; an answer `A`, the id and a dot. `L` and a number says how many calls the peer takes at once,
+//! `M` and an id that a message of an answer has come, where answers come so (at `/stream`),
 //! `G` and an id that it takes no more and has processed those up to the id, `P0` asks for an `O0`.
 
 use std::collections::BTreeMap;
@@ -24,7 +25,11 @@ use brunt_protocol::{
     Answer, Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started,
 };
 
-struct Multiplexed;
+#[derive(Default)]
+struct Multiplexed {
+    /// Answers come as messages, no further apart than this.
+    streams: bool,
+}
 
 impl Protocol for Multiplexed {
     fn name(&self) -> &'static str {
@@ -39,14 +44,15 @@ impl Protocol for Multiplexed {
         Ok(ProtocolOptions::default())
     }
 
-    fn prepare(&self, _plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
-        Ok(Arc::new(Multiplexed))
+    fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
+        Ok(Arc::new(Multiplexed { streams: plan.target.path == "/stream" }))
     }
 }
 
 impl Prepared for Multiplexed {
     fn client(&self, _keep: bool) -> Box<dyn Client> {
-        Box::new(Streams { limit: usize::MAX, next: 1, in_flight: Vec::new(), partial: Vec::new() })
+        let (in_flight, partial) = (Vec::new(), Vec::new());
+        Box::new(Streams { limit: usize::MAX, next: 1, in_flight, partial, in_messages: self.streams })
     }
 
     fn user(&self) -> Box<dyn User> {
@@ -54,12 +60,17 @@ impl Prepared for Multiplexed {
     }
 }
 
+/// The longest gap between messages, in nanoseconds.
+const LONGEST_GAP: u64 = 30 * MS;
+
 struct Streams {
     limit: usize,
     next: u32,
     /// The ids of the calls in flight, oldest first.
     in_flight: Vec<u32>,
     partial: Vec<u8>,
+    /// Whether answers come as messages.
+    in_messages: bool,
 }
 
 impl Client for Streams {
@@ -68,7 +79,7 @@ impl Client for Streams {
         out.extend_from_slice(format!("Q{}.", self.next).as_bytes());
         self.in_flight.push(self.next);
         self.next += 1;
-        Started::Awaited
+        if self.in_messages { Started::Streamed { stall_ns: LONGEST_GAP } } else { Started::Awaited }
     }
 
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
@@ -87,6 +98,10 @@ impl Client for Streams {
                     Progress::Answered(Answer { position, status: 200, reusable: true })
                 }
                 // One that was given up.
+                None => Progress::Aside,
+            },
+            "M" => match self.in_flight.iter().position(|id| *id == number) {
+                Some(position) => Progress::Message { position, status: 0 },
                 None => Progress::Aside,
             },
             "L" => {
@@ -174,7 +189,7 @@ fn answer(after: u64, id: u32) -> (u64, Act) {
 
 fn registry() -> Registry {
     let mut registry = built_in();
-    registry.register(Multiplexed);
+    registry.register(Multiplexed::default());
     registry
 }
 
@@ -228,6 +243,37 @@ fn a_slow_call_does_not_cost_its_connection() {
     let (summary, seen) = carry_out(&plan_of(5, 400), None, manner);
     assert_eq!((summary.total.statuses.total(), summary.failures(Failure::Timeout)), (399, 1));
     assert_eq!((seen.requests.len(), seen.given_up), (1, 1), "one connection for all, and the peer was told");
+}
+
+fn message(after: u64, id: u32) -> (u64, Act) {
+    (after, Act::Send(format!("M{id}.").into_bytes()))
+}
+
+#[test]
+fn streams_beside_each_other_have_times_and_stalls_of_their_own() {
+    // Every tenth stalls after its first message; of the others every third is slower.
+    let manner: Manner = |_, id| match id {
+        id if id % 10 == 0 => vec![message(5 * MS, id)],
+        id if id % 3 == 0 => vec![message(6 * MS, id), message(26 * MS, id), answer(28 * MS, id)],
+        id => vec![message(5 * MS, id), message(15 * MS, id), message(15 * MS, id), answer(16 * MS, id)],
+    };
+    let plan = Plan { pipeline: 10, ..plan("mux://127.0.0.1/stream") };
+    let plan = Plan { stop: Stop { duration_ns: None, requests: Some(300) }, ..plan };
+    let (summary, seen) = carry_out(&plan, None, manner);
+    let (total, all) = (&summary.total, &summary.total.messages);
+    assert_eq!((total.statuses.total(), summary.failures(Failure::Stalled)), (270, 30));
+    assert_eq!((seen.requests.len(), seen.given_up), (1, 30), "one connection for all, and the peer was told");
+    assert_eq!((all.streams, all.count), (300, 30 + 90 * 2 + 180 * 3));
+    assert_eq!((all.first.known.min(), all.first.known.max()), (Some(5 * MS), Some(6 * MS)));
+    assert_eq!((all.gap.known.max(), all.gap.bounds.min(), all.gap.bounds.count()), (Some(20 * MS), Some(30 * MS), 30));
+    assert_eq!(total.service.known.max(), Some(35 * MS), "5 ms to the message before, and 30");
+}
+
+#[test]
+fn a_message_of_no_stream_breaks_the_contract_by_name() {
+    let (summary, _) = carry_out(&plan_of(1, 3), None, |_, id| vec![message(MS, id), answer(2 * MS, id)]);
+    assert_eq!(summary.total.failures.reasons(Failure::Protocol), [("a message of no stream in flight", 3)]);
+    assert!(summary.total.messages.is_empty());
 }
 
 #[test]

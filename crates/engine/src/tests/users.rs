@@ -5,6 +5,7 @@ mod garbage;
 mod iterating;
 mod own;
 mod reading;
+mod streaming;
 mod tasks;
 
 use std::collections::BTreeMap;

@@ -17,6 +17,8 @@ use brunt_protocol::{Answer, Client, Direction, Kept, Malformed, Opening, Parts,
 
 /// How much of what is received at once is kept to be shown, in bytes.
 const MOST_KEPT_BYTES: usize = 64 * 1024;
+/// Messages of an answer that are shown one by one.
+const MOST_MESSAGES: usize = 50;
 
 /// A protocol whose connections show `trace` what they do.
 pub(crate) struct FloodTrace {
@@ -80,6 +82,7 @@ impl Prepared for FloodTrace {
             called_at: None,
             received: Vec::new(),
             count: 0,
+            messages: 0,
         })
     }
 
@@ -127,6 +130,8 @@ struct SeenClient {
     received: Vec<u8>,
     /// How much came that was not shown yet, in bytes.
     count: u64,
+    /// Messages that were shown one by one.
+    messages: usize,
 }
 
 impl SeenClient {
@@ -174,6 +179,13 @@ impl SeenClient {
             Progress::Opened => {
                 self.show_received(Part::Handshake);
                 self.is_open = true;
+            }
+            Progress::Message { .. } => {
+                // What comes after the first of very many is shown at the end, as far as it is kept.
+                if self.messages < MOST_MESSAGES {
+                    self.messages += 1;
+                    self.show_received(Part::Call);
+                }
             }
             Progress::Aside | Progress::Unasked | Progress::Draining { .. } => self.show_received(Part::Aside),
             Progress::Answered(answer) => {

@@ -17,6 +17,7 @@ struct Asked {
     way: Placement,
     judged: bool,
     optional: bool,
+    streams: bool,
 }
 
 impl Throttle {
@@ -51,8 +52,8 @@ impl VirtualUsers {
         let slot = self.vacant_call();
         match self.encode_into(network, slot, wanted) {
             Ok(origin) => {
-                let Wanted { client, label, timeout_ns, way, judged, optional, .. } = *wanted;
-                let asked = Asked { client, label, timeout_ns, way, judged, optional };
+                let Wanted { client, label, timeout_ns, way, judged, optional, streams, .. } = *wanted;
+                let asked = Asked { client, label, timeout_ns, way, judged, optional, streams };
                 self.make_call(network, slot, user, &asked, origin, awaited, now);
                 Ok(slot)
             }
@@ -150,7 +151,8 @@ impl VirtualUsers {
         if let Some(call) = self.calls.get_mut(slot as usize) {
             call.prepared = Some(number);
         }
-        let asked = Asked { client, label, timeout_ns, way: Placement::Any, judged: false, optional: false };
+        let way = Placement::Any;
+        let asked = Asked { client, label, timeout_ns, way, judged: false, optional: false, streams: false };
         self.make_call(network, slot, user, &asked, origin, true, now);
         Ok(())
     }
@@ -186,6 +188,7 @@ impl VirtualUsers {
         call.way = asked.way;
         call.judged = asked.judged;
         call.optional = asked.optional;
+        call.inbox = asked.streams.then(Box::default);
         // What the throttle holds back is due when it lets it go.
         call.due = if release > now { release } else { arrived.unwrap_or(now) };
         if release > now {

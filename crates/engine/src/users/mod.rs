@@ -12,6 +12,7 @@ mod names;
 mod outcomes;
 mod phases;
 mod resuming;
+mod streaming;
 mod tasks;
 
 use std::cmp::Reverse;
@@ -32,6 +33,7 @@ use self::crowd::Crowd;
 use self::held::Held;
 use self::names::Names;
 use self::resuming::slot_of;
+use self::streaming::Inbox;
 use self::tasks::Meeting;
 use crate::network::{Call, CallId, Network};
 use crate::trace::{Level, Sight, Trace, Traced};
@@ -65,6 +67,8 @@ enum Wake {
     AllEnded,
     /// The call in this slot may be made now, under the throttle.
     Release(u32),
+    /// The stream in this slot has a message, or has ended.
+    Streamed(u32),
 }
 
 /// Something that is due at a time.
@@ -128,7 +132,9 @@ struct VirtualUser {
     delivered: Vec<u32>,
     /// Calls that it has begun, in their order.
     started: Vec<u32>,
-    /// How many of these have not ended.
+    /// Streams whose ends it has not come to.
+    streams: Vec<u32>,
+    /// How many of the calls that it has begun have not ended.
     pending: usize,
     /// Whether it waits for them.
     waits: bool,
@@ -166,6 +172,7 @@ impl VirtualUser {
             waiting: VecDeque::new(),
             delivered: Vec::new(),
             started: Vec::new(),
+            streams: Vec::new(),
             pending: 0,
             waits: false,
             outcome: None,
@@ -237,6 +244,8 @@ struct UserCall {
     before: Vec<u8>,
     /// What it sends instead, if that was prepared.
     prepared: Option<u32>,
+    /// Messages that its user has not taken, if it takes them one by one.
+    inbox: Option<Box<Inbox>>,
     /// Its times, and when it ended.
     ended: Option<(Call<u32>, u64)>,
     kept: Kept,
@@ -585,6 +594,7 @@ impl VirtualUsers {
             next: Encoded::default(),
             before: Vec::new(),
             prepared: None,
+            inbox: None,
             ended: None,
             kept: Kept::default(),
             reason: String::new(),
@@ -601,6 +611,7 @@ impl VirtualUsers {
             call.state = State::Vacant;
             call.id = None;
             call.ended = None;
+            call.inbox = None;
             call.serial = call.serial.wrapping_add(1);
             if call.prepared.take().is_none() {
                 call.encoded.clear();

@@ -1,9 +1,10 @@
 //! What comes of users' calls, as their network tells it.
 
+use brunt_model::messages;
 use brunt_model::outcome::Failure;
 
 use super::{Owner, State, UsersNetwork, VirtualUsers, Wake};
-use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, Recorder};
+use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, MessageOf, Recorder};
 use crate::transport::Driver;
 use brunt_protocol::scenario::Encoded;
 use brunt_protocol::user::{Message, Refusal};
@@ -43,6 +44,17 @@ impl<D: Driver> Load<D> for VirtualUsers {
             End::Failed(failure, reason) => self.failed(&mut network.recorder, call, failure, reason, now),
             End::Withdrawn => self.tell_failed(call, Failure::Timeout, NOTHING_CAME, now),
             End::Unfinished | End::Unsent => self.cut_short(&mut network.recorder, call, now),
+        }
+    }
+
+    #[inline]
+    fn streamed(&mut self, network: &mut UsersNetwork<D>, message: &MessageOf<u32>) {
+        self.message_came(network, message);
+    }
+
+    fn stream_ended(&mut self, recorder: &mut Recorder, call: &Call<u32>, ended: &messages::Ended) {
+        if let Some(slot) = self.calls.get(call.tag as usize) {
+            self.names.record(recorder, slot.label, |calls| calls.stream_ended(ended));
         }
     }
 
@@ -102,6 +114,9 @@ impl VirtualUsers {
         if awaited {
             self.make_ready(user, Wake::Ended(slot));
             return;
+        }
+        if self.calls.get(slot as usize).is_some_and(|call| call.inbox.is_some()) {
+            return self.stream_call_ended(slot, user);
         }
         let Some(user_of_call) = self.user(user) else { return };
         user_of_call.pending = user_of_call.pending.saturating_sub(1);

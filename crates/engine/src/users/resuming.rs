@@ -26,7 +26,7 @@ const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 /// Tickets name a call by its slot and the slot's serial number; both fit in what a number of Lua holds exactly.
 const SLOT_BITS: u32 = 24;
 
-fn ticket(slot: u32, serial: u32) -> f64 {
+pub(super) fn ticket(slot: u32, serial: u32) -> f64 {
     (u64::from(serial & 0x0fff_ffff) << SLOT_BITS | u64::from(slot)) as f64
 }
 
@@ -44,7 +44,7 @@ impl VirtualUsers {
     }
 
     /// What the user is told of a call that has ended.
-    fn result(&self, slot: u32, goes_on: bool) -> Resumption<'_> {
+    pub(super) fn result(&self, slot: u32, goes_on: bool) -> Resumption<'_> {
         let Some(call) = self.calls.get(slot as usize) else { return Resumption::Nothing };
         let ticket = ticket(slot, call.serial);
         match call.state {
@@ -106,6 +106,7 @@ impl VirtualUsers {
             && of.tasks.is_empty()
             && of.pending == 0
             && of.started.is_empty()
+            && of.streams.is_empty()
             && of.fruitless == 0
             && crowd.wants_all()
     }
@@ -273,6 +274,10 @@ impl VirtualUsers {
                 self.deliver_all(user, now)
             }
             Wake::Release(slot) => return self.make_due(network, slot, now),
+            Wake::Streamed(slot) => match self.next_message(user, slot, now) {
+                Some(operation) => operation,
+                None => return,
+            },
         };
         while let Some(next) = self.perform(network, user, operation, now) {
             operation = next;
@@ -323,6 +328,12 @@ impl VirtualUsers {
                     }
                 }
             }
+            Operation::Stream(wanted) => Some(self.begin_stream(network, user, &wanted, now)),
+            Operation::NextMessage(ticket) => {
+                self.forget_answers(user);
+                self.next_message(user, slot_of(ticket), now)
+            }
+            Operation::LeaveStream(ticket) => Some(self.leave_stream(network, user, slot_of(ticket), now)),
             Operation::Wait => {
                 self.forget_answers(user);
                 let of = self.user(user)?;
@@ -461,6 +472,7 @@ impl VirtualUsers {
 
     /// An iteration has ended: the next begins, or the user ends.
     fn finish<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, outcome: Outcome, now: u64) {
+        self.leave_streams(network, user, now);
         self.forget_answers(user);
         if self.user(user).is_some_and(|of| !of.tasks.is_empty()) {
             self.cancel_tasks(network, user, now);

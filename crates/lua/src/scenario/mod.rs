@@ -42,7 +42,7 @@ pub use self::host::{Files, ScriptClient};
 pub use self::operation::{Operation, Placement, Resumption, Verdict, Wanted};
 
 /// The parts of the library, in the order in which they are run.
-const LIBRARY: [(&str, &str); 15] = [
+const LIBRARY: [(&str, &str); 16] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("encodings", include_str!("library/encodings.lua")),
@@ -52,6 +52,7 @@ const LIBRARY: [(&str, &str); 15] = [
     ("calls", include_str!("library/calls.lua")),
     ("reading", include_str!("library/reading.lua")),
     ("conversations", include_str!("library/conversations.lua")),
+    ("streams", include_str!("library/streams.lua")),
     ("tasks", include_str!("library/tasks.lua")),
     ("flow", include_str!("library/flow.lua")),
     ("load", include_str!("library/load.lua")),
@@ -395,6 +396,7 @@ impl Library {
         let returned = match with {
             Resumption::Nothing => self.step.call::<Returned>((slot, now)),
             Resumption::Number(number) => self.step.call((slot, now, number)),
+            Resumption::Begun { ticket } => self.step.call((slot, now, ticket)),
             Resumption::Answered { ticket, status, ok, flags, goes_on } => {
                 self.answered.call((slot, now, goes_on, ticket, status, ok, flags))
             }

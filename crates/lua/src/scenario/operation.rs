@@ -34,10 +34,13 @@ const CANCEL: u32 = 23;
 const TASK_ENDED: u32 = 24;
 const MEET: u32 = 25;
 const LOG: u32 = 26;
+const STREAM: u32 = 27;
+const NEXT: u32 = 28;
+const LEAVE: u32 = 29;
 /// Added to the operation before which an iteration has ended and the next has begun.
 const AGAIN: u32 = 64;
 
-const NUMBERS: [(&str, u32); 27] = [
+const NUMBERS: [(&str, u32); 30] = [
     ("CALL", CALL),
     ("START", START),
     ("WAIT", WAIT),
@@ -64,6 +67,9 @@ const NUMBERS: [(&str, u32); 27] = [
     ("TASK_ENDED", TASK_ENDED),
     ("MEET", MEET),
     ("LOG", LOG),
+    ("STREAM", STREAM),
+    ("NEXT", NEXT),
+    ("LEAVE", LEAVE),
     ("AGAIN", AGAIN),
 ];
 
@@ -82,6 +88,8 @@ pub struct Wanted {
     pub judged: bool,
     /// Whether it counts for nothing if no answer comes in time.
     pub optional: bool,
+    /// Whether its user takes the messages of its answer one by one.
+    pub streams: bool,
     /// The protocol's values.
     pub values: Vec<Value<'static>>,
 }
@@ -154,6 +162,12 @@ pub enum Operation {
     Prepare(Wanted),
     /// A call that is begun.
     Start(Wanted),
+    /// A call that is begun, whose answer comes as messages.
+    Stream(Wanted),
+    /// The next message of the stream with this ticket is waited for, or its end.
+    NextMessage(u64),
+    /// Nothing more is wanted of the stream with this ticket.
+    LeaveStream(u64),
     /// The end of all calls that were begun is waited for.
     Wait,
     /// So many nanoseconds are waited.
@@ -257,6 +271,11 @@ pub enum Resumption<'a> {
     Nothing,
     /// A number that was asked for.
     Number(u32),
+    /// A stream was begun.
+    Begun {
+        /// By which its messages are asked for.
+        ticket: f64,
+    },
     /// A call was answered.
     Answered {
         /// By which its parts are read.
@@ -326,7 +345,7 @@ impl Operation {
                 label: number(b) as u32,
                 timeout_ns: some_number(c).map(nanoseconds),
             },
-            CALL | START | CONVERSE | PREPARE => {
+            CALL | START | CONVERSE | PREPARE | STREAM => {
                 let mut rest = rest.iter();
                 let (mut way, mut judged, mut optional) = (Placement::Any, false, false);
                 if operation == CONVERSE {
@@ -348,14 +367,18 @@ impl Operation {
                     way,
                     judged,
                     optional,
+                    streams: operation == STREAM,
                     values,
                 };
                 match operation {
                     START => Self::Start(wanted),
+                    STREAM => Self::Stream(wanted),
                     PREPARE => Self::Prepare(wanted),
                     _ => Self::Call(wanted),
                 }
             }
+            NEXT => Self::NextMessage(number(a) as u64),
+            LEAVE => Self::LeaveStream(number(a) as u64),
             WAIT => Self::Wait,
             PAUSE => Self::Pause(nanoseconds(number(a))),
             ITERATED => Self::Iterated(nanoseconds(number(a))),

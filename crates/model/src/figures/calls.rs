@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Figure;
 use crate::histogram::{Censored, Histogram};
+use crate::messages::{self, Came, Messages};
 use crate::outcome::{Failure, OkStatus};
 use crate::snapshot::{Failures, Statuses};
 
@@ -34,6 +35,9 @@ pub struct CallFigures {
     /// The response times, among all those, of answers whose status is not ok.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub refused: Histogram,
+    /// Their messages, where their answers come as streams of them.
+    #[serde(default, skip_serializing_if = "Messages::is_empty")]
+    pub messages: Messages,
     /// Bytes of answers, after decryption.
     pub bytes_in: u64,
     /// Bytes of calls, before encryption.
@@ -96,6 +100,17 @@ impl CallFigures {
         self.response.bounds.record(response_ns);
     }
 
+    /// A message of it has come.
+    #[inline]
+    pub fn message(&mut self, came: &Came) {
+        self.messages.came(came);
+    }
+
+    /// It has ended, and its answer came as messages, or was to.
+    pub fn stream_ended(&mut self, ended: &messages::Ended) {
+        self.messages.ended(ended);
+    }
+
     /// Bytes that it took.
     #[inline]
     pub fn bytes(&mut self, bytes_in: u64, bytes_out: u64) {
@@ -152,7 +167,11 @@ pub(super) fn join_name(names: &mut BTreeMap<u16, String>, status: u16, name: &s
 impl Figure for CallFigures {
     fn is_empty(&self) -> bool {
         // A check can come in an interval after its answer's.
-        self.due == 0 && self.ended() == 0 && self.failed_check.total() == 0 && self.bytes_in + self.bytes_out == 0
+        self.due == 0
+            && self.ended() == 0
+            && self.failed_check.total() == 0
+            && self.bytes_in + self.bytes_out == 0
+            && self.messages.is_empty()
     }
 
     fn merge(&mut self, other: &Self) {
@@ -166,6 +185,7 @@ impl Figure for CallFigures {
         self.service.merge(&other.service);
         self.failed.merge(&other.failed);
         self.refused.merge(&other.refused);
+        self.messages.merge(&other.messages);
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         for (&status, name) in &other.status_names {

@@ -19,13 +19,17 @@ pub(super) enum Time {
     Handshake,
     Lag,
     Failed,
+    FirstMessage,
+    MessageGap,
+    LastMessage,
+    EachMessage,
     WithPauses,
     WithoutPauses,
     Iteration,
 }
 
 impl Time {
-    const NAMED: [(&'static str, Self); 11] = [
+    const NAMED: [(&'static str, Self); 15] = [
         ("response", Self::Response),
         ("service", Self::Service),
         ("first_byte", Self::FirstByte),
@@ -34,6 +38,10 @@ impl Time {
         ("handshake", Self::Handshake),
         ("lag", Self::Lag),
         ("failed", Self::Failed),
+        ("first_message", Self::FirstMessage),
+        ("message_gap", Self::MessageGap),
+        ("last_message", Self::LastMessage),
+        ("each_message", Self::EachMessage),
         ("with_pauses", Self::WithPauses),
         ("without_pauses", Self::WithoutPauses),
         ("iteration", Self::Iteration),
@@ -85,6 +93,7 @@ pub(super) enum Count {
     Due,
     Unsent,
     Unfinished,
+    Messages,
     Failure(Failure),
     Passes,
     Fails,
@@ -96,10 +105,11 @@ pub(super) enum Count {
 }
 
 impl Count {
-    const NAMED: [(&'static str, Self); 10] = [
+    const NAMED: [(&'static str, Self); 11] = [
         ("due", Self::Due),
         ("unsent", Self::Unsent),
         ("unfinished", Self::Unfinished),
+        ("messages", Self::Messages),
         ("passes", Self::Passes),
         ("fails", Self::Fails),
         ("users", Self::Users),
@@ -174,6 +184,8 @@ pub(super) enum Figure {
     Checks,
     /// Answers, groups or iterations a second.
     Rate,
+    /// Messages a second.
+    MessageRate,
     BytesIn,
     BytesOut,
     Count(Count),
@@ -192,7 +204,7 @@ pub(super) enum Unit {
 }
 
 /// What figures are called by other tools.
-const OTHER_TOOLS: [(&str, &str); 12] = [
+const OTHER_TOOLS: [(&str, &str); 15] = [
     ("rps", "rate"),
     ("qps", "rate"),
     ("throughput", "rate"),
@@ -205,6 +217,9 @@ const OTHER_TOOLS: [(&str, &str); 12] = [
     ("latency", "p99"),
     ("http_req_duration", "p99"),
     ("ttfb", "first_byte.p99"),
+    ("ttft", "first_message.p99"),
+    ("itl", "message_gap.p99"),
+    ("tpot", "each_message.p99"),
 ];
 
 impl Figure {
@@ -213,6 +228,7 @@ impl Figure {
             "error_rate" => Some(Self::ErrorRate),
             "checks" => Some(Self::Checks),
             "rate" => Some(Self::Rate),
+            "message_rate" => Some(Self::MessageRate),
             "bytes_in" => Some(Self::BytesIn),
             "bytes_out" => Some(Self::BytesOut),
             _ => {
@@ -256,7 +272,7 @@ impl Figure {
             (None, None) => {
                 let counts = Count::NAMED.iter().map(|(name, _)| *name);
                 let failures = Failure::ALL.into_iter().map(Failure::name);
-                let others = ["error_rate", "checks", "rate", "bytes_in", "bytes_out"];
+                let others = ["error_rate", "checks", "rate", "message_rate", "bytes_in", "bytes_out"];
                 let known = statistics().into_iter().chain(others).chain(counts).chain(failures).collect();
                 near(statistic, known).map(str::to_owned)
             }
@@ -274,7 +290,7 @@ impl Figure {
         let failures = Failure::ALL.iter().map(|failure| failure.name());
         format!(
             "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), error_rate, checks, rate, \
-             bytes_in, bytes_out, {}",
+             message_rate, bytes_in, bytes_out, {}",
             times.join(" "),
             counts.chain(failures).collect::<Vec<_>>().join(", ")
         )
@@ -284,7 +300,7 @@ impl Figure {
         match self {
             Self::Time(..) => Unit::Duration,
             Self::ErrorRate | Self::Checks | Self::Own(OfOwn::Share) => Unit::Ratio,
-            Self::Rate => Unit::Number,
+            Self::Rate | Self::MessageRate => Unit::Number,
             Self::BytesIn | Self::BytesOut => Unit::Size,
             Self::Count(_) => Unit::Count,
             Self::Own(_) => Unit::Plain,

@@ -1,8 +1,9 @@
 //! What must hold at the end of a run: `[[kind ]name:]figure op value[ abort]`, for example `p99 < 50ms`.
 //!
 //! Figures: `p50` … `p99.99` (any `p` with a number under 100), `mean`, `stdev`, `min`, `max` of the response time, or
-//! with `service.`, `first_byte.`, `connect.`, `tls.`, `handshake.`, `lag.` or `failed.` before them of another time; `error_rate`;
-//! `rate` (answers a second); `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`; and each failure by its
+//! with `service.`, `first_byte.`, `connect.`, `tls.`, `handshake.`, `lag.`, `failed.`, `first_message.`, `message_gap.`, `each_message.` or
+//! `last_message.` before them of another time; `error_rate`;
+//! `rate` (answers a second); `message_rate`, `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`, `messages`; and each failure by its
 //! name. Operators: `<`, `<=`, `>`, `>=`, `==`. Of scenarios: `checks` (the share of checks that held), `passes` and
 //! `fails` (how many did and did not), `users` (the most alive at any time), `users_started`, `not_admitted`, `iterations`,
 //! `script_errors`, and `iteration.` for how long iterations took. Of a figure of the script's own, in its unit: `sum` and `rate` of a

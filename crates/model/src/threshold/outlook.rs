@@ -6,7 +6,7 @@
 //! becomes more than twice as fast. Limits from above on quantiles, means, maxima, error rates and counts, limits from below
 //! on checks, minima and rates can be beyond repair; all others are judged at the end alone.
 
-use super::figure::{Count, Figure, Statistic};
+use super::figure::{Count, Figure, Statistic, Time};
 use super::subject::{Share, Standing, Subject};
 use super::{Operator, Threshold};
 use crate::figures::ScenarioFigures;
@@ -135,6 +135,8 @@ impl Threshold {
         // What the figure comes to at the least, or at the most, does not hold.
         let breaks = |value: f64| !self.operator.holds_for(value, limit);
         Some(match self.figure {
+            // Nobody knows how many messages the streams under way will have.
+            Figure::Time(Time::MessageGap, statistic) if !matches!(statistic, Statistic::Max | Statistic::Min) => false,
             Figure::Time(time, statistic) => {
                 let times = subject.times(time, standing)?;
                 // Calls that are under way may still be perfect.

@@ -3,6 +3,7 @@
 use super::figure::{Count, Figure, OfOwn, Time};
 use crate::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, ScenarioFigures};
 use crate::histogram::{AtLeast, Censored, Histogram};
+use crate::messages::Messages;
 use crate::outcome::OkStatus;
 use crate::snapshot::Snapshot;
 use crate::summary::Run;
@@ -139,6 +140,13 @@ impl<'a> Subject<'a> {
             (Self::All, Time::Handshake) => known(&total.handshake),
             (Self::All, Time::Lag) => known(&total.lag),
             (Self::All, Time::Failed) => known(&total.failed),
+            (Self::All, Time::FirstMessage | Time::MessageGap | Time::LastMessage | Time::EachMessage) => {
+                of_messages(time, &total.messages)
+            }
+            (
+                Self::Calls { calls, .. },
+                Time::FirstMessage | Time::MessageGap | Time::LastMessage | Time::EachMessage,
+            ) => of_messages(time, &calls.messages),
             (Self::All, Time::Iteration) => {
                 let mut all = Censored::default();
                 total.figures.scenarios.iter().for_each(|(_, scenario)| all.merge(&scenario.iterations));
@@ -197,6 +205,15 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Messages that came in the measured part; none if it has none of its own.
+    fn messages(&self, standing: &Standing<'_>) -> Option<u64> {
+        match self {
+            Self::All => Some(standing.measured.messages.count),
+            Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.messages.count)),
+            _ => None,
+        }
+    }
+
     /// Bytes received and sent in the measured part; none if it has none of its own.
     fn bytes(&self, standing: &Standing<'_>) -> Option<(u64, u64)> {
         match self {
@@ -215,6 +232,8 @@ impl<'a> Subject<'a> {
             (Count::Due, Self::All) => Some(standing.total.due),
             (Count::Unsent, Self::All) => Some(standing.total.unsent),
             (Count::Unfinished, Self::All) => Some(standing.total.unfinished),
+            (Count::Messages, Self::All) => Some(standing.total.messages.count),
+            (Count::Messages, Self::Calls { calls, .. }) => Some(calls.messages.count),
             (Count::Failure(failure), Self::All) => Some(standing.total.failures.count(failure)),
             (Count::Users, Self::All) => Some(standing.most_users),
             (Count::Due, Self::Calls { calls, .. }) => Some(calls.due),
@@ -256,12 +275,25 @@ impl<'a> Subject<'a> {
                 self.failed_checks(standing).map(|failed| share(failed.whole - failed.part, failed.whole))
             }
             Figure::Rate => self.ended(standing).map(|ended| Some(standing.per_s(ended))),
+            Figure::MessageRate => self.messages(standing).map(|messages| Some(standing.per_s(messages))),
             Figure::BytesIn => self.bytes(standing).map(|(bytes_in, _)| Some(standing.per_s(bytes_in))),
             Figure::BytesOut => self.bytes(standing).map(|(_, bytes_out)| Some(standing.per_s(bytes_out))),
             Figure::Count(count) => self.count(count, standing).map(|n| Some(n as f64)),
             Figure::Own(_) => None,
         };
         value.map(|value| value.map(AtLeast::exactly)).ok_or(NoSuchFigure)
+    }
+}
+
+/// A time of messages.
+fn of_messages(time: Time, messages: &Messages) -> Option<Censored> {
+    let known = |histogram: &Histogram| Some(Censored { known: histogram.clone(), bounds: Histogram::new() });
+    match time {
+        Time::FirstMessage => Some(messages.first.clone()),
+        Time::MessageGap => Some(messages.gap.clone()),
+        Time::LastMessage => known(&messages.last),
+        Time::EachMessage => known(&messages.each),
+        _ => None,
     }
 }
 

@@ -30,6 +30,17 @@ enum At {
     End,
 }
 
+/// How far a chunked body was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chunks {
+    /// All bytes were taken, and more are to come.
+    More,
+    /// Who reads the data wanted to stop there.
+    Stopped,
+    /// The body is complete.
+    Complete,
+}
+
 /// Reads one chunked body.
 #[derive(Debug, Clone)]
 pub(super) struct Chunked {
@@ -45,31 +56,36 @@ impl Chunked {
         Self { at: At::Size { digits: 0 }, left: 0, aside: 0 }
     }
 
-    /// Takes bytes; returns how many, and whether the body is complete. What is data goes to `data`.
+    /// Takes bytes; returns how many, and how far that is. What is data goes to `data`, with whether a chunk ends with it; if that
+    /// gives a number, reading stops after so many bytes of it.
     pub(super) fn receive(
         &mut self,
         bytes: &[u8],
-        mut data: impl FnMut(&[u8]) -> Result<(), Malformed>,
-    ) -> Result<(usize, bool), Malformed> {
+        mut data: impl FnMut(&[u8], bool) -> Result<Option<usize>, Malformed>,
+    ) -> Result<(usize, Chunks), Malformed> {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             if self.at == At::Data {
-                let taken = rest.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                let there = rest.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                let chunk = rest.get(..there).unwrap_or(rest);
+                let stopped = data(chunk, there as u64 == self.left)?;
+                let taken = stopped.unwrap_or(there).min(there);
                 self.left -= taken as u64;
-                let (chunk, after) = rest.split_at(taken);
-                data(chunk)?;
-                rest = after;
+                rest = rest.get(taken..).unwrap_or(&[]);
                 if self.left == 0 {
                     self.at = At::DataCr;
+                }
+                if stopped.is_some() {
+                    return Ok((bytes.len() - rest.len(), Chunks::Stopped));
                 }
                 continue;
             }
             rest = after;
             if self.step(byte)? {
-                return Ok((bytes.len() - rest.len(), true));
+                return Ok((bytes.len() - rest.len(), Chunks::Complete));
             }
         }
-        Ok((bytes.len(), false))
+        Ok((bytes.len(), Chunks::More))
     }
 
     /// Takes one byte that is not data; says whether it was the body's last.

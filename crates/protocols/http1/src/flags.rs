@@ -3,12 +3,13 @@
 use brunt_model::secret::shown_body;
 use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, Given, Takes};
-use brunt_protocol::headers::{BASIC, HEADER, basic, headers, is_token};
+use brunt_protocol::headers::{BASIC, HEADER, Header, basic, headers, is_token};
+use brunt_protocol::messages::{Framing, LAST_MESSAGE, MESSAGES, Messages, STALL_TIMEOUT};
 
 use super::options::{Content, Lines, Options, Order};
 
 /// The flags of HTTP.
-pub(super) const FLAGS: [Flag; 8] = [
+pub(super) const FLAGS: [Flag; 11] = [
     Flag::new("method", Takes::Text("M"), "The method [default: GET, or POST with a body]").short('m').checked(method),
     HEADER,
     Flag::new("body", Takes::Text("TEXT"), "The body of every request, as it is")
@@ -29,11 +30,19 @@ pub(super) const FLAGS: [Flag; 8] = [
          time, by the seed [default: sequential]",
     ),
     BASIC,
+    MESSAGES,
+    LAST_MESSAGE,
+    STALL_TIMEOUT,
 ];
 
 /// The options that the flags ask for.
 pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
-    let headers = headers(given)?;
+    let mut headers = headers(given)?;
+    let messages = Messages::given(given)?;
+    let asks_for_events = messages.as_ref().is_some_and(|messages| messages.framing == Framing::Sse);
+    if asks_for_events && !headers.iter().any(|header| header.name().eq_ignore_ascii_case("accept")) {
+        headers.push(Header::new("Accept", "text/event-stream"));
+    }
     if given.has("order") && !given.has("url-lines") && !given.has("body-lines") {
         return Err(wrong(
             "--order says in which order lines are taken, and there are none: give --url-lines or --body-lines",
@@ -50,6 +59,7 @@ pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
         url_lines: lines(given, "url-lines"),
         body_lines: lines(given, "body-lines"),
         order: if given.text("order") == Some("random") { Order::Random } else { Order::Sequential },
+        messages,
     })
 }
 

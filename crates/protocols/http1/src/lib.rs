@@ -20,6 +20,7 @@ use self::client::Http1Client;
 use self::options::Options;
 use self::request::{Flood, Requests};
 use brunt_protocol::flags::{Flag, Given, shown_options};
+use brunt_protocol::messages::Messages;
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::User;
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
@@ -55,7 +56,9 @@ impl Protocol for Http1 {
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
         let requests = Requests::prepare(&options, plan, |name| plan.environment.value(name))?;
-        Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), redirect: Arc::default() }))
+        options.messages.iter().try_for_each(Messages::check)?;
+        let messages = options.messages.map(Arc::new);
+        Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), redirect: Arc::default(), messages }))
     }
 
     fn dialect(&self) -> Option<Box<dyn Dialect>> {
@@ -67,11 +70,13 @@ struct PreparedHttp1 {
     requests: Arc<Requests>,
     /// Where the first redirect led.
     redirect: Arc<OnceLock<String>>,
+    /// How answers come as messages, if they do.
+    messages: Option<Arc<Messages>>,
 }
 
 impl Prepared for PreparedHttp1 {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        Box::new(Http1Client::noting(keep, Arc::clone(&self.redirect)))
+        Box::new(Http1Client::noting(keep, Arc::clone(&self.redirect)).streaming(self.messages.clone()))
     }
 
     fn user(&self) -> Box<dyn User> {

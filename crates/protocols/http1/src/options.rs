@@ -4,6 +4,7 @@ pub use brunt_model::content::Content;
 use brunt_model::plan::ProtocolOptions;
 use brunt_model::secret::{Template, shown_body};
 use brunt_protocol::headers::{Header, credentials};
+use brunt_protocol::messages::Messages;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -29,6 +30,9 @@ pub struct Options {
     pub body_lines: Option<Lines>,
     /// The order in which lines are taken.
     pub order: Order,
+    /// How answers come as messages, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Messages>,
 }
 
 impl Default for Options {
@@ -41,6 +45,7 @@ impl Default for Options {
             url_lines: None,
             body_lines: None,
             order: Order::default(),
+            messages: None,
         }
     }
 }

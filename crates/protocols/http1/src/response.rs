@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};
 
-use super::chunked::Chunked;
+use super::chunked::{Chunked, Chunks};
+use brunt_protocol::messages::Reader;
 use brunt_protocol::{Kept, Malformed};
 
 /// The most bytes a status line with its header section may have.
@@ -25,10 +26,20 @@ const MOST_INTERIM: u8 = 16;
 pub enum Step {
     /// All bytes were taken and the answer is not complete.
     More,
+    /// A message of the answer is complete.
+    Message {
+        /// The answer's status code.
+        status: u16,
+    },
     /// The answer is complete.
     Done {
         /// Its status code.
         status: u16,
+        /// Whether the connection stays open after it.
+        reusable: bool,
+    },
+    /// The same, and the answer came as messages without the one that was to be the last.
+    EndedEarly {
         /// Whether the connection stays open after it.
         reusable: bool,
     },
@@ -60,6 +71,12 @@ pub struct Parser {
     kept: Option<Keeping>,
     /// Where the first redirect led, if that is noted.
     redirect: Option<Arc<OnceLock<String>>>,
+    /// What cuts bodies into messages, of answers that come so.
+    reader: Option<Box<Reader>>,
+    /// Whether the body that is being read is cut into messages.
+    is_streaming: bool,
+    /// The last byte of the body was read with a message, and not taken yet.
+    is_read_ahead: bool,
 }
 
 /// The answer, kept for scripts and `--once`.
@@ -102,6 +119,9 @@ impl Default for Parser {
             partial: Vec::new(),
             kept: None,
             redirect: None,
+            reader: None,
+            is_streaming: false,
+            is_read_ahead: false,
         }
     }
 }
@@ -149,10 +169,19 @@ impl Parser {
         }
     }
 
+    /// Cuts the bodies of the answers that begin from now on into messages, if they are a success (2xx).
+    pub fn cut_body(&mut self, reader: Option<Box<Reader>>) {
+        self.reader = reader;
+    }
+
     /// Exchanges the answer that is kept for `kept`, which is forgotten.
     pub(super) fn hand_over(&mut self, kept: &mut Kept) {
         if let Some(keeping) = &mut self.kept {
             std::mem::swap(&mut keeping.answer, kept);
+            // What was kept of a body that is cut into messages is one of these.
+            if self.is_streaming {
+                kept.body.clear();
+            }
         }
     }
 
@@ -167,31 +196,8 @@ impl Parser {
             if rest.is_empty() {
                 return Ok((taken, Step::More));
             }
-            let (n, step) = match &mut self.body {
-                Body::Head => self.receive_head(rest, head_request)?,
-                Body::Length(left) => {
-                    let n = rest.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                    *left -= n as u64;
-                    if let Some(kept) = &mut self.kept {
-                        kept.add(rest.get(..n).unwrap_or(&[]))?;
-                    }
-                    let complete = *left == 0;
-                    (n, self.step(complete))
-                }
-                Body::Chunked(chunked) => {
-                    let (n, complete) = match &mut self.kept {
-                        None => chunked.receive(rest, |_| Ok(()))?,
-                        Some(kept) => chunked.receive(rest, |data| kept.add(data))?,
-                    };
-                    (n, self.step(complete))
-                }
-                Body::UntilClose => {
-                    if let Some(kept) = &mut self.kept {
-                        kept.add(rest)?;
-                    }
-                    (rest.len(), Step::More)
-                }
-            };
+            let (n, step) =
+                if self.is_streaming { self.receive_streaming(rest)? } else { self.receive_whole(rest, head_request)? };
             taken += n;
             if step != Step::More {
                 return Ok((taken, step));
@@ -199,9 +205,95 @@ impl Parser {
         }
     }
 
-    /// The peer closed its side; gives the answer that is complete by that, if one is.
+    /// Takes bytes of an answer that does not come as messages, or of its head.
+    #[inline]
+    fn receive_whole(&mut self, rest: &[u8], head_request: bool) -> Result<(usize, Step), Malformed> {
+        Ok(match &mut self.body {
+            Body::Head => self.receive_head(rest, head_request)?,
+            Body::Length(left) => {
+                let n = rest.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= n as u64;
+                if let Some(kept) = &mut self.kept {
+                    kept.add(rest.get(..n).unwrap_or(&[]))?;
+                }
+                let complete = *left == 0;
+                (n, self.step(complete))
+            }
+            Body::Chunked(chunked) => {
+                let (n, read) = match &mut self.kept {
+                    None => chunked.receive(rest, |_, _| Ok(None))?,
+                    Some(kept) => chunked.receive(rest, |data, _| kept.add(data).map(|()| None))?,
+                };
+                (n, self.step(read == Chunks::Complete))
+            }
+            Body::UntilClose => {
+                if let Some(kept) = &mut self.kept {
+                    kept.add(rest)?;
+                }
+                (rest.len(), Step::More)
+            }
+        })
+    }
+
+    /// Takes bytes of a body that is cut into messages, up to the end of one.
+    fn receive_streaming(&mut self, rest: &[u8]) -> Result<(usize, Step), Malformed> {
+        let Some(reader) = &mut self.reader else { return Ok((rest.len(), Step::More)) };
+        let message = Step::Message { status: self.status };
+        let (n, step) = match &mut self.body {
+            Body::Length(left) => {
+                let n = rest.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let read_ahead = std::mem::take(&mut self.is_read_ahead);
+                let ended = if read_ahead { None } else { reader.read(rest.get(..n).unwrap_or(&[]), false)? };
+                match ended {
+                    // The answer ends with the same byte, which is taken next.
+                    Some(ended) if ended as u64 == *left => {
+                        (*left, self.is_read_ahead) = (1, true);
+                        (ended - 1, message)
+                    }
+                    Some(ended) => {
+                        *left -= ended as u64;
+                        (ended, message)
+                    }
+                    None => {
+                        *left -= n as u64;
+                        let complete = *left == 0;
+                        (n, self.step(complete))
+                    }
+                }
+            }
+            Body::Chunked(chunked) => {
+                let (n, read) = chunked.receive(rest, |data, ends| reader.read(data, ends))?;
+                (n, if read == Chunks::Stopped { message } else { self.step(read == Chunks::Complete) })
+            }
+            Body::UntilClose => match reader.read(rest, false)? {
+                Some(ended) => (ended, message),
+                None => (rest.len(), Step::More),
+            },
+            Body::Head => (0, Step::More),
+        };
+        if step == message {
+            self.keep_message();
+        }
+        Ok((n, step))
+    }
+
+    /// Keeps a message, where answers are kept: the first line of it as a body is its event, the second its id, the rest its data.
+    fn keep_message(&mut self) {
+        let Some((kept, reader)) = self.kept.as_mut().zip(self.reader.as_ref()) else { return };
+        let (body, message) = (&mut kept.answer.body, reader.message());
+        body.clear();
+        for part in [&message.event, &message.id] {
+            body.extend_from_slice(part);
+            body.push(b'\n');
+        }
+        body.extend_from_slice(&message.data);
+    }
+
+    /// The peer closed its side; gives the answer that is complete by that, if one is. One that came as messages is not without
+    /// the one that was to be the last.
     pub fn closed(&mut self) -> Option<Step> {
-        matches!(self.body, Body::UntilClose).then(|| self.step(true))
+        let is_complete = matches!(self.body, Body::UntilClose);
+        is_complete.then(|| self.step(true)).filter(|step| !matches!(step, Step::EndedEarly { .. }))
     }
 
     /// Whether nothing of the next answer has come yet.
@@ -215,6 +307,14 @@ impl Parser {
         }
         self.body = Body::Head;
         self.interim = 0;
+        if std::mem::take(&mut self.is_streaming) {
+            if let Some(kept) = &mut self.kept {
+                kept.answer.body.clear();
+            }
+            if self.reader.as_ref().is_some_and(|reader| !reader.has_ended()) {
+                return Step::EndedEarly { reusable: self.reusable };
+            }
+        }
         Step::Done { status: self.status, reusable: self.reusable }
     }
 
@@ -285,6 +385,10 @@ impl Parser {
         }
         self.status = head.status;
         self.reusable = head.reusable;
+        if let Some(reader) = self.reader.as_mut().filter(|_| (200..300).contains(&head.status)) {
+            reader.begin();
+            self.is_streaming = true;
+        }
         let bodiless = head_request || matches!(head.status, 204 | 304);
         match (bodiless, head.coding, head.length) {
             (true, ..) | (_, Coding::None, Some(0)) => return Ok(self.step(true)),
@@ -456,6 +560,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use brunt_protocol::messages::Framing;
 
     /// What a whole connection's bytes mean: the answers, and how it ended.
     fn read(pieces: &[&[u8]], head_request: bool) -> Result<Vec<(u16, bool)>, String> {
@@ -470,6 +575,7 @@ mod tests {
                 match step {
                     Step::Done { status, reusable } => answers.push((status, reusable)),
                     Step::More => assert!(rest.is_empty(), "More while {} bytes are left", rest.len()),
+                    Step::Message { .. } | Step::EndedEarly { .. } => unreachable!("nothing is cut into messages"),
                 }
             }
         }
@@ -483,6 +589,89 @@ mod tests {
 
     fn whole(bytes: &str) -> Result<Vec<(u16, bool)>, String> {
         read(&[bytes.as_bytes()], false)
+    }
+
+    /// What a connection means whose answers come as messages.
+    fn read_messages(pieces: &[&[u8]], framing: Framing, last: Option<&str>) -> Result<Vec<String>, String> {
+        let mut parser = Parser::keeping();
+        parser.cut_body(Some(Box::new(Reader::new(framing, last.map(|last| last.as_bytes().into()), true))));
+        let mut seen = Vec::new();
+        for piece in pieces {
+            let mut rest = *piece;
+            while !rest.is_empty() {
+                let (taken, step) = parser.receive(rest, false).map_err(|e| e.to_string())?;
+                rest = &rest[taken..];
+                match step {
+                    Step::Message { status } => {
+                        let body = String::from_utf8_lossy(parser.kept().1).into_owned();
+                        seen.push(format!("{status} {}", body.split('\n').collect::<Vec<_>>().join("|")));
+                    }
+                    Step::Done { status, reusable } => seen.push(format!("done {status} {reusable}")),
+                    Step::EndedEarly { reusable } => seen.push(format!("early {reusable}")),
+                    Step::More => assert!(rest.is_empty()),
+                }
+            }
+        }
+        match parser.closed() {
+            Some(Step::Done { status, .. }) => seen.push(format!("closed {status}")),
+            Some(_) => unreachable!(),
+            None if parser.is_between_answers() => {}
+            None => seen.push("incomplete".to_owned()),
+        }
+        Ok(seen)
+    }
+
+    const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+    #[test]
+    fn answers_come_as_messages_in_every_transfer_coding() {
+        let sse = |body: &str, last| read_messages(&[body.as_bytes()], Framing::Sse, last).unwrap();
+        let events = "id: 1\nevent: tick\ndata: a\n\ndata: b\n\n";
+        let length = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{events}", events.len());
+        assert_eq!(sse(&length, None), ["200 tick|1|a", "200 |1|b", "done 200 true"]);
+        assert_eq!(sse(&format!("HTTP/1.1 200 OK\r\n\r\n{events}"), None), ["200 tick|1|a", "200 |1|b", "closed 200"]);
+        // An event over two chunks, two events in one, and the end in one of its own.
+        let chunked = format!("{CHUNKED}9\r\ndata: a\n\n\r\n3\r\ndat\r\nf\r\na: b\n\ndata: c\n\n\r\n0\r\n\r\n");
+        assert_eq!(sse(&chunked, None), ["200 ||a", "200 ||b", "200 ||c", "done 200 true"]);
+        assert_eq!(sse(&chunked, Some("c")), ["200 ||a", "200 ||b", "done 200 true"]);
+        assert_eq!(sse(&chunked, Some("[DONE]")).last().map(String::as_str), Some("early true"));
+        assert_eq!(sse("HTTP/1.1 200 OK\r\n\r\ndata: a\n\n", Some("x")), ["200 ||a"], "it ends as the connection does");
+        let chunks = read_messages(&[chunked.as_bytes()], Framing::Chunks, None).unwrap();
+        assert_eq!(chunks, ["200 ||data: a||", "200 ||dat", "200 ||a: b||data: c||", "done 200 true"]);
+        // What is no success is no stream.
+        assert_eq!(sse(&length.replace("200 OK", "503 Busy"), Some("x")), ["done 503 true"]);
+    }
+
+    /// Connections of answers that come as messages.
+    fn streams() -> impl Strategy<Value = String> {
+        let answer = prop::sample::select(vec![
+            "HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\ndata: a\n\ndata: b\n\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ndata: a\n\n\r\na\r\ndata: b\r\n\r\r\n1\r\n\n\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nx\ny\r\n2\r\nz\n\r\n0\r\n\r\n",
+            "HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\ndata: a\n\n",
+            "HTTP/1.1 204 No\r\n\r\n",
+            "HTTP/1.0 200 OK\r\n\r\ndata: a\r\rdata: b\n\ndata",
+        ]);
+        prop::collection::vec(answer, 1..4).prop_map(|answers| answers.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn how_streams_are_split_changes_nothing(
+            bytes in streams(), framing in prop::sample::select(Framing::NAMED.to_vec()),
+            last in prop::sample::select(vec![None, Some("b"), Some("z")]),
+        ) {
+            // A head without a body that is followed by more bytes ends with the connection.
+            let (bytes, framing) = (bytes.as_bytes(), framing.1);
+            let whole = read_messages(&[bytes], framing, last);
+            for cut in 0..=bytes.len() {
+                prop_assert_eq!(&read_messages(&[&bytes[..cut], &bytes[cut..]], framing, last), &whole);
+            }
+            let single: Vec<_> = bytes.chunks(1).collect();
+            prop_assert_eq!(&read_messages(&single, framing, last), &whole);
+        }
     }
 
     #[test]

@@ -639,6 +639,109 @@ function Client:batch(requests)
   return batch(self, requests)
 end
 
+-- Streams -------------------------------------------------------------------------------------------------------------
+
+-- A message of an answer that comes as messages.
+local Event = {}
+Event.__index = function(self, key)
+  -- What looks in bodies looks in its data.
+  if key == "body" then
+    return self.data
+  elseif key == "status" then
+    return 0
+  end
+  return reading[key]
+end
+
+local Stream = {}
+Stream.__index = function(self, key)
+  local method = Stream[key]
+  if method then
+    return method
+  end
+  local answer = rawget(self, "answer")
+  if answer then
+    return answer[key]
+  end
+end
+
+local function ended(stream, answer)
+  stream.answer = setmetatable(answer, Answer)
+  stream[1] = answer[1]
+  keep_cookies(stream.jar, answer, stream.url)
+end
+
+-- The next message, or nil at the end: what `for message in stream do` asks for.
+function Stream:next()
+  if rawget(self, "answer") then
+    return nil
+  end
+  local message, answer = core.next_message(self.stream)
+  if message then
+    return setmetatable(message, Event)
+  end
+  ended(self, answer)
+end
+
+Stream.__call = Stream.next
+
+-- Leaves a stream before its end: its connection is closed, and what came counts.
+function Stream:close()
+  if not rawget(self, "answer") then
+    ended(self, core.leave(self.stream))
+  end
+  return self
+end
+
+local framings = { sse = true, lines = true, chunks = true }
+local stream_options = { method = true, messages = true }
+for _, name in ipairs({ "name", "tags", "timeout", "headers", "query", "body", "json", "form", "multipart", "basic", "bearer", "aws" }) do
+  stream_options[name] = true
+end
+
+-- A request whose answer comes as messages: server-sent events or, with `messages`, lines or chunks. Gives a stream, which
+-- is called for its next message, and has what its answer has once it is over.
+function Client:events(url, options)
+  check_options("events", options, stream_options)
+  local passed = {}
+  for name, value in pairs(options or empty) do
+    passed[name] = value
+  end
+  local framing = passed.messages == nil and "sse" or passed.messages
+  if not framings[framing] then
+    wrong('events: messages must be "sse", "lines" or "chunks", not ' .. core.shown(framing), true)
+  end
+  local has_body = passed.body ~= nil or passed.json ~= nil or passed.form ~= nil or passed.multipart ~= nil
+  local method = passed.method or (has_body and "POST" or "GET")
+  passed.method, passed.messages = nil, nil
+  if framing == "sse" and (passed.headers == nil or type(passed.headers) == "table") then
+    local headers = { Accept = "text/event-stream" }
+    for name, value in pairs(passed.headers or empty) do
+      if type(name) == "string" and lower(name) == "accept" then
+        headers.Accept = nil
+      end
+      headers[name] = value
+    end
+    passed.headers = headers
+  end
+  local jar = jar_of(self)
+  local known = known_request(self, method, url)
+  local full, headers, cookies, body, content_type = prepare(self, method, url, passed, jar)
+  local signer = signer_of(self, passed)
+  if signer then
+    local whole_url = whole(self, full)
+    local is_first
+    headers, is_first = signer:authorize(signable(self, method, whole_url, headers, body, content_type))
+    if is_first then
+      wrong("events: Digest asks twice, and a stream is asked for once: make another request with it first")
+    end
+  end
+  local stream = core.stream(
+    self.client, known.name, passed, method, full, headers, cookies, body, content_type, false, false, framing
+  )
+  return setmetatable({ stream = stream, label = stream.label, jar = jar, url = whole(self, full) }, Stream)
+end
+
 -- Pages ---------------------------------------------------------------------------------------------------------------
 
 -- What a page names that browsers fetch with it, and the attributes that say where it is.
@@ -757,7 +860,7 @@ end
 local own_options = {
   redirects = true, cookies = true, basic = true, bearer = true, digest = true, aws = true, oauth = true, compressed = true,
 }
-local engine_options = { base = true, headers = true, connections = true, pool = true, pipeline = true, timeout = true }
+local engine_options = { last_message = true, stall_timeout = true, base = true, headers = true, connections = true, pool = true, pipeline = true, timeout = true }
 
 return function(options)
   local known, passed = {}, {}

@@ -1,14 +1,16 @@
 //! HTTP/1.1 in scenarios: `brunt.http`. Its library is `scenario.lua`; cookies, redirects and forms are made there.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use brunt_model::target::{self, Target, Url};
 use cookie::time::OffsetDateTime;
 
-use super::client::{DISCARD, Http1Client};
+use super::client::{DISCARD, Http1Client, streams_hint};
 use super::request::is_idempotent;
 use super::{content_coding, cookies};
 use brunt_protocol::headers::{check_token, header_fields};
+use brunt_protocol::messages::{Framing, Messages};
 use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError, Parts};
 
@@ -38,7 +40,7 @@ impl Dialect for HttpDialect {
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // What else `brunt.http` takes is the library's own.
-        let fields = Fields::of("brunt.http", options, &["headers"])?;
+        let fields = Fields::of("brunt.http", options, &["headers", "last_message", "stall_timeout"])?;
         let base = setting.base;
         let mut section = Vec::new();
         let given = header_fields("brunt.http", fields.value("headers"))?;
@@ -52,7 +54,13 @@ impl Dialect for HttpDialect {
         let own_host = sets("host");
         let host = if own_host { Vec::new() } else { base.map(host_field).unwrap_or_default() };
         let headers = given.into_iter().map(|(name, value)| (name, value.into_owned())).collect();
-        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host }))
+        // Each call says in which framing its answer comes, if any.
+        let messages = Arc::new(Messages {
+            framing: Framing::Sse,
+            last: fields.text("last_message")?.map(str::to_owned),
+            stall_ns: fields.duration_ns("stall_timeout")?,
+        });
+        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host, messages }))
     }
 }
 
@@ -67,6 +75,8 @@ struct HttpCaller {
     host: Vec<u8>,
     /// Whether Host is among the header fields given.
     own_host: bool,
+    /// How answers end that come as messages.
+    messages: Arc<Messages>,
 }
 
 fn field(section: &mut Vec<u8>, name: &str, value: &[u8]) {
@@ -91,6 +101,8 @@ struct Call<'v> {
     discards: bool,
     /// A redirect has led away from where the script went.
     elsewhere: bool,
+    /// How its answer is cut into messages, if it is.
+    framing: Option<Framing>,
 }
 
 impl<'v> Call<'v> {
@@ -114,13 +126,14 @@ impl<'v> Call<'v> {
             content_type: value(5).as_bytes(),
             discards: value(6) == &Value::Boolean(true),
             elsewhere: value(7) == &Value::Boolean(true),
+            framing: value(8).as_str().and_then(Framing::from_name),
         })
     }
 }
 
 impl Caller for HttpCaller {
     fn connection(&self) -> Box<dyn Client> {
-        Box::new(Http1Client::new(true))
+        Box::new(Http1Client::hinted(true, Arc::clone(&self.messages)))
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
@@ -197,7 +210,7 @@ impl Caller for HttpCaller {
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(call.body.unwrap_or(&[]));
         out.idempotent = is_idempotent(call.method.as_bytes());
-        out.hint = if call.discards { DISCARD } else { 0 };
+        out.hint = if call.discards { DISCARD } else { call.framing.map_or(0, streams_hint) };
         Ok(())
     }
 
@@ -210,6 +223,14 @@ impl Caller for HttpCaller {
         body_of(&answer.parts).unwrap_or(Cow::Borrowed(answer.parts.body))
     }
 
+    fn shown_message<'a>(&self, message: &Answered<'a>) -> Cow<'a, [u8]> {
+        let [event, id, data] = message_of(&message.parts);
+        let named = |name: &str, value: &[u8]| {
+            if value.is_empty() { Vec::new() } else { [name.as_bytes(), value, b": "].concat() }
+        };
+        Cow::Owned([named("event ", event).as_slice(), &named("id ", id), data].concat())
+    }
+
     fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
         let parts = answer.parts;
         match what {
@@ -219,6 +240,12 @@ impl Caller for HttpCaller {
                 let sizes = [("received", parts.body.len()), ("body", body_of(&parts)?.len())];
                 Ok(Value::Table(sizes.map(|(name, size)| (Value::text(name), Value::Number(size as f64))).to_vec()))
             }
+            "message" => {
+                let [event, id, data] = message_of(&parts);
+                let event = if event.is_empty() { b"message" } else { event };
+                let entries = [("event", event), ("id", id), ("data", data)];
+                Ok(Value::Table(entries.map(|(name, text)| (Value::text(name), Value::Text(text.into()))).to_vec()))
+            }
             "cookies" => {
                 let now = OffsetDateTime::now_utc();
                 let set = fields_of(parts.head).filter(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"));
@@ -227,6 +254,13 @@ impl Caller for HttpCaller {
             _ => Err(OptionsError(format!("an answer of HTTP has no '{what}'"))),
         }
     }
+}
+
+/// The event, the id and the data of a message, as the parser keeps it.
+fn message_of<'a>(parts: &Parts<'a>) -> [&'a [u8]; 3] {
+    let mut lines = parts.body.splitn(3, |byte| *byte == b'\n');
+    let mut next = || lines.next().unwrap_or(&[]);
+    [next(), next(), next()]
 }
 
 /// The body, decompressed if it came compressed.

@@ -15,6 +15,8 @@
 ---@field oauth? brunt.OauthCredentials Fetches a token, and sends it with every request.
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.
 ---@field compressed? boolean Whether answers are asked for compressed, as browsers do.
+---@field last_message? string The message that ends a stream, such as "[DONE]"; without it a stream fails as "ended_early".
+---@field stall_timeout? brunt.Duration The longest gap between messages of a stream; a longer one fails as "stalled".
 
 ---@class brunt.CallOptions
 ---@field name? string What it is counted as; else the method and the path without its query.
@@ -134,6 +136,48 @@ function Client:batch(requests) end
 ---@param options? brunt.PageOptions
 ---@return brunt.Answer
 function Client:page(path, options) end
+
+-- Of a request whose answer comes as messages.
+---@class brunt.EventOptions
+---@field name? string What it is counted as; else the method and the path without its query.
+---@field tags? table<string, string> What else it is counted under, each as `key=value`.
+---@field timeout? brunt.Duration How long the whole stream may take.
+---@field method? string GET, or POST with a body, unless it says otherwise.
+---@field messages? "sse"|"lines"|"chunks" Server-sent events unless it says otherwise.
+---@field headers? table<string, string>
+---@field query? table<string, any> Added to the path; a list comes several times.
+---@field body? string As it is.
+---@field json? any As JSON.
+---@field form? table<string, any> As a form.
+---@field multipart? table<string, string|brunt.FilePart> As a form with files.
+---@field basic? { [1]: string, [2]: string } User and password.
+---@field bearer? string A token.
+---@field aws? brunt.AwsCredentials Signs the request by Signature V4.
+
+-- A message of a stream.
+---@class brunt.Event: brunt.Body
+---@field data string
+---@field event string Its name; "message" for events without one.
+---@field id string The last id that the stream gave; "" for none.
+
+-- A call whose answer comes as messages: called for the next, and nil at the end. Then it is the call's answer.
+---@class brunt.Stream: brunt.Answer
+---@operator call: brunt.Event?
+local Stream = {}
+
+-- Waits for the next message; nil at the end.
+---@return brunt.Event?
+function Stream:next() end
+
+-- Leaves the stream: its connection is closed, and it counts as answered if a message has come.
+---@return brunt.Stream
+function Stream:close() end
+
+-- A request whose answer comes as messages, to be taken one by one: `for event in http:events("/events") do … end`.
+---@param path string A path, or a whole URL.
+---@param options? brunt.EventOptions
+---@return brunt.Stream
+function Client:events(path, options) end
 
 -- HTTP for virtual users. Made at the top of the script, for the whole run; a text is its base.
 ---@param options? brunt.HttpOptions|string

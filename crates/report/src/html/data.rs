@@ -144,6 +144,10 @@ fn times(times: &json::Times) -> Vec<(&'static str, Distribution)> {
         ("connect", &times.connect),
         ("tls", &times.tls),
         ("handshake", &times.handshake),
+        ("first message", &times.first_message),
+        ("message gap", &times.message_gap),
+        ("each message", &times.each_message),
+        ("last message", &times.last_message),
         ("lag", &times.lag),
         ("failed", &times.failed),
     ];
@@ -156,6 +160,14 @@ fn spectra(histograms: &json::Histograms) -> Vec<Spectrum> {
         ("response", Censored { known: histograms.response.clone(), bounds: histograms.response_bounds.clone() }),
         ("service", Censored { known: histograms.service.clone(), bounds: histograms.service_bounds.clone() }),
         ("first byte", known(&histograms.first_byte)),
+        (
+            "first message",
+            Censored { known: histograms.first_message.clone(), bounds: histograms.first_message_bounds.clone() },
+        ),
+        (
+            "message gap",
+            Censored { known: histograms.message_gap.clone(), bounds: histograms.message_gap_bounds.clone() },
+        ),
         ("lag", known(&histograms.lag)),
     ];
     all.iter().filter_map(|(name, times)| Spectrum::of(name, times)).collect()

@@ -109,6 +109,12 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
+/// For `skip_serializing_if`, which passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(rate: &f64) -> bool {
+    *rate == 0.0
+}
+
 /// And nothing of how they went.
 const fn unknown() -> Settled {
     Settled::Unknown
@@ -154,6 +160,9 @@ pub struct Rates {
     pub answered_high_per_s: Option<f64>,
     /// Calls due a second.
     pub due_per_s: f64,
+    /// Messages a second, where answers come as messages.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub messages_per_s: f64,
     /// Bytes received a second, at the socket.
     pub wire_in_bytes_per_s: f64,
     /// Bytes sent a second, at the socket.
@@ -181,6 +190,18 @@ pub struct Times {
     pub tls: Option<Distribution>,
     /// The protocol's own opening exchanges.
     pub handshake: Option<Distribution>,
+    /// From sent to the first message of the answer; this and the next three are missing where no answer came as messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_message: Option<Distribution>,
+    /// From one message of a call to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_gap: Option<Distribution>,
+    /// From sent to the last message, of calls that were answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_message: Option<Distribution>,
+    /// The mean time for a message after the first, a value for each such call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each_message: Option<Distribution>,
     /// Generator lag: its own delay in sending.
     pub lag: Option<Distribution>,
     /// The generator's own delay in receiving.
@@ -289,6 +310,9 @@ pub struct Outcomes {
     pub waited_for_connection: u64,
     /// Messages that came without a call that asked for them.
     pub unasked: u64,
+    /// What came as messages; missing where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Messages>,
     /// Answers by status.
     pub statuses: Vec<Status>,
     /// What statuses are called, where the protocol has names for them.
@@ -296,6 +320,34 @@ pub struct Outcomes {
     pub status_names: BTreeMap<u16, String>,
     /// Failures by name.
     pub failures: Vec<FailureCount>,
+}
+
+/// Calls whose answers come as messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Messages {
+    /// Messages that came.
+    pub count: u64,
+    /// Those in the measured part.
+    pub measured: u64,
+    /// Those read together with the one before, whose gap counts as 0.
+    pub together: u64,
+    /// Calls with at least one message.
+    pub streams: u64,
+    /// Streams that their user left before their end.
+    pub left: u64,
+}
+
+impl Messages {
+    fn of(summary: &Summary) -> Option<Self> {
+        let all = &summary.total.messages;
+        (!all.is_empty()).then_some(Self {
+            count: all.count,
+            measured: summary.run.measured.messages.count,
+            together: all.together,
+            streams: all.streams,
+            left: all.left,
+        })
+    }
 }
 
 /// Answers with one status.
@@ -416,6 +468,9 @@ pub struct SeriesPoint {
     pub answered: u64,
     /// Calls that ended without success.
     pub not_ok: u64,
+    /// Messages that came, where answers come as messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
     /// Calls that were due while no connection was free.
     pub waited_for_connection: u64,
     /// Calls answered a second.
@@ -489,6 +544,24 @@ pub struct Histograms {
     /// The protocol's own opening exchanges.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub handshake: Histogram,
+    /// From sent to the first message.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub first_message: Histogram,
+    /// Lower bounds of it, of calls to which none came in time.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub first_message_bounds: Histogram,
+    /// From one message to the next.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub message_gap: Histogram,
+    /// Lower bounds of it.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub message_gap_bounds: Histogram,
+    /// From sent to the last message.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub last_message: Histogram,
+    /// The mean time for a message after the first, by call.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub each_message: Histogram,
     /// Generator lag.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub lag: Histogram,
@@ -600,6 +673,7 @@ impl Rates {
             answered_low_per_s: rates.answered_interval_per_s.map(|(low, _)| low),
             answered_high_per_s: rates.answered_interval_per_s.map(|(_, high)| high),
             due_per_s: rates.due_per_s,
+            messages_per_s: rates.messages_per_s,
             wire_in_bytes_per_s: rates.wire_in_per_s,
             wire_out_bytes_per_s: rates.wire_out_per_s,
             clear_in_bytes_per_s: rates.clear_in_per_s,
@@ -619,6 +693,10 @@ impl Times {
             connect: of(&times.connect),
             tls: of(&times.tls),
             handshake: of(&times.handshake),
+            first_message: of(&times.first_message),
+            message_gap: of(&times.message_gap),
+            last_message: of(&times.last_message),
+            each_message: of(&times.each_message),
             lag: of(&times.lag),
             receiving: of(&times.receiving),
         }
@@ -667,6 +745,7 @@ impl Outcomes {
             error_ratio: summary.error_rate,
             waited_for_connection: total.waited_for_connection,
             unasked: total.unasked,
+            messages: Messages::of(summary),
             statuses: Status::all(&total.statuses),
             status_names: summary.run.status_names.clone(),
             failures: FailureCount::all(&total.failures),
@@ -734,6 +813,7 @@ impl SeriesPoint {
             due: point.due,
             answered: point.answered,
             not_ok: point.not_ok,
+            messages: (point.messages > 0).then_some(point.messages),
             waited_for_connection: point.waited_for_connection,
             answered_per_s: point.rate(),
             bytes: Bytes::of(point.bytes),
@@ -766,6 +846,12 @@ impl Histograms {
             connect: total.connect.clone(),
             tls: total.tls.clone(),
             handshake: total.handshake.clone(),
+            first_message: total.messages.first.known.clone(),
+            first_message_bounds: total.messages.first.bounds.clone(),
+            message_gap: total.messages.gap.known.clone(),
+            message_gap_bounds: total.messages.gap.bounds.clone(),
+            last_message: total.messages.last.clone(),
+            each_message: total.messages.each.clone(),
             lag: total.lag.clone(),
             receiving: total.instrument.receiving.clone(),
             instrument: Bounds::of(total),

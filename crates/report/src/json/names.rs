@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use brunt_model::breakdown;
 use brunt_model::figures::{CallFigures, Named};
 use brunt_model::histogram::{Censored, Histogram};
+use brunt_model::messages::Messages;
 use brunt_model::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +96,9 @@ pub struct Calls {
     /// From due to end, of calls that failed, were answered with a status that is not ok, or had not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_not_ok: Option<Distribution>,
+    /// What came as messages; missing where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Streams>,
     /// `response` in full.
     #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub response_histogram: Full,
@@ -104,6 +108,82 @@ pub struct Calls {
     /// `service` in full.
     #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub service_histogram: Full,
+}
+
+/// The messages of calls with one name or tag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Streams {
+    /// Messages that came.
+    pub count: u64,
+    /// Those read together with the one before, whose gap counts as 0.
+    pub together: u64,
+    /// Calls with at least one message.
+    pub streams: u64,
+    /// Streams that their user left before their end.
+    pub left: u64,
+    /// Messages a second, over the measured part.
+    pub messages_per_s: f64,
+    /// From sent to the first message.
+    pub first_message: Option<Distribution>,
+    /// From one message to the next.
+    pub message_gap: Option<Distribution>,
+    /// From sent to the last message, of calls that were answered.
+    pub last_message: Option<Distribution>,
+    /// The mean time for a message after the first, a value for each such call.
+    pub each_message: Option<Distribution>,
+    /// `first_message` in full.
+    #[serde(default, skip_serializing_if = "Full::is_empty")]
+    pub first_message_histogram: Full,
+    /// `message_gap` in full.
+    #[serde(default, skip_serializing_if = "Full::is_empty")]
+    pub message_gap_histogram: Full,
+    /// `last_message` in full.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub last_message_histogram: Histogram,
+    /// `each_message` in full.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub each_message_histogram: Histogram,
+}
+
+impl Streams {
+    fn of(derived: &breakdown::MessageBreakdown, recorded: &Messages) -> Self {
+        let of = |times: &Option<brunt_model::summary::Distribution>| times.as_ref().map(Distribution::of);
+        Self {
+            count: recorded.count,
+            together: recorded.together,
+            streams: recorded.streams,
+            left: recorded.left,
+            messages_per_s: derived.per_s,
+            first_message: of(&derived.first),
+            message_gap: of(&derived.gap),
+            last_message: of(&derived.last),
+            each_message: of(&derived.each),
+            first_message_histogram: Full::of(&recorded.first),
+            message_gap_histogram: Full::of(&recorded.gap),
+            last_message_histogram: recorded.last.clone(),
+            each_message_histogram: recorded.each.clone(),
+        }
+    }
+
+    /// As they were recorded.
+    pub(super) fn restored(&self) -> Messages {
+        let censored = |full: &Full| Censored { known: full.times.clone(), bounds: full.bounds.clone() };
+        Messages {
+            count: self.count,
+            together: self.together,
+            streams: self.streams,
+            left: self.left,
+            first: censored(&self.first_message_histogram),
+            gap: censored(&self.message_gap_histogram),
+            last: self.last_message_histogram.clone(),
+            each: self.each_message_histogram.clone(),
+        }
+    }
+
+    fn leave_histograms_out(&mut self) {
+        (self.first_message_histogram, self.message_gap_histogram) = (Full::default(), Full::default());
+        (self.last_message_histogram, self.each_message_histogram) = (Histogram::default(), Histogram::default());
+    }
 }
 
 /// Failures of one name; their reasons are kept once, over all calls.
@@ -300,6 +380,7 @@ impl Names {
         for calls in self.requests.iter_mut().chain(&mut self.tags) {
             (calls.response_histogram, calls.service_histogram) = (Full::default(), Full::default());
             calls.not_ok_histogram = Histogram::new();
+            calls.messages.iter_mut().for_each(Streams::leave_histograms_out);
         }
         for group in &mut self.groups {
             (group.with_pauses_histogram, group.without_pauses_histogram) = (Full::default(), Full::default());
@@ -333,6 +414,7 @@ impl Calls {
                 service: calls.service.as_ref().map(Distribution::of),
                 response_ok: calls.response_ok.as_ref().map(Distribution::of),
                 response_not_ok: calls.response_not_ok.as_ref().map(Distribution::of),
+                messages: calls.messages.as_ref().map(|derived| Streams::of(derived, &figures.messages)),
                 response_histogram: Full::of(&figures.response),
                 not_ok_histogram: figures.response_not_ok().known,
                 service_histogram: Full::of(&figures.service),

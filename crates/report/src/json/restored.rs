@@ -6,6 +6,7 @@ use brunt_model::figures::{
 };
 use brunt_model::histogram::{Censored, Histogram};
 use brunt_model::instrument::{Instrument, Parts};
+use brunt_model::messages::Messages;
 use brunt_model::outcome::Failure;
 use brunt_model::series::Series;
 use brunt_model::snapshot::{self, Failures, Snapshot, Statuses};
@@ -13,7 +14,7 @@ use brunt_model::summary::{self, Run, Summary};
 use brunt_model::threshold::ThresholdResult;
 use brunt_model::verdict::{self, Spoils};
 
-use super::{Agents, Calls, Document, Drilldown, FailureCount, Full, Health, Names, Rates, Status, Verdict};
+use super::{Agents, Calls, Document, Drilldown, FailureCount, Full, Health, Names, Rates, Status, Streams, Verdict};
 
 impl Document {
     /// The summary that it is of. Figures and the verdict are those that were written, not judged anew.
@@ -75,6 +76,23 @@ impl Document {
         }
     }
 
+    /// What came as messages.
+    fn messages(&self) -> Messages {
+        let Some(counted) = &self.outcomes.messages else { return Messages::default() };
+        let histograms = &self.histograms;
+        let with = |known: &Histogram, bounds: &Histogram| Censored { known: known.clone(), bounds: bounds.clone() };
+        Messages {
+            count: counted.count,
+            together: counted.together,
+            streams: counted.streams,
+            left: counted.left,
+            first: with(&histograms.first_message, &histograms.first_message_bounds),
+            gap: with(&histograms.message_gap, &histograms.message_gap_bounds),
+            last: histograms.last_message.clone(),
+            each: histograms.each_message.clone(),
+        }
+    }
+
     /// Every call.
     fn total(&self) -> Snapshot {
         let (outcomes, histograms) = (&self.outcomes, &self.histograms);
@@ -119,6 +137,7 @@ impl Document {
             lag: histograms.lag.clone(),
             waited_for_connection: outcomes.waited_for_connection,
             unasked: outcomes.unasked,
+            messages: self.messages(),
             bytes: snapshot::Bytes {
                 wire_in: self.bytes.wire_in_bytes,
                 wire_out: self.bytes.wire_out_bytes,
@@ -199,6 +218,7 @@ impl Rates {
             answered_per_s: self.answered_per_s,
             answered_interval_per_s: self.answered_low_per_s.zip(self.answered_high_per_s),
             due_per_s: self.due_per_s,
+            messages_per_s: self.messages_per_s,
             wire_in_per_s: self.wire_in_bytes_per_s,
             wire_out_per_s: self.wire_out_bytes_per_s,
             clear_in_per_s: self.clear_in_bytes_per_s,
@@ -232,6 +252,7 @@ impl Calls {
             service: self.service_histogram.restored(),
             failed: self.not_ok_histogram.clone(),
             refused: Histogram::new(),
+            messages: self.messages.as_ref().map_or_else(Messages::default, Streams::restored),
             bytes_in: self.clear_in_bytes,
             bytes_out: self.clear_out_bytes,
             status_names: self.status_names.clone(),
@@ -289,6 +310,9 @@ impl Names {
         for (calls, written) in requests.iter_mut().zip(&self.requests).filter(|(a, b)| a.name == b.name) {
             calls.answered_per_s = written.answered_per_s;
             (calls.not_ok, calls.error_rate) = (written.not_ok, written.error_ratio);
+            if let Some((messages, written)) = calls.messages.as_mut().zip(written.messages.as_ref()) {
+                messages.per_s = written.messages_per_s;
+            }
         }
         for (group, written) in groups.iter_mut().zip(&self.groups).filter(|(a, b)| a.name == b.name) {
             group.count = written.count;

@@ -93,6 +93,7 @@ impl SeriesPoint {
             due: self.due,
             answered: self.answered,
             not_ok: self.not_ok,
+            messages: self.messages.unwrap_or(0),
             bytes: snapshot::Bytes {
                 wire_in: self.bytes.wire_in_bytes,
                 wire_out: self.bytes.wire_out_bytes,

@@ -9,6 +9,7 @@ use crate::{columns, numbers};
 
 mod agents;
 mod latency;
+mod messages;
 mod names;
 mod outcomes;
 mod plan;
@@ -42,6 +43,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         sections.push(beside_verdict(summary, verdict::headline(summary, paint), paint));
         sections.push(throughput::section(summary, paint));
         sections.push(latency::section(summary, paint));
+        sections.push(messages::section(summary, paint, true));
         sections.push(seconds::section(summary, paint));
     } else if summary.answered() {
         let over_time = seconds::section(summary, paint).into_iter().skip(1);
@@ -49,6 +51,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         sections.push(beside_verdict(summary, headline, paint));
         sections.push(throughput::brief(summary, paint));
         sections.push(latency::brief(summary, over_time, paint));
+        sections.push(messages::section(summary, paint, false));
     } else {
         sections.push(outcomes::nothing_answered(summary, paint));
         sections.push(verdict::all_findings(summary, paint));

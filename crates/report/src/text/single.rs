@@ -3,7 +3,7 @@
 use brunt_model::summary::Summary;
 
 use super::{WIDTH, title, wrapped};
-use crate::numbers::duration;
+use crate::numbers::{count, duration};
 use crate::style::Paint;
 
 /// Whether one call was planned, and one was due.
@@ -18,6 +18,7 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
         ("TLS", times.tls.as_ref()),
         ("handshake", times.handshake.as_ref()),
         ("first byte", times.first_byte.as_ref()),
+        ("first message", times.first_message.as_ref()),
         ("response", times.response.as_ref()),
     ];
     let shown: Vec<_> =
@@ -25,6 +26,17 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     let mut lines = wrapped("", "               ", &shown.join(", "), WIDTH - 15);
     if let Some(first) = lines.first_mut() {
         first.insert_str(0, &title("Times", paint));
+    }
+    let messages = &summary.total.messages;
+    if messages.count > 0 {
+        let gaps = times.message_gap.as_ref().map_or_else(String::new, |gap| {
+            format!(
+                ", gap at p50 {}, at most {}",
+                gap.quantile("p50").map_or_else(String::new, duration),
+                duration(gap.max)
+            )
+        });
+        lines.push(format!("{}{}{gaps}", title("Messages", paint), count(messages.count)));
     }
     let status = summary.total.statuses.sorted().into_iter().map(|(status, _)| status).find(|status| *status != 0);
     if let Some(status) = status {

@@ -35,7 +35,7 @@ pub(super) fn headline(summary: &Summary, paint: Paint) -> Vec<String> {
 pub(super) fn remarks(summary: &Summary, paint: Paint) -> Vec<String> {
     let lines = |remark: &Remark| {
         let (sign, role) = match remark.about {
-            About::NoSuccess | About::Redirects => ("✗ ", Role::Bad),
+            About::NoSuccess | About::NoMessages | About::Redirects => ("✗ ", Role::Bad),
             About::Connections | About::Outage | About::Agents => ("! ", Role::Warning),
         };
         let message = wrapped(sign, "  ", &clean(&remark.message), WIDTH);

@@ -15,6 +15,8 @@
 //! | `/_/delay/MS` | 200 after MS milliseconds, at most an hour |
 //! | `/_/headers` | the request line and header lines back, as they came |
 //! | `/_/count` | how many answers the server has given before this one |
+//! | `/_/events/N` | N server-sent events, 100 ms apart or as `?gap=MS&first=MS` says |
+//! | `/v1/chat/completions` | made-up tokens, as OpenAI's API has them: a stream of events, or one JSON document |
 //! | `/shop/…` | a small shop: login, items, a cart, redirects, slow and failing pages ([`PATHS`]) |
 //!
 //! Long bodies are made as they are sent, so N may be any number; byte `i` of them is the same as
@@ -30,6 +32,7 @@
 //! A connection holds little memory whatever its peer does: from a peer that does not read its
 //! answers, nothing more is read.
 
+mod events;
 mod request;
 mod response;
 mod routes;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::events::Events;
 use super::request::Version;
 use crate::service::{Kind, OUTPUT};
 
@@ -205,10 +206,26 @@ pub(crate) struct Piece {
 /// What a piece consists of, and how far it has been sent.
 #[derive(Debug)]
 pub(crate) enum Content {
-    Rendered { kind: Kind, persistence: Persistence, no_body: bool, sent: usize },
-    Own { bytes: Vec<u8>, sent: usize },
-    Filler { at: u64, left: u64 },
-    Chunks { at: u64, left: u64 },
+    Rendered {
+        kind: Kind,
+        persistence: Persistence,
+        no_body: bool,
+        sent: usize,
+    },
+    Own {
+        bytes: Vec<u8>,
+        sent: usize,
+    },
+    Filler {
+        at: u64,
+        left: u64,
+    },
+    Chunks {
+        at: u64,
+        left: u64,
+    },
+    /// One at a time, each when it is due.
+    Events(Events),
 }
 
 impl Content {
@@ -238,6 +255,7 @@ impl Content {
                 *left -= bytes.len() as u64;
                 *left == 0
             }
+            Self::Events(events) => events.render(out),
             Self::Chunks { at, left } => {
                 if *left > 0 {
                     let data = answers.filler(*at, (*left).min(CHUNK as u64));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::events;
 use super::request::{Head, decimal};
 use super::shop;
 use crate::service::MAX_DELAY;
@@ -26,6 +27,11 @@ pub const PATHS: &[Path] = &[
     Path { pattern: "/_/delay/MS", answers: "200 after MS milliseconds, at most 3600000" },
     Path { pattern: "/_/headers", answers: "the request line and header lines back, as they came" },
     Path { pattern: "/_/count", answers: "how many answers the server has given before this one" },
+    Path { pattern: "/_/events/N", answers: "N server-sent events, 100 ms apart or as ?gap=MS&first=MS says" },
+    Path {
+        pattern: "/v1/chat/completions",
+        answers: "POST a chat request: made-up tokens as OpenAI's API has them, streamed with \"stream\": true",
+    },
     Path { pattern: "/shop/", answers: "a small shop in HTML, with /shop/style.css app.js logo.svg" },
     Path { pattern: "/shop/login", answers: "a form with a token; POST user=U and password=pw-U: a cookie" },
     Path { pattern: "/shop/logout", answers: "POST: the cookie is taken back" },
@@ -56,18 +62,27 @@ pub(super) enum Route {
     /// With the head to send back.
     Headers(Vec<u8>),
     Count,
+    /// Server-sent events.
+    Events(events::Request),
     /// Something in the shop.
     Shop(Box<shop::Request>),
     /// An unknown path below `/_/`, or an invalid parameter: 404 with this text.
     Unknown(&'static str),
 }
 
+/// Where a language model is asked for tokens.
+const CHAT: &[u8] = b"/v1/chat/completions";
+
 /// The route of a request; `None` for the default answer, which any path outside `/_/` and `/shop/`
-/// gets, so that a flood may ask for what it likes.
+/// gets but [`CHAT`], so that a flood may ask for what it likes.
 #[inline]
 pub(super) fn route(head: &Head<'_>) -> Option<Route> {
-    if head.target.starts_with(b"/") && !head.target.starts_with(b"/_/") && !head.target.starts_with(b"/shop") {
+    let has_own = [b"/_/".as_slice(), b"/shop", CHAT].iter().any(|own| head.target.starts_with(own));
+    if head.target.starts_with(b"/") && !has_own {
         return None;
+    }
+    if path(head.target) == CHAT {
+        return Some(Route::Events(events::Request::Chat { is_post: head.bytes.starts_with(b"POST ") }));
     }
     if let Some(name) = path(head.target).strip_prefix(b"/_/") {
         return Some(special(name, head));
@@ -89,7 +104,13 @@ fn special(name: &[u8], head: &Head<'_>) -> Route {
         (b"bytes", Some(length)) => Route::Bytes(length),
         (b"chunked", Some(length)) => Route::Chunked(length),
         (b"close", Some(length)) => Route::UntilClose(length),
-        (b"bytes" | b"chunked" | b"close", None) => Route::Unknown("expected a number of bytes after the last slash\n"),
+        (b"events", Some(count)) => match events::Request::plain(count, query(head.target)) {
+            Some(request) => Route::Events(request),
+            None => Route::Unknown("expected at most 1000000 events, and gap and first in milliseconds\n"),
+        },
+        (b"bytes" | b"chunked" | b"close" | b"events", None) => {
+            Route::Unknown("expected a number after the last slash\n")
+        }
         (b"delay", Some(millis)) if millis <= MAX_DELAY.as_millis() as u64 => {
             Route::Delay(Duration::from_millis(millis))
         }
@@ -97,7 +118,7 @@ fn special(name: &[u8], head: &Head<'_>) -> Route {
         (b"status", Some(status @ 200..=599)) => Route::Status(status as u16),
         (b"status", _) => Route::Unknown("expected a status from 200 to 599 after the last slash\n"),
         _ => Route::Unknown(
-            "expected one of /_/echo /_/status/NNN /_/bytes/N /_/chunked/N /_/close/N /_/delay/MS /_/headers /_/count\n",
+            "expected one of /_/echo /_/status/NNN /_/bytes/N /_/chunked/N /_/close/N /_/delay/MS /_/headers /_/count /_/events/N\n",
         ),
     }
 }
@@ -107,6 +128,13 @@ fn path(target: &[u8]) -> &[u8] {
     let from_path = from_path(target);
     let end = memchr::memchr2(b'?', b'#', from_path).unwrap_or(from_path.len());
     from_path.get(..end).unwrap_or_default()
+}
+
+/// The query of a target.
+fn query(target: &[u8]) -> &[u8] {
+    let start = memchr::memchr(b'?', target).map_or(target.len(), |at| at + 1);
+    let query = target.get(start..).unwrap_or_default();
+    query.get(..memchr::memchr(b'#', query).unwrap_or(query.len())).unwrap_or_default()
 }
 
 /// The same with its query.

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::events;
 use super::request::{BodyReader, Framing, Head, MAX_HEAD, Parsed, Refusal, Version, parse};
 use super::response::{Body, CONTINUE, Content, Persistence, Piece, head};
 use super::routes::{Route, route};
@@ -36,6 +37,7 @@ impl Request {
     fn most_kept(&self) -> Option<usize> {
         match self.route {
             Some(Route::Echo) => Some(MAX_ECHO),
+            Some(Route::Events(_)) => Some(events::MAX_BODY),
             Some(Route::Shop(_)) => Some(shop::MAX_BODY),
             _ => None,
         }
@@ -265,6 +267,9 @@ impl Session {
                 self.held = self.held.saturating_sub(piece.content.held());
                 site.service.answered += u64::from(piece.ends_answer);
                 self.queue.pop_front();
+            } else if let Content::Events(events) = &piece.content {
+                // By the time at which this one was due, so that late ones make the others no later.
+                piece.due += site.service.draw(events.gap());
             }
         }
     }
@@ -287,6 +292,7 @@ impl Answer<'_> {
                 let due = if reply.delay.is_zero() { Duration::ZERO } else { site.service.now() + reply.delay };
                 self.session.push(due, Content::own(reply.bytes(self.persistence, self.no_body)), true);
             }
+            Route::Events(request) => self.events(&request, version, body, site),
             Route::Count => self.text(200, site.service.count().to_string().as_bytes()),
             Route::Unknown(text) => self.text(404, text.as_bytes()),
             Route::Status(status @ (204 | 304)) => self.streamed(status, Body::None, None),
@@ -304,6 +310,33 @@ impl Answer<'_> {
                 self.session.closing = Some(Closing::Ours);
             }
             Route::Delay(delay) => self.text_at(site.service.now() + delay, 200, b"delayed, as asked for\n"),
+        }
+    }
+
+    fn events(&mut self, request: &events::Request, version: Version, body: &[u8], site: &mut Site) {
+        let (tokens, chunked) = (site.service.tokens, version == Version::Http11);
+        let reply = events::answer(request, body, &tokens, chunked, |delay| site.service.draw(delay));
+        match reply {
+            events::Reply::Whole { status, body, after } => {
+                let mut bytes = events::document_head(status, body.len(), self.persistence).into_bytes();
+                if !self.no_body {
+                    bytes.extend_from_slice(body.as_bytes());
+                }
+                let due = if after.is_zero() { after } else { site.service.now() + after };
+                self.session.push(due, Content::own(bytes), true);
+            }
+            events::Reply::Stream { events, after } => {
+                if !chunked {
+                    self.persistence = Persistence::Close;
+                    self.session.state = State::Over;
+                    self.session.closing = Some(Closing::Ours);
+                }
+                let head = events::stream_head(chunked, self.persistence);
+                self.session.push(Duration::ZERO, Content::own(head), self.no_body);
+                if !self.no_body {
+                    self.session.push(site.service.now() + after, Content::Events(events), true);
+                }
+            }
         }
     }
 

@@ -39,7 +39,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-pub use crate::service::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall, StartError};
+pub use crate::service::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall, StartError, Tokens};
 pub use listen::listen_on_unix;
 
 use crate::http::Site;

@@ -124,6 +124,24 @@ pub struct Queue {
     pub service_time: Delay,
 }
 
+/// The tokens that a made-up language model answers with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tokens {
+    /// How long the first takes.
+    pub first: Delay,
+    /// How long after one the next comes.
+    pub gap: Delay,
+    /// How many there are where a request does not say; 1 to 1,000,000.
+    pub count: u64,
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        let fixed = |ms| Delay::Fixed(Duration::from_millis(ms));
+        Self { first: fixed(200), gap: fixed(20), count: 50 }
+    }
+}
+
 /// A server that freezes at fixed times: during the last `length` of every `period`, counted from
 /// the server's start ([`Server::started`](crate::server::Server::started)), it reads and answers nothing,
 /// then carries on with all that has queued up. So a run that starts with the server is served
@@ -180,6 +198,8 @@ pub struct Config {
     pub speaks: Speaks,
     /// With WebSocket: how often each client gets a message (`push`) that it did not ask for.
     pub push: Option<Duration>,
+    /// With HTTP: what a language model's tokens are.
+    pub tokens: Tokens,
     /// Length of the default answer's body, in bytes.
     pub body_bytes: u64,
     /// How long a default answer takes.
@@ -206,6 +226,7 @@ impl Default for Config {
             workers: 1,
             speaks: Speaks::Http,
             push: None,
+            tokens: Tokens::default(),
             body_bytes: 13,
             delay: Delay::None,
             queue: None,
@@ -232,6 +253,11 @@ impl Config {
             return wrong("close after", "at least 1 answer", "0".to_owned());
         }
         self.delay.validate("delay")?;
+        self.tokens.first.validate("first token")?;
+        self.tokens.gap.validate("token gap")?;
+        if !(1..=1_000_000).contains(&self.tokens.count) {
+            return wrong("tokens", "1 to 1000000", self.tokens.count.to_string());
+        }
         self.validate_queue()?;
         self.validate_stall()
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use config::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall};
+pub use config::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall, Tokens};
 pub use error::StartError;
 
 pub(crate) use config::MAX_DELAY;
@@ -56,6 +56,7 @@ pub(crate) struct Service {
     /// How often a WebSocket client gets a message that it did not ask for.
     pub(crate) push: Option<Duration>,
     pub(crate) stall: Option<Stall>,
+    pub(crate) tokens: Tokens,
     /// Answers after which a connection closes; `u64::MAX` for never.
     pub(crate) close_after: u64,
     /// Answers given by this worker.
@@ -82,6 +83,7 @@ impl Service {
             speaks: config.speaks,
             push: config.push,
             stall: config.stall,
+            tokens: config.tokens,
             close_after: config.close_after.unwrap_or(u64::MAX),
             answered: 0,
             started,
@@ -107,6 +109,11 @@ impl Service {
         }
         let served = self.served();
         served + self.delay.draw(&mut self.random)
+    }
+
+    /// The length of a delay.
+    pub(crate) fn draw(&mut self, delay: Delay) -> Duration {
+        delay.draw(&mut self.random)
     }
 
     /// When one of the servers is done with a request that arrives now; now without a queue.

@@ -72,10 +72,25 @@ local function nothing() end
 local function one()
   return 1
 end
+-- Every other message is the end of its stream.
+local messages = 0
 local results = {
   [operations.CALL] = called,
   [operations.CALL_PREPARED] = answered,
   [operations.CONVERSE] = answered,
+  [operations.STREAM] = function(...)
+    local ticket, problem, certain = called(...)
+    return ticket, problem, ticket == nil and certain
+  end,
+  [operations.NEXT] = function()
+    messages = messages + 1
+    if messages % 2 == 0 then
+      return answered()
+    end
+    hidden = true
+    return true, { event = "message", data = "", id = "" }
+  end,
+  [operations.LEAVE] = answered,
   [operations.START] = function()
     started = started + 1
   end,

@@ -1,0 +1,51 @@
+-- Streams: calls whose answers come as messages, which a user takes one by one.
+
+local host, brunt, core, shared = ...
+
+local yield = coroutine.yield
+local raise, seconds, waiting = core.raise, core.seconds, core.waiting_user
+local STREAM, NEXT, LEAVE = host.operations.STREAM, host.operations.NEXT, host.operations.LEAVE
+
+-- Begins a call whose answer comes as messages; gives its stream. `options` as in `core.call`.
+function core.stream(client, name, options, ...)
+  waiting("a call")
+  local label, timeout
+  if options then
+    label = core.label(options.name or name, options.tags)
+    timeout = options.timeout and seconds("timeout", options.timeout)
+  else
+    label = core.label(name)
+  end
+  local ticket, problem, certain = yield(STREAM, client, label, timeout, ...)
+  if not ticket then
+    -- In a rehearsal, what is wrong whatever comes.
+    if certain then
+      core.wrong(problem, true)
+    end
+    raise(problem)
+  end
+  return { ticket = ticket, label = label }
+end
+
+-- A message, or nil and the answer of a call that has ended.
+local function told(stream, first, second, ...)
+  if first == true then
+    return second
+  elseif first == false then
+    raise(second)
+  end
+  return nil, shared.answer_of(stream.label, first, second, ...)
+end
+
+-- Waits for the next message of a stream; nil and the answer once there is none.
+function core.next_message(stream)
+  waiting("a message")
+  return told(stream, yield(NEXT, stream.ticket))
+end
+
+-- Wants no more of a stream; gives the answer.
+function core.leave(stream)
+  waiting("leaving a stream")
+  local _, answer = told(stream, yield(LEAVE, stream.ticket))
+  return answer
+end

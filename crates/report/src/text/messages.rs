@@ -1,0 +1,137 @@
+//! What came as messages: how soon the first, how regularly the others, how many.
+
+use brunt_model::breakdown::{CallBreakdown, MessageBreakdown};
+use brunt_model::histogram::AtLeast;
+use brunt_model::messages::Messages;
+use brunt_model::summary::{Distribution, QUANTILES, Summary};
+use brunt_model::units::{Duration, Number};
+
+use super::{WIDTH, title, wrapped};
+use crate::columns;
+use crate::numbers::{clean, count, counted, duration, percent};
+use crate::style::{Paint, Role};
+
+/// The width of a column.
+const COLUMN: usize = 15;
+/// The width of the rows' names.
+const NAME: usize = 10;
+/// The rows without `-v`.
+const BRIEF: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+/// The width of a column of the table by name.
+const NAMED: usize = 10;
+/// The most names that are shown.
+const MOST_NAMES: usize = 25;
+
+/// The section of a run some of whose answers came as messages; nothing of others.
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
+    let all = &summary.total.messages;
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = headline(all, summary, paint);
+    let times = &summary.times;
+    let columns: Vec<_> = [
+        ("first message", times.first_message.as_ref()),
+        ("message gap", times.message_gap.as_ref()),
+        ("each message", times.each_message.as_ref()),
+        ("last message", times.last_message.as_ref()),
+    ]
+    .into_iter()
+    .filter_map(|(name, times)| Some((name, times?)))
+    .collect();
+    let names = columns.iter().map(|(name, _)| format!("{name:>COLUMN$}")).collect::<Vec<_>>().concat();
+    lines.push(format!("{}{}", " ".repeat(NAME), paint.faint(names)));
+    for (name, of) in rows().into_iter().filter(|(name, _)| verbose || BRIEF.contains(name)) {
+        let role = if matches!(name, "p50" | "p99") { Role::Strong } else { Role::Plain };
+        let cells =
+            columns.iter().map(|(_, times)| of(times).map_or_else(String::new, |value| cell(value, role, paint)));
+        lines.push(format!("{}{}", paint.faint(format!("  {name:<8}")), cells.collect::<String>()));
+    }
+    lines.extend(notes(all, summary, paint));
+    lines.extend(by_name(&summary.breakdown.requests, paint));
+    lines
+}
+
+fn cell(value: AtLeast<u64>, role: Role, paint: Paint) -> String {
+    paint.as_(if value.at_least { Role::Warning } else { role }, format!("{:>COLUMN$}", duration(value)))
+}
+
+type Row = (&'static str, Box<dyn Fn(&Distribution) -> Option<AtLeast<u64>>>);
+
+fn rows() -> Vec<Row> {
+    let mut rows: Vec<Row> = vec![
+        ("mean", Box::new(|times| Some(times.mean.map(|ns| ns.round() as u64)))),
+        ("min", Box::new(|times| Some(AtLeast::exactly(times.min)))),
+    ];
+    rows.extend(
+        QUANTILES
+            .iter()
+            .enumerate()
+            .map(|(at, (name, _))| -> Row { (*name, Box::new(move |times| times.quantiles.get(at).copied())) }),
+    );
+    rows.push(("max", Box::new(|times| Some(times.max))));
+    rows
+}
+
+fn headline(all: &Messages, summary: &Summary, paint: Paint) -> Vec<String> {
+    let rate = paint.strong(Number(summary.rates.messages_per_s));
+    let of_each = all.each.quantile(0.5).filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64);
+    let of_each = of_each.map_or_else(String::new, |rate| format!(", a stream at p50 {}/s", Number(rate)));
+    vec![format!(
+        "{}{rate} messages/s{of_each}; {} in {}",
+        title("Messages", paint),
+        count(all.count),
+        counted(all.streams, "stream")
+    )]
+}
+
+fn notes(all: &Messages, summary: &Summary, paint: Paint) -> Vec<String> {
+    let mut notes = Vec::new();
+    if all.together > 0 {
+        let share = percent(all.together as f64 / all.count.max(1) as f64);
+        notes.push(format!("read with the one before, gap 0: {}, {share}", counted(all.together, "message")));
+    }
+    if all.left > 0 {
+        notes.push(format!("left by their user before the end: {}", counted(all.left, "stream")));
+    }
+    let cut_short = all.first.bounds.count() + all.gap.bounds.count();
+    if cut_short > 0 {
+        notes.push(format!("≥ at least: {} waited in vain for the next message", counted(cut_short, "stream")));
+    }
+    if let Some(gap) =
+        summary.run.plan.protocol.shown().pointer("/messages/stall_ns").and_then(serde_json::Value::as_u64)
+    {
+        notes.push(format!("a gap over {} ends a stream as stalled", Duration(gap)));
+    }
+    let wrap = |note: String| wrapped("  ", "  ", &note, WIDTH);
+    notes.into_iter().flat_map(wrap).map(|line| paint.faint(line)).collect()
+}
+
+/// The streams of each name, where there is more than one.
+fn by_name(requests: &[CallBreakdown], paint: Paint) -> Vec<String> {
+    let streams: Vec<(&str, &MessageBreakdown)> =
+        requests.iter().filter_map(|calls| Some((calls.name.as_str(), calls.messages.as_deref()?))).collect();
+    if streams.len() < 2 {
+        return Vec::new();
+    }
+    let row = |(name, of): &(&str, &MessageBreakdown)| {
+        let at = |times: &Option<Distribution>, name: &str| {
+            let value = times.as_ref().and_then(|times| times.quantile(name));
+            let text = value.map_or_else(|| "-".to_owned(), duration);
+            let is_bound = value.is_some_and(|value| value.at_least);
+            paint.as_(if is_bound { Role::Warning } else { Role::Plain }, format!("{text:>NAMED$}"))
+        };
+        let name = columns::padded(columns::cut(&clean(name), 22), 22);
+        let per_s = format!("{:>NAMED$}", Number(of.per_s).to_string());
+        let first = [at(&of.first, "p50"), at(&of.first, "p99")].concat();
+        format!("  {name} {per_s}{first}{}{}", at(&of.gap, "p50"), at(&of.gap, "p99"))
+    };
+    let columns = ["per s", "first p50", "first p99", "gap p50", "gap p99"];
+    let columns = columns.map(|column| format!("{column:>NAMED$}")).concat();
+    let header = paint.faint(format!("{}{columns}", " ".repeat(25)));
+    let mut lines: Vec<_> = std::iter::once(header).chain(streams.iter().take(MOST_NAMES).map(row)).collect();
+    if streams.len() > MOST_NAMES {
+        lines.push(paint.faint(format!("  … and {} more, in -o FILE.json", streams.len() - MOST_NAMES)));
+    }
+    lines
+}
