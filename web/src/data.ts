@@ -235,8 +235,29 @@ export interface Live {
   not_ok: number;
   p50_ns: Bound | null;
   p99_ns: Bound | null;
+  /** What each agent did in the last second, of a run that agents carry out. */
+  agents?: { name: string; answered: number; not_ok: number; p99_ns: Bound | null; lag_p99_ns: number | null; is_saturated: boolean; is_silent: boolean }[];
   /** Seconds that are in no figure. */
   missed: number;
+}
+
+/** What the agents of a run did. */
+export interface Agents {
+  start_skew_ns: number | null;
+  start_skew_uncertainty_ns: number | null;
+  list: {
+    name: string;
+    cores: number;
+    workers: number;
+    began_ns: number;
+    lost: { after_ns: number; reason: string } | null;
+    due: number;
+    not_ok: number;
+    answered_per_s: number;
+    response_p99_ns: number | null;
+    lag_p99_ns: number | null;
+    judgement: string;
+  }[];
 }
 
 /** What a user calls a run or decision, its tags, and the command that repeats it. */
@@ -275,6 +296,7 @@ export interface Data {
   times: [string, Distribution][];
   series: Series;
   drilldown: Drilldown | null;
+  agents: Agents | null;
   heat_map: HeatMap | null;
   bars: Bars | null;
   spectra: Spectrum[];

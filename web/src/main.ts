@@ -1,4 +1,5 @@
 // The page: what matters first, then charts, then tables.
+import { agents } from "./agents";
 import { type Data, embedded } from "./data";
 import { type Decision, decision } from "./decision";
 import { el, openTarget } from "./dom";
@@ -50,7 +51,7 @@ function show(data: Data | Decision): void {
 
 function showRun(data: Data): void {
   const first = [outcome(data), keyFigures(data), charts(data)];
-  const rest = [verdict(data), thresholds(data), distribution(data), latency(data), outcomes(data), ...names(data), load(data)];
+  const rest = [verdict(data), thresholds(data), distribution(data), latency(data), outcomes(data), ...names(data), agents(data), load(data)];
   const parts = [header(data), data.live && state(data.live), ...first, contents([...first, ...rest]), ...rest, seconds(data), repeat(data.origin)];
   put(`${data.live ? "● " : ""}brunt ${named(data.origin)}${data.title}`, parts);
 }

@@ -276,8 +276,8 @@ impl Cluster {
         let order = Order { plan: plan.clone(), workers, reports, stop: stop.clone(), begun, over };
         self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
         let started_unix_ms = beginning.recv().map_err(|_| ClusterError::Defect)??;
-        let machines = self.agents.len() as u32;
-        let mut run = brunt_engine::gather(plan, machines, &reported, observer, stop, started_unix_ms);
+        let names: Vec<String> = self.agents.iter().map(|agent| agent.name.clone()).collect();
+        let mut run = brunt_engine::gather(plan, &names, &reported, observer, stop, started_unix_ms);
         let over = await_over(&ending)?;
         // What is shown of the run is how many threads it had in all.
         run.plan.workers = over.agents.iter().map(|agent| agent.workers).sum();

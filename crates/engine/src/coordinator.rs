@@ -1,10 +1,11 @@
 //! Gathers what the workers report: seconds for the observer, and the run when it is over.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use brunt_model::live::Live;
+use brunt_model::live::{AgentSecond, Live};
 use brunt_model::plan::Plan;
 use brunt_model::series::Series;
 use brunt_model::snapshot::{Phase, Snapshot};
@@ -28,6 +29,8 @@ struct Second {
     open_connections: u64,
     in_flight: u64,
     oldest_ns: u64,
+    /// What each agent did, by its number, where agents report.
+    agents: Vec<Option<AgentSecond>>,
 }
 
 /// How far a worker has come.
@@ -72,6 +75,8 @@ pub(crate) struct Coordinator<'a> {
     watchdog: &'a mut Watchdog,
     stop: &'a StopHandle,
     clock: Clock,
+    /// Their names, where agents report.
+    agents: Vec<Arc<str>>,
 }
 
 impl<'a> Coordinator<'a> {
@@ -106,7 +111,13 @@ impl<'a> Coordinator<'a> {
             watchdog,
             stop,
             clock,
+            agents: Vec::new(),
         }
+    }
+
+    /// The same where those that report are agents of these names.
+    pub(crate) fn of_agents(self, names: &[String]) -> Self {
+        Self { agents: names.iter().map(|name| Arc::from(name.as_str())).collect(), ..self }
     }
 
     /// Takes reports until every worker has finished, or none is left to send any.
@@ -219,6 +230,12 @@ impl<'a> Coordinator<'a> {
         let second = self.seconds.entry(key).or_default();
         second.length_ns = second.length_ns.max(interval.length_ns);
         second.snapshot.merge(&interval.snapshot);
+        if let Some(name) = self.agents.get(interval.worker as usize) {
+            second.agents.resize(self.agents.len(), None);
+            if let Some(place) = second.agents.get_mut(interval.worker as usize) {
+                *place = Some(AgentSecond::of(name, Some(&interval.snapshot), &self.plan.ok_status));
+            }
+        }
         second
     }
 
@@ -299,6 +316,9 @@ impl<'a> Coordinator<'a> {
             Phase::Measured => self.plan.duration_ns(),
             Phase::Drain => Some(self.plan.drain_ns),
         };
+        let said = second.agents.into_iter().chain(std::iter::repeat_with(|| None));
+        let silent = |name: &Arc<str>| AgentSecond::of(name, None, &self.plan.ok_status);
+        let agents = self.agents.iter().zip(said).map(|(name, said)| said.unwrap_or_else(|| silent(name))).collect();
         self.observer.second(&Live {
             phase,
             elapsed_ns: number * brunt_model::SECOND_NS + second.length_ns,
@@ -311,6 +331,7 @@ impl<'a> Coordinator<'a> {
             waiting,
             oldest_ns: second.oldest_ns,
             users,
+            agents,
         });
     }
 }

@@ -154,13 +154,13 @@ pub fn last_words(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result
     run::last_words(plan, registry, stop)
 }
 
-/// Puts a run of `plan` together from what so many machines report of their parts. It ends when all of them have finished, or none
-/// is left to report.
+/// Puts a run of `plan` together from what the agents of these names report of their parts. It ends when all of them have finished, or
+/// none is left to report.
 ///
-/// Each machine stands for one worker: the seconds that it reports are those of all its workers, and `worker` is its number, from 0.
+/// Each agent stands for one worker: the seconds that it reports are those of all its workers, and `worker` is its number, from 0.
 pub fn gather(
     plan: &Plan,
-    machines: u32,
+    agents: &[String],
     reports: &Receiver<Report>,
     observer: &mut dyn Observer,
     stop: &StopHandle,
@@ -168,7 +168,9 @@ pub fn gather(
 ) -> Run {
     let clock: Clock = Arc::new(|| 0);
     let mut nobody = Watchdog::default();
-    Coordinator::new(plan, machines, observer, &mut nobody, stop, clock).gather(reports, started_unix_ms)
+    Coordinator::new(plan, agents.len() as u32, observer, &mut nobody, stop, clock)
+        .of_agents(agents)
+        .gather(reports, started_unix_ms)
 }
 
 /// Carries out a plan as [`run`] does, and shows `trace` everything that its users do, or what its connections send and

@@ -1,5 +1,9 @@
 //! What can be seen of a run while it goes on.
 
+use std::sync::Arc;
+
+use crate::histogram::AtLeast;
+use crate::outcome::OkStatus;
 use crate::snapshot::{Phase, Snapshot};
 
 /// One second of a run, merged over its workers.
@@ -28,4 +32,42 @@ pub struct Live {
     pub oldest_ns: u64,
     /// Virtual users alive at its end; none where there are no scenarios.
     pub users: Option<u64>,
+    /// What each agent did in it, in the order of their numbers; empty where this machine carries the run out.
+    pub agents: Vec<AgentSecond>,
+}
+
+/// An agent's part of a second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentSecond {
+    /// The agent's name.
+    pub name: Arc<str>,
+    /// Calls that were answered.
+    pub answered: u64,
+    /// Calls that ended without success.
+    pub not_ok: u64,
+    /// Response time at the 99th percentile, in nanoseconds.
+    pub p99_ns: Option<AtLeast<u64>>,
+    /// Generator lag at the 99th percentile, in nanoseconds.
+    pub lag_p99_ns: Option<u64>,
+    /// Whether one of its workers had next to no time left.
+    pub is_saturated: bool,
+    /// Whether it has reported nothing of this second: it is lost, or has ended.
+    pub is_silent: bool,
+}
+
+impl AgentSecond {
+    /// What the agent of this name has reported of a second; nothing if that is none.
+    pub fn of(name: &Arc<str>, snapshot: Option<&Snapshot>, ok: &OkStatus) -> Self {
+        let empty = Snapshot::default();
+        let said = snapshot.unwrap_or(&empty);
+        Self {
+            name: Arc::clone(name),
+            answered: said.statuses.total(),
+            not_ok: said.not_ok(ok),
+            p99_ns: said.response_times().quantile(0.99),
+            lag_p99_ns: said.lag.quantile(0.99),
+            is_saturated: said.health.saturated_ns > 0,
+            is_silent: snapshot.is_none_or(|said| said.health.wall_ns == 0),
+        }
+    }
 }

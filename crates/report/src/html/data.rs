@@ -4,6 +4,7 @@ use brunt_model::histogram::Censored;
 use brunt_model::plan::{Load, Origin};
 use brunt_model::remarks::Remark;
 use brunt_model::summary::{Ending, QUANTILES};
+use brunt_model::verdict::Judgement;
 use serde::Serialize;
 
 use super::distribution::{Bars, Distribution, HeatMap, Spectrum};
@@ -49,6 +50,55 @@ pub(super) struct Data<'a> {
     bars: Option<Bars>,
     spectra: Vec<Spectrum>,
     names: Option<Names<'a>>,
+    /// What each agent did, of a run that agents carried out.
+    agents: Option<Agents<'a>>,
+}
+
+/// See [`json::Agents`].
+#[derive(Debug, Serialize)]
+struct Agents<'a> {
+    start_skew_ns: Option<u64>,
+    start_skew_uncertainty_ns: Option<u64>,
+    list: Vec<Agent<'a>>,
+}
+
+/// See [`json::Agent`].
+#[derive(Debug, Serialize)]
+struct Agent<'a> {
+    name: &'a str,
+    cores: u32,
+    workers: u32,
+    began_ns: i64,
+    lost: Option<&'a json::Lost>,
+    due: u64,
+    not_ok: u64,
+    answered_per_s: f64,
+    response_p99_ns: Option<u64>,
+    lag_p99_ns: Option<u64>,
+    judgement: Judgement,
+}
+
+impl<'a> Agents<'a> {
+    fn of(agents: &'a json::Agents) -> Self {
+        let list = agents.list.iter().map(|agent| Agent {
+            name: &agent.name,
+            cores: agent.cores,
+            workers: agent.workers,
+            began_ns: agent.began_ns,
+            lost: agent.lost.as_ref(),
+            due: agent.due,
+            not_ok: agent.not_ok,
+            answered_per_s: agent.answered_per_s,
+            response_p99_ns: agent.response_p99_ns,
+            lag_p99_ns: agent.lag_p99_ns,
+            judgement: agent.judgement,
+        });
+        Self {
+            start_skew_ns: agents.start_skew_ns,
+            start_skew_uncertainty_ns: agents.start_skew_uncertainty_ns,
+            list: list.collect(),
+        }
+    }
 }
 
 /// See [`json::Outcomes`].
@@ -103,6 +153,7 @@ impl<'a> Data<'a> {
             bars: Bars::of(&document.histograms),
             spectra: spectra(&document.histograms),
             names: document.names.as_ref().map(Names::of),
+            agents: document.agents.as_ref().map(Agents::of),
         }
     }
 }

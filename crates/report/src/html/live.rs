@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brunt_model::live::Live;
+use brunt_model::live::{AgentSecond, Live};
 use brunt_model::plan::Plan;
 use brunt_model::series::Series;
 use brunt_model::snapshot::{Phase, Snapshot};
@@ -41,8 +41,37 @@ pub(super) struct State {
     backlog: u64,
     /// How long the oldest call had been due that had not ended; none where all had.
     oldest_ns: Option<u64>,
+    /// What each agent did in the last second.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    agents: Vec<Agent>,
     /// Seconds that are in no figure.
     missed: u64,
+}
+
+/// What an agent did in the last second.
+#[derive(Debug, Clone, Serialize)]
+struct Agent {
+    name: String,
+    answered: u64,
+    not_ok: u64,
+    p99_ns: Option<Bound>,
+    lag_p99_ns: Option<u64>,
+    is_saturated: bool,
+    is_silent: bool,
+}
+
+impl Agent {
+    fn of(second: &AgentSecond) -> Self {
+        Self {
+            name: second.name.to_string(),
+            answered: second.answered,
+            not_ok: second.not_ok,
+            p99_ns: second.p99_ns.map(Bound),
+            lag_p99_ns: second.lag_p99_ns,
+            is_saturated: second.is_saturated,
+            is_silent: second.is_silent,
+        }
+    }
 }
 
 impl Running {
@@ -104,6 +133,7 @@ impl Running {
             p99_ns: second.p99.map(Bound),
             backlog: live.waiting,
             oldest_ns: (live.oldest_ns > 0).then_some(live.oldest_ns),
+            agents: live.agents.iter().map(Agent::of).collect(),
             missed: if is_new { 0 } else { self.state.missed },
         };
     }

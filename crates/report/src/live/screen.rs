@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use brunt_model::figures::CallFigures;
 use brunt_model::histogram::AtLeast;
-use brunt_model::live::Live;
+use brunt_model::live::{AgentSecond, Live};
 use brunt_model::outcome::{Failure, OkStatus};
 use brunt_model::plan::Plan;
 use brunt_model::snapshot::{Phase, Snapshot};
@@ -53,6 +53,8 @@ pub struct Screen {
     /// How long that took, in nanoseconds.
     measured_ns: u64,
     most_users: u64,
+    /// What each agent did in the last second.
+    agents: Vec<AgentSecond>,
 }
 
 /// What only the last second tells.
@@ -88,6 +90,7 @@ impl Screen {
             total: Snapshot::default(),
             measured_ns: 0,
             most_users: 0,
+            agents: Vec::new(),
         }
     }
 
@@ -106,6 +109,7 @@ impl Screen {
             self.seconds.pop_front();
         }
         self.seconds.push_back(second);
+        self.agents.clone_from(&live.agents);
         self.last = Some(Last {
             phase: live.phase,
             elapsed_ns: live.elapsed_ns,
@@ -145,6 +149,7 @@ impl Screen {
         let outcomes = below.into_iter().chain(self.outcomes(room)).collect();
         let mut left = self.with_histogram(outcomes, room);
         let mut right = self.tall_charts(width - left_width - GAP, (room / 4).clamp(1, TALLEST));
+        right.extend(self.agents(room.saturating_sub(right.len()) / 2));
         right.extend(self.names(room.saturating_sub(right.len())));
         let longer = left.len().max(right.len()).min(room);
         left.resize_with(longer, Line::default);
@@ -172,7 +177,8 @@ impl Screen {
     /// Thresholds, statuses, failures, the histogram and names, in so many lines.
     fn details(&self, room: usize) -> Vec<Line> {
         let outcomes = self.outcomes(room);
-        let names = self.names(room.saturating_sub(outcomes.len()) / 3);
+        let mut names = self.agents(room.saturating_sub(outcomes.len()) / 3);
+        names.extend(self.names(room.saturating_sub(outcomes.len()) / 3));
         let mut lines = self.with_histogram(outcomes, room.saturating_sub(names.len()));
         lines.extend(names);
         lines
@@ -245,6 +251,33 @@ impl Screen {
                 .add(Role::Plain, &reason)
         };
         shortened(counted.into_iter().map(line), most, "failures")
+    }
+
+    /// The agents, those that are silent first and then the slowest, under a line that says what is what.
+    fn agents(&self, most: usize) -> Vec<Line> {
+        if self.agents.is_empty() || most < 2 {
+            return Vec::new();
+        }
+        let mut agents: Vec<_> = self.agents.iter().collect();
+        agents.sort_by_key(|agent| std::cmp::Reverse((agent.is_silent, agent.p99_ns.map(|p99| p99.value))));
+        let header = format!("{:>10}{:>10}{:>10}{:>9}  agent", "answered", "p99", "lag p99", "not ok");
+        let line = |agent: &AgentSecond| {
+            let name = format!("  {}", clean(&agent.name));
+            if agent.is_silent {
+                return Line::default().add(Role::Bad, &format!("{:>39}{name}", "nothing reported"));
+            }
+            let p99 = agent.p99_ns.map_or("–".to_owned(), short);
+            let lag = agent.lag_p99_ns.map_or("–".to_owned(), |lag| short(AtLeast::exactly(lag)));
+            let (wrong, busy) = (if agent.not_ok > 0 { Role::Bad } else { Role::Plain }, agent.is_saturated);
+            Line::default()
+                .add(Role::Plain, &format!("{:>10}{p99:>10}{lag:>10}", count(agent.answered)))
+                .add(wrong, &format!("{:>9}", count(agent.not_ok)))
+                .add(if busy { Role::Warning } else { Role::Plain }, &name)
+                .add(Role::Warning, if busy { " (no CPU left)" } else { "" })
+        };
+        let mut lines = vec![Line::default().add(Role::Faint, &header)];
+        lines.extend(shortened(agents.into_iter().map(line), most - 1, "agents"));
+        lines
     }
 
     /// Requests by name, those with the most errors and then the most calls first, under a line that says what is what.
