@@ -10,7 +10,7 @@ use brunt_model::plan::{Load, Plan};
 use brunt_model::summary::Run;
 use brunt_protocol::Registry;
 
-use crate::args::machines::{self, Machines, Nats};
+use crate::args::machines::{self, Machines};
 use crate::plan::EASY_RATE;
 use crate::{console, files};
 
@@ -112,7 +112,7 @@ fn names(agents: &[brunt_cluster::Announcement]) -> String {
 ///
 /// # Errors
 /// When a file of its cannot be read.
-pub fn bus(nats: &Nats) -> Result<Option<Bus>> {
+pub fn bus(nats: &machines::Bus) -> Result<Option<Bus>> {
     let Some(url) = &nats.nats else { return Ok(None) };
     let nkey = nats.nats_nkey.as_ref().map(|path| {
         let seed = files::read(path).context("--nats-nkey")?;

@@ -180,7 +180,16 @@ struct Session {
     plan: Option<Arc<Plan>>,
     running: Option<Running>,
     /// Why it ends as soon as nothing runs any more.
-    ending: Option<Option<String>>,
+    ending: Option<SessionEnd>,
+}
+
+/// Why a session ends.
+#[derive(Debug, Clone)]
+enum SessionEnd {
+    /// Its controller says so.
+    Released,
+    /// The agent gives it up, for this reason.
+    GivenUp(String),
 }
 
 /// What a thread does for the session at the moment.
@@ -274,7 +283,7 @@ impl Agent<'_> {
                 session.heard = Instant::now();
                 match session.link.receive(frame) {
                     Ok(messages) => messages.iter().for_each(|bytes| self.obey(bytes)),
-                    Err(error) => self.end_session(Some(error.to_string())),
+                    Err(error) => self.end_session(SessionEnd::GivenUp(error.to_string())),
                 }
             }
             held => {
@@ -324,10 +333,8 @@ impl Agent<'_> {
                 self.is_away = true;
                 (self.said)(AgentEvent::Bus("the NATS server is away; connecting again"));
             }
-            Some(Event::Connected) => {
-                if std::mem::take(&mut self.is_away) {
-                    (self.said)(AgentEvent::Bus("the NATS server is back"));
-                }
+            Some(Event::Connected) if std::mem::take(&mut self.is_away) => {
+                (self.said)(AgentEvent::Bus("the NATS server is back"));
             }
             Some(Event::ServerError(error)) => {
                 let problem = error.to_string();
@@ -375,7 +382,7 @@ impl Agent<'_> {
                 Err(error) => self.fail(0, error.to_string(), false),
             },
             Ok(ToAgent::Setup { run }) => {
-                self.work_on(run, |plan, registry, stop| Work::SetUp(brunt_engine::setup(plan, registry, stop)))
+                self.work_on(run, |plan, registry, stop| Work::SetUp(brunt_engine::setup(plan, registry, stop)));
             }
             Ok(ToAgent::Teardown { run, given }) => self.work_on(run, |plan, registry, stop| {
                 Work::TornDown(brunt_engine::teardown(plan, given, registry, stop))
@@ -393,8 +400,8 @@ impl Agent<'_> {
                     running.stop.stop();
                 }
             }
-            Ok(ToAgent::Release) => self.end_session(None),
-            Err(error) => self.end_session(Some(error.to_string())),
+            Ok(ToAgent::Release) => self.end_session(SessionEnd::Released),
+            Err(error) => self.end_session(SessionEnd::GivenUp(error.to_string())),
         }
     }
 
@@ -516,12 +523,12 @@ impl Agent<'_> {
     }
 
     /// Gives the session up: as soon as nothing runs any more.
-    fn end_session(&mut self, reason: Option<String>) {
+    fn end_session(&mut self, why: SessionEnd) {
         if let Some(session) = &mut self.session {
             if let Some(running) = &session.running {
                 running.stop.stop();
             }
-            session.ending.get_or_insert(reason);
+            session.ending.get_or_insert(why);
         }
     }
 
@@ -532,7 +539,7 @@ impl Agent<'_> {
         let Some(session) = &mut self.session else { return };
         if session.heard.elapsed() >= LEASE && session.ending.is_none() {
             let reason = format!("nothing was heard of {} for {} s", session.by, LEASE.as_secs());
-            self.end_session(Some(reason));
+            self.end_session(SessionEnd::GivenUp(reason));
         }
         let Some(session) = &mut self.session else { return };
         if let Some(Running { run, part: Some(part), .. }) = &mut session.running
@@ -550,7 +557,10 @@ impl Agent<'_> {
         }
         if let Some(reason) = over {
             self.session = None;
-            (self.said)(AgentEvent::Released(reason.as_deref()));
+            (self.said)(AgentEvent::Released(match &reason {
+                SessionEnd::Released => None,
+                SessionEnd::GivenUp(reason) => Some(reason),
+            }));
         }
     }
 

@@ -475,7 +475,7 @@ impl Control {
             while let Some(said) = self.said.pop_front() {
                 match said {
                     Said::Words(place, FromAgent::Claimed) => {
-                        claimed.iter_mut().skip(place).take(1).for_each(|c| *c = true)
+                        claimed.iter_mut().skip(place).take(1).for_each(|c| *c = true);
                     }
                     Said::Words(..) => {}
                     Said::Busy(place, by) => {
@@ -580,12 +580,12 @@ impl Control {
     fn receive(&mut self, message: &Message) {
         let back = self.now_ns();
         let Ok(frame) = Frame::from_bytes(&message.payload) else { return };
-        if frame.session == 0 {
-            if let Ok(Note::Here(agent)) = from_bytes(&frame.payload) {
-                self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
-                self.there.push(agent);
-                return;
-            }
+        if frame.session == 0
+            && let Ok(Note::Here(agent)) = from_bytes(&frame.payload)
+        {
+            self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
+            self.there.push(agent);
+            return;
         }
         let Some(place) = self.peers.iter().position(|peer| peer.link.session() == frame.session) else { return };
         let Some(peer) = self.peers.get_mut(place) else { return };
@@ -944,6 +944,7 @@ struct Begun {
 }
 
 /// An agent in a run.
+#[expect(clippy::struct_excessive_bools, reason = "each is a step that the agent has taken")]
 struct InRun {
     part: AgentPart,
     portion: Portion,
@@ -990,6 +991,7 @@ impl InRun {
 }
 
 /// A run under way.
+#[expect(clippy::struct_excessive_bools, reason = "each says something else of the run")]
 struct InProgress<'a> {
     run: u32,
     begun: Begun,

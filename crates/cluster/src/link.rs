@@ -207,8 +207,12 @@ mod tests {
             let mut fates = fates.into_iter().cycle().take(2000);
             let message = |length: &usize| (0..*length).map(|at| (at % 251) as u8 ^ *length as u8).collect::<Vec<u8>>();
             let (mut one, mut other) = (Link::new(1, 1 << 20), Link::new(1, 1 << 20));
-            there.iter().for_each(|length| one.send(message(length)));
-            back.iter().for_each(|length| other.send(message(length)));
+            for length in &there {
+                one.send(message(length));
+            }
+            for length in &back {
+                other.send(message(length));
+            }
             let (mut bus, mut bus_back) = (Bus::default(), Bus::default());
             let (mut got, mut got_back) = (Vec::new(), Vec::new());
             for turn in 0..3000 {

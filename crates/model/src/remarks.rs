@@ -67,21 +67,16 @@ fn lost_agents(run: &Run) -> Option<Remark> {
     let (first, others) = lost.split_first()?;
     let AgentEnd::Lost { after_ns, reason } = &first.ended else { return None };
     let unsent: u64 = lost.iter().map(|agent| agent.measured.unsent_lost).sum();
-    let mut message = format!(
-        "{} of {} agents were lost: {} after {}, {reason}",
-        lost.len(),
-        run.agents.len(),
-        first.name,
-        brief_ns(*after_ns)
-    );
+    let (all, after) = (run.agents.len(), brief_ns(*after_ns));
+    let mut parts = vec![format!("{} of {all} agents were lost: {} after {after}, {reason}", lost.len(), first.name)];
     if !others.is_empty() {
         let names: Vec<_> = others.iter().take(MOST_NAMED).map(|agent| agent.name.as_str()).collect();
-        message.push_str(&format!("; then {}", names.join(", ")));
-        message.push_str(if others.len() > MOST_NAMED { ", …" } else { "" });
+        parts.push(format!("then {}{}", names.join(", "), if others.len() > MOST_NAMED { ", …" } else { "" }));
     }
     if unsent > 0 {
-        message.push_str(&format!("; {unsent} calls that fell to them were never sent"));
+        parts.push(format!("{unsent} calls that fell to them were never sent"));
     }
+    let message = parts.join("; ");
     let name = &first.name;
     let advice = format!("leave them out of the figures (brunt show --without {name}), or run again");
     Some(Remark { about: About::Agents, message, advice })

@@ -14,7 +14,7 @@ use super::values;
 #[command(next_help_heading = "Agents")]
 pub struct Machines {
     #[command(flatten)]
-    pub bus: Nats,
+    pub bus: Bus,
     /// Which agents carry the run out: a number, all, or those with tags (zone=eu) [default: all]
     #[arg(long, value_name = "WHICH", requires = "nats")]
     pub agents: Option<Wanted>,
@@ -41,7 +41,7 @@ pub enum OnLost {
 /// The way to a NATS server.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Agents")]
-pub struct Nats {
+pub struct Bus {
     /// Let agents carry runs out, over this NATS server: nats://HOST:4222, or tls://HOST:4222
     #[arg(long, value_name = "URL")]
     pub nats: Option<String>,
@@ -69,7 +69,7 @@ pub struct Nats {
 #[derive(Debug, Args)]
 pub struct Agent {
     #[command(flatten)]
-    pub bus: Nats,
+    pub bus: Bus,
     /// What the agent is called, unlike any other on the bus [default: the host's name and a number drawn by chance]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -97,7 +97,7 @@ pub struct Agent {
 #[derive(Debug, Args)]
 pub struct Agents {
     #[command(flatten)]
-    pub bus: Nats,
+    pub bus: Bus,
     /// How long to wait for them to answer [default: 1s]
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub wait: Option<u64>,

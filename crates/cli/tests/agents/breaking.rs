@@ -81,7 +81,9 @@ fn a_bus_that_is_started_anew_loses_nothing() {
     let url = bus.url();
     let args = ["-r", "200", "-d", "5s", "--nats", &url, "--format", "json", "--quiet", &server.url()];
     let running = Running::start(args);
-    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    for agent in &agents {
+        agent.says("prepares workers");
+    }
     sleep(Duration::from_millis(1500));
     bus.end();
     sleep(Duration::from_millis(800));
@@ -100,10 +102,14 @@ fn a_bus_that_stays_away_ends_the_run_on_both_sides() {
     let url = bus.url();
     let args = ["-r", "200", "-d", "10m", "--nats", &url, "--format", "json", "--quiet", &server.url()];
     let running = Running::start(args);
-    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    for agent in &agents {
+        agent.says("prepares workers");
+    }
     sleep(Duration::from_millis(1500));
     bus.end();
-    agents.iter().for_each(|agent| agent.says("is free again: nothing was heard"));
+    for agent in &agents {
+        agent.says("is free again: nothing was heard");
+    }
     let report = read(&running.wait().with_status(4));
     closes(&report);
     let before = server.requests();
@@ -118,11 +124,15 @@ fn agents_stop_by_themselves_when_their_controller_is_killed() {
     let agents = bus.agents(2);
     let url = bus.url();
     let running = Running::start(["-r", "200", "-d", "10m", "--nats", &url, "--quiet", &server.url()]);
-    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    for agent in &agents {
+        agent.says("prepares workers");
+    }
     until("calls are made", || server.requests() > 100);
     running.send(Signal::KILL);
     let began = Instant::now();
-    agents.iter().for_each(|agent| agent.says("is free again: nothing was heard"));
+    for agent in &agents {
+        agent.says("is free again: nothing was heard");
+    }
     // The lease is 5 s: what takes far longer has not run out.
     assert!(began.elapsed() < Duration::from_secs(60));
     let before = server.requests();
@@ -167,13 +177,17 @@ fn ctrl_c_ends_the_run_of_all_with_its_report() {
     let url = bus.url();
     let args = ["-r", "200", "-d", "10m", "--nats", &url, "--format", "json", "--quiet", &server.url()];
     let running = Running::start(args);
-    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    for agent in &agents {
+        agent.says("prepares workers");
+    }
     sleep(Duration::from_millis(1500));
     running.send(Signal::INT);
     let report = read(&running.wait().with_status(130));
     closes(&report);
     assert_eq!(report["ending"], "interrupted");
-    agents.iter().for_each(|agent| agent.says("is free again"));
+    for agent in &agents {
+        agent.says("is free again");
+    }
     assert!(agents.iter().all(|agent| !agent.has_said("nothing was heard")));
 }
 
@@ -211,7 +225,9 @@ fn a_second_controller_is_told_or_waits() {
     let agents = bus.agents(2);
     let url = bus.url();
     let first = Running::start(["-r", "100", "-d", "4s", "--nats", &url, "--format", "json", "--quiet", &server.url()]);
-    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    for agent in &agents {
+        agent.says("prepares workers");
+    }
     let told = bus.command(&["-n", "10", "-c", "2", "--agents", "2", "--agents-wait", "1s", &server.url()]);
     assert_eq!(told.status, Some(4), "{told:#?}");
     assert!(
@@ -231,7 +247,9 @@ fn run_after_run_an_agent_stays_as_it_was() {
     for _ in 0..25 {
         assert_eq!(bus.run(&["-n", "50", "-c", "2", &server.url()])["outcomes"]["answered"], 50);
     }
-    agents.iter().for_each(|agent| assert!(!agent.has_said("nothing was heard")));
+    for agent in &agents {
+        assert!(!agent.has_said("nothing was heard"));
+    }
     let listed = done(&mut brunt(["agents", "--nats", &bus.url()])).with_status(0).stdout;
     assert_eq!(listed.matches("free").count(), 2, "{listed}");
 }

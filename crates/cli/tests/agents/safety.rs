@@ -122,14 +122,14 @@ fn the_bus_may_speak_tls_alone() {
 #[ignore = "needs nats-server; make test installs it"]
 fn scripts_of_controllers_do_no_more_than_agents_let_them() {
     let bus = Bus::start();
-    let _agent = bus.agent("a1");
+    let confined = bus.agent("a1");
     let server = target();
     let dir = crate::program::Directory::new();
     let script = dir.file("w.lua", "function init() os.execute('true') end\n");
     let refused = bus.command(&["-n", "1", "-c", "1", "-s", &script, &server.url()]);
     assert_eq!(refused.status, Some(2), "{refused:#?}");
     assert!(refused.stderr.contains("agent 'a1'") && refused.stderr.contains("init()"), "{refused:#?}");
-    drop(_agent);
+    drop(confined);
     let _open = bus.agent_with("a2", &["--no-sandbox"]);
     assert_eq!(bus.run(&["-n", "1", "-c", "1", "-s", &script, &server.url()])["outcomes"]["answered"], 1);
 }

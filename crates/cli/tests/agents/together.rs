@@ -106,8 +106,8 @@ fn users_of_all_agents_share_rows_iterations_meetings_and_one_setup() {
     let _agents = bus.agents(3);
     let (base, asked) = recorder();
     let dir = Directory::new();
-    let rows: String = (0..90).map(|row| format!("{row}\n")).collect();
-    dir.file("rows.csv", format!("id\n{rows}"));
+    let rows: Vec<_> = (0..90).map(|row: u32| row.to_string()).collect();
+    dir.file("rows.csv", format!("id\n{}\n", rows.join("\n")));
     let script = dir.file("visit.lua", SCRIPT.replace("BASE", &base));
     let report = bus.run(&["run", &script]);
     closes(&report);

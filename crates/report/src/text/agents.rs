@@ -49,34 +49,31 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
 
 fn headline(agents: &Agents) -> String {
     let lost = agents.list.iter().filter(|agent| agent.lost.is_some()).count();
-    let mut text = count(agents.list.len() as u64);
+    let mut parts = vec![count(agents.list.len() as u64)];
     if lost > 0 {
-        text.push_str(&format!(", {lost} lost"));
+        parts.push(format!("{lost} lost"));
     }
     if let (Some(skew), Some(uncertainty)) = (agents.start_skew_ns, agents.start_skew_uncertainty_ns) {
-        text.push_str(&format!(", began within {} of each other", exactly(skew + uncertainty)));
+        parts.push(format!("began within {} of each other", exactly(skew + uncertainty)));
     }
-    text
+    parts.join(", ")
 }
 
 fn figures(agent: &Agent, paint: Paint) -> String {
     let per_s = count(agent.answered_per_s.round() as u64);
-    let mut text = format!("{per_s:>9}/s");
-    if let Some(p99) = agent.response_p99_ns {
-        text.push_str(&format!("  p99 {:>8}", exactly(p99)));
-    }
-    if let Some(lag) = agent.lag_p99_ns {
-        text.push_str(&format!("  lag p99 {:>8}", exactly(lag)));
-    }
+    let mut parts = vec![format!("{per_s:>9}/s")];
+    parts.extend(agent.response_p99_ns.map(|p99| format!("p99 {:>8}", exactly(p99))));
+    parts.extend(agent.lag_p99_ns.map(|lag| format!("lag p99 {:>8}", exactly(lag))));
     if agent.not_ok > 0 {
-        text.push_str(&format!("  {} not ok", count(agent.not_ok)));
+        parts.push(format!("{} not ok", count(agent.not_ok)));
     }
     match agent.judgement {
-        Judgement::Trustworthy => text,
-        Judgement::GeneratorBound => format!("{text}  {}", paint.warning("was the bottleneck itself")),
-        Judgement::LatencyUnreliable => format!("{text}  {}", paint.warning("its own delays are wide")),
-        Judgement::NothingMeasured => format!("{text}  {}", paint.bad("had no answer")),
+        Judgement::Trustworthy => {}
+        Judgement::GeneratorBound => parts.push(paint.warning("was the bottleneck itself")),
+        Judgement::LatencyUnreliable => parts.push(paint.warning("its own delays are wide")),
+        Judgement::NothingMeasured => parts.push(paint.bad("had no answer")),
     }
+    parts.join("  ")
 }
 
 fn exactly(ns: u64) -> String {
