@@ -115,7 +115,7 @@ pub struct Violation {
 pub struct Counters {
     /// GOAWAY frames.
     pub goaways: u64,
-    /// RST_STREAM frames of the peer, by the code's number; the last place for codes without a name.
+    /// `RST_STREAM` frames of the peer, by the code's number; the last place for codes without a name.
     pub resets: [u64; ErrorCode::NAMED + 1],
     /// Bytes of header blocks sent.
     pub block_bytes: u64,
@@ -559,8 +559,7 @@ impl<T> Connection<T> {
         let event = self.frame(&head, frame.get(HEAD_BYTES..).unwrap_or(&[]), out)?;
         // No event of these frames holds any of their bytes.
         let event = match event {
-            Event::Data { .. } => Event::Aside,
-            Event::Aside => Event::Aside,
+            Event::Data { .. } | Event::Aside => Event::Aside,
             Event::Opened => Event::Opened,
             Event::Head { position, status, end } => Event::Head { position, status, end },
             Event::Trailers { position } => Event::Trailers { position },
@@ -790,25 +789,25 @@ impl<T> Connection<T> {
     }
 
     fn other_frame(&mut self, head: &Head, payload: &[u8], out: &mut Vec<u8>) -> Result<Event<'static>, Violation> {
-        match (head.kind, payload) {
+        match (head.kind, payload.len()) {
             (kind::SETTINGS, _) => self.settings(head, payload, out),
-            (kind::WINDOW_UPDATE, &[a, b, c, d]) => self.window_update(head, u32::from_be_bytes([a, b, c, d]), out),
-            (kind::RST_STREAM, &[a, b, c, d]) => self.rst_stream(head, ErrorCode(u32::from_be_bytes([a, b, c, d]))),
-            (kind::PING, &[a, b, c, d, e, f, g, h]) if head.stream == 0 => {
-                if !head.has(flag::ACK) {
-                    let payload = [a, b, c, d, e, f, g, h];
+            (kind::WINDOW_UPDATE, 4) => self.window_update(head, number_at(payload, 0), out),
+            (kind::RST_STREAM, 4) => self.rst_stream(head, ErrorCode(number_at(payload, 0))),
+            (kind::PING, 8) if head.stream == 0 => {
+                if let Some(payload) = payload.first_chunk()
+                    && !head.has(flag::ACK)
+                {
                     // Of those that come while nothing can be sent, the last is answered.
-                    if self.is_stalled { self.owed_pong = Some(payload) } else { write_pong(payload, out) }
+                    if self.is_stalled { self.owed_pong = Some(*payload) } else { write_pong(*payload, out) }
                 }
                 Ok(Event::Aside)
             }
-            (kind::GOAWAY, &[a, b, c, d, e, f, g, h, ..]) if head.stream == 0 => {
-                let last = u32::from_be_bytes([a, b, c, d]) & 0x7fff_ffff;
-                Ok(self.goaway(last, ErrorCode(u32::from_be_bytes([e, f, g, h]))))
+            (kind::GOAWAY, 8..) if head.stream == 0 => {
+                Ok(self.goaway(number_at(payload, 0) & 0x7fff_ffff, ErrorCode(number_at(payload, 4))))
             }
             (kind::PING | kind::GOAWAY, _) if head.stream != 0 => Err(protocol_error("PING or GOAWAY on a stream")),
             (kind::PUSH_PROMISE, _) => Err(protocol_error("PUSH_PROMISE, which was not allowed")),
-            (kind::PRIORITY, _) if payload.len() == 5 && head.stream != 0 => Ok(Event::Aside),
+            (kind::PRIORITY, 5) if head.stream != 0 => Ok(Event::Aside),
             (kind::WINDOW_UPDATE | kind::RST_STREAM | kind::PING | kind::GOAWAY | kind::PRIORITY, _) => {
                 Err(Violation { code: ErrorCode::FRAME_SIZE_ERROR, reason: "a frame of the wrong size for its kind" })
             }
@@ -1036,6 +1035,11 @@ const fn protocol_error(reason: &'static str) -> Violation {
     Violation { code: ErrorCode::PROTOCOL_ERROR, reason }
 }
 
+/// The number of four bytes at this place of a payload.
+fn number_at(payload: &[u8], from: usize) -> u32 {
+    payload.get(from..).and_then(<[u8]>::first_chunk).copied().map_or(0, u32::from_be_bytes)
+}
+
 /// Whether data that waits on the stream can be sent. Its end alone needs no window.
 fn can_send<T>(stream: &Stream<T>, window: i64) -> bool {
     stream
@@ -1044,7 +1048,7 @@ fn can_send<T>(stream: &Stream<T>, window: i64) -> bool {
         .is_some_and(|outgoing| outgoing.is_empty() && outgoing.ends || window > 0 && stream.window_out > 0)
 }
 
-/// Appends DATA frames with as much of `bytes` as windows and `most` allow, the last with END_STREAM if it is all and `end` says
+/// Appends DATA frames with as much of `bytes` as windows and `most` allow, the last with `END_STREAM` if it is all and `end` says
 /// so; returns how much.
 fn write_data<T>(
     stream: &mut Stream<T>,

@@ -51,7 +51,7 @@ pub mod flag {
 pub mod setting {
     /// The size of the table that its sender reads header blocks with, in bytes.
     pub const HEADER_TABLE_SIZE: u16 = 1;
-    /// Whether PUSH_PROMISE may be sent.
+    /// Whether `PUSH_PROMISE` may be sent.
     pub const ENABLE_PUSH: u16 = 2;
     /// How many streams may be open at once.
     pub const MAX_CONCURRENT_STREAMS: u16 = 3;
@@ -144,21 +144,28 @@ impl Head {
     /// Reads the head that `bytes` begin with; none if it is not all there.
     #[inline]
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        let &[a, b, c, kind, flags, d, e, f, g, ..] = bytes else { return None };
+        let (&[length @ .., kind], rest) = bytes.split_first_chunk::<4>()?;
+        let (&[flags, stream @ ..], _) = rest.split_first_chunk::<5>()?;
+        let [high, middle, low] = length;
         Some(Self {
-            length: u32::from_be_bytes([0, a, b, c]) as usize,
+            length: u32::from_be_bytes([0, high, middle, low]) as usize,
             kind,
             flags,
-            stream: u32::from_be_bytes([d, e, f, g]) & 0x7fff_ffff,
+            stream: u32::from_be_bytes(stream) & 0x7fff_ffff,
         })
     }
 
     /// Appends it to `out`.
     #[inline]
     pub fn write(&self, out: &mut Vec<u8>) {
-        let [_, a, b, c] = (self.length as u32).to_be_bytes();
-        let [d, e, f, g] = self.stream.to_be_bytes();
-        out.extend_from_slice(&[a, b, c, self.kind, self.flags, d, e, f, g]);
+        let mut head = [0; HEAD_BYTES];
+        let (length, rest) = head.split_at_mut(3);
+        let [_, of_length @ ..] = (self.length as u32).to_be_bytes();
+        length.copy_from_slice(&of_length);
+        let (about, stream) = rest.split_at_mut(2);
+        about.copy_from_slice(&[self.kind, self.flags]);
+        stream.copy_from_slice(&self.stream.to_be_bytes());
+        out.extend_from_slice(&head);
     }
 
     /// Whether it has this flag.
@@ -174,12 +181,12 @@ fn write_number(kind: u8, stream: u32, number: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&number.to_be_bytes());
 }
 
-/// Appends RST_STREAM.
+/// Appends `RST_STREAM`.
 pub fn write_reset(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     write_number(kind::RST_STREAM, stream, code.0, out);
 }
 
-/// Appends WINDOW_UPDATE.
+/// Appends `WINDOW_UPDATE`.
 pub fn write_window_update(stream: u32, increment: u32, out: &mut Vec<u8>) {
     write_number(kind::WINDOW_UPDATE, stream, increment, out);
 }

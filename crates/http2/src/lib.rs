@@ -4,7 +4,7 @@
 //! appended to a buffer. It is what protocols over HTTP/2 stand on, whatever they make of its streams: one request and one answer,
 //! or messages both ways.
 //!
-//! - Streams are opened with a header block, carry data under flow control in both directions, and end by END_STREAM or RST_STREAM.
+//! - Streams are opened with a header block, carry data under flow control in both directions, and end by `END_STREAM` or `RST_STREAM`.
 //! - Header blocks are read and written with [`hpack`]; one that comes again costs a comparison.
 //! - Everything that a peer can make it keep has a bound, and what breaks a rule is named ([`Violation`]).
 

@@ -40,6 +40,11 @@ pub enum Started {
 pub enum Progress {
     /// The bytes belong to what the oldest call in flight waits for, or to the opening exchange, and do not complete it.
     More,
+    /// The bytes belong to what the call at this position waits for, and do not complete it.
+    Part {
+        /// Which of the calls in flight it is, counted from the oldest, which is 0.
+        position: usize,
+    },
     /// The bytes were taken, and belong to no call: a ping, or a part of what nobody asked for.
     Aside,
     /// The opening exchange is over, and calls can be sent.
@@ -48,6 +53,13 @@ pub enum Progress {
     Answered(Answer),
     /// A call has ended without an answer of its own.
     Failed(Failed),
+    /// The peer has not processed the call at this position, and goes on with others: it is forgotten here, and sent again.
+    Refused {
+        /// Which of the calls in flight it was, counted from the oldest, which is 0.
+        position: usize,
+        /// Why, as the call ends with if it is refused again and again.
+        reason: &'static str,
+    },
     /// A message is complete that no call asked for.
     Unasked,
     /// The peer takes no more calls on this connection, which ends once those in flight have. Calls from the position
@@ -233,6 +245,22 @@ pub trait Client: Send {
     fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
         false
     }
+
+    /// Whether each call is framed by itself, so that what is left of one harms no other. Such a client sends the tail of a message
+    /// ([`Message::tail`]) itself, in [`start`](Self::start), and its connection goes on where an answer comes before its call was sent in
+    /// full. Without, a call's bytes and its tail are sent as they are, before those of the next call.
+    fn is_framed(&self) -> bool {
+        false
+    }
+
+    /// Whether there is more to send of calls that were started, without anything else having to come: parts of bodies, which a client
+    /// that [frames](Self::is_framed) its calls appends little by little.
+    fn has_more(&self) -> bool {
+        false
+    }
+
+    /// The operating system has taken what was appended, and [`has_more`](Self::has_more). Appends some of it.
+    fn more(&mut self, _out: &mut Vec<u8>) {}
 
     /// The operating system takes no more bytes for now: what was appended to `out` waits. Until [`resumed`](Self::resumed)
     /// a client appends nothing that a newer one of its kind would replace, such as the answer to a ping, so that a peer that

@@ -170,12 +170,14 @@ impl SeenClient {
 
     fn progressed(&mut self, progress: &Progress) {
         match progress {
-            Progress::More => {}
+            Progress::More | Progress::Part { .. } => {}
             Progress::Opened => {
                 self.show_received(Part::Handshake);
                 self.is_open = true;
             }
-            Progress::Aside | Progress::Unasked | Progress::Draining { .. } => self.show_received(Part::Aside),
+            Progress::Aside | Progress::Unasked | Progress::Draining { .. } | Progress::Refused { .. } => {
+                self.show_received(Part::Aside);
+            }
             Progress::Answered(answer) => {
                 self.show_received(Part::Call);
                 self.shared.answered(answer.status, self.service_ns().unwrap_or(0));
@@ -213,7 +215,8 @@ impl Client for SeenClient {
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         let from = out.len();
         let started = self.inner.start(message, out);
-        self.sent(Part::Call, out, from, message.tail.as_ref().map_or(&[], |tail| tail.bytes()));
+        let tail = message.tail.as_ref().filter(|_| !self.inner.is_framed());
+        self.sent(Part::Call, out, from, tail.map_or(&[], |tail| tail.bytes()));
         self.called_at = Some(self.sent_at);
         if let Started::Sent(status) = started {
             self.shared.answered(status, 0);
@@ -268,6 +271,20 @@ impl Client for SeenClient {
         let goes_on = self.inner.give_up(position, out);
         self.sent(Part::Aside, out, from, &[]);
         goes_on
+    }
+
+    fn is_framed(&self) -> bool {
+        self.inner.is_framed()
+    }
+
+    fn has_more(&self) -> bool {
+        self.inner.has_more()
+    }
+
+    fn more(&mut self, out: &mut Vec<u8>) {
+        let from = out.len();
+        self.inner.more(out);
+        self.sent(Part::Call, out, from, &[]);
     }
 
     fn stalled(&mut self) {

@@ -3,7 +3,7 @@
 use super::table::{ENTRY_BYTES, Table};
 use super::{huffman, take_integer};
 
-/// The most that the fields of one block may take, as SETTINGS_MAX_HEADER_LIST_SIZE counts: name, value and 32 bytes each.
+/// The most that the fields of one block may take, as `SETTINGS_MAX_HEADER_LIST_SIZE` counts: name, value and 32 bytes each.
 pub const MOST_LIST_BYTES: usize = 64 * 1024;
 /// Blocks of up to this size are remembered with what they meant, in bytes.
 const REMEMBERED_BYTES: usize = 1024;
@@ -91,7 +91,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// For a peer that was told this SETTINGS_HEADER_TABLE_SIZE, in bytes.
+    /// For a peer that was told this `SETTINGS_HEADER_TABLE_SIZE`, in bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             table: Table::new(limit),

@@ -30,7 +30,7 @@ impl Encoder {
         Self { table: Table::new(MOST_TABLE_BYTES), resized: None, changes: 0 }
     }
 
-    /// The peer has said which SETTINGS_HEADER_TABLE_SIZE, in bytes, it can do with.
+    /// The peer has said which `SETTINGS_HEADER_TABLE_SIZE`, in bytes, it can do with.
     pub fn limit_table(&mut self, bytes: usize) {
         let size = bytes.min(MOST_TABLE_BYTES);
         if size != self.table.most() {

@@ -21,32 +21,32 @@ const LONGEST: usize = 30;
 const SHORT: usize = 10;
 
 /// The code in all the forms that reading and writing want.
-struct Code {
+struct Canon {
     /// Each byte's code.
-    codes: [u32; 256],
+    codes_of: [u32; 256],
     /// The first code of each length.
     first: [u32; LONGEST + 1],
     /// How many codes of each length there are.
     count: [u16; LONGEST + 1],
-    /// Where the bytes of each length begin in `by_code`.
+    /// Where the bytes of each length begin in `in_order`.
     start: [u16; LONGEST + 1],
     /// The bytes by their codes.
-    by_code: [u8; 256],
+    in_order: [u8; 256],
     /// By the next bits: the byte whose code they begin with, and its length; length 0 for longer ones.
     short: [(u8, u8); 1 << SHORT],
 }
 
-static CODE: Code = Code::new();
+static CODE: Canon = Canon::new();
 
 #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled, where a wrong index is an error")]
-impl Code {
+impl Canon {
     const fn new() -> Self {
         let mut made = Self {
-            codes: [0; 256],
+            codes_of: [0; 256],
             first: [0; LONGEST + 1],
             count: [0; LONGEST + 1],
             start: [0; LONGEST + 1],
-            by_code: [0; 256],
+            in_order: [0; 256],
             short: [(0, 0); 1 << SHORT],
         };
         let (mut length, mut code, mut place) = (1, 0_u32, 0_usize);
@@ -57,8 +57,8 @@ impl Code {
             let mut byte = 0;
             while byte < 256 {
                 if LENGTHS[byte] as usize == length {
-                    made.codes[byte] = code;
-                    made.by_code[place] = byte as u8;
+                    made.codes_of[byte] = code;
+                    made.in_order[place] = byte as u8;
                     made.count[length] += 1;
                     if length <= SHORT {
                         let mut next = (code as usize) << (SHORT - length);
@@ -126,7 +126,7 @@ fn long(bits: u64) -> Option<(u8, usize)> {
         if place >= u32::from(*CODE.count.get(length)?) {
             return None;
         }
-        let byte = CODE.by_code.get(usize::from(*CODE.start.get(length)?) + place as usize)?;
+        let byte = CODE.in_order.get(usize::from(*CODE.start.get(length)?) + place as usize)?;
         Some((*byte, length))
     })
 }
@@ -147,7 +147,7 @@ pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut held) = (0_u64, 0_u32);
     for byte in text {
         let length = u32::from(length_of(*byte));
-        let code = CODE.codes.get(usize::from(*byte)).copied().unwrap_or(0);
+        let code = CODE.codes_of.get(usize::from(*byte)).copied().unwrap_or(0);
         bits = bits << length | u64::from(code);
         held += length;
         while held >= 8 {
