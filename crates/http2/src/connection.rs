@@ -298,6 +298,12 @@ impl<T> Connection<T> {
         self.decoder.fields()
     }
 
+    /// The id of a stream.
+    #[inline]
+    pub fn id(&self, position: usize) -> Option<u32> {
+        self.streams.get(position).map(|stream| stream.id)
+    }
+
     /// What belongs to a stream.
     pub fn data_mut(&mut self, position: usize) -> Option<&mut T> {
         self.streams.get_mut(position).map(|stream| &mut stream.data)

@@ -166,7 +166,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 };
                 connection.has_served();
                 // An answer before the request was sent in full: nobody will read the rest of it.
-                let sent = self.calls.get(id).is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
+                let sent =
+                    self.calls.get(id).is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
                 match self.answered(load, token, answer.position, id, answer.status, now) {
                     After::Gone => return false,
                     After::GoesOn => return self.went_on(load, token),

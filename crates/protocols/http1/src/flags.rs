@@ -5,10 +5,10 @@ use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, Given, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, basic, headers, is_token};
 
-use super::options::{Content, Lines, Options, Order};
+use super::options::{Content, Lines, Options, Order, Version};
 
 /// The flags of HTTP.
-pub(super) const FLAGS: [Flag; 8] = [
+pub(super) const FLAGS: [Flag; 9] = [
     Flag::new("method", Takes::Text("M"), "The method [default: GET, or POST with a body]").short('m').checked(method),
     HEADER,
     Flag::new("body", Takes::Text("TEXT"), "The body of every request, as it is")
@@ -29,6 +29,12 @@ pub(super) const FLAGS: [Flag; 8] = [
          time, by the seed [default: sequential]",
     ),
     BASIC,
+    Flag::new(
+        "http",
+        Takes::OneOf("VERSION", Version::NAMES),
+        "The version of HTTP: 2 is agreed on in the TLS handshake, and assumed of http:// targets; auto takes what the \
+         TLS handshake chooses [default: 1.1]",
+    ),
 ];
 
 /// The options that the flags ask for.
@@ -50,6 +56,7 @@ pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
         url_lines: lines(given, "url-lines"),
         body_lines: lines(given, "body-lines"),
         order: if given.text("order") == Some("random") { Order::Random } else { Order::Sequential },
+        http: given.text("http").and_then(Version::named).unwrap_or_default(),
     })
 }
 

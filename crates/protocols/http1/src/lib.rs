@@ -1,11 +1,13 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112): requests prepared beforehand, answers read as they come.
+//! HTTP/1.1 (RFC 9110, RFC 9112) and HTTP/2 (RFC 9113): requests prepared beforehand, answers read as they come.
 
 mod chunked;
 mod client;
 mod content_coding;
 mod cookies;
 mod flags;
+mod http2;
 mod line;
+mod negotiated;
 pub mod options;
 mod request;
 mod response;
@@ -16,8 +18,7 @@ use std::sync::{Arc, OnceLock};
 use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_model::target::Target;
 
-use self::client::Http1Client;
-use self::options::Options;
+use self::options::{Options, Version};
 use self::request::{Flood, Requests};
 use brunt_protocol::flags::{Flag, Given, shown_options};
 use brunt_protocol::scenario::Dialect;
@@ -26,7 +27,7 @@ use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_opti
 
 pub use self::response::{Parser, Step};
 
-/// HTTP/1.1 over TCP, TLS and Unix sockets.
+/// HTTP over TCP, TLS and Unix sockets.
 pub struct Http1;
 
 impl Protocol for Http1 {
@@ -54,8 +55,17 @@ impl Protocol for Http1 {
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
+        if options.http != Version::One && plan.script.is_some() {
+            let problem = "wrk's scripts write requests of HTTP/1.1: leave --http out";
+            return Err(OptionsError(problem.to_owned()));
+        }
         let requests = Requests::prepare(&options, plan, |name| std::env::var(name).ok())?;
-        Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), redirect: Arc::default() }))
+        Ok(Arc::new(PreparedHttp {
+            requests: Arc::new(requests),
+            redirect: Arc::default(),
+            version: options.http,
+            is_secure: plan.target.scheme == "https",
+        }))
     }
 
     fn dialect(&self) -> Option<Box<dyn Dialect>> {
@@ -63,15 +73,18 @@ impl Protocol for Http1 {
     }
 }
 
-struct PreparedHttp1 {
+struct PreparedHttp {
     requests: Arc<Requests>,
     /// Where the first redirect led.
     redirect: Arc<OnceLock<String>>,
+    version: Version,
+    /// Whether the target's scheme wants TLS.
+    is_secure: bool,
 }
 
-impl Prepared for PreparedHttp1 {
+impl Prepared for PreparedHttp {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        Box::new(Http1Client::noting(keep, Arc::clone(&self.redirect)))
+        self.version.client(keep, self.is_secure, Some(&self.redirect))
     }
 
     fn user(&self) -> Box<dyn User> {
@@ -83,7 +96,7 @@ impl Prepared for PreparedHttp1 {
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
-        vec![b"http/1.1".to_vec()]
+        self.version.alpn()
     }
 
     fn redirected_to(&self) -> Option<String> {
