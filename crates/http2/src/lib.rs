@@ -10,6 +10,7 @@
 
 pub mod frame;
 pub mod hpack;
+pub mod words;
 
 mod connection;
 mod head;

@@ -13,10 +13,15 @@ use brunt_model::target::Target;
 use super::{Part, Trace, Traced};
 use crate::transport::Clock;
 use brunt_protocol::user::{Message, User};
-use brunt_protocol::{Answer, Client, Direction, Kept, Malformed, Opening, Parts, Prepared, Progress, Started};
+use brunt_protocol::{
+    Answer, Client, Direction, Kept, Malformed, Narrator, Opening, Parts, Prepared, Progress, Started, Told,
+};
 
 /// How much of what is received at once is kept to be shown, in bytes.
 const MOST_KEPT_BYTES: usize = 64 * 1024;
+
+/// The most parts of what is received at once that are kept to be shown.
+const MOST_TOLD: usize = 100;
 
 /// A protocol whose connections show `trace` what they do.
 pub(crate) struct FloodTrace {
@@ -74,6 +79,8 @@ impl Prepared for FloodTrace {
     fn client(&self, keep: bool) -> Box<dyn Client> {
         Box::new(SeenClient {
             inner: self.shared.prepared.client(keep),
+            narrator: self.shared.prepared.narrator(),
+            told: None,
             shared: Arc::clone(&self.shared),
             is_open: false,
             sent_at: 0,
@@ -103,6 +110,10 @@ impl Prepared for FloodTrace {
         self.shared.prepared.redirected_to()
     }
 
+    fn narrator(&self) -> Option<Box<dyn Narrator>> {
+        self.shared.prepared.narrator()
+    }
+
     fn meaning(&self, direction: Direction, bytes: &[u8]) -> Option<String> {
         self.shared.prepared.meaning(direction, bytes)
     }
@@ -118,6 +129,10 @@ impl fmt::Debug for FloodTrace {
 struct SeenClient {
     inner: Box<dyn Client>,
     shared: Arc<Shared>,
+    /// Puts its bytes into words, if they have to be.
+    narrator: Option<Box<dyn Narrator>>,
+    /// What came and was not shown yet, in words.
+    told: Option<Vec<Told>>,
     is_open: bool,
     /// When it sent something last.
     sent_at: u64,
@@ -137,7 +152,8 @@ impl SeenClient {
             return;
         }
         self.sent_at = (self.shared.clock)();
-        self.moved(Direction::Sent, part, &bytes, bytes.len() as u64, None);
+        let told = self.narrator.as_mut().and_then(|narrator| narrator.narrate(Direction::Sent, &bytes));
+        self.moved(Direction::Sent, part, &bytes, bytes.len() as u64, None, told.as_deref());
     }
 
     /// Shows what came.
@@ -145,14 +161,23 @@ impl SeenClient {
         let (bytes, count) = (std::mem::take(&mut self.received), std::mem::take(&mut self.count));
         if count > 0 {
             let after_ns = (self.shared.clock)().saturating_sub(self.sent_at);
-            self.moved(Direction::Received, part, &bytes, count, Some(after_ns));
+            let told = self.told.take();
+            self.moved(Direction::Received, part, &bytes, count, Some(after_ns), told.as_deref());
         }
     }
 
-    fn moved(&self, direction: Direction, part: Part, bytes: &[u8], count: u64, after_ns: Option<u64>) {
+    fn moved(
+        &self,
+        direction: Direction,
+        part: Part,
+        bytes: &[u8],
+        count: u64,
+        after_ns: Option<u64>,
+        told: Option<&[Told]>,
+    ) {
         let meaning = if part == Part::Handshake { None } else { self.shared.prepared.meaning(direction, bytes) };
         let meaning = meaning.as_deref();
-        self.shared.trace.see(&Traced::Moved { direction, part, bytes, count, meaning, after_ns });
+        self.shared.trace.see(&Traced::Moved { direction, part, bytes, count, meaning, told, after_ns });
     }
 
     fn service_ns(&self) -> Option<u64> {
@@ -231,6 +256,12 @@ impl Client for SeenClient {
         let taken = received.as_ref().map_or(bytes.len(), |(taken, _)| *taken);
         let bytes = bytes.get(..taken).unwrap_or(bytes);
         self.count += bytes.len() as u64;
+        if let Some(told) = self.narrator.as_mut().and_then(|narrator| narrator.narrate(Direction::Received, bytes)) {
+            let all = self.told.get_or_insert_default();
+            all.extend(told);
+            // No more is shown than would be of bytes.
+            all.truncate(MOST_TOLD);
+        }
         let room = MOST_KEPT_BYTES.saturating_sub(self.received.len());
         self.received.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         match &received {

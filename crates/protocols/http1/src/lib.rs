@@ -23,7 +23,7 @@ use self::request::{Flood, Requests};
 use brunt_protocol::flags::{Flag, Given, shown_options};
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::User;
-use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
+use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 
 pub use self::response::{Parser, Step};
 
@@ -101,6 +101,10 @@ impl Prepared for PreparedHttp {
 
     fn redirected_to(&self) -> Option<String> {
         self.redirect.get().cloned()
+    }
+
+    fn narrator(&self) -> Option<Box<dyn Narrator>> {
+        (self.version != Version::One).then(|| Box::new(http2::Frames::default()) as Box<dyn Narrator>)
     }
 }
 

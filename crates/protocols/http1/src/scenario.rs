@@ -1,11 +1,12 @@
-//! HTTP/1.1 in scenarios: `brunt.http`. Its library is `scenario.lua`; cookies, redirects and forms are made there.
+//! HTTP in scenarios: `brunt.http`. Its library is `scenario.lua`; cookies, redirects and forms are made there.
 
 use std::borrow::Cow;
 
 use brunt_model::target::{self, Target, Url};
 use cookie::time::OffsetDateTime;
 
-use super::client::{DISCARD, Http1Client};
+use super::client::DISCARD;
+use super::options::Version;
 use super::request::is_idempotent;
 use super::{content_coding, cookies};
 use brunt_protocol::headers::{check_token, header_fields};
@@ -38,7 +39,11 @@ impl Dialect for HttpDialect {
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // What else `brunt.http` takes is the library's own.
-        let fields = Fields::of("brunt.http", options, &["headers"])?;
+        let fields = Fields::of("brunt.http", options, &["headers", "http"])?;
+        let version = match fields.text("http")? {
+            None => Version::default(),
+            Some(name) => Version::named(name).ok_or_else(|| fields.wrong("http", "\"1.1\", \"2\" or \"auto\""))?,
+        };
         let base = setting.base;
         let mut section = Vec::new();
         let given = header_fields("brunt.http", fields.value("headers"))?;
@@ -52,7 +57,7 @@ impl Dialect for HttpDialect {
         let own_host = sets("host");
         let host = if own_host { Vec::new() } else { base.map(host_field).unwrap_or_default() };
         let headers = given.into_iter().map(|(name, value)| (name, value.into_owned())).collect();
-        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host }))
+        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host, version }))
     }
 }
 
@@ -67,6 +72,7 @@ struct HttpCaller {
     host: Vec<u8>,
     /// Whether Host is among the header fields given.
     own_host: bool,
+    version: Version,
 }
 
 fn field(section: &mut Vec<u8>, name: &str, value: &[u8]) {
@@ -120,11 +126,12 @@ impl<'v> Call<'v> {
 
 impl Caller for HttpCaller {
     fn connection(&self) -> Box<dyn Client> {
-        Box::new(Http1Client::new(true))
+        let is_secure = self.base.as_ref().is_some_and(|base| base.scheme == "https");
+        self.version.client(true, is_secure, None)
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
-        vec![b"http/1.1".to_vec()]
+        self.version.alpn()
     }
 
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {

@@ -5,5 +5,7 @@
 
 mod client;
 mod request;
+mod told;
 
 pub(super) use self::client::Http2Client;
+pub(super) use self::told::Frames;
