@@ -16,6 +16,8 @@ mod connection;
 mod head;
 mod outgoing;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use self::connection::{Config, Connection, Counters, Event, Violation};
 pub use self::frame::ErrorCode;
