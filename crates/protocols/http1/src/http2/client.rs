@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use brunt_http2::frame::{Head, flag, kind};
-use brunt_http2::{Config, Connection, ErrorCode, Event};
+use brunt_http2::{Config, Connection, ErrorCode, Event, Violation};
 use brunt_model::outcome::Failure;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Opening, Parts, Progress, Started};
@@ -168,6 +168,13 @@ impl Http2Client {
     }
 }
 
+fn malformed(violation: Violation) -> Malformed {
+    Malformed::because(match violation {
+        Violation::HTTP_1 => "the target answers in HTTP/1.1: leave --http 2 out",
+        other => other.reason,
+    })
+}
+
 /// Whether the stream ends with the first frame in `bytes`, which is all there.
 #[inline]
 fn is_completed(stream: u32, bytes: &[u8]) -> bool {
@@ -235,8 +242,7 @@ impl Client for Http2Client {
         while let Some(rest) = bytes.get(taken..)
             && !rest.is_empty()
         {
-            let (count, event) =
-                self.connection.receive(rest, out).map_err(|violation| Malformed::because(violation.reason))?;
+            let (count, event) = self.connection.receive(rest, out).map_err(malformed)?;
             taken += count;
             if let Some(progress) = self.meaning(event, bytes.get(taken..).unwrap_or(&[]), out) {
                 // The last byte of GOAWAY is left for what it means besides.
