@@ -162,10 +162,14 @@ fn refused_streams_and_those_that_a_goaway_leaves_out_are_sent_again() {
     for plan in both_models(&plan_of(10, 500)) {
         let refused = carry_out(&plan, Server::new(&[], refusing)).summary;
         assert_all_answered(&refused, 500);
-        assert!(refused.total.connections.reconnects > 50 && refused.total.connections.made == 1);
+        let reconnects = refused.total.connections.reconnects;
+        assert!(reconnects > 50 && refused.total.connections.made == 1);
+        assert_eq!(refused.total.events.get("RST_STREAM REFUSED_STREAM"), reconnects);
+        assert!(refused.total.events.get("header bytes saved") > 500 * 20);
         let left = carry_out(&plan, Server::new(&[], leaving)).summary;
         assert_all_answered(&left, 500);
         assert!(left.total.connections.made > 20, "{:?}", left.total.connections);
+        assert!(left.total.events.get("GOAWAY") >= left.total.connections.made - 1);
     }
 }
 
