@@ -159,7 +159,7 @@ impl Drop for Nghttpd {
 fn a_server_that_compresses_heads_and_takes_eight_streams() {
     let dir = Directory::new();
     dir.file("index.html", "hello");
-    dir.file("large", &"x".repeat(300_000));
+    dir.file("large", "x".repeat(300_000));
     dir.file("lines", "/index.html\n/large\n/none\nHEAD /large\n");
     let server = Nghttpd::start(&dir);
     let url = format!("http://127.0.0.1:{}/", server.1);
