@@ -84,7 +84,7 @@ impl Printer {
                 self.message(&mut text, request);
                 let _ = writeln!(text, "✗ {}: {reason}", failure.name());
             }
-            Traced::Moved { direction, part, bytes, count, meaning, after_ns } => {
+            Traced::Moved { direction, part, bytes, count, meaning, told, after_ns } => {
                 let part = match (part, direction) {
                     (Part::Handshake, _) => "handshake",
                     (Part::Call, Direction::Sent) => "call",
@@ -98,6 +98,13 @@ impl Printer {
                     let _ = write!(text, ", {} later", milliseconds(*after_ns));
                 }
                 text.push('\n');
+                if let Some(told) = told {
+                    for part in *told {
+                        self.head(&mut text, part.head.as_bytes());
+                        self.body(&mut text, &part.body);
+                    }
+                    return self.finished(text);
+                }
                 if let Some(meaning) = meaning {
                     self.body(&mut text, meaning.as_bytes());
                     text.push('\n');
@@ -130,6 +137,11 @@ impl Printer {
                 let _ = writeln!(text, "✗ {}", traceback.replace('\n', "\n  "));
             }
         }
+        self.finished(text)
+    }
+
+    /// A text without what is secret, and without what would move the terminal's cursor.
+    fn finished(&self, mut text: String) -> String {
         for secret in &self.secrets {
             text = text.replace(secret, REDACTED);
         }
@@ -180,6 +192,10 @@ impl Printer {
                 }
                 Some((name, value)) if !self.shows_secrets && is_url_header(name) => {
                     let _ = writeln!(shown, "{name}: {}", shown_url(value.trim()));
+                }
+                // A pseudo-header field of HTTP/2.
+                Some(("", field)) if !self.shows_secrets && field.starts_with("path: ") => {
+                    let _ = writeln!(shown, ":path: {}", shown_url(field.trim_start_matches("path: ")));
                 }
                 _ if number == 0 && !self.shows_secrets => {
                     let words: Vec<_> = line.split(' ').map(shown_url).collect();
@@ -313,7 +329,7 @@ mod tests {
     fn what_a_flood_sends_is_shown_by_parts() {
         let printer = printer_of(false, &["t0p"]);
         let moved = |direction, bytes, meaning, after_ns| {
-            printer.text(&Traced::Moved { direction, part: Part::Call, bytes, count: 9, meaning, after_ns })
+            printer.text(&Traced::Moved { direction, part: Part::Call, bytes, count: 9, meaning, told: None, after_ns })
         };
         assert_eq!(
             moved(Direction::Sent, b"\x81t0p", Some("text frame: t0p"), None),

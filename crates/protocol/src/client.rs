@@ -46,6 +46,11 @@ pub enum Started {
 pub enum Progress {
     /// The bytes belong to what the oldest call in flight waits for, or to the opening exchange, and do not complete it.
     More,
+    /// The bytes belong to what the call at this position waits for, and do not complete it.
+    Part {
+        /// Which of the calls in flight it is, counted from the oldest, which is 0.
+        position: usize,
+    },
     /// The bytes were taken, and belong to no call: a ping, or a part of what nobody asked for.
     Aside,
     /// The opening exchange is over, and calls can be sent.
@@ -65,6 +70,13 @@ pub enum Progress {
     Answered(Answer),
     /// A call has ended without an answer of its own.
     Failed(Failed),
+    /// The peer has not processed the call at this position, and goes on with others: it is forgotten here, and sent again.
+    Refused {
+        /// Which of the calls in flight it was, counted from the oldest, which is 0.
+        position: usize,
+        /// Why, as the call ends with if it is refused again and again.
+        reason: &'static str,
+    },
     /// A message is complete that no call asked for.
     Unasked,
     /// The peer takes no more calls on this connection, which ends once those in flight have. Calls from the position
@@ -252,6 +264,22 @@ pub trait Client: Send {
         false
     }
 
+    /// Whether each call is framed by itself, so that what is left of one harms no other. Such a client sends the tail of a message
+    /// ([`Message::tail`]) itself, in [`start`](Self::start), and its connection goes on where an answer comes before its call was sent in
+    /// full. Without, a call's bytes and its tail are sent as they are, before those of the next call.
+    fn is_framed(&self) -> bool {
+        false
+    }
+
+    /// Whether there is more to send of calls that were started, without anything else having to come: parts of bodies, which a client
+    /// that [frames](Self::is_framed) its calls appends little by little.
+    fn has_more(&self) -> bool {
+        false
+    }
+
+    /// The operating system has taken what was appended, and [`has_more`](Self::has_more). Appends some of it.
+    fn more(&mut self, _out: &mut Vec<u8>) {}
+
     /// The operating system takes no more bytes for now: what was appended to `out` waits. Until [`resumed`](Self::resumed)
     /// a client appends nothing that a newer one of its kind would replace, such as the answer to a ping, so that a peer that
     /// asks and never reads cannot make bytes pile up.
@@ -259,6 +287,10 @@ pub trait Client: Send {
 
     /// Everything that waited was taken. Appends to `out` what was held back since [`stalled`](Self::stalled).
     fn resumed(&mut self, _out: &mut Vec<u8>) {}
+
+    /// Tells `note` what has happened since this was last asked, by names and counts, that the report is to show besides calls: few names, the
+    /// same in every run. Asked once a second and when the connection ends.
+    fn take_events(&mut self, _note: &mut dyn FnMut(&str, u64)) {}
 
     /// The run ends, and the connection with it. Appends to `out` what takes leave; nobody waits for what comes back.
     fn close(&mut self, _out: &mut Vec<u8>) {}

@@ -30,6 +30,6 @@ pub use brunt_model as model;
 
 pub use self::client::{Answer, Client, Direction, Failed, Kept, Malformed, Opening, Parts, Progress, Started};
 pub use self::protocol::{
-    OptionsError, Prepared, Protocol, Scheme, options_of, options_read, read_options, write_options,
+    Narrator, OptionsError, Prepared, Protocol, Scheme, Told, options_of, options_read, read_options, write_options,
 };
 pub use self::registry::{Registry, UnknownScheme};

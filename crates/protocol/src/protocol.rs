@@ -234,11 +234,33 @@ pub trait Prepared: Send + Sync {
         None
     }
 
+    /// Says for `--once` what a connection's bytes mean, where that depends on what came before; asked once for each connection.
+    fn narrator(&self) -> Option<Box<dyn Narrator>> {
+        None
+    }
+
     /// What bytes of a call or of its answer say, for `--once`, where they are not what people read: frames, arguments by
     /// their names. They may be cut short.
     fn meaning(&self, _direction: Direction, _bytes: &[u8]) -> Option<String> {
         None
     }
+}
+
+/// A part of what a connection sends or receives, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Told {
+    /// What it is in the first line; then header fields, `name: value` in a line each.
+    pub head: String,
+    /// The data that it carries.
+    pub body: Vec<u8>,
+}
+
+/// Puts the bytes of one connection into words.
+///
+/// It is given all of them, in their order, those of the opening exchange included. What it keeps has a bound.
+pub trait Narrator: Send {
+    /// Takes the next bytes of a direction, and tells what is complete with them; none if they are what people read as they are.
+    fn narrate(&mut self, direction: Direction, bytes: &[u8]) -> Option<Vec<Told>>;
 }
 
 /// The plan's `protocol` part that flags ask for, whose shown form has nothing in it that a secret flag gave.

@@ -96,6 +96,10 @@ pub struct Load {
     /// Requests in flight on one connection [default: 1]
     #[arg(long, value_name = "N", value_parser = values::pipeline)]
     pub pipeline: Option<u32>,
+    /// With --http 2: calls in flight on one connection, each on a stream, as far as the target takes so many [default: 1, or 100
+    /// with a rate]
+    #[arg(long, value_name = "N", value_parser = values::pipeline, conflicts_with = "pipeline")]
+    pub streams: Option<u32>,
 }
 
 /// A single call, to see what it is.

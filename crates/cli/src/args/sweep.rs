@@ -28,7 +28,8 @@ Exit status:
 
 /// The flags that can have several values: how they are called in their definitions, and whether they say how many
 /// calls can be in flight.
-const AXES: [(&str, bool); 4] = [("connections", true), ("rate", false), ("threads", false), ("pipeline", false)];
+const AXES: [(&str, bool); 5] =
+    [("connections", true), ("rate", false), ("threads", false), ("pipeline", false), ("streams", false)];
 
 #[derive(Debug, Args)]
 #[command(after_help = "brunt sweep --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
@@ -95,7 +96,7 @@ impl Swept {
         found.extend(vary.map(|vary| (Axis { name: vary.flag.clone(), is_concurrency: false }, vary.values.clone())));
         match found.len() {
             1 => found.pop().ok_or_else(String::new),
-            0 => Err("brunt sweep needs several values of one flag: -c 1..4096, say, or -r, -t, --pipeline, --vary"
+            0 => Err("brunt sweep needs several values of one flag: -c 1..4096, say, or -r, -t, --pipeline, --streams, --vary"
                 .to_owned()),
             _ => {
                 let names: Vec<_> = found.iter().map(|(axis, _)| axis.name.as_str()).collect();

@@ -26,6 +26,8 @@ use crate::args::{self, ProtocolFlags, values};
 use crate::files;
 
 const DEFAULT_CONNECTIONS: u32 = 64;
+/// Streams on one connection where a rate says how many calls there are: about what servers take.
+const STREAMS_OF_A_RATE: u32 = 100;
 /// Calls a second that one worker makes with ease: over plain HTTP a tenth of its time, where a call takes 10 µs.
 pub const EASY_RATE: f64 = 10_000.0;
 const DEFAULT_DURATION_NS: u64 = 10 * SECOND_NS;
@@ -145,6 +147,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
     let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
     let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
     let load = load(&bench.load)?;
+    let pipeline = in_flight(bench, &load)?;
     let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
     let connections = match connections {
         Some(number) => Connections::Fixed(number),
@@ -170,7 +173,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
         drain_ns: drain.unwrap_or(timeout_ns),
         seed: seed.unwrap_or_else(fresh_seed),
         reconnect: bench.load.reconnect,
-        pipeline: bench.load.pipeline.unwrap_or(1),
+        pipeline,
         transport,
         ok_status: bench.request.ok_status.clone().unwrap_or_else(|| protocol.ok_status()),
         thresholds: Vec::new(),
@@ -220,6 +223,27 @@ fn refuse_foreign(foreign: &args::bench::Foreign) -> Result<()> {
 fn script(path: &Path, url: String, args: &[String]) -> Result<Script> {
     let args = std::iter::once(url).chain(args.iter().cloned()).map(Template::secret).collect();
     Ok(Script { file: path.display().to_string(), content: Content(files::read(path)?), args })
+}
+
+/// How many calls are in flight on one connection.
+fn in_flight(bench: &Bench, load: &Load) -> Result<u32> {
+    let http = bench.protocol.texts("http").last();
+    let is_multiplexed = http.is_some_and(|version| version != "1.1");
+    match (bench.load.streams, bench.load.pipeline) {
+        (Some(_), _) if !is_multiplexed => {
+            bail!(
+                "--streams says how many calls share a connection of HTTP/2: give --http 2 (or auto), or --pipeline for HTTP/1.1"
+            )
+        }
+        (_, Some(_)) if is_multiplexed => {
+            bail!("--pipeline sends requests of HTTP/1.1 ahead of answers: with --http 2 (or auto), give --streams")
+        }
+        (Some(number), _) | (None, Some(number)) => Ok(number),
+        (None, None) if is_multiplexed && matches!(load, Load::Open { .. }) && !bench.load.reconnect => {
+            Ok(STREAMS_OF_A_RATE)
+        }
+        (None, None) => Ok(1),
+    }
 }
 
 fn load(args: &args::Load) -> Result<Load> {

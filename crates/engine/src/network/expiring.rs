@@ -63,14 +63,17 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 let sent = connection.has_sent(&call);
                 let position = connection.calls.iter().position(|known| *known == id);
                 if let Some(position) = position
-                    && sent
+                    && (sent || connection.client.is_framed())
                     && connection.client.give_up(position, &mut self.outgoing)
                 {
                     connection.calls.remove(position);
                     self.flush_aside(token);
                     let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };
                     self.complete(load, id, end, now);
-                    self.freed.push((token, now));
+                    // A peer that takes no more calls may say nothing about those that it has.
+                    if self.retire_if_drained(load, token, now) {
+                        self.freed.push((token, now));
+                    }
                 } else {
                     self.outgoing.clear();
                     self.lost(load, token, failure, reason, now);

@@ -149,6 +149,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if let Err(reason) = self.reply_aside(token) {
             return self.broken(load, token, Failure::Protocol, reason, now);
         }
+        self.send_more_aside(token);
         // It has been free since the answer came, whenever that was read.
         self.freed.push((token, self.recorder.arrival(now)));
     }
@@ -165,7 +166,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 };
                 connection.has_served();
                 // An answer before the request was sent in full: nobody will read the rest of it.
-                let sent = self.calls.get(id).is_none_or(|call| connection.has_sent(call));
+                let sent =
+                    self.calls.get(id).is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
                 match self.answered(load, token, answer.position, id, answer.status, now) {
                     After::Gone => return false,
                     After::GoesOn => return self.went_on(load, token),
@@ -178,16 +180,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 self.retire_if_drained(load, token, now)
             }
-            Progress::More => {
-                let oldest = self.connections[token].calls.front().copied();
-                if let Some(call) = oldest.and_then(|id| self.calls.get_mut(id)) {
-                    call.receive(now);
-                }
-                true
-            }
+            Progress::More => self.progressed_in_part(token, 0, now),
+            Progress::Part { position } => self.progressed_in_part(token, position, now),
             Progress::Message { position, status } => self.message_came(load, token, position, status, now),
             other => self.progressed_otherwise(load, token, other, now),
         }
+    }
+
+    /// A part of an answer has come.
+    #[inline]
+    fn progressed_in_part(&mut self, token: usize, position: usize, now: u64) -> bool {
+        let id = self.connections[token].calls.get(position).copied();
+        if let Some(call) = id.and_then(|id| self.calls.get_mut(id)) {
+            call.receive(now);
+        }
+        true
     }
 
     /// The same for what is rare.
@@ -216,7 +223,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 let connection = &mut self.connections[token];
                 connection.has_served();
                 let call = connection.calls.remove(failed.position);
-                let sent = call.and_then(|id| self.calls.get(id)).is_none_or(|call| connection.has_sent(call));
+                let sent = call
+                    .and_then(|id| self.calls.get(id))
+                    .is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
                 if let Some(id) = call {
                     self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
                 }
@@ -230,13 +239,23 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.drain(load, token, unprocessed, now);
                 self.retire_if_drained(load, token, now)
             }
+            Progress::Refused { position, reason } => {
+                let id = self.connections[token].calls.remove(position);
+                self.connections[token].has_served();
+                self.turn_away(load, id.into_iter().collect(), reason, now);
+                self.retire_if_drained(load, token, now)
+            }
             Progress::Closing(reason) => {
                 let opening = self.connections[token].state == State::Opening;
                 let failure = if opening { Failure::Handshake } else { Failure::Closed };
                 self.broken(load, token, failure, &reason, now);
                 false
             }
-            Progress::More | Progress::Aside | Progress::Message { .. } | Progress::Answered(_) => true,
+            Progress::More
+            | Progress::Part { .. }
+            | Progress::Aside
+            | Progress::Message { .. }
+            | Progress::Answered(_) => true,
         }
     }
 
@@ -292,20 +311,25 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.draining = true;
         let from = unprocessed.min(connection.calls.len());
         let turned_away: Vec<CallId> = connection.calls.drain(from..).collect();
+        load.draining(self, token, now);
+        self.turn_away(load, turned_away, "the peer turned the call away on each of 9 connections", now);
+    }
+
+    /// The peer has not processed these calls. They are made again, unless that has happened too often already: then they end, for
+    /// `reason`.
+    fn turn_away<L: Load<D, Tag = T>>(&mut self, load: &mut L, calls: Vec<CallId>, reason: &str, now: u64) {
         let mut again = Vec::new();
-        for id in turned_away {
+        for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
             call.place = Place::Waiting;
             call.turned_away += 1;
             if call.turned_away > MOST_TURNED_AWAY {
-                let reason = "the peer turned the call away on each of 9 connections";
                 self.complete(load, id, End::Failed(Failure::Closed, reason), now);
             } else {
                 again.push(id);
             }
         }
         self.recorder.snapshot.connections.reconnects += again.len() as u64;
-        load.draining(self, token, now);
         if !again.is_empty() {
             load.turned_away(self, again, now);
         }
@@ -313,7 +337,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Closes a connection on which the peer takes no more calls once none is left; false if it did.
     #[inline]
-    fn retire_if_drained<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) -> bool {
+    pub(super) fn retire_if_drained<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) -> bool {
         let connection = &self.connections[token];
         if !connection.draining || connection.carried() > 0 {
             return true;

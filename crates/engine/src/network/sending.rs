@@ -99,7 +99,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn append(&mut self, token: usize, message: &Message<'_>) -> Started {
         let connection = &mut self.connections[token];
         let started = connection.client.start(message, &mut self.outgoing);
-        if let Some(tail) = message.tail {
+        if let Some(tail) = message.tail
+            && !connection.client.is_framed()
+        {
             connection.bytes_out += (self.outgoing.len() + tail.bytes().len()) as u64;
             connection.unsent.push(&self.outgoing);
             self.outgoing.clear();
@@ -110,9 +112,33 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Sends what is in the outgoing buffer, and what the connection still holds.
     pub(crate) fn flush<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
-        match self.send_outgoing(token) {
+        match self.send_outgoing(token).and_then(|()| self.send_more(token)) {
             Ok(()) => self.end_sent(load, token),
             Err(error) => self.write_failed(load, token, &error),
+        }
+    }
+
+    /// Sends what a connection's client has left to say, as long as the socket takes it.
+    fn send_more(&mut self, token: usize) -> io::Result<()> {
+        loop {
+            let connection = &mut self.connections[token];
+            if !connection.client.has_more() || !connection.is_sent() {
+                return Ok(());
+            }
+            connection.client.more(&mut self.outgoing);
+            if self.outgoing.is_empty() {
+                return Ok(());
+            }
+            self.send_outgoing(token)?;
+        }
+    }
+
+    /// The same after bytes came, which may have made room for more.
+    #[inline]
+    pub(super) fn send_more_aside(&mut self, token: usize) {
+        if self.connections[token].client.has_more() {
+            // That the socket fails is seen by who reads it.
+            let _ = self.send_more(token);
         }
     }
 
@@ -249,7 +275,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         self.count(sent);
         self.flush_aside(token);
-        match outcome {
+        match outcome.and_then(|()| self.send_more(token)) {
             Ok(()) => self.end_sent(load, token),
             Err(error) => self.write_failed(load, token, &error),
         }

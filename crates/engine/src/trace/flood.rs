@@ -13,12 +13,17 @@ use brunt_model::target::Target;
 use super::{Part, Trace, Traced};
 use crate::transport::Clock;
 use brunt_protocol::user::{Message, User};
-use brunt_protocol::{Answer, Client, Direction, Kept, Malformed, Opening, Parts, Prepared, Progress, Started};
+use brunt_protocol::{
+    Answer, Client, Direction, Kept, Malformed, Narrator, Opening, Parts, Prepared, Progress, Started, Told,
+};
 
 /// How much of what is received at once is kept to be shown, in bytes.
 const MOST_KEPT_BYTES: usize = 64 * 1024;
 /// Messages of an answer that are shown one by one.
 const MOST_MESSAGES: usize = 50;
+
+/// The most parts of what is received at once that are kept to be shown.
+const MOST_TOLD: usize = 100;
 
 /// A protocol whose connections show `trace` what they do.
 pub(crate) struct FloodTrace {
@@ -76,6 +81,8 @@ impl Prepared for FloodTrace {
     fn client(&self, keep: bool) -> Box<dyn Client> {
         Box::new(SeenClient {
             inner: self.shared.prepared.client(keep),
+            narrator: self.shared.prepared.narrator(),
+            told: None,
             shared: Arc::clone(&self.shared),
             is_open: false,
             sent_at: 0,
@@ -106,6 +113,10 @@ impl Prepared for FloodTrace {
         self.shared.prepared.redirected_to()
     }
 
+    fn narrator(&self) -> Option<Box<dyn Narrator>> {
+        self.shared.prepared.narrator()
+    }
+
     fn meaning(&self, direction: Direction, bytes: &[u8]) -> Option<String> {
         self.shared.prepared.meaning(direction, bytes)
     }
@@ -121,6 +132,10 @@ impl fmt::Debug for FloodTrace {
 struct SeenClient {
     inner: Box<dyn Client>,
     shared: Arc<Shared>,
+    /// Puts its bytes into words, if they have to be.
+    narrator: Option<Box<dyn Narrator>>,
+    /// What came and was not shown yet, in words.
+    told: Option<Vec<Told>>,
     is_open: bool,
     /// When it sent something last.
     sent_at: u64,
@@ -142,7 +157,8 @@ impl SeenClient {
             return;
         }
         self.sent_at = (self.shared.clock)();
-        self.moved(Direction::Sent, part, &bytes, bytes.len() as u64, None);
+        let told = self.narrator.as_mut().and_then(|narrator| narrator.narrate(Direction::Sent, &bytes));
+        self.moved(Direction::Sent, part, &bytes, bytes.len() as u64, None, told.as_deref());
     }
 
     /// Shows what came.
@@ -150,14 +166,23 @@ impl SeenClient {
         let (bytes, count) = (std::mem::take(&mut self.received), std::mem::take(&mut self.count));
         if count > 0 {
             let after_ns = (self.shared.clock)().saturating_sub(self.sent_at);
-            self.moved(Direction::Received, part, &bytes, count, Some(after_ns));
+            let told = self.told.take();
+            self.moved(Direction::Received, part, &bytes, count, Some(after_ns), told.as_deref());
         }
     }
 
-    fn moved(&self, direction: Direction, part: Part, bytes: &[u8], count: u64, after_ns: Option<u64>) {
+    fn moved(
+        &self,
+        direction: Direction,
+        part: Part,
+        bytes: &[u8],
+        count: u64,
+        after_ns: Option<u64>,
+        told: Option<&[Told]>,
+    ) {
         let meaning = if part == Part::Handshake { None } else { self.shared.prepared.meaning(direction, bytes) };
         let meaning = meaning.as_deref();
-        self.shared.trace.see(&Traced::Moved { direction, part, bytes, count, meaning, after_ns });
+        self.shared.trace.see(&Traced::Moved { direction, part, bytes, count, meaning, told, after_ns });
     }
 
     fn service_ns(&self) -> Option<u64> {
@@ -175,7 +200,7 @@ impl SeenClient {
 
     fn progressed(&mut self, progress: &Progress) {
         match progress {
-            Progress::More => {}
+            Progress::More | Progress::Part { .. } => {}
             Progress::Opened => {
                 self.show_received(Part::Handshake);
                 self.is_open = true;
@@ -187,7 +212,9 @@ impl SeenClient {
                     self.show_received(Part::Call);
                 }
             }
-            Progress::Aside | Progress::Unasked | Progress::Draining { .. } => self.show_received(Part::Aside),
+            Progress::Aside | Progress::Unasked | Progress::Draining { .. } | Progress::Refused { .. } => {
+                self.show_received(Part::Aside);
+            }
             Progress::Answered(answer) => {
                 self.show_received(Part::Call);
                 self.shared.answered(answer.status, self.service_ns().unwrap_or(0));
@@ -225,7 +252,8 @@ impl Client for SeenClient {
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         let from = out.len();
         let started = self.inner.start(message, out);
-        self.sent(Part::Call, out, from, message.tail.as_ref().map_or(&[], |tail| tail.bytes()));
+        let tail = message.tail.as_ref().filter(|_| !self.inner.is_framed());
+        self.sent(Part::Call, out, from, tail.map_or(&[], |tail| tail.bytes()));
         self.called_at = Some(self.sent_at);
         if let Started::Sent(status) = started {
             self.shared.answered(status, 0);
@@ -240,6 +268,12 @@ impl Client for SeenClient {
         let taken = received.as_ref().map_or(bytes.len(), |(taken, _)| *taken);
         let bytes = bytes.get(..taken).unwrap_or(bytes);
         self.count += bytes.len() as u64;
+        if let Some(told) = self.narrator.as_mut().and_then(|narrator| narrator.narrate(Direction::Received, bytes)) {
+            let all = self.told.get_or_insert_default();
+            all.extend(told);
+            // No more is shown than would be of bytes.
+            all.truncate(MOST_TOLD);
+        }
         let room = MOST_KEPT_BYTES.saturating_sub(self.received.len());
         self.received.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         match &received {
@@ -282,6 +316,20 @@ impl Client for SeenClient {
         goes_on
     }
 
+    fn is_framed(&self) -> bool {
+        self.inner.is_framed()
+    }
+
+    fn has_more(&self) -> bool {
+        self.inner.has_more()
+    }
+
+    fn more(&mut self, out: &mut Vec<u8>) {
+        let from = out.len();
+        self.inner.more(out);
+        self.sent(Part::Call, out, from, &[]);
+    }
+
     fn stalled(&mut self) {
         self.inner.stalled();
     }
@@ -297,6 +345,10 @@ impl Client for SeenClient {
         let from = out.len();
         self.inner.close(out);
         self.sent(Part::Goodbye, out, from, &[]);
+    }
+
+    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        self.inner.take_events(note);
     }
 
     fn parts(&self) -> Parts<'_> {

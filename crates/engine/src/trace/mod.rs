@@ -3,7 +3,7 @@
 mod flood;
 
 use brunt_model::outcome::Failure;
-use brunt_protocol::Direction;
+use brunt_protocol::{Direction, Told};
 
 pub(crate) use self::flood::FloodTrace;
 
@@ -66,6 +66,8 @@ pub enum Traced<'a> {
         count: u64,
         /// What they say, where they are not what people read.
         meaning: Option<&'a str>,
+        /// The same part by part; shown in place of the bytes.
+        told: Option<&'a [Told]>,
         /// Since what was sent last, in nanoseconds; none for what was sent.
         after_ns: Option<u64>,
     },

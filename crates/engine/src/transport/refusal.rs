@@ -33,7 +33,7 @@ pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
         }
         Error::InvalidCertificate(problem) => certificate(problem),
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) | Error::NoApplicationProtocol => {
-            "the target takes no protocol that brunt offers (ALPN): HTTP/2 only? brunt speaks HTTP/1.1".to_owned()
+            "the target takes no protocol that brunt offers (ALPN): try --http auto".to_owned()
         }
         Error::AlertReceived(AlertDescription::CertificateRequired) => {
             "the target wants a client's certificate: give --cert and --key".to_owned()
@@ -101,7 +101,7 @@ mod tests {
         assert!(plain.contains("plain HTTP") && plain.contains("use http://"), "{plain}");
         assert!(told(InvalidMessage::InvalidContentType.into(), b"+OK").contains("no TLS"));
         assert!(told(self_signed(), b"").contains("self-signed: -k"));
-        assert!(told(Error::AlertReceived(AlertDescription::NoApplicationProtocol), b"").contains("HTTP/2 only?"));
+        assert!(told(Error::AlertReceived(AlertDescription::NoApplicationProtocol), b"").contains("--http auto"));
         assert!(told(Error::InvalidCertificate(CertificateError::Expired), b"").contains("has expired"));
     }
 

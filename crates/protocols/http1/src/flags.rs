@@ -6,10 +6,10 @@ use brunt_protocol::flags::{Flag, Given, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, Header, basic, headers, is_token};
 use brunt_protocol::messages::{Framing, LAST_MESSAGE, MESSAGES, Messages, STALL_TIMEOUT};
 
-use super::options::{Content, Lines, Options, Order};
+use super::options::{Content, Lines, Options, Order, Version};
 
 /// The flags of HTTP.
-pub(super) const FLAGS: [Flag; 11] = [
+pub(super) const FLAGS: [Flag; 12] = [
     Flag::new("method", Takes::Text("M"), "The method [default: GET, or POST with a body]").short('m').checked(method),
     HEADER,
     Flag::new("body", Takes::Text("TEXT"), "The body of every request, as it is")
@@ -33,6 +33,12 @@ pub(super) const FLAGS: [Flag; 11] = [
     MESSAGES,
     LAST_MESSAGE,
     STALL_TIMEOUT,
+    Flag::new(
+        "http",
+        Takes::OneOf("VERSION", Version::NAMES),
+        "The version of HTTP: 2 is agreed on in the TLS handshake, and assumed of http:// targets; auto takes what the \
+         TLS handshake chooses [default: 1.1]",
+    ),
 ];
 
 /// The options that the flags ask for.
@@ -60,6 +66,7 @@ pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
         body_lines: lines(given, "body-lines"),
         order: if given.text("order") == Some("random") { Order::Random } else { Order::Sequential },
         messages,
+        http: given.text("http").and_then(Version::named).unwrap_or_default(),
     })
 }
 

@@ -1,11 +1,13 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112): requests prepared beforehand, answers read as they come.
+//! HTTP/1.1 (RFC 9110, RFC 9112) and HTTP/2 (RFC 9113): requests prepared beforehand, answers read as they come.
 
 mod chunked;
 mod client;
 mod content_coding;
 mod cookies;
 mod flags;
+mod http2;
 mod line;
+mod negotiated;
 pub mod options;
 mod request;
 mod response;
@@ -17,17 +19,17 @@ use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_model::target::Target;
 
 use self::client::Http1Client;
-use self::options::Options;
+use self::options::{Options, Version};
 use self::request::{Flood, Requests};
 use brunt_protocol::flags::{Flag, Given, shown_options};
 use brunt_protocol::messages::Messages;
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::User;
-use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
+use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 
 pub use self::response::{Parser, Step};
 
-/// HTTP/1.1 over TCP, TLS and Unix sockets.
+/// HTTP over TCP, TLS and Unix sockets.
 pub struct Http1;
 
 impl Protocol for Http1 {
@@ -55,10 +57,23 @@ impl Protocol for Http1 {
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
+        if options.http != Version::One && plan.script.is_some() {
+            let problem = "wrk's scripts write requests of HTTP/1.1: leave --http out";
+            return Err(OptionsError(problem.to_owned()));
+        }
+        if options.http != Version::One && options.messages.is_some() {
+            let problem = "--messages reads answers over HTTP/1.1 alone: leave --http out";
+            return Err(OptionsError(problem.to_owned()));
+        }
         let requests = Requests::prepare(&options, plan, |name| plan.environment.value(name))?;
         options.messages.iter().try_for_each(Messages::check)?;
-        let messages = options.messages.map(Arc::new);
-        Ok(Arc::new(PreparedHttp1 { requests: Arc::new(requests), redirect: Arc::default(), messages }))
+        Ok(Arc::new(PreparedHttp {
+            requests: Arc::new(requests),
+            redirect: Arc::default(),
+            messages: options.messages.map(Arc::new),
+            version: options.http,
+            is_secure: plan.target.scheme == "https",
+        }))
     }
 
     fn dialect(&self) -> Option<Box<dyn Dialect>> {
@@ -66,17 +81,21 @@ impl Protocol for Http1 {
     }
 }
 
-struct PreparedHttp1 {
+struct PreparedHttp {
     requests: Arc<Requests>,
     /// Where the first redirect led.
     redirect: Arc<OnceLock<String>>,
     /// How answers come as messages, if they do.
     messages: Option<Arc<Messages>>,
+    version: Version,
+    /// Whether the target's scheme wants TLS.
+    is_secure: bool,
 }
 
-impl Prepared for PreparedHttp1 {
+impl Prepared for PreparedHttp {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        Box::new(Http1Client::noting(keep, Arc::clone(&self.redirect)).streaming(self.messages.clone()))
+        let one = Http1Client::noting(keep, Arc::clone(&self.redirect)).streaming(self.messages.clone());
+        self.version.client(one, keep, self.is_secure, Some(&self.redirect))
     }
 
     fn user(&self) -> Box<dyn User> {
@@ -88,11 +107,15 @@ impl Prepared for PreparedHttp1 {
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
-        vec![b"http/1.1".to_vec()]
+        self.version.alpn()
     }
 
     fn redirected_to(&self) -> Option<String> {
         self.redirect.get().cloned()
+    }
+
+    fn narrator(&self) -> Option<Box<dyn Narrator>> {
+        (self.version != Version::One).then(|| Box::new(http2::Frames::default()) as Box<dyn Narrator>)
     }
 }
 

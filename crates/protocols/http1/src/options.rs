@@ -33,6 +33,9 @@ pub struct Options {
     /// How answers come as messages, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// Which HTTP is spoken.
+    #[serde(skip_serializing_if = "Version::is_one")]
+    pub http: Version,
 }
 
 impl Default for Options {
@@ -46,6 +49,7 @@ impl Default for Options {
             body_lines: None,
             order: Order::default(),
             messages: None,
+            http: Version::default(),
         }
     }
 }
@@ -76,6 +80,42 @@ impl Options {
             object.insert("basic".to_owned(), self.basic.as_ref().map(Template::as_written).into());
         }
         ProtocolOptions::new(whole, shown)
+    }
+}
+
+/// Which HTTP connections speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Version {
+    /// HTTP/1.1.
+    #[default]
+    #[serde(rename = "1.1")]
+    One,
+    /// HTTP/2: by ALPN with TLS, by prior knowledge without.
+    #[serde(rename = "2")]
+    Two,
+    /// What ALPN chooses of both; HTTP/1.1 without TLS.
+    #[serde(rename = "auto")]
+    Auto,
+}
+
+impl Version {
+    /// The names by which it is asked for.
+    pub const NAMES: &[&str] = &["1.1", "2", "auto"];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "1.1" => Some(Self::One),
+            "2" => Some(Self::Two),
+            "auto" => Some(Self::Auto),
+            _ => None,
+        }
+    }
+
+    /// Whether it is HTTP/1.1, whatever the target.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    fn is_one(&self) -> bool {
+        *self == Self::One
     }
 }
 

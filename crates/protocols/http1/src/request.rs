@@ -93,7 +93,7 @@ impl Requests {
             None => one_line(options, plan),
         };
         if asked.targets.len() > 1 && plan.pipeline > 1 {
-            let problem = "requests to several hosts are not sent ahead of answers: leave --pipeline out";
+            let problem = "requests to several hosts are not sent ahead of answers: leave --pipeline or --streams out";
             return Err(OptionsError(problem.to_owned()));
         }
         let bodies = match (&options.body, &options.body_lines) {

@@ -11,7 +11,7 @@ use brunt_protocol::{Kept, Malformed};
 /// The most bytes a status line with its header section may have.
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;
 /// The most bytes of a body that is kept.
-const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
+pub(super) const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
 /// A head of up to this size is parsed anew with each piece that arrives, and remembered once it is whole.
 const SHORT_HEAD_BYTES: usize = 512;
 /// The most header fields an answer may have.
@@ -364,9 +364,8 @@ impl Parser {
             return;
         }
         let location = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case("location"));
-        if let Some(location) = location.and_then(|header| std::str::from_utf8(header.value).ok()) {
-            // Another connection may have been first.
-            let _ = redirect.set(location.chars().filter(|c| !c.is_control()).take(MOST_LOCATION).collect());
+        if let Some(location) = location {
+            note_location(redirect, location.value);
         }
     }
 
@@ -404,6 +403,16 @@ impl Parser {
             }
         }
         Ok(Step::More)
+    }
+}
+
+/// Notes where a redirect leads, if it is the first.
+pub(super) fn note_location(redirect: &OnceLock<String>, location: &[u8]) {
+    if redirect.get().is_none()
+        && let Ok(location) = std::str::from_utf8(location)
+    {
+        // Another connection may have been first.
+        let _ = redirect.set(location.chars().filter(|c| !c.is_control()).take(MOST_LOCATION).collect());
     }
 }
 
@@ -501,10 +510,7 @@ const OTHERS: [(&[&[u8]], &str); 3] = [
     (&[&[21, 22], &[3]], "the target speaks TLS: use https:// (or wss://)"),
     // A frame of HTTP/2 that belongs to the whole connection: SETTINGS, with which a server begins, or GOAWAY (RFC 9113
     // §3.4, §4.1).
-    (
-        &[&[0], &[], &[], &[4, 7], &[], &[0], &[0], &[0], &[0]],
-        "the target speaks HTTP/2 without being asked: brunt speaks HTTP/1.1",
-    ),
+    (&[&[0], &[], &[], &[4, 7], &[], &[0], &[0], &[0], &[0]], "the target speaks HTTP/2: give --http 2"),
     (&[b"S", b"S", b"H", b"-"], "the target speaks SSH"),
 ];
 

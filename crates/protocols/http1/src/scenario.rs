@@ -1,4 +1,4 @@
-//! HTTP/1.1 in scenarios: `brunt.http`. Its library is `scenario.lua`; cookies, redirects and forms are made there.
+//! HTTP in scenarios: `brunt.http`. Its library is `scenario.lua`; cookies, redirects and forms are made there.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use brunt_model::target::{self, Target, Url};
 use cookie::time::OffsetDateTime;
 
 use super::client::{DISCARD, Http1Client, streams_hint};
+use super::options::Version;
 use super::request::is_idempotent;
 use super::{content_coding, cookies};
 use brunt_protocol::headers::{check_token, header_fields};
@@ -40,7 +41,11 @@ impl Dialect for HttpDialect {
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // What else `brunt.http` takes is the library's own.
-        let fields = Fields::of("brunt.http", options, &["headers", "last_message", "stall_timeout"])?;
+        let fields = Fields::of("brunt.http", options, &["headers", "http", "last_message", "stall_timeout"])?;
+        let version = match fields.text("http")? {
+            None => Version::default(),
+            Some(name) => Version::named(name).ok_or_else(|| fields.wrong("http", "\"1.1\", \"2\" or \"auto\""))?,
+        };
         let base = setting.base;
         let mut section = Vec::new();
         let given = header_fields("brunt.http", fields.value("headers"))?;
@@ -60,7 +65,7 @@ impl Dialect for HttpDialect {
             last: fields.text("last_message")?.map(str::to_owned),
             stall_ns: fields.duration_ns("stall_timeout")?,
         });
-        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host, messages }))
+        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host, messages, version }))
     }
 }
 
@@ -77,6 +82,7 @@ struct HttpCaller {
     own_host: bool,
     /// How answers end that come as messages.
     messages: Arc<Messages>,
+    version: Version,
 }
 
 fn field(section: &mut Vec<u8>, name: &str, value: &[u8]) {
@@ -133,15 +139,21 @@ impl<'v> Call<'v> {
 
 impl Caller for HttpCaller {
     fn connection(&self) -> Box<dyn Client> {
-        Box::new(Http1Client::hinted(true, Arc::clone(&self.messages)))
+        let is_secure = self.base.as_ref().is_some_and(|base| base.scheme == "https");
+        let one = Http1Client::hinted(true, Arc::clone(&self.messages));
+        self.version.client(one, true, is_secure, None)
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
-        vec![b"http/1.1".to_vec()]
+        self.version.alpn()
     }
 
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let call = Call::of(values)?;
+        if call.framing.is_some() && self.version != Version::One {
+            let problem = "http:events reads answers over HTTP/1.1 alone: make a client for it without http";
+            return Err(OptionsError(problem.to_owned()));
+        }
         check_token("the method", call.method)?;
         let other;
         let path = if call.url.starts_with('/') {

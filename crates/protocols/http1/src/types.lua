@@ -5,7 +5,8 @@
 ---@field headers? table<string, string> For every request.
 ---@field connections? integer The most connections of one user, to each host; 6 unless it says otherwise.
 ---@field pool? integer So many connections in all, shared by the users, instead of connections of their own.
----@field pipeline? integer Calls in flight on one connection at once (default 1).
+---@field http? "1.1"|"2"|"auto" The version of HTTP: "auto" takes what the TLS handshake chooses; "1.1" unless it says otherwise.
+---@field pipeline? integer Calls in flight on one connection at once (default 1); with HTTP/2, each on a stream of its own.
 ---@field redirects? integer|false How many redirects are followed in a row, 10 unless it says otherwise; false or 0 for none.
 ---@field cookies? boolean Whether each user keeps cookies; true unless it says otherwise.
 ---@field basic? { [1]: string, [2]: string } User and password, for every request.

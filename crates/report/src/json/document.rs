@@ -313,6 +313,9 @@ pub struct Outcomes {
     /// What came as messages; missing where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// What protocols count besides, by its name.
+    #[serde(default, skip_serializing_if = "snapshot::Events::is_empty")]
+    pub events: snapshot::Events,
     /// Answers by status.
     pub statuses: Vec<Status>,
     /// What statuses are called, where the protocol has names for them.
@@ -746,6 +749,7 @@ impl Outcomes {
             waited_for_connection: total.waited_for_connection,
             unasked: total.unasked,
             messages: Messages::of(summary),
+            events: total.events.clone(),
             statuses: Status::all(&total.statuses),
             status_names: summary.run.status_names.clone(),
             failures: FailureCount::all(&total.failures),

@@ -138,6 +138,7 @@ impl Document {
             waited_for_connection: outcomes.waited_for_connection,
             unasked: outcomes.unasked,
             messages: self.messages(),
+            events: outcomes.events.clone(),
             bytes: snapshot::Bytes {
                 wire_in: self.bytes.wire_in_bytes,
                 wire_out: self.bytes.wire_out_bytes,

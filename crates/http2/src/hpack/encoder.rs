@@ -1,0 +1,90 @@
+//! Header blocks out.
+
+use super::table::Table;
+use super::{huffman, write_integer};
+
+/// The largest table that is used, whatever the peer allows, in bytes: what it allows unless it says otherwise.
+const MOST_TABLE_BYTES: usize = 4096;
+
+/// Writes the header blocks of one connection.
+///
+/// A block is whole bytes in the order of its fields: [`begin`](Self::begin), then [`field`](Self::field) for each. As long as
+/// [`changes`](Self::changes) stays the same, bytes that were written before mean the same again.
+#[derive(Debug)]
+pub struct Encoder {
+    table: Table,
+    /// The smallest size since the last block, if the size has changed: the peer is told of both.
+    resized: Option<usize>,
+    changes: u64,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Encoder {
+    /// With the table that every peer has at first.
+    pub fn new() -> Self {
+        Self { table: Table::new(MOST_TABLE_BYTES), resized: None, changes: 0 }
+    }
+
+    /// The peer has said which `SETTINGS_HEADER_TABLE_SIZE`, in bytes, it can do with.
+    pub fn limit_table(&mut self, bytes: usize) {
+        let size = bytes.min(MOST_TABLE_BYTES);
+        if size != self.table.most() {
+            self.resized = Some(self.resized.map_or(size, |least| least.min(size)));
+            self.table.resize(size);
+            self.changes += 1;
+        }
+    }
+
+    /// How often the table has changed: while it has not, a block can be copied.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// A block begins.
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
+        if let Some(least) = self.resized.take() {
+            self.changes += 1;
+            if least < self.table.most() {
+                write_integer(0x20, 5, least, out);
+            }
+            write_integer(0x20, 5, self.table.most(), out);
+        }
+    }
+
+    /// Appends a field, whose name is in lower case. With `index` it takes a place in the table, so that it is a byte the next
+    /// time: for what comes again.
+    pub fn field(&mut self, name: &[u8], value: &[u8], index: bool, out: &mut Vec<u8>) {
+        let (whole, named) = self.table.find(name, value);
+        if let Some(place) = whole {
+            return write_integer(0x80, 7, place, out);
+        }
+        let index = index && name.len() + value.len() + 32 <= self.table.most() / 2;
+        let (first, bits) = if index { (0x40, 6) } else { (0, 4) };
+        write_integer(first, bits, named.unwrap_or(0), out);
+        if named.is_none() {
+            write_string(name, out);
+        }
+        write_string(value, out);
+        if index {
+            self.table.insert(name, value);
+            self.changes += 1;
+        }
+    }
+}
+
+/// Appends a string, in Huffman's code where that is shorter.
+fn write_string(text: &[u8], out: &mut Vec<u8>) {
+    let encoded = huffman::encoded_len(text);
+    if encoded < text.len() {
+        write_integer(0x80, 7, encoded, out);
+        huffman::encode(text, out);
+    } else {
+        write_integer(0, 7, text.len(), out);
+        out.extend_from_slice(text);
+    }
+}

@@ -1,0 +1,131 @@
+//! Which HTTP a connection speaks: what was asked for, or what the TLS handshake chose.
+
+use std::sync::{Arc, OnceLock};
+
+use brunt_protocol::user::Message;
+use brunt_protocol::{Answer, Client, Kept, Malformed, Opening, Parts, Progress, Started};
+
+use super::client::Http1Client;
+use super::http2::Http2Client;
+use super::options::Version;
+
+impl Version {
+    /// The state of a connection to a target with TLS or without, which is `one` where it speaks HTTP/1.1. With `keep` it keeps
+    /// answers; where the first redirect leads is noted in `redirect`.
+    pub(super) fn client(
+        self,
+        one: Http1Client,
+        keep: bool,
+        is_secure: bool,
+        redirect: Option<&Arc<OnceLock<String>>>,
+    ) -> Box<dyn Client> {
+        let two = || match redirect {
+            Some(redirect) => Http2Client::noting(keep, is_secure, Arc::clone(redirect)),
+            None => Http2Client::new(keep, is_secure),
+        };
+        match self {
+            Self::One => Box::new(one),
+            Self::Two => Box::new(two()),
+            Self::Auto => Box::new(Negotiated { one, two: Some(Box::new(two())) }),
+        }
+    }
+
+    /// The names that it offers in the TLS handshake.
+    pub(super) fn alpn(self) -> Vec<Vec<u8>> {
+        let names: &[&[u8]] = match self {
+            Self::One => &[b"http/1.1"],
+            Self::Two => &[b"h2"],
+            Self::Auto => &[b"h2", b"http/1.1"],
+        };
+        names.iter().map(|name| name.to_vec()).collect()
+    }
+}
+
+/// A connection whose TLS handshake decides.
+struct Negotiated {
+    one: Http1Client,
+    /// None once HTTP/1.1 was chosen.
+    two: Option<Box<Http2Client>>,
+}
+
+impl Negotiated {
+    fn chosen(&self) -> &dyn Client {
+        match &self.two {
+            Some(two) => &**two,
+            None => &self.one,
+        }
+    }
+
+    fn chosen_mut(&mut self) -> &mut dyn Client {
+        match &mut self.two {
+            Some(two) => &mut **two,
+            None => &mut self.one,
+        }
+    }
+}
+
+impl Client for Negotiated {
+    fn open(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Opening, Malformed> {
+        if alpn != Some(b"h2") {
+            self.two = None;
+        }
+        self.chosen_mut().open(alpn, out)
+    }
+
+    /// Streams were asked for, and HTTP/1.1 has none: a request waits for the answer before it.
+    fn capacity(&self) -> usize {
+        self.two.as_ref().map_or(1, |two| two.capacity())
+    }
+
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+        self.chosen_mut().start(message, out)
+    }
+
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        self.chosen_mut().receive(bytes, out)
+    }
+
+    fn closed(&mut self) -> Option<Answer> {
+        self.chosen_mut().closed()
+    }
+
+    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
+        self.chosen_mut().give_up(position, out)
+    }
+
+    fn is_framed(&self) -> bool {
+        self.chosen().is_framed()
+    }
+
+    fn has_more(&self) -> bool {
+        self.chosen().has_more()
+    }
+
+    fn more(&mut self, out: &mut Vec<u8>) {
+        self.chosen_mut().more(out);
+    }
+
+    fn stalled(&mut self) {
+        self.chosen_mut().stalled();
+    }
+
+    fn resumed(&mut self, out: &mut Vec<u8>) {
+        self.chosen_mut().resumed(out);
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        self.chosen_mut().close(out);
+    }
+
+    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        self.chosen_mut().take_events(note);
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        self.chosen().parts()
+    }
+
+    fn hand_over(&mut self, kept: &mut Kept) {
+        self.chosen_mut().hand_over(kept);
+    }
+}
