@@ -113,13 +113,17 @@ fn names(agents: &[brunt_cluster::Announcement]) -> String {
 /// # Errors
 /// When a file of its cannot be read.
 pub fn bus(nats: &machines::Bus) -> Result<Option<Bus>> {
-    let Some(url) = &nats.nats else { return Ok(None) };
+    let Some(given) = &nats.nats else { return Ok(None) };
+    let url = match given.strip_prefix('@') {
+        Some(name) => std::env::var(name).with_context(|| format!("--nats: {name} is not set in the environment"))?,
+        None => given.clone(),
+    };
     let nkey = nats.nats_nkey.as_ref().map(|path| {
         let seed = files::read(path).context("--nats-nkey")?;
         anyhow::Ok(String::from_utf8_lossy(&seed).trim().to_owned())
     });
     Ok(Some(Bus {
-        url: url.clone(),
+        url,
         credentials: nats.nats_creds.clone(),
         nkey: nkey.transpose()?,
         trusted: nats.nats_ca.clone(),

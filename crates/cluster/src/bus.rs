@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use brunt_model::target::percent_decoded;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// How long connecting may take.
@@ -146,6 +147,14 @@ impl Bus {
                 let _ = events.send(event);
                 std::future::ready(())
             });
+        // The library takes no credentials from URLs.
+        if let Some(server) = servers.iter().find(|server| server.has_user_pass()) {
+            let user = percent_decoded(server.username().unwrap_or_default());
+            options = match server.password() {
+                Some(password) => options.user_and_password(user, percent_decoded(password)),
+                None => options.token(user),
+            };
+        }
         if let Some(file) = &self.credentials {
             let wrong = |error: std::io::Error| BusError::File { file: file.clone(), problem: error.to_string() };
             options = options.credentials_file(file).await.map_err(wrong)?;

@@ -199,7 +199,8 @@ fn without_user(url: &str) -> String {
     }
 }
 
-fn percent_decoded(text: &str) -> String {
+/// A part of a URL with what stands for its escapes (RFC 3986 §2.1). What is no escape stays as it is.
+pub fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {

@@ -42,7 +42,7 @@ pub enum OnLost {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Agents")]
 pub struct Bus {
-    /// Let agents carry runs out, over this NATS server: nats://HOST:4222, or tls://HOST:4222
+    /// Let agents carry runs out, over this NATS server: nats://HOST:4222, or tls://HOST:4222; @NAME takes it from the environment
     #[arg(long, value_name = "URL")]
     pub nats: Option<String>,
     /// Log in to it with this file of credentials (a JWT and its key)

@@ -11,12 +11,16 @@ use brunt_model::summary::{Run, Summary};
 use brunt_protocol::Registry;
 use brunt_report::{Format, Style};
 
-use super::Exit;
+use super::{Exit, manifest};
 use crate::args::machines::Agent;
 use crate::wording::{self, Settings};
 use crate::{carrier, console, files, signals};
 
 pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
+    if let Some(agents) = args.manifest {
+        console::print(manifest::of(args, agents)?.as_bytes())?;
+        return Ok(Exit::Done);
+    }
     let Some(bus) = carrier::bus(&args.bus)? else {
         bail!("which NATS server? Give --nats nats://HOST:4222");
     };

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod find;
 pub mod help;
 pub mod man;
+pub mod manifest;
 pub mod new;
 pub mod proxy;
 pub mod report;

@@ -1,0 +1,52 @@
+//! What starts agents on Kubernetes, held against the schemas that Kubernetes publishes.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::{Directory, run};
+
+/// A Python with the schemas of Kubernetes, made once.
+fn python() -> String {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kubernetes-validate");
+    let python = home.join("bin/python");
+    if !home.join("made").exists() {
+        succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home));
+        let install = ["-m", "pip", "install", "--quiet", "kubernetes-validate==1.36.0", "PyYAML"];
+        succeed(Command::new(&python).args(install));
+        std::fs::write(home.join("made"), "").unwrap();
+    }
+    python.to_str().unwrap().to_owned()
+}
+
+fn succeed(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+const VALIDATE: &str = "
+import sys, yaml, kubernetes_validate
+for document in yaml.safe_load_all(open(sys.argv[1])):
+    kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+    print(document['kind'], document['metadata']['name'])
+";
+
+#[test]
+#[ignore = "needs python3-venv: make test installs it"]
+fn the_manifest_is_one_that_kubernetes_takes() {
+    let dir = Directory::new();
+    let creds = dir.file("a.creds", "-----BEGIN NATS USER JWT-----\nx: \"y\"\n");
+    for more in [&[][..], &["--nats-creds", &creds, "--tag", "zone=eu 1", "--cores", "4", "--no-sandbox"]] {
+        let args = [&["agent", "--manifest", "20", "--nats", "tls://bus:4222"][..], more].concat();
+        let manifest = run(&args).with_status(0).stdout;
+        let file = dir.file("agents.yaml", &manifest);
+        let output = Command::new(python()).args(["-c", VALIDATE, &file]).output().unwrap();
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let kinds = "Secret brunt-agent\nService brunt-agent\nStatefulSet brunt-agent\n";
+        assert_eq!(stdout, kinds, "{stderr}\n{manifest}");
+        assert!(manifest.contains("replicas: 20"), "{manifest}");
+    }
+    // What Kubernetes would refuse is seen.
+    let broken = run(["agent", "--manifest", "20"]).with_status(0).stdout.replace("replicas: 20", "replicas: many");
+    let file = dir.file("broken.yaml", broken);
+    assert!(!Command::new(python()).args(["-c", VALIDATE, &file]).output().unwrap().status.success());
+}
