@@ -103,6 +103,20 @@ impl Process {
             .with_context(|| format!("{}: cannot read its CPU time", self.name))
     }
 
+    /// CPU time so far, of all of its threads, those that have ended too. None once it has ended.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
+        let clock = nix::time::clock_getcpuclockid(pid).ok()?;
+        nix::time::clock_gettime(clock).ok().map(Duration::from)
+    }
+
+    /// Ends it at once, as a machine that is switched off does.
+    pub fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill().with_context(|| format!("{} cannot be killed", self.name))?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// Memory resident now, and the most so far, in bytes; none once it has ended.
     pub fn resident_bytes(&self) -> Option<(u64, u64)> {
         let status = self.proc("status")?;

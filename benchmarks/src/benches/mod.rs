@@ -1,5 +1,6 @@
 //! The benchmarks. One file each; a new one is a file here and a line in [`BENCHES`].
 
+mod agents;
 mod coalesce;
 mod connections;
 mod coverage;
@@ -54,6 +55,7 @@ pub const BENCHES: &[Bench] = &[
     script::BENCH,
     scenario::BENCH,
     users::BENCH,
+    agents::BENCH,
     rate::BENCH,
     stall::BENCH,
     connections::BENCH,

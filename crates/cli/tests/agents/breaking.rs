@@ -24,7 +24,7 @@ fn broken(bus: &Bus, agents: &[Agent], args: &[&str], mut breaking: impl FnMut()
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn the_accounts_close_when_an_agent_is_killed() {
     let (bus, server) = (Bus::start(), target());
     let mut agents = bus.agents(3);
@@ -52,7 +52,7 @@ fn the_accounts_close_when_an_agent_is_killed() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn agents_that_stand_still_are_lost_and_come_back_free() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(3);
@@ -74,7 +74,7 @@ fn agents_that_stand_still_are_lost_and_come_back_free() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn a_bus_that_is_started_anew_loses_nothing() {
     let (mut bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
@@ -95,7 +95,7 @@ fn a_bus_that_is_started_anew_loses_nothing() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn a_bus_that_stays_away_ends_the_run_on_both_sides() {
     let (mut bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
@@ -118,7 +118,7 @@ fn a_bus_that_stays_away_ends_the_run_on_both_sides() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn agents_stop_by_themselves_when_their_controller_is_killed() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
@@ -142,7 +142,7 @@ fn agents_stop_by_themselves_when_their_controller_is_killed() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn the_run_ends_with_an_agent_if_it_is_to() {
     let (bus, server) = (Bus::start(), target());
     let mut agents = bus.agents(2);
@@ -155,7 +155,7 @@ fn the_run_ends_with_an_agent_if_it_is_to() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn an_agent_that_is_told_to_end_says_so() {
     let (bus, server) = (Bus::start(), target());
     let mut agents = bus.agents(2);
@@ -170,7 +170,7 @@ fn an_agent_that_is_told_to_end_says_so() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn ctrl_c_ends_the_run_of_all_with_its_report() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
@@ -192,7 +192,7 @@ fn ctrl_c_ends_the_run_of_all_with_its_report() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn an_agent_that_cannot_is_named() {
     let (bus, server) = (Bus::start(), target());
     let _strong = bus.agent("strong");
@@ -208,7 +208,7 @@ fn an_agent_that_cannot_is_named() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn a_target_that_nobody_reaches_never_answered() {
     let bus = Bus::start();
     let _agents = bus.agents(2);
@@ -219,7 +219,7 @@ fn a_target_that_nobody_reaches_never_answered() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn a_second_controller_is_told_or_waits() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
@@ -240,7 +240,7 @@ fn a_second_controller_is_told_or_waits() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn run_after_run_an_agent_stays_as_it_was() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);

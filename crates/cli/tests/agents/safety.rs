@@ -18,7 +18,7 @@ fn permissions() -> String {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn the_permissions_of_the_guide_are_enough_and_no_more_than_that() {
     let bus = Bus::with(&permissions());
     let server = target();
@@ -64,7 +64,7 @@ fn guard() -> (String, std::sync::mpsc::Receiver<String>) {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn secrets_travel_where_nobody_can_read_them_or_stay_with_the_agents() {
     let bus = Bus::start();
     let (target, authorizations) = guard();
@@ -93,7 +93,7 @@ fn secrets_travel_where_nobody_can_read_them_or_stay_with_the_agents() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn the_bus_may_speak_tls_alone() {
     let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let bus = {
@@ -119,7 +119,7 @@ fn the_bus_may_speak_tls_alone() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn scripts_of_controllers_do_no_more_than_agents_let_them() {
     let bus = Bus::start();
     let confined = bus.agent("a1");

@@ -17,7 +17,7 @@ fn due_by_second(report: &Value) -> Vec<u64> {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn a_rate_is_the_same_timetable_on_one_machine_and_on_several() {
     let (bus, server) = (Bus::start(), target());
     let _agents = bus.agents(3);
@@ -35,7 +35,7 @@ fn a_rate_is_the_same_timetable_on_one_machine_and_on_several() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn a_number_of_requests_is_made_once() {
     let (bus, server) = (Bus::start(), target());
     let _agents = bus.agents(3);
@@ -100,7 +100,7 @@ end):inject { brunt.at_once(7), after = visit }
 "#;
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn users_of_all_agents_share_rows_iterations_meetings_and_one_setup() {
     let bus = Bus::start();
     let _agents = bus.agents(3);
@@ -126,7 +126,7 @@ fn users_of_all_agents_share_rows_iterations_meetings_and_one_setup() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn a_script_for_wrk_is_set_up_on_each_agent_and_is_done_once() {
     let (bus, server) = (Bus::start(), target());
     let _agents = bus.agents(2);
@@ -147,7 +147,7 @@ fn a_script_for_wrk_is_set_up_on_each_agent_and_is_done_once() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn what_is_decided_over_several_runs_is_decided_by_agents_too() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
@@ -164,7 +164,7 @@ fn what_is_decided_over_several_runs_is_decided_by_agents_too() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn a_threshold_ends_the_run_of_all() {
     let (bus, server) = (Bus::start(), target());
     let _agents = bus.agents(2);
@@ -176,7 +176,7 @@ fn a_threshold_ends_the_run_of_all() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn an_agent_can_be_left_out_afterwards() {
     let (bus, server) = (Bus::start(), target());
     let _agents = bus.agents(3);
@@ -193,7 +193,7 @@ fn an_agent_can_be_left_out_afterwards() {
 }
 
 #[test]
-#[ignore = "needs nats-server; make test installs it"]
+#[ignore = "needs nats-server: make test installs it"]
 fn agents_are_listed_and_chosen_by_tags() {
     let (bus, server) = (Bus::start(), target());
     let _eu = bus.agent_with("eu-1", &["--tag", "zone=eu"]);

@@ -87,14 +87,17 @@ impl Clone {
 
     /// Starts a server and waits until it listens. One that listens where this one will is ended first, as a reader would.
     pub fn start(&mut self, command: &str) -> Result<(), String> {
-        let port = port(command);
+        // Agents listen nowhere, and say when they wait.
+        let is_agent = command.starts_with("brunt agent");
+        let port = if is_agent { self.servers.len() as u16 } else { port(command) };
         self.servers.retain_mut(|server| server.port != port || server.end());
         let output = self.directory.join("server.txt");
         let file = File::create(&output).unwrap();
         let script = format!("exec 2>&1\nexec {command}\n");
         let mut child = self.shell(&script).stdout(file).spawn().unwrap();
         let began = Instant::now();
-        while !listens(child.id()) {
+        let waits = || is_agent && fs::read_to_string(&output).is_ok_and(|said| said.contains("waits for runs"));
+        while !waits() && !listens(child.id()) {
             if let Some(status) = child.try_wait().unwrap() {
                 return Err(format!("it ended with {status}: {}", fs::read_to_string(&output).unwrap()));
             }

@@ -1,0 +1,266 @@
+//! One run by many agents over a nats-server, beside one process: what it costs, how far apart agents begin, how soon 200 of them are
+//! ready, and what is left of a run that loses one.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
+
+use super::Bench;
+use crate::bar::Bar;
+use crate::clients::figures;
+use crate::process::{Process, anywhere};
+use crate::race::median;
+use crate::servers::Server;
+use crate::setup::{self, Setup};
+use crate::table::Table;
+
+/// Agents of a run, calls a second of all of them, and how long they are made.
+const AGENTS: usize = 20;
+const RATE: &str = "2000";
+const LENGTH: Duration = Duration::from_secs(20);
+/// How often both run, where nothing else is asked for.
+const ROUNDS: usize = 3;
+/// The most CPU time of agents and controller, compared to one process.
+const MOST_CPU: f64 = 1.15;
+/// How far apart agents may begin, as far as that is known, in nanoseconds.
+const MOST_SKEW_NS: u64 = 5_000_000;
+/// Agents that are to be ready within a time, and how much memory each may take at rest, in bytes.
+const MANY: usize = 200;
+const READY: Duration = Duration::from_secs(10);
+const MOST_BYTES: u64 = 10_000_000;
+/// How soon a killed agent is to be missed.
+const NOTICED: Duration = Duration::from_secs(3);
+
+pub(super) const BENCH: Bench = Bench {
+    name: "agents",
+    about: "20 agents and their controller beside one process at 2,000 calls/s; 200 agents ready; one of 20 killed.",
+    run,
+};
+
+fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
+    let server = Server::target(setup, &[])?;
+    let bus = Bus::start()?;
+    let mut bars = together(setup, &server, &bus)?;
+    bars.extend(one_is_killed(setup, &server, &bus)?);
+    bars.extend(many(setup, &server, &bus)?);
+    Ok(bars)
+}
+
+/// A nats-server, which ends when this is dropped.
+struct Bus {
+    _process: Process,
+    url: String,
+}
+
+impl Bus {
+    fn start() -> anyhow::Result<Self> {
+        let program = setup::find("nats-server").context("nats-server is needed: install it")?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let mut command = anywhere(&program);
+        command.args(["-a", "127.0.0.1", "-p", &port.to_string(), "-l", "/dev/null"]);
+        let process = Process::server(command, "nats-server")?;
+        let began = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            ensure!(began.elapsed() < READY, "nats-server does not start");
+            sleep(Duration::from_millis(20));
+        }
+        Ok(Self { _process: process, url: format!("nats://127.0.0.1:{port}") })
+    }
+
+    /// So many agents with one core each, which keep their parts in `dir` if one is given; once all of them wait.
+    fn agents(&self, setup: &Setup, number: usize, dir: Option<&Path>) -> anyhow::Result<Vec<Process>> {
+        let mut agents = Vec::new();
+        for number in 1..=number {
+            let mut command = anywhere(&setup.brunt);
+            let name = format!("a{number:03}");
+            command.args(["agent", "--quiet", "--cores", "1", "--nats", &self.url, "--name", &name]);
+            if let Some(dir) = dir {
+                command.arg("--keep").arg(dir.join(&name));
+            }
+            agents.push(Process::server(command, "brunt agent")?);
+        }
+        let began = Instant::now();
+        loop {
+            let args = ["agents", "--json", "--nats", &self.url];
+            let listed: Value = serde_json::from_str(&crate::process::output(&setup.brunt, &args)?)?;
+            let there = listed.as_array().map_or(0, Vec::len);
+            if there == number {
+                return Ok(agents);
+            }
+            ensure!(began.elapsed() < Duration::from_secs(120), "{there} of {number} agents came");
+        }
+    }
+}
+
+/// What a run says, the CPU time that it took in all, and its length from the command to its end.
+struct Ran {
+    report: Value,
+    cpu: Duration,
+    wall: Duration,
+}
+
+/// Makes a run with these arguments; `agents` take part in it.
+fn carry_out(setup: &Setup, args: &[&str], agents: &[Process]) -> anyhow::Result<Ran> {
+    let cpu = |agents: &[Process]| agents.iter().filter_map(Process::cpu_time).sum::<Duration>();
+    let before = cpu(agents);
+    let mut command = anywhere(&setup.brunt);
+    command.args(args).args(["--format", "json", "--quiet"]);
+    let mut own = Duration::ZERO;
+    let began = Instant::now();
+    let process = Process::client(command, "brunt")?;
+    let finished = process.finish(Duration::from_secs(180), |process| own = process.cpu_time().unwrap_or(own))?;
+    let wall = began.elapsed();
+    Ok(Ran { report: figures(&finished.stdout)?, cpu: cpu(agents).saturating_sub(before) + own, wall })
+}
+
+fn due_by_second(report: &Value) -> Vec<u64> {
+    let points = report["series"].as_array().map(Vec::as_slice).unwrap_or_default();
+    points.iter().filter_map(|point| point["due"].as_u64()).collect()
+}
+
+fn closes(report: &Value) -> bool {
+    let of = |name: &str| report["outcomes"][name].as_u64();
+    let ended = ["answered", "failed", "unfinished", "unsent"].into_iter().map(of).sum::<Option<u64>>();
+    of("due").is_some() && of("due") == ended
+}
+
+fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
+    let agents = bus.agents(setup, AGENTS, None)?;
+    let length = format!("{}s", LENGTH.as_secs());
+    let alone = ["-r", RATE, "-d", &length, "-t", "1", "--seed", "7", &server.url];
+    let number = AGENTS.to_string();
+    let by_agents = [&alone[..], &["--nats", &bus.url, "--agents", &number]].concat();
+    let rounds = setup.rounds_or(ROUNDS);
+    println!("{}; {AGENTS} agents beside one process, {RATE}/s, {rounds} rounds of {length}\n", server.about);
+    let mut table = Table::new(&["round", "one process", "agents", "ratio", "began within"]);
+    let (mut ratios, mut skews) = (Vec::new(), Vec::new());
+    let (mut is_once, mut is_same, mut is_whole) = (true, true, true);
+    for round in 1..=rounds {
+        setup.wait_for_quiet();
+        let one = carry_out(setup, &alone, &[])?;
+        setup.wait_for_quiet();
+        let before = server.requests()?;
+        let several = carry_out(setup, &by_agents, &agents)?;
+        let answered = server.requests()? - before;
+        is_once &= Some(answered) == several.report["outcomes"]["due"].as_u64();
+        is_same &= due_by_second(&one.report) == due_by_second(&several.report);
+        is_whole &= closes(&several.report);
+        let of = |name: &str| several.report["agents"][name].as_u64().unwrap_or(u64::MAX / 2);
+        let skew = of("start_skew_ns") + of("start_skew_uncertainty_ns");
+        let ratio = several.cpu.as_secs_f64() / one.cpu.as_secs_f64();
+        table.row([
+            round.to_string(),
+            format!("{:.0} ms", one.cpu.as_secs_f64() * 1e3),
+            format!("{:.0} ms", several.cpu.as_secs_f64() * 1e3),
+            format!("{ratio:.3}"),
+            format!("{:.2} ms", skew as f64 / 1e6),
+        ]);
+        ratios.push(ratio);
+        skews.push(skew);
+    }
+    println!("{table}");
+    let ratio = median(ratios).context("no rounds")?;
+    let skew = skews.into_iter().max().context("no rounds")?;
+    let exact = is_once && is_same && is_whole;
+    let got = format!("sent once {is_once}, due alike {is_same}, sums close {is_whole}");
+    Ok(vec![
+        Bar::new("20 agents: calls and due times", "those of one process, each once", got, exact),
+        Bar::new("20 agents: begun within", "< 5 ms", format!("{:.2} ms", skew as f64 / 1e6), skew < MOST_SKEW_NS),
+        Bar::new(
+            "20 agents: CPU time in all",
+            format!("≤ {MOST_CPU} × one process"),
+            format!("{ratio:.3} ×"),
+            ratio <= MOST_CPU,
+        ),
+    ])
+}
+
+fn one_is_killed(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
+    let dir = std::env::temp_dir().join(format!("brunt-agents-{}", std::process::id()));
+    let folder = Folder(dir);
+    let mut agents = bus.agents(setup, AGENTS, Some(&folder.0))?;
+    let killed = Duration::from_secs(4);
+    let (target, number) = (server.url.clone(), AGENTS.to_string());
+    let args = ["-r", RATE, "-d", "10s", "-t", "1", "--nats", &bus.url, "--agents", &number, "-v", &target];
+    let mut command = anywhere(&setup.brunt);
+    command.args(args).args(["--format", "json"]);
+    let began = Instant::now();
+    let mut victim = agents.pop();
+    let process = Process::client(command, "brunt")?;
+    let finished = process.finish(Duration::from_secs(60), |_| {
+        if began.elapsed() >= killed
+            && let Some(mut victim) = victim.take()
+        {
+            // What cannot be killed is seen below: it is not lost.
+            let _ = victim.kill();
+        }
+    })?;
+    let report = figures(&finished.stdout)?;
+    let list = report["agents"]["list"].as_array().context("no agents in the result")?;
+    let lost: Vec<&Value> = list.iter().filter(|agent| agent["lost"].is_object()).collect();
+    let [lost] = lost.as_slice() else { bail!("{} agents were lost instead of one", lost.len()) };
+    let reason = lost["lost"]["reason"].as_str().unwrap_or_default().to_owned();
+    let silent = reason.split_whitespace().find_map(|word| word.parse::<f64>().ok()).unwrap_or(f64::INFINITY);
+    let mut differ = Vec::new();
+    for agent in list.iter().filter(|agent| agent["lost"].is_null()) {
+        let name = agent["name"].as_str().unwrap_or_default();
+        let own: Value = serde_json::from_slice(&fs::read(folder.0.join(name).join("001.json"))?)?;
+        if own["outcomes"]["answered"] != agent["answered"] || own["outcomes"]["due"] != agent["due"] {
+            differ.push(name.to_owned());
+        }
+    }
+    let got = format!("{} differ, sums close {}", differ.len(), closes(&report));
+    Ok(vec![
+        Bar::new(
+            "one of 20 killed: noticed after",
+            format!("< {} s", NOTICED.as_secs()),
+            format!("{silent:.1} s ({reason})"),
+            silent < NOTICED.as_secs_f64(),
+        ),
+        Bar::new(
+            "one of 20 killed: the other 19",
+            "what they themselves wrote down",
+            got,
+            differ.is_empty() && closes(&report),
+        ),
+    ])
+}
+
+fn many(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
+    let agents = bus.agents(setup, MANY, None)?;
+    let most = agents.iter().filter_map(Process::resident_bytes).map(|(now, _)| now).max().unwrap_or(u64::MAX);
+    let number = MANY.to_string();
+    let args = ["-r", RATE, "-d", "2s", "-t", "1", "-c", "400", "--nats", &bus.url, "--agents", &number, &server.url];
+    setup.wait_for_quiet();
+    let ran = carry_out(setup, &args, &agents)?;
+    let ready = ran.wall.saturating_sub(Duration::from_secs(2));
+    let wanted = format!("< {} s", READY.as_secs());
+    Ok(vec![
+        Bar::new(
+            "200 agents: ready, begun and done",
+            wanted,
+            format!("{:.1} s besides the load", ready.as_secs_f64()),
+            ready < READY && closes(&ran.report),
+        ),
+        Bar::new(
+            "200 agents: memory of one at rest",
+            "≤ 10 MB",
+            format!("{:.1} MB", most as f64 / 1e6),
+            most <= MOST_BYTES,
+        ),
+    ])
+}
+
+/// A directory that goes when this is dropped.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
