@@ -110,6 +110,11 @@ impl Process {
         nix::time::clock_gettime(clock).ok().map(Duration::from)
     }
 
+    /// Memory resident now, of which what it shares with other processes counts in proportion, in bytes; none once it has ended.
+    pub fn proportional_bytes(&self) -> Option<u64> {
+        bytes_in(&self.proc("smaps_rollup")?, "Pss:")
+    }
+
     /// Ends it at once, as a machine that is switched off does.
     pub fn kill(&mut self) -> anyhow::Result<()> {
         self.child.kill().with_context(|| format!("{} cannot be killed", self.name))?;

@@ -132,23 +132,38 @@ fn closes(report: &Value) -> bool {
 fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
     let agents = bus.agents(setup, AGENTS, None)?;
     let length = format!("{}s", LENGTH.as_secs());
-    let alone = ["-r", RATE, "-d", &length, "-t", "1", "--seed", "7", &server.url];
     let number = AGENTS.to_string();
-    let by_agents = [&alone[..], &["--nats", &bus.url, "--agents", &number]].concat();
+    let flags = |threads| ["-r", RATE, "-d", &length, "-t", threads, "--seed", "7", &server.url];
+    // One process with as many workers as the agents have together, and one with a single worker.
+    let (alone, narrow) = (flags(&number), flags("1"));
+    let by_agents = [&narrow[..], &["--nats", &bus.url, "--agents", &number]].concat();
     let rounds = setup.rounds_or(ROUNDS);
     println!("{}; {AGENTS} agents beside one process, {RATE}/s, {rounds} rounds of {length}\n", server.about);
-    let mut table = Table::new(&["round", "one process", "agents", "ratio", "began within"]);
+    let mut table = Table::new(&[
+        "round",
+        "one process",
+        "with 1 thread",
+        "agents",
+        "ratio",
+        "to 1 thread",
+        "answered",
+        "began within",
+    ]);
     let (mut ratios, mut skews) = (Vec::new(), Vec::new());
     let (mut is_once, mut is_same, mut is_whole) = (true, true, true);
     for round in 1..=rounds {
         setup.wait_for_quiet();
         let one = carry_out(setup, &alone, &[])?;
         setup.wait_for_quiet();
+        let single = carry_out(setup, &narrow, &[])?;
+        setup.wait_for_quiet();
         let before = server.requests()?;
         let several = carry_out(setup, &by_agents, &agents)?;
-        let answered = server.requests()? - before;
+        // What asked before is counted by now.
+        let answered = server.requests()? - before - 1;
         is_once &= Some(answered) == several.report["outcomes"]["due"].as_u64();
-        is_same &= due_by_second(&one.report) == due_by_second(&several.report);
+        is_same &= due_by_second(&one.report) == due_by_second(&several.report)
+            && due_by_second(&single.report) == due_by_second(&several.report);
         is_whole &= closes(&several.report);
         let of = |name: &str| several.report["agents"][name].as_u64().unwrap_or(u64::MAX / 2);
         let skew = of("start_skew_ns") + of("start_skew_uncertainty_ns");
@@ -156,8 +171,11 @@ fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar
         table.row([
             round.to_string(),
             format!("{:.0} ms", one.cpu.as_secs_f64() * 1e3),
+            format!("{:.0} ms", single.cpu.as_secs_f64() * 1e3),
             format!("{:.0} ms", several.cpu.as_secs_f64() * 1e3),
             format!("{ratio:.3}"),
+            format!("{:.3}", several.cpu.as_secs_f64() / single.cpu.as_secs_f64()),
+            answered.to_string(),
             format!("{:.2} ms", skew as f64 / 1e6),
         ]);
         ratios.push(ratio);
@@ -173,7 +191,7 @@ fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar
         Bar::new("20 agents: begun within", "< 5 ms", format!("{:.2} ms", skew as f64 / 1e6), skew < MOST_SKEW_NS),
         Bar::new(
             "20 agents: CPU time in all",
-            format!("≤ {MOST_CPU} × one process"),
+            format!("≤ {MOST_CPU} × one process with 20 threads"),
             format!("{ratio:.3} ×"),
             ratio <= MOST_CPU,
         ),
@@ -233,7 +251,7 @@ fn one_is_killed(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Ve
 
 fn many(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
     let agents = bus.agents(setup, MANY, None)?;
-    let most = agents.iter().filter_map(Process::resident_bytes).map(|(now, _)| now).max().unwrap_or(u64::MAX);
+    let most = agents.iter().filter_map(Process::proportional_bytes).max().unwrap_or(u64::MAX);
     let number = MANY.to_string();
     let args = ["-r", RATE, "-d", "2s", "-t", "1", "-c", "400", "--nats", &bus.url, "--agents", &number, &server.url];
     setup.wait_for_quiet();
@@ -248,7 +266,7 @@ fn many(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
             ready < READY && closes(&ran.report),
         ),
         Bar::new(
-            "200 agents: memory of one at rest",
+            "200 agents: memory of one at rest, shared pages in proportion",
             "≤ 10 MB",
             format!("{:.1} MB", most as f64 / 1e6),
             most <= MOST_BYTES,

@@ -26,9 +26,10 @@ use crate::{CLUSTER_VERSION, LEASE, random_number};
 
 /// The longest message that is taken in, in bytes: a plan with its files.
 const MOST_BYTES: usize = 1 << 30;
-/// How often an agent looks after itself: at rest, while it carries out a part, while workers wait to begin, and where machines
-/// count together.
-const AT_REST: Duration = Duration::from_millis(250);
+/// How often an agent looks after itself: at rest and in a run, while something is not acknowledged, while workers wait to begin, and
+/// where machines count together.
+const AT_REST: Duration = Duration::from_secs(1);
+const UNHEARD: Duration = Duration::from_millis(250);
 const STARTING: Duration = Duration::from_millis(5);
 const COUNTING: Duration = Duration::from_millis(10);
 /// How long the last words of an agent that ends may take.
@@ -158,7 +159,7 @@ async fn serve_on(
         agent.look_after().await;
     }
     // What is not on its way by then is given up.
-    let _ = tokio::time::timeout(AT_REST, agent.client.flush()).await;
+    let _ = tokio::time::timeout(UNHEARD, agent.client.flush()).await;
     Ok(())
 }
 
@@ -234,9 +235,11 @@ impl Agent<'_> {
         if self.leaving_since.is_some() {
             return STARTING;
         }
-        match self.session.as_ref().and_then(|session| session.running.as_ref()?.part.as_ref()) {
+        let Some(session) = &self.session else { return AT_REST };
+        match session.running.as_ref().and_then(|running| running.part.as_ref()) {
             Some(part) if !part.has_begun => STARTING,
             Some(part) if part.counts_together => COUNTING,
+            _ if !session.link.is_acknowledged() || session.ending.is_some() => UNHEARD,
             _ => AT_REST,
         }
     }

@@ -24,7 +24,7 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 17] = [
+pub const TOPICS: [Topic; 18] = [
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
     topic!("report", "every figure of the report, the verdict, exit statuses"),
     topic!("http", "requests, headers, bodies, many URLs; connections and TLS; --once"),
@@ -32,6 +32,7 @@ pub const TOPICS: [Topic; 17] = [
     topic!("results", "files, the report page, live view, runs that are kept, plans"),
     topic!("deciding", "find the capacity, compare A and B, sweep over values"),
     topic!("scenarios", "users in Lua, with sessions, data, checks"),
+    topic!("machines", "one run on many machines, by agents over NATS"),
     topic!("streams", "answers that come as messages: events, tokens of language models"),
     topic!("wrk-scripts", "wrk's Lua scripts as they are"),
     topic!("websocket", "WebSocket"),
