@@ -134,7 +134,7 @@ mod tests {
             length_ns in 4_000_000_000_u64..6_000_000_000,
         ) {
             let spread = if poisson { Spread::Poisson } else { Spread::Uniform };
-            let plan = plan("200..700", spread, Stop { duration_ns: Some(length_ns), requests: None });
+            let plan = plan("200..700/6s", spread, Stop { duration_ns: Some(length_ns), requests: None });
             let of = workers.iter().sum();
             let lost = lost.index(workers.len());
             let portion = Portion::new(workers[..lost].iter().sum(), workers[lost], of).unwrap();

@@ -150,7 +150,7 @@ mod tests {
     fn a_second_arrives_as_it_was_sent() {
         let mut snapshot = Snapshot { due: 3, ..Snapshot::default() };
         snapshot.statuses.record(200);
-        snapshot.response.known.record_n(u64::MAX, 1 << 40);
+        snapshot.response.known.record_n(u64::MAX, 1 << 10);
         snapshot.response.known.record_n(12_345, 2);
         snapshot.figures.requests.named("näme").answered(200, 5, 4);
         let interval = Interval {
