@@ -41,6 +41,7 @@ fn the_schema_allows_nothing_else() {
             "/$defs/plan/properties/scenarios/properties/env",
             "/$defs/plan/properties/origin/properties/tags",
             "/properties/outcomes/properties/status_names",
+            "/properties/outcomes/properties/events",
             "/$defs/named_calls/properties/status_names",
             "/properties/agents/properties/list/items/properties/part",
         ];
