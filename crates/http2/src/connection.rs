@@ -110,6 +110,11 @@ pub struct Violation {
     pub reason: &'static str,
 }
 
+impl Violation {
+    /// The peer speaks HTTP/1.1.
+    pub const HTTP_1: Self = protocol_error("the target answers in HTTP/1.1");
+}
+
 /// What has come and gone, since it was last taken ([`Connection::take_counters`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -584,7 +589,7 @@ impl<T> Connection<T> {
         let http1 = b"HTTP/1.";
         let known = bytes.len().min(http1.len());
         if !self.is_open && known > 3 && bytes.get(..known) == http1.get(..known) {
-            return Err(protocol_error("the target answers in HTTP/1.1"));
+            return Err(Violation::HTTP_1);
         }
         Ok(())
     }

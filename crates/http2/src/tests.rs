@@ -220,7 +220,10 @@ fn peers_that_break_a_rule_are_named() {
             "the target answers in HTTP/1.1",
         ),
         (Server::default().head(1, END, OK), "the first frame is not SETTINGS"),
-        (Server::opening().frame(kind::DATA, 0, 1, &[0; 16_385]), "a frame of more than the 16 KiB that were allowed"),
+        (
+            Server::opening().frame(kind::DATA, 0, 1, &vec![0; 16_385]),
+            "a frame of more than the 16 KiB that were allowed",
+        ),
         (Server::opening().frame(kind::PUSH_PROMISE, 4, 1, &[0, 0, 0, 2, 0x82]), "PUSH_PROMISE, which was not allowed"),
         (Server::opening().settings(&[(setting::ENABLE_PUSH, 1)]), "a server that wants to be pushed to"),
         (Server::opening().settings(&[(setting::MAX_FRAME_SIZE, 1)]), "SETTINGS_MAX_FRAME_SIZE out of its range"),
@@ -356,7 +359,7 @@ fn an_answer_before_the_request_was_sent_ends_it() {
     let (mut connection, mut out) = (Connection::new(Config::default()), Vec::new());
     heard_in(&mut connection, &[&Server::opening().bytes], &mut out).unwrap();
     connection.start(&[0x83], false, false, 0, &mut out);
-    connection.send(0, &[0; 100_000], true, &mut out);
+    connection.send(0, &vec![0; 100_000], true, &mut out);
     assert!(connection.is_blocked());
     out.clear();
     let server = Server::default().head(1, END, &[(":status", "413")]);
@@ -387,8 +390,7 @@ fn conversations() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(frame, 1..12).prop_map(|frames| {
         let mut server = Server::opening();
         for (what, stream, bytes) in frames {
-            let mut block = server.block(OK);
-            block.truncate(block.len());
+            let block = server.block(OK);
             server = match what {
                 0 | 1 => server.frame(kind::HEADERS, flag::END_HEADERS, stream, &block),
                 2 => server.frame(kind::HEADERS, flag::END_HEADERS | END, stream, &block),

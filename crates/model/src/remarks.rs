@@ -89,7 +89,7 @@ fn advice_on(status: u16) -> &'static str {
         413 => "send a smaller body",
         415 => "check the body's type: -H 'Content-Type: …', or --json",
         421 => "check the URL's host: the target does not answer for it",
-        426 | 505 => "check the protocol: brunt speaks HTTP/1.1",
+        426 | 505 => "check the protocol: brunt speaks HTTP/1.1 unless --http says otherwise",
         429 => "ask for less (-r): the target limits the rate",
         502..=504 => "look behind the target: it is a proxy whose own server fails or is slow",
         _ => "look at an answer: brunt --once",

@@ -74,6 +74,46 @@ impl Statuses {
     }
 }
 
+/// The most names of events that are told apart.
+const MOST_EVENTS: usize = 64;
+
+/// What protocols count besides calls, by its name: `GOAWAY`, `RST_STREAM CANCEL`, `header bytes saved`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Events(std::collections::BTreeMap<String, u64>);
+
+impl Events {
+    /// Counts so many; of very many names, those that come last are left out.
+    pub fn add(&mut self, name: &str, count: u64) {
+        if let Some(known) = self.0.get_mut(name) {
+            *known = known.saturating_add(count);
+        } else if self.0.len() < MOST_EVENTS {
+            self.0.insert(name.to_owned(), count);
+        }
+    }
+
+    /// Names and counts, by the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(name, count)| (name.as_str(), *count))
+    }
+
+    /// How many of this name there were.
+    pub fn get(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (name, count) in other.iter() {
+            self.add(name, count);
+        }
+    }
+}
+
 /// Failures by name, and the reasons that were given for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
@@ -301,6 +341,9 @@ pub struct Snapshot {
     /// Messages that came without a call that asked for them.
     #[serde(default)]
     pub unasked: u64,
+    /// What protocols count besides.
+    #[serde(default)]
+    pub events: Events,
     /// Bytes over all connections.
     pub bytes: Bytes,
     /// Connections made and lost.
@@ -385,6 +428,7 @@ impl Snapshot {
         self.lag.merge(&other.lag);
         self.waited_for_connection += other.waited_for_connection;
         self.unasked += other.unasked;
+        self.events.merge(&other.events);
         self.bytes.merge(&other.bytes);
         self.connections.merge(&other.connections);
         self.troubles.merge(&other.troubles);

@@ -270,6 +270,10 @@ pub trait Client: Send {
     /// Everything that waited was taken. Appends to `out` what was held back since [`stalled`](Self::stalled).
     fn resumed(&mut self, _out: &mut Vec<u8>) {}
 
+    /// Tells `note` what has happened since this was last asked, by names and counts, that the report is to show besides calls: few names, the
+    /// same in every run. Asked once a second and when the connection ends.
+    fn take_events(&mut self, _note: &mut dyn FnMut(&str, u64)) {}
+
     /// The run ends, and the connection with it. Appends to `out` what takes leave; nobody waits for what comes back.
     fn close(&mut self, _out: &mut Vec<u8>) {}
 

@@ -68,7 +68,7 @@ fn a_mistake_has_a_name_and_a_way_out() {
         (tls.url().replace("https", "http"), "use https://"),
         (plain.url().replace("http", "https"), "use http://"),
         (tls.url(), "self-signed: -k takes it"),
-        (format!("http://{h2}/"), "brunt speaks HTTP/1.1"),
+        (format!("http://{h2}/"), "give --http 2"),
     ] {
         let done = run(["-n", "20", "-c", "2", "-d", "1h", &url]).with_status(3);
         let words = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

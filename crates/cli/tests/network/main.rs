@@ -11,6 +11,7 @@ mod coalescing;
 mod conversations;
 mod faults;
 mod first_minutes;
+mod http2;
 mod keep_alive;
 mod nginx;
 mod once;

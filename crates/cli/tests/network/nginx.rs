@@ -23,6 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub enum Listen {
     Plain,
     Tls,
+    /// HTTP/2 by prior knowledge.
+    Http2,
+    /// HTTP/2 as the TLS handshake chooses.
+    TlsHttp2,
 }
 
 /// A running nginx on 127.0.0.1, `::1` and a Unix socket. It ends with its test, however that ends.
@@ -66,13 +70,13 @@ impl Nginx {
         Self::listening(Listen::Tls, files, body)
     }
 
-    fn listening(listen: Listen, files: &[(&str, &str)], body: &str) -> Self {
+    pub fn listening(listen: Listen, files: &[(&str, &str)], body: &str) -> Self {
         let mut nginx = Self { dir: Directory::new(), port: 0, child: None, certificate: None };
         fs::create_dir(nginx.dir.path("www")).unwrap();
         for (name, content) in files {
             nginx.dir.file(name, content);
         }
-        if listen == Listen::Tls {
+        if matches!(listen, Listen::Tls | Listen::TlsHttp2) {
             let made = server_certificate().unwrap();
             nginx.dir.file("cert.pem", &made.certificate_pem);
             nginx.dir.file("key.pem", &made.key_pem);
@@ -97,7 +101,9 @@ impl Nginx {
         let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
         let (ssl, tls) = match listen {
             Listen::Plain => ("", ""),
-            Listen::Tls => (" ssl", "ssl_certificate cert.pem; ssl_certificate_key key.pem;"),
+            Listen::Http2 => (" http2", ""),
+            Listen::Tls => (" ssl", CERTIFICATE),
+            Listen::TlsHttp2 => (" ssl http2", CERTIFICATE),
         };
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("{kind}_temp_path {dir}/{kind};\n"))
@@ -241,8 +247,12 @@ impl Drop for Nginx {
     }
 }
 
+/// With which certificate it listens.
+const CERTIFICATE: &str = "ssl_certificate cert.pem; ssl_certificate_key key.pem;";
+
 /// What is written down of each request.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
+    "server_protocol",
     "status",
     "request_method",
     "request_uri",

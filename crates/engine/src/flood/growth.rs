@@ -27,7 +27,9 @@ const FIRST: (f64, f64) = (4.0, 64.0);
 
 /// How many connections a run begins with whose rate begins as this profile does.
 pub(crate) fn first_connections(plan: &Plan, profile: &Profile) -> u32 {
-    let enough = (profile.first_rate() * FIRST_ANSWER_S).ceil().clamp(FIRST.0, FIRST.1);
+    // Each carries as many calls as may be in flight on it.
+    let calls = (profile.first_rate() * FIRST_ANSWER_S).ceil().clamp(FIRST.0, FIRST.1);
+    let enough = (calls / f64::from(plan.pipeline.max(1))).ceil();
     (enough as u32).max(plan.workers).min(plan.connections.most())
 }
 

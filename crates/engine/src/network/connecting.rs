@@ -325,6 +325,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.served = false;
         connection.deadline = NEVER;
         let drained = std::mem::take(&mut connection.draining);
+        let events = &mut self.recorder.snapshot.events;
+        connection.client.take_events(&mut |name, count| events.add(name, count));
         let client = std::mem::replace(&mut connection.client, Box::new(NoClient));
         Gone { token, client, failure, reason, drained, was_ready }
     }

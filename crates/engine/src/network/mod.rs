@@ -311,6 +311,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
+    /// Writes down what protocols have counted on connections since this was last asked.
+    pub(crate) fn note_events(&mut self) {
+        let events = &mut self.recorder.snapshot.events;
+        for connection in &mut self.connections.0 {
+            connection.client.take_events(&mut |name, count| events.add(name, count));
+        }
+    }
+
     /// Bytes can be read or written, or connecting has ended.
     pub(crate) fn handle<L: Load<D, Tag = T>>(&mut self, load: &mut L, event: Ready) {
         if event.token >= self.connections.len() {

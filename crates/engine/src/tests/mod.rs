@@ -3,6 +3,7 @@
 mod behaviour;
 mod growing;
 mod http1;
+mod http2;
 mod keeping;
 mod multiplexed;
 mod pacing;

@@ -335,6 +335,10 @@ impl Client for SeenClient {
         self.sent(Part::Goodbye, out, from, &[]);
     }
 
+    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        self.inner.take_events(note);
+    }
+
     fn parts(&self) -> Parts<'_> {
         self.inner.parts()
     }

@@ -101,7 +101,7 @@ mod tests {
         assert!(plain.contains("plain HTTP") && plain.contains("use http://"), "{plain}");
         assert!(told(InvalidMessage::InvalidContentType.into(), b"+OK").contains("no TLS"));
         assert!(told(self_signed(), b"").contains("self-signed: -k"));
-        assert!(told(Error::AlertReceived(AlertDescription::NoApplicationProtocol), b"").contains("HTTP/2 only?"));
+        assert!(told(Error::AlertReceived(AlertDescription::NoApplicationProtocol), b"").contains("--http auto"));
         assert!(told(Error::InvalidCertificate(CertificateError::Expired), b"").contains("has expired"));
     }
 

@@ -286,7 +286,7 @@ mod tests {
     fn a_bomb_is_an_error() {
         // An entry of 4 KiB, then one byte each to name it again.
         let mut block = vec![0x40, 1, b'a', 0x7f];
-        block.extend([0x80 | (3900_u16 - 127) as u8, (3900_u16 - 127 >> 7) as u8]);
+        block.extend([0x80 | (3900_u16 - 127) as u8, ((3900_u16 - 127) >> 7) as u8]);
         block.extend([b'x'; 3900]);
         block.extend([0xbe; 1000]);
         assert_eq!(Decoder::new(4096).read(&block), Err("HPACK: header fields of more than 64 KiB"));

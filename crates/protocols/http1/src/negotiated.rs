@@ -120,6 +120,10 @@ impl Client for Negotiated {
         self.chosen_mut().close(out);
     }
 
+    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        self.chosen_mut().take_events(note);
+    }
+
     fn parts(&self) -> Parts<'_> {
         self.chosen().parts()
     }

@@ -286,6 +286,9 @@ pub struct Outcomes {
     pub waited_for_connection: u64,
     /// Messages that came without a call that asked for them.
     pub unasked: u64,
+    /// What protocols count besides, by its name.
+    #[serde(default, skip_serializing_if = "snapshot::Events::is_empty")]
+    pub events: snapshot::Events,
     /// Answers by status.
     pub statuses: Vec<Status>,
     /// What statuses are called, where the protocol has names for them.
@@ -662,6 +665,7 @@ impl Outcomes {
             error_ratio: summary.error_rate,
             waited_for_connection: total.waited_for_connection,
             unasked: total.unasked,
+            events: total.events.clone(),
             statuses: Status::all(&total.statuses),
             status_names: summary.run.status_names.clone(),
             failures: FailureCount::all(&total.failures),

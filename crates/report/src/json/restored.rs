@@ -117,6 +117,7 @@ impl Document {
             lag: histograms.lag.clone(),
             waited_for_connection: outcomes.waited_for_connection,
             unasked: outcomes.unasked,
+            events: outcomes.events.clone(),
             bytes: snapshot::Bytes {
                 wire_in: self.bytes.wire_in_bytes,
                 wire_out: self.bytes.wire_out_bytes,

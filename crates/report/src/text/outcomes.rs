@@ -37,6 +37,11 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     if summary.total.unasked > 0 {
         lines.push(format!("{}{}", label("unasked", paint), counted(summary.total.unasked, "message")));
     }
+    let events: Vec<_> =
+        summary.total.events.iter().map(|(name, number)| format!("{name} × {}", count(number))).collect();
+    if !events.is_empty() {
+        lines.push(format!("{}{}", label("events", paint), events.join(", ")));
+    }
     if !verbose && summary.total.connections.failed == 0 && summary.total.connections.reconnects == 0 {
         lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
         return lines;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use brunt_http2::frame::{Head, flag, kind};
-use brunt_http2::{Config, Connection, ErrorCode, Event};
+use brunt_http2::{Config, Connection, ErrorCode, Event, Violation};
 use brunt_model::outcome::Failure;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Opening, Parts, Progress, Started};
@@ -37,6 +37,8 @@ pub(crate) struct Http2Client {
     kept: Box<Kept>,
     /// The most streams at once that a peer takes which has refused some; grows with each answer.
     limit: usize,
+    /// What the heads of requests take in HTTP/1.1, in bytes, since that was last told.
+    head_bytes: u64,
     /// Why the peer ends the connection, once it has said so.
     closing: Option<ErrorCode>,
 }
@@ -51,6 +53,7 @@ impl Http2Client {
             redirect: None,
             kept: Box::default(),
             limit: usize::MAX,
+            head_bytes: 0,
             closing: None,
         }
     }
@@ -168,6 +171,13 @@ impl Http2Client {
     }
 }
 
+fn malformed(violation: Violation) -> Malformed {
+    Malformed::because(match violation {
+        Violation::HTTP_1 => "the target answers in HTTP/1.1: leave --http 2 out",
+        other => other.reason,
+    })
+}
+
 /// Whether the stream ends with the first frame in `bytes`, which is all there.
 #[inline]
 fn is_completed(stream: u32, bytes: &[u8]) -> bool {
@@ -213,6 +223,7 @@ impl Client for Http2Client {
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         let (block, shape) = self.writer.write(message.bytes, self.connection.encoder());
         let body = message.bytes.get(shape.body..).unwrap_or(&[]);
+        self.head_bytes += shape.body as u64;
         let has_body = !body.is_empty() || message.tail.is_some();
         let call = Call { status: 0, kept: self.keeps.then(Box::default), keeps_body: message.hint & DISCARD == 0 };
         self.connection.start(block, !has_body, shape.is_head, call, out);
@@ -235,8 +246,7 @@ impl Client for Http2Client {
         while let Some(rest) = bytes.get(taken..)
             && !rest.is_empty()
         {
-            let (count, event) =
-                self.connection.receive(rest, out).map_err(|violation| Malformed::because(violation.reason))?;
+            let (count, event) = self.connection.receive(rest, out).map_err(malformed)?;
             taken += count;
             if let Some(progress) = self.meaning(event, bytes.get(taken..).unwrap_or(&[]), out) {
                 // The last byte of GOAWAY is left for what it means besides.
@@ -277,6 +287,19 @@ impl Client for Http2Client {
 
     fn close(&mut self, out: &mut Vec<u8>) {
         self.connection.close(out);
+    }
+
+    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        let counters = self.connection.take_counters();
+        let saved = std::mem::take(&mut self.head_bytes).saturating_sub(counters.block_bytes);
+        for (name, count) in [("GOAWAY", counters.goaways), ("header bytes saved", saved)] {
+            if count > 0 {
+                note(name, count);
+            }
+        }
+        for (code, count) in (0..).zip(counters.resets).filter(|(_, count)| *count > 0) {
+            note(&format!("RST_STREAM {}", ErrorCode(code)), count);
+        }
     }
 
     fn parts(&self) -> Parts<'_> {
