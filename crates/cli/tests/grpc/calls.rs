@@ -7,7 +7,7 @@ use crate::program::run;
 use crate::report::report;
 
 /// A message that has every type in it.
-const EVERYTHING: &str = r#"{"sku": "a ü", "count": -3, "big": "-9007199254740993", "u": 4294967295, "uu": "18446744073709551615",
+pub const EVERYTHING: &str = r#"{"sku": "a ü", "count": -3, "big": "-9007199254740993", "u": 4294967295, "uu": "18446744073709551615",
     "z": -70000, "zz": "-9223372036854775808", "f": 7, "ff": "8", "s": -9, "ss": "-10", "a": 1.5, "b": -2.25e300, "yes": true,
     "raw": "AP8=", "colour": "COLOUR_RED", "size": {"width": 3}, "packed": [1, -1, 300], "words": ["", "x"],
     "sizes": {"k": {"width": 4}, "": {}}, "names": {"-1": "minus"}, "right": 0, "at": "2026-11-22T10:00:00.250Z", "maybe": 0}"#;
@@ -17,7 +17,7 @@ fn flags<'a>(call: &'a str, args: &'a str) -> Vec<&'a str> {
 }
 
 /// What `--once` says of a call, its lines without the room before them.
-fn once(status: i32, args: &[&str]) -> Vec<String> {
+pub fn once(status: i32, args: &[&str]) -> Vec<String> {
     let done = run([&["--once"], args].concat()).with_status(status);
     done.stdout.lines().map(|line| line.trim().to_owned()).collect()
 }

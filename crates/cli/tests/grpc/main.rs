@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
 mod calls;
+mod echo;
 mod peers;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
@@ -10,4 +11,5 @@ mod program;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../network/report.rs"]
 mod report;
+mod scenarios;
 mod wrong;

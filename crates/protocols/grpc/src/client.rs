@@ -338,6 +338,16 @@ impl Client for GrpcClient {
         self.connection.more(out);
     }
 
+    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        let counters = self.connection.take_counters();
+        if counters.goaways > 0 {
+            note("GOAWAY", counters.goaways);
+        }
+        for (code, count) in (0..).zip(counters.resets).filter(|(_, count)| *count > 0) {
+            note(&format!("RST_STREAM {}", ErrorCode(code)), count);
+        }
+    }
+
     fn stalled(&mut self) {
         self.connection.stalled();
     }

@@ -193,7 +193,9 @@ mod tests {
             cuts in prop::collection::vec(1_usize..30, 1..40),
         ) {
             let mut body = Vec::new();
-            sent.iter().for_each(|message| write_message(message, false, &mut body));
+            for message in &sent {
+                write_message(message, false, &mut body);
+            }
             let (mut reader, mut rest, mut got) = (Reader::new(100, true), body.as_slice(), Vec::new());
             for cut in cuts.iter().cycle() {
                 if rest.is_empty() {

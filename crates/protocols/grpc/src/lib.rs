@@ -12,7 +12,9 @@ pub mod fitting;
 pub mod framing;
 pub mod options;
 mod request;
+mod scenario;
 pub mod schema;
+mod scripted;
 pub mod status;
 mod words;
 
@@ -23,6 +25,7 @@ use brunt_model::outcome::OkStatus;
 use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_protocol::flags::{Flag, Given, shown_options};
 use brunt_protocol::headers::header_value;
+use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::{Message, Refusal, User};
 use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 use prost_reflect::MethodDescriptor;
@@ -53,6 +56,10 @@ impl Protocol for Grpc {
         &options::FLAGS
     }
 
+    fn multiplexes(&self, _given: &Given) -> bool {
+        true
+    }
+
     fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
         given.refuse_user("grpc")?;
         Ok(options::options(given)?.to_protocol())
@@ -62,6 +69,10 @@ impl Protocol for Grpc {
         // What cannot be read is shown by the names of its fields.
         serde_json::from_value::<Options>(options.clone())
             .map_or_else(|_| shown_options(options, self.flags()), |options| options.to_protocol().shown().clone())
+    }
+
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        Some(Box::new(scenario::GrpcDialect))
     }
 
     /// The other statuses are errors.

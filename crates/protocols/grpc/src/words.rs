@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_http2::words::{Reader, Told as Frame};
 use brunt_protocol::{Direction, Narrator, Told};
-use prost_reflect::{MessageDescriptor, MethodDescriptor};
+use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 
 use crate::fitting::shown;
 use crate::framing::{PREFIX_BYTES, decompressed, messages};
@@ -96,7 +96,8 @@ impl Stream {
     }
 }
 
-fn in_words(message_type: &MessageDescriptor, is_compressed: bool, message: &[u8]) -> String {
+/// A message as JSON, with how it was compressed.
+pub(crate) fn in_words(message_type: &MessageDescriptor, is_compressed: bool, message: &[u8]) -> String {
     let plain = if is_compressed { decompressed(message, MOST_BYTES as u32).ok() } else { Some(message.to_vec()) };
     let words = plain.and_then(|plain| shown(message_type, &plain));
     let words = words.unwrap_or_else(|| format!("{} bytes that are no {}", message.len(), message_type.full_name()));
@@ -128,22 +129,26 @@ fn status_words(head: &str, schema: &Schema) -> Option<String> {
 }
 
 /// The details of a status, a line each.
-pub(crate) fn detail_words(value: &[u8], schema: &Schema) -> String {
+fn detail_words(value: &[u8], schema: &Schema) -> String {
     let Some(details) = status::details(value) else { return "\n  details that are no google.rpc.Status".to_owned() };
     let mut words = String::new();
     for detail in details.details {
         let name = detail.type_name();
-        let shown = detail_json(name, &detail.value, schema);
+        let shown = detail_type(name, schema).and_then(|known| shown(&known, &detail.value));
         let shown = shown.unwrap_or_else(|| format!("{} bytes of a type that the schema has not", detail.value.len()));
         let _ = write!(words, "\n  {name} {shown}");
     }
     words
 }
 
-/// A detail as JSON, if its type is known.
-pub(crate) fn detail_json(name: &str, value: &[u8], schema: &Schema) -> Option<String> {
-    let known = schema.pool().get_message_by_name(name);
-    shown(&known.or_else(|| google_rpc()?.pool().get_message_by_name(name))?, value)
+/// The type of a detail, if it is known.
+fn detail_type(name: &str, schema: &Schema) -> Option<MessageDescriptor> {
+    schema.pool().get_message_by_name(name).or_else(|| google_rpc()?.pool().get_message_by_name(name))
+}
+
+/// A detail as a message, if its type is known and it is of it.
+pub(crate) fn detail(name: &str, value: &[u8], schema: &Schema) -> Option<DynamicMessage> {
+    DynamicMessage::decode(detail_type(name, schema)?, value).ok()
 }
 
 /// The types of Google's error details.

@@ -135,10 +135,13 @@ fn a_stream_may_have_any_number_of_messages() {
     }
 }
 
+/// What a server does.
+type Answering<'a> = &'a dyn Fn(&mut Server);
+
 #[test]
 fn what_is_no_answer_is_a_failure_by_name() {
     let grpc = ("content-type", "application/grpc+proto");
-    let cases: [(&dyn Fn(&mut Server), &str); 9] = [
+    let cases: [(Answering<'_>, &str); 9] = [
         (&|s| _ = s.begin(1).status(1, "0"), "status OK and no message"),
         (&|s| _ = s.begin(1).message(1, b"").message(1, b""), "a second message"),
         (&|s| _ = s.begin(1).headers(1, &[("a", "b")], true), "without grpc-status"),
