@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::peers::{HEALTH, PROTO, Peer, python};
 use crate::program::run;
-use crate::report::report;
+use crate::report::{Report, report};
 
 /// A message that has every type in it.
 pub const EVERYTHING: &str = r#"{"sku": "a ü", "count": -3, "big": "-9007199254740993", "u": 4294967295, "uu": "18446744073709551615",
@@ -64,7 +64,7 @@ fn messages_may_be_compressed_both_ways() {
     let text = format!(r#"{{"sku": "{}"}}"#, "x".repeat(3000));
     report(0, [&flags("Add", &text)[..], &["--compress", "gzip", "-n", "20", &peer.url]].concat()).assert_all(20, 0);
     let told = once(0, &[&flags("Add", &text)[..], &["--compress", "gzip", &peer.url]].concat());
-    let compressed: Vec<_> = told.iter().filter(|line| line.starts_with("(gzip, ")).collect();
+    let compressed: Vec<_> = told.iter().filter(|line| line.ends_with(" bytes in gzip")).collect();
     assert_eq!(compressed.len(), 2, "{told:#?}");
 }
 
@@ -97,7 +97,7 @@ fn the_server_knows_the_timeout() {
     assert!(told.iter().any(|line| line == r#"{"sku":"90 s left"}"#), "{told:#?}");
     // A call that takes too long has ended one way or the other, and its connection goes on.
     let slow = ["-H", "x-sleep: 1", "--timeout", "100ms", "-n", "4", "-c", "1", "--drain", "2s"];
-    let run = report(3, [&flags("Add", "{}")[..], &slow, &[&peer.url]].concat());
+    let run = Report::of(&run([&flags("Add", "{}")[..], &slow, &["--format", "json", &peer.url]].concat()));
     let timeouts = run.failures().get("timeout").copied().unwrap_or(0);
     let statuses = run.statuses().get(&4).copied().unwrap_or(0);
     assert_eq!(timeouts + statuses, 4, "{run:?}");
@@ -139,4 +139,25 @@ fn what_is_no_server_of_grpc_is_named() {
     let plain = peer.url.replace("grpc://", "grpcs://");
     let run = report(3, [&flags("Add", "{}")[..], &["-n", "3", "--cacert", &cacert, &plain]].concat());
     assert_eq!(run.failures()["tls"], 3);
+}
+
+#[test]
+fn secrets_are_left_out_of_what_is_shown() {
+    let peer = Peer::start();
+    let file = peer.dir.file(
+        "login.proto",
+        "syntax = \"proto3\"; package shop; message Login { string user = 1; string password = 2; }
+         service Cart { rpc Add(Login) returns (Login); rpc Chat(stream Login) returns (stream Login); }",
+    );
+    let login = r#"{"user": "ann", "password": "hunter2"}"#;
+    for (call, args) in [("Add", login.to_owned()), ("Chat", format!("[{login}, {login}]"))] {
+        for compress in [&[][..], &["--compress", "gzip"]] {
+            let call =
+                ["--proto", &file, "--call", call, "--args", &args, "-H", "authorization: Bearer hunter2", &peer.url];
+            let told = once(0, &[&call[..], compress].concat()).join("\n");
+            assert!(told.contains("ann") && told.contains("[redacted]") && !told.contains("hunter2"), "{told}");
+            let json = run([&call[..], compress, &["-n", "2", "--format", "json"]].concat());
+            assert!(json.stdout.contains("ann") && !json.stdout.contains("hunter2"), "{}", json.stdout);
+        }
+    }
 }

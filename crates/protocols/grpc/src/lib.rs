@@ -66,9 +66,10 @@ impl Protocol for Grpc {
     }
 
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
-        // What cannot be read is shown by the names of its fields.
-        serde_json::from_value::<Options>(options.clone())
-            .map_or_else(|_| shown_options(options, self.flags()), |options| options.to_protocol().shown().clone())
+        let read = serde_json::from_value::<Options>(options.clone());
+        let shown = read.map_or_else(|_| options.clone(), |options| options.to_protocol().shown().clone());
+        // Arguments have secrets, too, which are told by the names of their fields.
+        shown_options(&shown, self.flags())
     }
 
     fn dialect(&self) -> Option<Box<dyn Dialect>> {

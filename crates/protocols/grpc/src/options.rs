@@ -2,6 +2,7 @@
 
 use brunt_model::content::Content;
 use brunt_model::plan::ProtocolOptions;
+use brunt_model::secret::shown_body;
 use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, Given, Takes};
 use brunt_protocol::headers::{HEADER, Header, headers};
@@ -76,13 +77,19 @@ pub(crate) const FLAGS: [Flag; 9] = [
         "Its arguments as a JSON object, by the names of the IDL or the .proto file; a list of objects where a gRPC client \
          streams [default: {}]",
     )
-    .conflicts_with(&["args-lines"]),
+    .conflicts_with(&["args-lines"])
+    .shown_by(shown_arguments),
     Flag::new("args-lines", Takes::File("F"), "Arguments for each call: JSON as for --args in each line, in turn"),
     Flag::new("max-answer", Takes::Text("BYTES"), "The most bytes of one answer, or of a message in it [default: 16384000]")
         .checked(bytes),
     HEADER,
     Flag::new("compress", Takes::OneOf("NAME", &["gzip"]), "Compress the messages that are sent"),
 ];
+
+/// Arguments as they may be shown: without what their fields' names tell to be secret.
+fn shown_arguments(text: &str) -> String {
+    String::from_utf8_lossy(&shown_body(text.as_bytes())).into_owned()
+}
 
 fn bytes(text: &str) -> Result<(), String> {
     match text.parse() {

@@ -240,10 +240,8 @@ impl Caller for GrpcCaller {
         let Some(method) = method else { return Cow::Borrowed(&call.bytes) };
         let mut text = head.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(&b"\r\n"[..]);
         text.extend_from_slice(b"\r\n");
-        for (is_compressed, message) in framing::messages(body) {
-            text.extend_from_slice(words::in_words(&method.input(), is_compressed, message).as_bytes());
-            text.push(b'\n');
-        }
+        let (words, _) = words::in_words(&method.input(), framing::messages(body));
+        text.extend_from_slice(words.as_bytes());
         Cow::Owned(text)
     }
 }

@@ -57,7 +57,9 @@ impl Words {
         let Some(stream) = self.streams.get_mut(&id).filter(|_| head.starts_with("DATA")) else {
             return Told { head, body };
         };
-        Told { body: stream.told(direction, &body), head }
+        let (body, compressions) = stream.told(direction, &body);
+        head.push_str(&compressions);
+        Told { head, body }
     }
 }
 
@@ -73,9 +75,10 @@ impl Narrator for Words {
 }
 
 impl Stream {
-    /// The messages that are complete with these bytes, as JSON, a line each; the bytes where they are not of the method's type.
-    fn told(&mut self, direction: Direction, bytes: &[u8]) -> Vec<u8> {
-        let Some(method) = &self.method else { return bytes.to_vec() };
+    /// The messages that are complete with these bytes, as JSON; the bytes where they are not of a known method. Then how messages were
+    /// compressed.
+    fn told(&mut self, direction: Direction, bytes: &[u8]) -> (Vec<u8>, String) {
+        let Some(method) = &self.method else { return (bytes.to_vec(), String::new()) };
         let (pending, message_type) = match direction {
             Direction::Sent => (&mut self.sent, method.input()),
             Direction::Received => (&mut self.received, method.output()),
@@ -83,25 +86,34 @@ impl Stream {
         pending.extend_from_slice(bytes);
         if pending.len() > MOST_BYTES {
             pending.clear();
-            return bytes.to_vec();
+            return (bytes.to_vec(), String::new());
         }
-        let (mut text, mut taken) = (String::new(), 0);
-        for (is_compressed, message) in messages(pending) {
-            taken += PREFIX_BYTES + message.len();
-            let line = in_words(&message_type, is_compressed, message);
-            let _ = writeln!(text, "{line}");
-        }
+        let taken: usize = messages(pending).map(|(_, message)| PREFIX_BYTES + message.len()).sum();
+        let (words, compressions) = in_words(&message_type, messages(pending));
         pending.drain(..taken);
-        text.into_bytes()
+        (words.into_bytes(), compressions)
     }
 }
 
-/// A message as JSON, with how it was compressed.
-pub(crate) fn in_words(message_type: &MessageDescriptor, is_compressed: bool, message: &[u8]) -> String {
-    let plain = if is_compressed { decompressed(message, MOST_BYTES as u32).ok() } else { Some(message.to_vec()) };
-    let words = plain.and_then(|plain| shown(message_type, &plain));
-    let words = words.unwrap_or_else(|| format!("{} bytes that are no {}", message.len(), message_type.full_name()));
-    if is_compressed { format!("(gzip, {} bytes) {words}", message.len()) } else { words }
+/// Messages as JSON, a list if they are several, so that what is secret in them can be told by the names of their fields; and lines that
+/// say how they were compressed.
+pub(crate) fn in_words<'m>(
+    message_type: &MessageDescriptor,
+    messages: impl Iterator<Item = (bool, &'m [u8])>,
+) -> (String, String) {
+    let (mut all, mut compressions) = (Vec::new(), String::new());
+    for (is_compressed, message) in messages {
+        if is_compressed {
+            let _ = write!(compressions, "\n  a message of {} bytes in gzip", message.len());
+        }
+        let plain = if is_compressed { decompressed(message, MOST_BYTES as u32).ok() } else { Some(message.to_vec()) };
+        let words = plain.and_then(|plain| shown(message_type, &plain));
+        all.push(
+            words.unwrap_or_else(|| format!("\"{} bytes that are no {}\"", message.len(), message_type.full_name())),
+        );
+    }
+    let words = if all.len() > 1 { format!("[{}]", all.join(",\n")) } else { all.concat() };
+    (words, compressions)
 }
 
 /// The stream that a frame's first line names.

@@ -2,6 +2,7 @@
 
 use brunt_model::content::Content;
 use brunt_model::plan::ProtocolOptions;
+use brunt_model::secret::shown_body;
 use serde::{Deserialize, Serialize};
 
 use super::idl;
@@ -82,7 +83,8 @@ pub(super) const FLAGS: [Flag; 10] = [
         "Its arguments as a JSON object, by the names of the IDL or the .proto file; a list of objects where a gRPC client \
          streams [default: {}]",
     )
-    .conflicts_with(&["args-lines"]),
+    .conflicts_with(&["args-lines"])
+    .shown_by(shown_arguments),
     Flag::new("args-lines", Takes::File("F"), "Arguments for each call: JSON as for --args in each line, in turn"),
     Flag::new(
         "result",
@@ -103,6 +105,11 @@ pub(super) const FLAGS: [Flag; 10] = [
     )
     .checked(bytes),
 ];
+
+/// Arguments as they may be shown: without what their fields' names tell to be secret.
+fn shown_arguments(text: &str) -> String {
+    String::from_utf8_lossy(&shown_body(text.as_bytes())).into_owned()
+}
 
 fn bytes(text: &str) -> Result<(), String> {
     match text.parse() {
