@@ -46,7 +46,7 @@ impl Peer {
             .unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let (plain, secure) = line.trim().split_once(' ').expect("the server starts");
+        let (plain, secure) = line.trim().split_once(' ').unwrap();
         let url = format!("grpc://127.0.0.1:{plain}");
         Self { child, url, secure_url: format!("grpcs://127.0.0.1:{secure}"), dir }
     }
