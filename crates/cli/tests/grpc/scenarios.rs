@@ -7,6 +7,12 @@ use crate::peers::{PROTO, Peer};
 use crate::program::{Directory, run};
 use crate::report::{Report, report};
 
+/// An example against the target at `base`.
+fn show(name: &str, base: &str) -> Report {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios").join(name);
+    report(0, ["run", "-t", "2", "--base-url", base, file.to_str().unwrap()])
+}
+
 #[track_caller]
 fn assert_checks_hold(report: &Report, count: usize, times: u64) {
     let checks = report.at("/names/checks").as_array().unwrap();
@@ -17,8 +23,7 @@ fn assert_checks_hold(report: &Report, count: usize, times: u64) {
 #[test]
 fn the_example_is_right() {
     let (_server, url) = serve(&[]);
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios").join("grpc.lua");
-    let report = report(0, ["run", "-t", "2", "--base-url", &url, file.to_str().unwrap()]);
+    let report = show("grpc.lua", &url);
     assert_checks_hold(&report, 5, 20);
     assert_eq!(report.outcome("answered"), 100);
     assert_eq!(report.outcome("not_ok"), 20, "a status other than OK is no success");
