@@ -133,7 +133,8 @@ fn every_example_has_a_test() {
     let tests = concat!(
         include_str!("scenario_examples.rs"),
         include_str!("network/conversations.rs"),
-        include_str!("thrift/scenarios.rs")
+        include_str!("thrift/scenarios.rs"),
+        include_str!("grpc/scenarios.rs")
     );
     for entry in std::fs::read_dir(folder()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

@@ -106,6 +106,7 @@ fn registry() -> Registry {
     registry.register(brunt_http1::Http1);
     registry.register(brunt_tcp::Tcp);
     registry.register(brunt_websocket::WebSocket);
+    registry.register(brunt_grpc::Grpc);
     registry.register(brunt_thrift::Thrift);
     registry
 }

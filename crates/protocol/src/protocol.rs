@@ -133,6 +133,11 @@ pub trait Protocol: Send + Sync {
         &[]
     }
 
+    /// Whether calls made by these flags share a connection, each on a stream of its own, so that any number may be in flight.
+    fn multiplexes(&self, _given: &Given) -> bool {
+        false
+    }
+
     /// The plan's `protocol` part, as these flags ask for it. Files are in it by content.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub use compare::Compare;
 pub use find::Find;
 pub use flags::ProtocolFlags;
 pub use kept::{Report, Runs, Show, Ui};
-pub use serve::{Http, Serve, ServeTls, Server, Thrift, Ws};
+pub use serve::{Grpc, Http, Serve, ServeTls, Server, Thrift, Ws};
 pub use sweep::Sweep;
 
 const EXAMPLES: &str = "\

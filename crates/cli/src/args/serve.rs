@@ -24,6 +24,8 @@ pub enum Server {
     Ws(Box<Ws>),
     /// A Thrift echo: every method returns its argument, in whichever protocol and transport it came
     Thrift(Box<Thrift>),
+    /// A gRPC echo: unary calls, streams of every kind, and health checking
+    Grpc(Box<Grpc>),
 }
 
 /// The paths that answer in their own way, for the end of the help.
@@ -151,6 +153,40 @@ pub struct Thrift {
     /// Close each connection after this many calls
     #[arg(long, value_name = "N", value_parser = values::requests)]
     pub close_after: Option<u64>,
+    /// Where the randomness of delays and errors starts
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Stop by itself after this long
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    #[command(flatten)]
+    pub tls: ServeTls,
+}
+
+/// What the echo serves, for the end of the help.
+fn grpc_methods() -> String {
+    format!(
+        "It serves any schema whose methods return the messages that they take, and needs none; its own is\n\n{}\nbesides \
+         grpc.health.v1.Health/Check.",
+        brunt_testbed::grpc::PROTO
+    )
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = grpc_methods())]
+pub struct Grpc {
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:50051")]
+    pub address: Listen,
+    /// Threads
+    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
+    pub workers: u32,
+    /// How long each answer takes to begin: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
+    pub delay: Delay,
+    /// The share of calls that end as UNAVAILABLE: 1% or 0.01
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_share: f64,
     /// Where the randomness of delays and errors starts
     #[arg(long, value_name = "N", default_value = "0")]
     pub seed: u64,

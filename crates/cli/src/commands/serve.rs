@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_proxy::{Coalescing, Proxy};
+use brunt_testbed::grpc;
 use brunt_testbed::server::{self, Config, Speaks, Tokens};
 use brunt_testbed::tls::{Identity, Pem, Tls, server_config};
 
 use super::Exit;
 use super::proxy::Place;
-use crate::args::{Http, Serve, ServeTls, Server, Thrift, Ws};
+use crate::args::{Grpc, Http, Serve, ServeTls, Server, Thrift, Ws};
 use crate::signals::Waiter;
 use crate::{console, files};
 
@@ -30,6 +31,7 @@ pub fn run(args: Serve) -> Result<Exit> {
             let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
             serve(thrift(*args), duration, write_cert, "calls")
         }
+        Server::Grpc(args) => serve_grpc(*args),
     }
 }
 
@@ -48,6 +50,33 @@ fn serve(config: Config, duration: Option<u64>, write_cert: Option<PathBuf>, ans
     let (answers, connections) = (server.requests(), server.connections());
     server.stop();
     console::print(format!("answered {answers} {answered} on {connections} connections\n").as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// Serves gRPC until it is told to stop, or for as long as it is to.
+fn serve_grpc(args: Grpc) -> Result<Exit> {
+    let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
+    if let Some(path) = &write_cert {
+        files::check_writable(path)?;
+    }
+    let waiter = Waiter::new()?;
+    let config = grpc::Config {
+        address: args.address,
+        workers: args.workers as usize,
+        delay: args.delay,
+        error_share: args.error_share,
+        tls: tls(args.tls),
+        seed: args.seed,
+    };
+    let server = grpc::Server::start(&config).context("cannot serve")?;
+    if let (Some(path), Some(pem)) = (write_cert, server.certificate_pem()) {
+        files::write(&path, pem.as_bytes())?;
+    }
+    console::print(format!("listening on {}\n", server.url()).as_bytes())?;
+    waiter.wait(duration.map(Duration::from_nanos));
+    let (calls, connections) = (server.calls(), server.connections());
+    server.stop();
+    console::print(format!("answered {calls} calls on {connections} connections\n").as_bytes())?;
     Ok(Exit::Done)
 }
 

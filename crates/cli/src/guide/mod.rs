@@ -24,7 +24,7 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 18] = [
+pub const TOPICS: [Topic; 19] = [
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
     topic!("report", "every figure of the report, the verdict, exit statuses"),
     topic!("http", "requests, headers, bodies, many URLs; connections and TLS; --once"),
@@ -37,6 +37,7 @@ pub const TOPICS: [Topic; 18] = [
     topic!("wrk-scripts", "wrk's Lua scripts as they are"),
     topic!("websocket", "WebSocket"),
     topic!("thrift", "Thrift, from a service's IDL"),
+    topic!("grpc", "gRPC, from .proto files"),
     topic!("tcp", "plain TCP"),
     topic!("custom-protocol", "a protocol of your own, in Rust"),
     topic!("coalescing", "a proxy that serves identical requests once, and a check of it"),

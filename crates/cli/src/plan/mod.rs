@@ -147,7 +147,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
     let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
     let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
     let load = load(&bench.load)?;
-    let pipeline = in_flight(bench, &load)?;
+    let pipeline = in_flight(bench, &load, protocol.multiplexes(&given))?;
     let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
     let connections = match connections {
         Some(number) => Connections::Fixed(number),
@@ -226,9 +226,7 @@ fn script(path: &Path, url: String, args: &[String]) -> Result<Script> {
 }
 
 /// How many calls are in flight on one connection.
-fn in_flight(bench: &Bench, load: &Load) -> Result<u32> {
-    let http = bench.protocol.texts("http").last();
-    let is_multiplexed = http.is_some_and(|version| version != "1.1");
+fn in_flight(bench: &Bench, load: &Load, is_multiplexed: bool) -> Result<u32> {
     match (bench.load.streams, bench.load.pipeline) {
         (Some(_), _) if !is_multiplexed => {
             bail!(
@@ -236,7 +234,7 @@ fn in_flight(bench: &Bench, load: &Load) -> Result<u32> {
             )
         }
         (_, Some(_)) if is_multiplexed => {
-            bail!("--pipeline sends requests of HTTP/1.1 ahead of answers: with --http 2 (or auto), give --streams")
+            bail!("--pipeline sends calls ahead of answers: with HTTP/2 (--http 2 or auto, gRPC), give --streams")
         }
         (Some(number), _) | (None, Some(number)) => Ok(number),
         (None, None) if is_multiplexed && matches!(load, Load::Open { .. }) && !bench.load.reconnect => {

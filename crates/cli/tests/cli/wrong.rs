@@ -182,7 +182,8 @@ fn requests_that_cannot_be_made() {
     for (args, expected) in [
         (
             ["ftp://localhost/"].as_slice(),
-            "no protocol is called 'ftp'; there are http, https, tcp, thrift, thrifts, tls, ws, wss".to_owned(),
+            "no protocol is called 'ftp'; there are grpc, grpcs, http, https, tcp, thrift, thrifts, tls, ws, wss"
+                .to_owned(),
         ),
         (&["--url-lines", &urls, URL], format!("{urls}, line 2: '/b c', column 3: ' ' cannot stand in a URL")),
         (&["--url-lines", &empty, URL], empty.clone()),

@@ -190,6 +190,7 @@ fn port(command: &str) -> u16 {
     named.next_back().unwrap_or(match command.split_whitespace().nth(2) {
         Some("ws") => 8081,
         Some("thrift") => 9090,
+        Some("grpc") => 50051,
         _ => 8080,
     })
 }

@@ -51,6 +51,7 @@ pages! {
     tcp: "docs/tcp.md",
     thresholds: "docs/thresholds.md",
     thrift: "docs/thrift.md",
+    grpc: "docs/grpc.md",
     websocket: "docs/websocket.md",
     wrk_scripts: "docs/wrk-scripts.md",
 }

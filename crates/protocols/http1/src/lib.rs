@@ -45,6 +45,11 @@ impl Protocol for Http1 {
         &flags::FLAGS
     }
 
+    /// HTTP/2 does; what may come to be HTTP/2 may.
+    fn multiplexes(&self, given: &Given) -> bool {
+        given.text("http").is_some_and(|version| version != "1.1")
+    }
+
     fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
         Ok(flags::options(given)?.to_protocol())
     }

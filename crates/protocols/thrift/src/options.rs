@@ -2,6 +2,7 @@
 
 use brunt_model::content::Content;
 use brunt_model::plan::ProtocolOptions;
+use brunt_model::secret::shown_body;
 use serde::{Deserialize, Serialize};
 
 use super::idl;
@@ -71,14 +72,20 @@ pub enum TransportName {
 pub(super) const FLAGS: [Flag; 10] = [
     Flag::new("idl", Takes::Text("FILE"), "The IDL that defines the service; what it includes is read, too"),
     Flag::new("idl-path", Takes::Texts("DIR"), "Where included files are looked for as well, repeatable"),
-    Flag::new("call", Takes::Text("METHOD"), "The method to call: Shop.price, or price where the IDL has one service"),
+    Flag::new(
+        "call",
+        Takes::Text("METHOD"),
+        "The method to call: Shop.price or shop.Cart/Add, or the method alone where there is one service",
+    ),
     Flag::new(
         "args",
         Takes::TextOrFile("JSON|@F"),
-        "Its arguments as a JSON object, by their names in the IDL [default: {}]",
+        "Its arguments as a JSON object, by the names of the IDL or the .proto file; a list of objects where a gRPC client \
+         streams [default: {}]",
     )
-    .conflicts_with(&["args-lines"]),
-    Flag::new("args-lines", Takes::File("F"), "Arguments for each call: a JSON object in each line, in turn"),
+    .conflicts_with(&["args-lines"])
+    .shown_by(shown_arguments),
+    Flag::new("args-lines", Takes::File("F"), "Arguments for each call: JSON as for --args in each line, in turn"),
     Flag::new(
         "result",
         Takes::TextOrFile("JSON|@F"),
@@ -91,8 +98,18 @@ pub(super) const FLAGS: [Flag; 10] = [
         "Whether each message has its length before it [default: unframed, also known as buffered]",
     ),
     Flag::new("multiplexed", Takes::Nothing, "Name the service in each call, for servers with several of them"),
-    Flag::new("max-answer", Takes::Text("BYTES"), "The most bytes of one answer [default: 16384000]").checked(bytes),
+    Flag::new(
+        "max-answer",
+        Takes::Text("BYTES"),
+        "The most bytes of one answer, or of a message in it [default: 16384000]",
+    )
+    .checked(bytes),
 ];
+
+/// Arguments as they may be shown: without what their fields' names tell to be secret.
+fn shown_arguments(text: &str) -> String {
+    String::from_utf8_lossy(&shown_body(text.as_bytes())).into_owned()
+}
 
 fn bytes(text: &str) -> Result<(), String> {
     match text.parse() {

@@ -20,13 +20,13 @@ const BACKLOG: i32 = 4096;
 
 /// One worker's listening socket.
 #[derive(Debug)]
-pub(super) enum Listener {
+pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
 /// Binds one listening socket for each worker; with them, the address that it became.
-pub(super) fn bind(address: &Listen, workers: usize) -> Result<(Vec<Listener>, Listen), StartError> {
+pub(crate) fn bind(address: &Listen, workers: usize) -> Result<(Vec<Listener>, Listen), StartError> {
     match address {
         Listen::Tcp(wanted) => {
             let (listeners, bound) = bind_tcp(*wanted, workers).map_err(|error| StartError::bind(address, error))?;

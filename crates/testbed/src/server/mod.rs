@@ -42,6 +42,8 @@ use std::time::Instant;
 pub use crate::service::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall, StartError, Tokens};
 pub use listen::listen_on_unix;
 
+pub(crate) use listen::{Listener, bind};
+
 use crate::http::Site;
 use crate::service::{Counters, Servers, Service};
 use crate::tls::server_config;
@@ -78,7 +80,7 @@ impl Server {
         config.validate()?;
         let tls = config.tls.as_ref().map(server_config).transpose()?;
         let (tls, certificate_pem) = tls.unzip();
-        let (listeners, address) = listen::bind(&config.address, config.workers)?;
+        let (listeners, address) = bind(&config.address, config.workers)?;
         let counters: Arc<[Counters]> = (0..config.workers).map(|_| Counters::default()).collect();
         let started = Instant::now();
         let servers = config.queue.map(|queue| Arc::new(Mutex::new(Servers::new(queue.count))));

@@ -6,13 +6,13 @@ use super::config::Delay;
 
 /// `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Debug, Clone)]
-pub(super) struct Random {
+pub(crate) struct Random {
     state: u64,
 }
 
 impl Random {
     /// The generator of one worker: each has its own sequence, fixed by the seed.
-    pub(super) fn new(seed: u64, worker: usize) -> Self {
+    pub(crate) fn new(seed: u64, worker: usize) -> Self {
         let mut mix = Self { state: seed ^ (worker as u64).wrapping_mul(0xd6e8_feb8_6659_fd93) };
         Self { state: mix.next() }
     }
@@ -26,7 +26,7 @@ impl Random {
     }
 
     /// Evenly spread over 0 (included) to 1 (excluded).
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -35,7 +35,7 @@ impl Delay {
     /// The length of the next delay.
     ///
     /// Exponential: −mean · ln(1 − u), with u in 0..1, so that the logarithm is never of zero.
-    pub(super) fn draw(self, random: &mut Random) -> Duration {
+    pub(crate) fn draw(self, random: &mut Random) -> Duration {
         match self {
             Self::None => Duration::ZERO,
             Self::Fixed(length) => length,

@@ -16,7 +16,7 @@ pub use error::StartError;
 pub(crate) use config::MAX_DELAY;
 pub(crate) use servers::Servers;
 
-use delay::Random;
+pub(crate) use delay::Random;
 
 /// How much output is made at a time for one connection, in bytes: what it may hold back for a
 /// peer that does not read is this plus one indivisible piece.

@@ -1,0 +1,93 @@
+//! gRPC in scenarios, against grpcio, and the example against the built-in echo.
+
+use std::path::Path;
+
+use crate::echo::serve;
+use crate::peers::{PROTO, Peer};
+use crate::program::{Directory, run};
+use crate::report::{Report, report};
+
+/// An example against the target at `base`.
+fn show(name: &str, base: &str) -> Report {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios").join(name);
+    report(0, ["run", "-t", "2", "--base-url", base, file.to_str().unwrap()])
+}
+
+#[track_caller]
+fn assert_checks_hold(report: &Report, count: usize, times: u64) {
+    let checks = report.at("/names/checks").as_array().unwrap();
+    let hold = checks.iter().all(|check| check["fails"] == 0 && check["passes"] == times);
+    assert!(hold && checks.len() == count, "{checks:#?}\n{:#}", report.at("/names/scenarios/0/tracebacks"));
+}
+
+#[test]
+fn the_example_is_right() {
+    let (_server, url) = serve(&[]);
+    let report = show("grpc.lua", &url);
+    assert_checks_hold(&report, 5, 20);
+    assert_eq!(report.outcome("answered"), 100);
+    assert_eq!(report.outcome("not_ok"), 20, "a status other than OK is no success");
+}
+
+const SCRIPT: &str = r#"
+local brunt = require "brunt"
+local shop = brunt.grpc { base = "URL", proto = "shop.proto", metadata = { ["x-all"] = "1" }, OPTIONS }
+brunt.scenario("all", function(vu)
+  local given = { sku = "a ü", count = -3, big = "-9007199254740993", u = 4294967295, uu = "18446744073709551615", z = -70000,
+    zz = "-9223372036854775808", f = 7, ff = 8, s = -9, ss = -10, a = 1.5, b = -2.25e300, yes = true, raw = "\0\255",
+    colour = "COLOUR_RED", size = { width = 3 }, packed = { 1, -1, 300 }, words = { "", "x" }, sizes = { k = { width = 4 } },
+    names = { [-1] = "minus" }, right = 0, maybe = 0 }
+  local answer = shop:call("shop.Cart/Add", given)
+  brunt.check(answer, { ["came back"] = answer.ok })
+  for name, value in pairs(given) do
+    brunt.check(nil, { [name] = brunt.json.encode(answer.value[name]) == brunt.json.encode(value) or name == "raw" and answer.value.raw == value })
+  end
+  brunt.check(nil, { ["what is not set"] = answer.value.left == nil })
+  local at = shop:call("Cart/Add", { at = "1970-01-01T00:00:05Z" })
+  brunt.check(nil, { at = at.value.at.seconds == 5 })
+  local refused = shop:call("Add", {}, { metadata = { ["x-status"] = "3" } })
+  brunt.check(nil, { refused = refused.status == 3 and refused.message == "no sku: ü, 100%"
+    and refused.details[1].type == "google.rpc.BadRequest" and refused.details[1].value.field_violations[1].field == "sku" })
+end):inject { brunt.iterations_each(2, 3) }
+"#;
+
+#[test]
+fn every_type_and_every_status_reaches_the_script() {
+    let peer = Peer::with_compression("gzip");
+    let dir = Directory::new();
+    dir.file("shop.proto", std::fs::read(PROTO).unwrap());
+    let script = SCRIPT.replace("URL", &peer.url).replace("OPTIONS", "compress = \"gzip\", deadline = \"20s\"");
+    let report = report(0, ["run", &dir.file("all.lua", script)]);
+    assert_checks_hold(&report, 27, 6);
+}
+
+#[test]
+fn what_does_not_fit_is_an_error_before_the_load() {
+    let dir = Directory::new();
+    dir.file("shop.proto", std::fs::read(PROTO).unwrap());
+    for (client, call, expected) in [
+        ("proto = \"shop.proto\"", "\"Add\", { skuu = 1 }", "Add: shop.Item has no field 'skuu'"),
+        ("proto = \"shop.proto\"", "\"Add\", { size = { width = \"x\" } }", "Add: size.width: expected a whole number"),
+        (
+            "proto = \"shop.proto\"",
+            "\"Fill\", { {}, { count = true } }",
+            "Fill: message 2: count: expected a whole number",
+        ),
+        ("proto = \"shop.proto\"", "\"Sub\"", "Sub: there is no method 'Sub'"),
+        ("proto = \"none.proto\"", "\"Add\"", "brunt.grpc: none.proto: there is no such file"),
+        ("compress = \"gzip\"", "\"Add\"", "brunt.grpc: it needs the schema"),
+        ("proto = \"shop.proto\", compress = \"br\"", "\"Add\"", "compress must be \"gzip\""),
+    ] {
+        let script = format!(
+            "local brunt = require \"brunt\"\nlocal shop = brunt.grpc {{ base = \"grpc://127.0.0.1:1\", {client} }}\n\
+             brunt.scenario(\"a\", function() shop:call({call}) end):inject {{ brunt.iterations_each(1, 1) }}\n"
+        );
+        let done = run(["run", &dir.file("wrong.lua", script)]);
+        assert_eq!(done.status, Some(2), "{call}: {done:#?}");
+        assert!(
+            done.stderr.split_whitespace().collect::<Vec<_>>().join(" ").contains(expected),
+            "{call}: {}",
+            done.stderr
+        );
+    }
+}

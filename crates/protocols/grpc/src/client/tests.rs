@@ -1,0 +1,234 @@
+use brunt_http2::hpack::Encoder;
+use proptest::prelude::*;
+
+use super::*;
+use crate::framing::compressed;
+
+/// What a server sends, frame by frame.
+#[derive(Default)]
+struct Server {
+    encoder: Encoder,
+    out: Vec<u8>,
+}
+
+impl Server {
+    fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> &mut Self {
+        Head { length: payload.len(), kind, flags, stream }.write(&mut self.out);
+        self.out.extend_from_slice(payload);
+        self
+    }
+
+    fn headers(&mut self, stream: u32, fields: &[(&str, &str)], end: bool) -> &mut Self {
+        let mut block = Vec::new();
+        self.encoder.begin(&mut block);
+        for (name, value) in fields {
+            self.encoder.field(name.as_bytes(), value.as_bytes(), true, &mut block);
+        }
+        let flags = flag::END_HEADERS | if end { flag::END_STREAM } else { 0 };
+        self.frame(kind::HEADERS, flags, stream, &block)
+    }
+
+    fn begin(&mut self, stream: u32) -> &mut Self {
+        self.headers(stream, &[(":status", "200"), ("content-type", "application/grpc")], false)
+    }
+
+    fn message(&mut self, stream: u32, message: &[u8]) -> &mut Self {
+        let mut framed = Vec::new();
+        write_message(message, false, &mut framed);
+        self.frame(kind::DATA, 0, stream, &framed)
+    }
+
+    fn status(&mut self, stream: u32, status: &str) -> &mut Self {
+        self.headers(stream, &[("grpc-status", status)], true)
+    }
+
+    fn settings(&mut self) -> &mut Self {
+        self.frame(kind::SETTINGS, 0, 0, &[])
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+}
+
+fn call(hint: u32) -> (Vec<u8>, u32) {
+    let mut call = Vec::new();
+    let head = b":method: POST\n:path: /shop.Cart/Add\n";
+    call.extend_from_slice(&(head.len() as u32).to_be_bytes());
+    call.extend_from_slice(head);
+    write_message(b"hello", false, &mut call);
+    (call, hint)
+}
+
+/// A client with calls of these hints in flight.
+fn started(hints: &[u32]) -> GrpcClient {
+    let mut client = GrpcClient::new(true, false, Arc::new(Limits { message_bytes: 1000 }));
+    let mut out = Vec::new();
+    assert_eq!(client.open(None, &mut out), Ok(Opening::Exchange));
+    let bytes = Server::default().settings().take();
+    assert_eq!(client.receive(&bytes, &mut out), Ok((bytes.len(), Progress::Opened)));
+    for hint in hints {
+        let (bytes, hint) = call(*hint);
+        assert_eq!(client.start(&Message { bytes: &bytes, hint, ..Message::default() }, &mut out), Started::Awaited);
+    }
+    client
+}
+
+/// What all of `bytes` meant, without what belongs to no end of a call.
+fn ends(client: &mut GrpcClient, mut bytes: &[u8]) -> Result<Vec<Progress>, Malformed> {
+    let (mut out, mut all) = (Vec::new(), Vec::new());
+    while !bytes.is_empty() {
+        let (taken, progress) = client.receive(bytes, &mut out)?;
+        bytes = &bytes[taken..];
+        if !matches!(progress, Progress::Aside | Progress::More | Progress::Part { .. }) {
+            all.push(progress);
+        }
+    }
+    Ok(all)
+}
+
+fn answered(position: usize, status: u16) -> Progress {
+    Progress::Answered(Answer { position, status, reusable: true })
+}
+
+fn reason(client: &mut GrpcClient, bytes: &[u8]) -> (Failure, String) {
+    match ends(client, bytes).unwrap().as_slice() {
+        [Progress::Failed(Failed { failure, reason, reusable: true, .. })] => (*failure, reason.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_answer_is_a_message_and_a_status() {
+    let mut client = started(&[0, 0]);
+    let bytes = Server::default().begin(3).message(3, b"late").status(3, "0").take();
+    assert_eq!(ends(&mut client, &bytes), Ok(vec![answered(1, 0)]));
+    let parts = client.parts();
+    assert_eq!(parts.body, b"\0\0\0\0\x04late");
+    let head = String::from_utf8_lossy(parts.head).into_owned();
+    assert_eq!(head, "HTTP/2 200\r\ncontent-type: application/grpc\r\ngrpc-status: 0\r\n");
+}
+
+#[test]
+fn a_status_may_come_alone() {
+    let mut client = started(&[0]);
+    let fields = [(":status", "200"), ("content-type", "application/grpc"), ("grpc-status", "5")];
+    let bytes = Server::default().headers(1, &fields, true).take();
+    assert_eq!(ends(&mut client, &bytes), Ok(vec![answered(0, 5)]));
+    // The status of gRPC says more than that of HTTP.
+    let mut client = started(&[0]);
+    let bytes = Server::default().headers(1, &[(":status", "503"), ("grpc-status", "14")], true).take();
+    assert_eq!(ends(&mut client, &bytes), Ok(vec![answered(0, 14)]));
+}
+
+#[test]
+fn a_stream_may_have_any_number_of_messages() {
+    for messages in [0, 1, 3] {
+        let mut client = started(&[STREAMS]);
+        let mut server = Server::default();
+        server.begin(1);
+        for _ in 0..messages {
+            server.message(1, b"");
+        }
+        assert_eq!(ends(&mut client, &server.status(1, "0").take()), Ok(vec![answered(0, 0)]));
+        assert_eq!(client.parts().body.len(), 5 * messages);
+    }
+}
+
+/// What a server does.
+type Answering<'a> = &'a dyn Fn(&mut Server);
+
+#[test]
+fn what_is_no_answer_is_a_failure_by_name() {
+    let grpc = ("content-type", "application/grpc+proto");
+    let cases: [(Answering<'_>, &str); 9] = [
+        (&|s| _ = s.begin(1).status(1, "0"), "status OK and no message"),
+        (&|s| _ = s.begin(1).message(1, b"").message(1, b""), "a second message"),
+        (&|s| _ = s.begin(1).headers(1, &[("a", "b")], true), "without grpc-status"),
+        (&|s| _ = s.begin(1).status(1, "x"), "no number"),
+        (&|s| _ = s.begin(1).frame(kind::DATA, 0, 1, &[0, 0]).status(1, "0"), "within a message"),
+        (&|s| _ = s.begin(1).frame(kind::DATA, flag::END_STREAM, 1, &[]), "without trailers"),
+        (&|s| _ = s.headers(1, &[(":status", "404")], true), "HTTP status 404"),
+        (&|s| _ = s.headers(1, &[(":status", "200"), ("content-type", "text/html")], false), "content-type"),
+        (
+            &|s| _ = s.headers(1, &[(":status", "200"), grpc], false).frame(kind::DATA, 0, 1, &[1, 0, 0, 0, 0]),
+            "compressed",
+        ),
+    ];
+    for (answer, expected) in cases {
+        let mut server = Server::default();
+        answer(&mut server);
+        let (failure, reason) = reason(&mut started(&[0]), &server.take());
+        assert_eq!(failure, Failure::Protocol);
+        assert!(reason.contains(expected), "{reason}");
+    }
+    let bytes = Server::default().begin(1).frame(kind::DATA, 0, 1, &[0, 0, 0, 3, 233]).take();
+    let (failure, reason) = reason(&mut started(&[0]), &bytes);
+    assert_eq!((failure, reason.as_str()), (Failure::Oversize, "a message of more bytes than --max-answer allows"));
+}
+
+#[test]
+fn compressed_messages_are_kept_as_they_were() {
+    let mut framed = Vec::new();
+    write_message(&compressed(&[7; 900]).unwrap(), true, &mut framed);
+    let head = [(":status", "200"), ("content-type", "application/grpc"), ("grpc-encoding", "gzip")];
+    let answer = |framed: &[u8]| {
+        Server::default().headers(1, &head, false).frame(kind::DATA, 0, 1, framed).status(1, "0").take()
+    };
+    let mut client = started(&[0]);
+    assert_eq!(ends(&mut client, &answer(&framed)), Ok(vec![answered(0, 0)]));
+    assert_eq!(client.parts().body[5..], [7; 900]);
+    // What grows beyond the limit is refused, however small it came.
+    let mut framed = Vec::new();
+    write_message(&compressed(&[7; 1001]).unwrap(), true, &mut framed);
+    assert_eq!(reason(&mut started(&[0]), &answer(&framed)).0, Failure::Oversize);
+}
+
+#[test]
+fn streams_that_end_otherwise_end_their_calls() {
+    let mut client = started(&[0, 0]);
+    let bytes = Server::default().frame(kind::RST_STREAM, 0, 3, &[0, 0, 0, 7]).take();
+    assert!(matches!(ends(&mut client, &bytes).unwrap().as_slice(), [Progress::Refused { position: 1, .. }]));
+    assert_eq!(client.capacity(), 1);
+    let bytes = Server::default().frame(kind::RST_STREAM, 0, 1, &[0, 0, 0, 2]).take();
+    let (failure, reason) = reason(&mut client, &bytes);
+    assert_eq!(failure, Failure::Closed);
+    assert!(reason.contains("INTERNAL_ERROR"), "{reason}");
+    let mut client = started(&[0, 0]);
+    let bytes = Server::default().frame(kind::GOAWAY, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0]).take();
+    assert_eq!(ends(&mut client, &bytes), Ok(vec![Progress::Draining { unprocessed: 1 }]));
+}
+
+#[test]
+fn tls_without_h2_is_refused() {
+    let mut client = GrpcClient::new(false, true, Arc::new(Limits { message_bytes: 1 }));
+    assert!(client.open(Some(b"http/1.1"), &mut Vec::new()).is_err());
+}
+
+proptest! {
+    #[test]
+    fn answers_mean_the_same_however_they_are_cut(cuts in prop::collection::vec(1_usize..9, 1..60)) {
+        let mut server = Server::default();
+        server.begin(3).begin(1).message(3, b"one").message(1, b"two").message(3, b"").status(3, "0").status(1, "9");
+        let bytes = server.take();
+        let (mut client, mut rest, mut all) = (started(&[0, STREAMS]), bytes.as_slice(), Vec::new());
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, after) = rest.split_at((*cut).min(rest.len()));
+            all.extend(ends(&mut client, piece).unwrap());
+            rest = after;
+        }
+        prop_assert_eq!(all, vec![answered(1, 0), answered(0, 9)]);
+    }
+
+    #[test]
+    fn hostile_bodies_end_one_call_alone(body in prop::collection::vec(any::<u8>(), 0..80)) {
+        let mut client = started(&[STREAMS]);
+        let mut server = Server::default();
+        server.begin(1).frame(kind::DATA, 0, 1, &body).status(1, "0");
+        let progress = ends(&mut client, &server.take());
+        prop_assert!(matches!(progress.as_deref(), Ok([Progress::Answered(_) | Progress::Failed(_)])));
+    }
+}

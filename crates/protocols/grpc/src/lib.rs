@@ -1,0 +1,209 @@
+//! gRPC (gRPC over HTTP/2, `PROTOCOL-HTTP2.md`): calls from `.proto` files or a descriptor set, with no code generated.
+//!
+//! A plan carries the schema by content. Before the load it is compiled ([`schema`]), the arguments are fitted to it
+//! ([`fitting`]), and each call is written down: its head, which a connection makes a header block of once, and its messages,
+//! framed ([`framing`]). Answers are checked as they come: that they are gRPC, that their messages are whole, as many as the method
+//! has, and within the limit, and that they end with a status.
+//!
+//! A call's status is that in its trailers: 0 is OK, and the others are names ([`status::NAMES`]).
+
+mod client;
+pub mod fitting;
+pub mod framing;
+pub mod options;
+mod request;
+mod scenario;
+pub mod schema;
+mod scripted;
+pub mod status;
+mod words;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use brunt_model::outcome::OkStatus;
+use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_protocol::flags::{Flag, Given, shown_options};
+use brunt_protocol::headers::header_value;
+use brunt_protocol::scenario::Dialect;
+use brunt_protocol::user::{Message, Refusal, User};
+use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
+use prost_reflect::MethodDescriptor;
+use prost_reflect::prost_types::method_options::IdempotencyLevel;
+
+use self::client::{GrpcClient, Limits, STREAMS};
+use self::options::{Compression, Options, schema_of};
+use self::request::Envelope;
+use self::schema::Schema;
+use self::words::Words;
+
+/// gRPC over TCP, TLS and Unix sockets.
+pub struct Grpc;
+
+impl Protocol for Grpc {
+    fn name(&self) -> &'static str {
+        "gRPC"
+    }
+
+    fn schemes(&self) -> &[Scheme] {
+        &[
+            Scheme { name: "grpc", default_port: request::DEFAULT_PORT, tls: false },
+            Scheme { name: "grpcs", default_port: 443, tls: true },
+        ]
+    }
+
+    fn flags(&self) -> &[Flag] {
+        &options::FLAGS
+    }
+
+    fn multiplexes(&self, _given: &Given) -> bool {
+        true
+    }
+
+    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+        given.refuse_user("grpc")?;
+        Ok(options::options(given)?.to_protocol())
+    }
+
+    fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
+        let read = serde_json::from_value::<Options>(options.clone());
+        let shown = read.map_or_else(|_| options.clone(), |options| options.to_protocol().shown().clone());
+        // Arguments have secrets, too, which are told by the names of their fields.
+        shown_options(&shown, self.flags())
+    }
+
+    fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        Some(Box::new(scenario::GrpcDialect))
+    }
+
+    /// The other statuses are errors.
+    fn ok_status(&self) -> OkStatus {
+        OkStatus::only(0)
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
+        let options: Options = read_options(plan, self.name())?;
+        if plan.target.path != "/" {
+            let path = &plan.target.path;
+            let problem = format!("a gRPC server has no paths: leave '{path}' out, and name the method by --call");
+            return Err(OptionsError(problem));
+        }
+        Ok(Arc::new(PreparedGrpc::new(&options, plan)?))
+    }
+}
+
+struct PreparedGrpc {
+    schema: Arc<Schema>,
+    is_secure: bool,
+    limits: Arc<Limits>,
+    flood: Arc<Flood>,
+}
+
+impl PreparedGrpc {
+    fn new(options: &Options, plan: &Plan) -> Result<Self, OptionsError> {
+        let schema = schema_of(&options.proto, options.descriptor_set.as_ref())?;
+        let method =
+            schema.method(&options.call).map_err(|error| OptionsError(format!("--call {}: {error}", options.call)))?;
+        let metadata: Result<Vec<_>, OptionsError> = options
+            .headers
+            .iter()
+            .map(|header| Ok((header.name().to_owned(), header_value(header, |name| std::env::var(name).ok())?)))
+            .collect();
+        let envelope = Envelope::new(&plan.target, &metadata?, options.compress, Some(plan.timeout_ns))?;
+        let flood = Flood::new(&method, &envelope, options)?;
+        Ok(Self {
+            schema: Arc::new(schema),
+            is_secure: plan.target.scheme == "grpcs",
+            limits: Arc::new(Limits { message_bytes: options.max_answer_bytes }),
+            flood: Arc::new(flood),
+        })
+    }
+}
+
+impl Prepared for PreparedGrpc {
+    fn client(&self, keep: bool) -> Box<dyn Client> {
+        Box::new(GrpcClient::new(keep, self.is_secure, Arc::clone(&self.limits)))
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        Box::new(FloodUser(Arc::clone(&self.flood)))
+    }
+
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        vec![b"h2".to_vec()]
+    }
+
+    fn status_names(&self) -> BTreeMap<u16, String> {
+        (0..).zip(status::NAMES).map(|(status, name)| (status, name.to_owned())).collect()
+    }
+
+    fn narrator(&self) -> Option<Box<dyn Narrator>> {
+        Some(Box::new(Words::new(Arc::clone(&self.schema))))
+    }
+}
+
+/// The calls of a flood, written down.
+#[derive(Debug)]
+struct Flood {
+    calls: Vec<Vec<u8>>,
+    hint: u32,
+    idempotent: bool,
+}
+
+impl Flood {
+    fn new(method: &MethodDescriptor, envelope: &Envelope, options: &Options) -> Result<Self, OptionsError> {
+        let path = request::path(method);
+        let mut calls = Vec::with_capacity(options.args.len());
+        for (number, args) in (1_usize..).zip(&options.args) {
+            let which = if options.args.len() == 1 { String::new() } else { format!(" number {number}") };
+            let wrong = |problem: String| OptionsError(format!("--args{which}: {problem}"));
+            let messages = fitting::messages(method, args).map_err(|misfit| wrong(misfit.to_string()))?;
+            let mut call = Vec::new();
+            envelope.write_head(&path, "", &mut call);
+            for message in &messages {
+                append(&fitting::encoded(message), options.compress, &mut call).map_err(wrong)?;
+            }
+            calls.push(call);
+        }
+        if calls.is_empty() {
+            return Err(OptionsError("the plan has no arguments to call with".to_owned()));
+        }
+        Ok(Self { calls, hint: hint(method), idempotent: is_idempotent(method) })
+    }
+}
+
+/// Appends a message, framed, compressed if it is to be.
+fn append(message: &[u8], compress: Option<Compression>, out: &mut Vec<u8>) -> Result<(), String> {
+    if u32::try_from(message.len()).is_err() {
+        return Err(format!("a message of {} bytes: 4 GiB are the most", message.len()));
+    }
+    match compress {
+        None => framing::write_message(message, false, out),
+        Some(Compression::Gzip) => {
+            let compressed = framing::compressed(message).map_err(|error| error.to_string())?;
+            framing::write_message(&compressed, true, out);
+        }
+    }
+    Ok(())
+}
+
+/// What a connection must know of a method's calls.
+fn hint(method: &MethodDescriptor) -> u32 {
+    if method.is_server_streaming() { STREAMS } else { 0 }
+}
+
+/// Whether the schema says that calling twice does no more than calling once.
+fn is_idempotent(method: &MethodDescriptor) -> bool {
+    let options = method.method_descriptor_proto().options.as_ref();
+    options.is_some_and(|options| options.idempotency_level() != IdempotencyLevel::IdempotencyUnknown)
+}
+
+struct FloodUser(Arc<Flood>);
+
+impl User for FloodUser {
+    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+        let Flood { calls, hint, idempotent } = &*self.0;
+        let bytes = calls.get((index % calls.len().max(1) as u64) as usize).map_or(&[][..], Vec::as_slice);
+        Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
+    }
+}

@@ -1,0 +1,232 @@
+//! Calls as bytes between who makes them and their connection: a head, which becomes a header block, and framed messages.
+//!
+//! A head is lines `name: value`, in the order of the block; before it stands its length in four bytes.
+
+use std::fmt::Write as _;
+
+use brunt_http2::hpack::Encoder;
+use brunt_model::target::Target;
+use brunt_protocol::OptionsError;
+use prost_reflect::MethodDescriptor;
+
+use crate::options::Compression;
+use crate::status;
+
+/// The port of `grpc://`: that of gRPC's own examples.
+pub(crate) const DEFAULT_PORT: u16 = 50_051;
+/// The longest number in `grpc-timeout` (gRPC over HTTP/2, "Request-Headers").
+const MOST_TIMEOUT: u64 = 99_999_999;
+/// Fields that are gRPC's or HTTP/2's own, and cannot be given.
+const OWN_FIELDS: [&str; 9] = [
+    "content-type",
+    "content-length",
+    "te",
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+    "trailer",
+];
+
+/// What is the same for all calls of a flood or of a scenario's client.
+#[derive(Debug, Clone)]
+pub(crate) struct Envelope {
+    before_path: String,
+    behind_path: String,
+}
+
+impl Envelope {
+    /// That of calls to `target`, with these fields as metadata, and a deadline in nanoseconds from their start if they have one.
+    ///
+    /// # Errors
+    /// Says which field is wrong, and never shows its value.
+    pub(crate) fn new(
+        target: &Target,
+        metadata: &[(String, String)],
+        compress: Option<Compression>,
+        deadline_ns: Option<u64>,
+    ) -> Result<Self, OptionsError> {
+        let is_secure = target.scheme == "grpcs";
+        let scheme = if is_secure { "https" } else { "http" };
+        let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
+        let mut authority = match target.port {
+            None if is_secure => host,
+            port => format!("{host}:{}", port.unwrap_or(DEFAULT_PORT)),
+        };
+        let mut agent = concat!("grpc-brunt/", env!("CARGO_PKG_VERSION")).to_owned();
+        let mut custom = String::new();
+        for (name, value) in metadata {
+            match name.to_ascii_lowercase().as_str() {
+                "host" => authority.clone_from(value),
+                "user-agent" => agent.clone_from(value),
+                name => add_metadata(name, value, &mut custom)?,
+            }
+        }
+        let before_path = format!(":method: POST\n:scheme: {scheme}\n:path: ");
+        let mut behind_path = format!(
+            "\n:authority: {authority}\nte: trailers\ncontent-type: application/grpc\nuser-agent: {agent}\n\
+             grpc-accept-encoding: gzip\n"
+        );
+        if compress.is_some() {
+            behind_path.push_str("grpc-encoding: gzip\n");
+        }
+        if let Some(deadline_ns) = deadline_ns {
+            let _ = writeln!(behind_path, "grpc-timeout: {}", timeout(deadline_ns));
+        }
+        behind_path.push_str(&custom);
+        Ok(Self { before_path, behind_path })
+    }
+
+    /// Appends the head of a call to the method at `path`, with its length, and metadata of its own.
+    pub(crate) fn write_head(&self, path: &str, own: &str, out: &mut Vec<u8>) {
+        let length = self.before_path.len() + path.len() + self.behind_path.len() + own.len();
+        out.extend_from_slice(&(length as u32).to_be_bytes());
+        for part in [&self.before_path, path, &self.behind_path, own] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+}
+
+/// Appends a line of metadata, whose name is in lower case.
+///
+/// # Errors
+/// When the name is not one for metadata, or a `-bin` value is not base64.
+pub(crate) fn add_metadata(name: &str, value: &str, lines: &mut String) -> Result<(), OptionsError> {
+    if name.starts_with("grpc-") || OWN_FIELDS.contains(&name) {
+        let instead = if name == "grpc-timeout" { ": the timeout gives it" } else { "" };
+        return Err(OptionsError(format!("metadata {name} is gRPC's own, leave it out{instead}")));
+    }
+    if name.ends_with("-bin") && status::binary(value.as_bytes()).is_none() {
+        return Err(OptionsError(format!("metadata {name}: the value of a name in -bin must be base64")));
+    }
+    if value.contains(['\n', '\r', '\0']) {
+        return Err(OptionsError(format!("metadata {name}: its value has a line end or NUL in it")));
+    }
+    let _ = writeln!(lines, "{name}: {value}");
+    Ok(())
+}
+
+/// The path of a method's calls.
+pub(crate) fn path(method: &MethodDescriptor) -> String {
+    format!("/{}/{}", method.parent_service().full_name(), method.name())
+}
+
+/// The value of `grpc-timeout` for so many nanoseconds: the finest unit in which it has eight digits, rounded up.
+pub(crate) fn timeout(ns: u64) -> String {
+    let units = [(1, 'n'), (1_000, 'u'), (1_000_000, 'm'), (1_000_000_000, 'S'), (60_000_000_000, 'M')];
+    let fits =
+        units.into_iter().map(|(unit, name)| (ns.div_ceil(unit), name)).find(|(value, _)| *value <= MOST_TIMEOUT);
+    let (value, name) = fits.unwrap_or((MOST_TIMEOUT, 'M'));
+    format!("{value}{name}")
+}
+
+/// A call's bytes apart: its head, and its messages.
+#[inline]
+pub(crate) fn parts(call: &[u8]) -> (&[u8], &[u8]) {
+    let Some((length, rest)) = call.split_first_chunk() else { return (&[], &[]) };
+    rest.split_at_checked(u32::from_be_bytes(*length) as usize).unwrap_or((&[], &[]))
+}
+
+/// The fields of a head.
+pub(crate) fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    head.split(|byte| *byte == b'\n').filter_map(|line| {
+        let at = line.windows(2).position(|two| two == b": ")?;
+        Some((line.get(..at)?, line.get(at + 2..)?))
+    })
+}
+
+/// Puts heads into the header blocks of one connection. One that comes again is compared and copied.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    head: Vec<u8>,
+    block: Vec<u8>,
+    /// What the table's changes were when the block was complete; none if it changed the table itself.
+    changes: Option<u64>,
+}
+
+impl Writer {
+    /// The header block of a head, which may be sent once.
+    #[inline]
+    pub(crate) fn write(&mut self, head: &[u8], encoder: &mut Encoder) -> &[u8] {
+        let again = self.head == head;
+        if !again || self.changes != Some(encoder.changes()) {
+            self.write_anew(head, again, encoder);
+        }
+        &self.block
+    }
+
+    /// Fields of every call take a place in the table; metadata does once its head has come again.
+    fn write_anew(&mut self, head: &[u8], again: bool, encoder: &mut Encoder) {
+        let before = encoder.changes();
+        self.block.clear();
+        encoder.begin(&mut self.block);
+        for (name, value) in fields(head) {
+            let is_own = matches!(
+                name,
+                b":method" | b":scheme" | b":path" | b":authority" | b"te" | b"content-type" | b"user-agent"
+            ) || name.starts_with(b"grpc-");
+            encoder.field(name, value, is_own || again, &mut self.block);
+        }
+        self.changes = (encoder.changes() == before).then_some(before);
+        self.head.clear();
+        self.head.extend_from_slice(head);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_has_eight_digits_at_most() {
+        assert_eq!(timeout(1), "1n");
+        assert_eq!(timeout(99_999_999), "99999999n");
+        assert_eq!(timeout(100_000_001), "100001u");
+        assert_eq!(timeout(10_000_000_000), "10000000u");
+        assert_eq!(timeout(u64::MAX), "99999999M");
+        assert_eq!(timeout(200_000_000_000), "200000m");
+    }
+
+    #[test]
+    fn heads_come_apart_again() {
+        let target = brunt_model::target::Url::parse("grpc://shop.example:50051/").unwrap().target;
+        let metadata = [("X-User".to_owned(), "a: b".to_owned()), ("Host".to_owned(), "other".to_owned())];
+        let envelope = Envelope::new(&target, &metadata, Some(Compression::Gzip), Some(1_000_000_000)).unwrap();
+        let mut call = Vec::new();
+        envelope.write_head("/shop.Cart/Add", "x-own: 1\n", &mut call);
+        call.extend_from_slice(b"body");
+        let (head, body) = parts(&call);
+        assert_eq!(body, b"body");
+        let fields: Vec<_> =
+            fields(head).map(|(n, v)| (std::str::from_utf8(n).unwrap(), std::str::from_utf8(v).unwrap())).collect();
+        assert_eq!(
+            fields,
+            [
+                (":method", "POST"),
+                (":scheme", "http"),
+                (":path", "/shop.Cart/Add"),
+                (":authority", "other"),
+                ("te", "trailers"),
+                ("content-type", "application/grpc"),
+                ("user-agent", concat!("grpc-brunt/", env!("CARGO_PKG_VERSION"))),
+                ("grpc-accept-encoding", "gzip"),
+                ("grpc-encoding", "gzip"),
+                ("grpc-timeout", "1000000u"),
+                ("x-user", "a: b"),
+                ("x-own", "1"),
+            ]
+        );
+        assert_eq!(parts(b"\0\0\0\x09abc"), (&b""[..], &b""[..]));
+    }
+
+    #[test]
+    fn metadata_that_is_not_is_refused_without_its_value() {
+        let error = |name: &str, value: &str| add_metadata(name, value, &mut String::new()).unwrap_err().to_string();
+        assert!(error("grpc-timeout", "1S").contains("the timeout gives it"));
+        assert!(error("te", "x").contains("gRPC's own"));
+        let binary = error("key-bin", "hunter2!");
+        assert!(binary.contains("base64") && !binary.contains("hunter2"), "{binary}");
+        assert!(add_metadata("key-bin", "AQI", &mut String::new()).is_ok());
+    }
+}

@@ -1,0 +1,41 @@
+-- gRPC ------------------------------------------------------------------------------------------------------------------
+
+---@class brunt.GrpcOptions
+---@field base string Where calls go, such as "grpc://127.0.0.1:50051"; `--base-url` takes its place.
+---@field proto? string|string[] The .proto files, beside the script; what they import is read, too.
+---@field proto_path? string|string[] Where imported files are looked for as well.
+---@field descriptor_set? string A descriptor set instead.
+---@field metadata? table<string, string> Metadata of every call.
+---@field deadline? brunt.Duration What calls tell the server as their timeout (grpc-timeout).
+---@field compress? "gzip" How messages are compressed.
+---@field max_answer? integer The most bytes of a message in an answer.
+---@field timeout? brunt.Duration How long a call may take, where it does not say.
+---@field connections? integer The most connections of one user; 6 unless it says otherwise.
+---@field pool? integer So many connections in all, shared by the users.
+---@field pipeline? integer Calls in flight on one connection at once (default 1).
+
+-- What came of a call.
+---@class brunt.GrpcAnswer
+---@field status integer 0 is OK.
+---@field ok boolean
+---@field value any The message, or a list of messages where the server streams.
+---@field message? string What the server says of a status that is not OK.
+---@field details? { type: string, value: any }[] Its details.
+---@field error? string The name of the failure, such as "timeout" or "protocol".
+---@field reason? string The failure in words.
+---@field timings brunt.Timings
+
+---@class brunt.GrpcClient
+local GrpcClient = {}
+
+-- Calls a method: with a table of its message's fields, or a list of such tables where the client streams.
+---@param method string Such as "shop.Cart/Add".
+---@param arguments? table
+---@param options? { name?: string, tags?: table<string, string>, timeout?: brunt.Duration, metadata?: table<string, string> }
+---@return brunt.GrpcAnswer
+function GrpcClient:call(method, arguments, options) end
+
+-- A client for the whole run: make it at the top of the script.
+---@param options brunt.GrpcOptions
+---@return brunt.GrpcClient
+function brunt.grpc(options) end

@@ -1,0 +1,164 @@
+//! A call's answer as a body that hyper asks for, as fast as its client takes it.
+
+use std::fmt::Write as _;
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue};
+use hyper::body::{Body, Frame, Incoming};
+use tokio::time::{Sleep, sleep};
+
+use super::methods::{Method, Status};
+
+/// The flag and the length before each message.
+const PREFIX_BYTES: usize = 5;
+/// The longest message that is taken, in bytes.
+const MOST_BYTES: usize = 16_384_000;
+
+/// The messages that answer a call, and its status.
+pub(super) struct Answer {
+    /// What the client says, until it has said all.
+    incoming: Option<Incoming>,
+    /// What has come and is no whole message.
+    partial: BytesMut,
+    method: Method,
+    /// A message that is not due yet.
+    later: Option<(Pin<Box<Sleep>>, Bytes)>,
+    /// How the call ends; none once that was said.
+    status: Option<Status>,
+}
+
+impl Answer {
+    /// That to a call of `method`.
+    pub(super) fn new(method: Method, incoming: Incoming) -> Self {
+        Self { incoming: Some(incoming), method, ..Self::ending(Status::OK) }
+    }
+
+    /// One that ends with `status` at once.
+    pub(super) fn ending(status: Status) -> Self {
+        Self { incoming: None, partial: BytesMut::new(), method: Method::Echo, later: None, status: Some(status) }
+    }
+
+    /// The next message that is all there.
+    fn message(&mut self) -> Result<Option<BytesMut>, Status> {
+        let Some(&[flag, a, b, c, d]) = self.partial.first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
+        let length = u32::from_be_bytes([a, b, c, d]) as usize;
+        match (flag, length) {
+            (_, MOST_BYTES..) => {
+                Err(Status::new(8, format!("a message of {length} bytes, and {MOST_BYTES} are too many")))
+            }
+            (0, _) if self.partial.len() - PREFIX_BYTES < length => Ok(None),
+            (0, _) => {
+                self.partial.advance(PREFIX_BYTES);
+                Ok(Some(self.partial.split_to(length)))
+            }
+            _ => Err(Status::new(12, "the echo takes no compressed messages")),
+        }
+    }
+
+    /// Answers messages that are all there, as far as one is answered at once.
+    fn answer(&mut self) -> Result<Option<Bytes>, Status> {
+        while let Some(message) = self.message()? {
+            if let Some(answer) = self.method.receive(&message)? {
+                return Ok(Some(framed(&answer)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The call ends here, whatever its client still says.
+    fn end(&mut self, status: Status) {
+        self.incoming = None;
+        self.partial.clear();
+        self.method = Method::Echo;
+        self.status = Some(status);
+    }
+
+    fn trailers(status: &Status) -> Frame<Bytes> {
+        let mut trailers = HeaderMap::new();
+        trailers.insert("grpc-status", HeaderValue::from(status.number));
+        if !status.message.is_empty()
+            && let Ok(message) = HeaderValue::from_str(&encoded(&status.message))
+        {
+            trailers.insert("grpc-message", message);
+        }
+        Frame::trailers(trailers)
+    }
+}
+
+/// A message with its prefix.
+fn framed(message: &[u8]) -> Bytes {
+    let mut bytes = Vec::with_capacity(PREFIX_BYTES + message.len());
+    bytes.push(0);
+    bytes.extend_from_slice(&(message.len() as u32).to_be_bytes());
+    bytes.extend_from_slice(message);
+    bytes.into()
+}
+
+/// Percent-encoded, as `grpc-message` has it.
+fn encoded(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    for byte in message.bytes() {
+        match byte {
+            b' '..=b'~' if byte != b'%' => text.push(char::from(byte)),
+            _ => {
+                let _ = write!(text, "%{byte:02X}");
+            }
+        }
+    }
+    text
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = self.get_mut();
+        loop {
+            if let Some((sleep, message)) = &mut this.later {
+                std::task::ready!(sleep.as_mut().poll(cx));
+                let message = std::mem::take(message);
+                this.later = None;
+                return Poll::Ready(Some(Ok(Frame::data(message))));
+            }
+            match this.answer() {
+                Ok(Some(message)) => return Poll::Ready(Some(Ok(Frame::data(message)))),
+                Ok(None) => {}
+                Err(status) => {
+                    this.end(status);
+                    continue;
+                }
+            }
+            match this.method.next() {
+                Some((gap, message)) if gap.is_zero() => return Poll::Ready(Some(Ok(Frame::data(framed(&message))))),
+                Some((gap, message)) => {
+                    this.later = Some((Box::pin(sleep(gap)), framed(&message)));
+                    continue;
+                }
+                None => {}
+            }
+            let Some(incoming) = &mut this.incoming else {
+                return Poll::Ready(this.status.take().map(|status| Ok(Self::trailers(&status))));
+            };
+            match std::task::ready!(Pin::new(incoming).poll_frame(cx)) {
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        this.partial.extend_from_slice(&data);
+                    }
+                }
+                None if !this.partial.is_empty() => this.end(Status::new(13, "the request ends within a message")),
+                None => {
+                    let last = this.method.end();
+                    this.end(Status::OK);
+                    if let Some(message) = last {
+                        return Poll::Ready(Some(Ok(Frame::data(framed(&message)))));
+                    }
+                }
+            }
+        }
+    }
+}
