@@ -177,8 +177,14 @@ struct Order {
     workers: Workers,
     reports: Sender<Report>,
     stop: StopHandle,
-    begun: Sender<Result<u64, ClusterError>>,
+    begun: Sender<Result<Beginning, ClusterError>>,
     over: Sender<Over>,
+}
+
+/// A run that begins: when, in milliseconds since 1970-01-01 UTC, and who carries it out.
+struct Beginning {
+    started_unix_ms: u64,
+    agents: Vec<String>,
 }
 
 /// What there is to say once a run is over.
@@ -275,9 +281,8 @@ impl Cluster {
         let ((reports, reported), (begun, beginning), (over, ending)) = (channel(), channel(), channel());
         let order = Order { plan: plan.clone(), workers, reports, stop: stop.clone(), begun, over };
         self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
-        let started_unix_ms = beginning.recv().map_err(|_| ClusterError::Defect)??;
-        let names: Vec<String> = self.agents.iter().map(|agent| agent.name.clone()).collect();
-        let mut run = brunt_engine::gather(plan, &names, &reported, observer, stop, started_unix_ms);
+        let Beginning { started_unix_ms, agents } = beginning.recv().map_err(|_| ClusterError::Defect)??;
+        let mut run = brunt_engine::gather(plan, &agents, &reported, observer, stop, started_unix_ms);
         let over = await_over(&ending)?;
         // What is shown of the run is how many threads it had in all.
         run.plan.workers = over.agents.iter().map(|agent| agent.workers).sum();
@@ -709,6 +714,7 @@ impl Control {
         self.runs += 1;
         let run = self.runs;
         self.said.clear();
+        self.leave_lost_behind();
         match self.begin(run, &order).await {
             Err(error) => {
                 self.tell_all(&ToAgent::Stop { run });
@@ -717,11 +723,21 @@ impl Control {
                 let _ = order.begun.send(Err(error));
             }
             Ok(begun) => {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-                let _ = order.begun.send(Ok(now));
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                let started_unix_ms = now.map_or(0, |since| since.as_millis() as u64);
+                let agents = self.peers.iter().map(|peer| peer.agent.name.clone()).collect();
+                let _ = order.begun.send(Ok(Beginning { started_unix_ms, agents }));
                 let over = self.see_through(run, &order, begun).await;
                 let _ = order.over.send(over);
             }
+        }
+    }
+
+    /// Goes on without agents that were lost in the run before, unless that was to end it.
+    fn leave_lost_behind(&mut self) {
+        let goes_on = self.terms.as_ref().is_some_and(|terms| terms.on_lost == OnLost::Continue);
+        if goes_on && self.runs > 1 && self.peers.iter().any(|peer| peer.lost.is_none()) {
+            self.peers.retain(|peer| peer.lost.is_none());
         }
     }
 

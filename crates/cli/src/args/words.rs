@@ -21,8 +21,8 @@ use super::{Bench, Saving, command, flags, of, repeat, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
 const SINGLE: [&str; 7] = ["verbose", "latency", "no_histograms", "plan", "write_plan", "once", "show_secrets"];
-/// Flags that say who carries runs out, and where the result goes: what they stand for is in [`Shown`].
-pub(super) const SHOWN: [&str; 26] = [
+/// Flags that say where the result goes: what they stand for is in [`Shown`].
+pub(super) const SHOWN: [&str; 15] = [
     "format",
     "outputs",
     "html",
@@ -38,6 +38,9 @@ pub(super) const SHOWN: [&str; 26] = [
     "no_save",
     "name",
     "tag",
+];
+/// Flags that say who carries runs out: what they stand for is there too.
+const CARRIED: [&str; 11] = [
     "nats",
     "nats_creds",
     "nats_nkey",
@@ -106,7 +109,7 @@ impl Words {
         for arg in run_flags(registry).get_arguments() {
             let id = arg.get_id().as_str();
             let given = matches.value_source(id) == Some(ValueSource::CommandLine);
-            if !given || SHOWN.contains(&id) {
+            if !given || SHOWN.contains(&id) || CARRIED.contains(&id) {
                 continue;
             }
             let raw = || matches.get_raw(id).into_iter().flatten().map(OsStr::to_owned);

@@ -55,6 +55,8 @@ impl Exit {
             return match error {
                 ClusterError::TooFew { .. } | ClusterError::LostBefore { .. } => Self::AgentsLost,
                 ClusterError::Agent { is_impossible: true, .. } => Self::NoAnswer,
+                // A signal did it, which makes the status its own.
+                ClusterError::Interrupted => Self::Done,
                 _ => Self::Wrong,
             };
         }

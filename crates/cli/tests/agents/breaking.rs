@@ -143,6 +143,18 @@ fn agents_stop_by_themselves_when_their_controller_is_killed() {
 
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
+fn what_takes_several_runs_goes_on_with_the_agents_that_are_left() {
+    let (bus, server) = (Bus::start(), target());
+    let mut agents = bus.agents(2);
+    let (others, lost) = agents.split_at_mut(1);
+    let args = ["sweep", "-c", "2..4", "-r", "100", "-d", "5s", "-w", "0s", &server.url()];
+    let done = broken(&bus, others, &args, || lost[0].kill()).with_status(0);
+    let swept = read(&done);
+    assert_eq!(swept["steps"].as_array().map(Vec::len), Some(2), "{swept:#}");
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
 fn the_run_ends_with_an_agent_if_it_is_to() {
     let (bus, server) = (Bus::start(), target());
     let mut agents = bus.agents(2);
