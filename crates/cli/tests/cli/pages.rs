@@ -149,6 +149,8 @@ fn the_manual_has_a_page_for_each_command() {
     assert_eq!(
         dir.names(),
         [
+            "brunt-agent.1",
+            "brunt-agents.1",
             "brunt-coalesce-check.1",
             "brunt-coalescing.7",
             "brunt-compare.1",
@@ -161,6 +163,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-help.1",
             "brunt-http.7",
             "brunt-load.7",
+            "brunt-machines.7",
             "brunt-man.1",
             "brunt-moving.7",
             "brunt-new.1",
