@@ -40,7 +40,7 @@ fn the_text_fits_a_terminal() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
             assert_eq!(line.trim_end(), line, "{name}: spaces at a line's end");
         }
-        let most = if summary.breakdown.scenarios.is_empty() { 63 } else { 121 };
+        let most = if summary.breakdown.scenarios.is_empty() { 66 } else { 124 };
         assert!(text.lines().count() <= most, "{name}");
     }
 }

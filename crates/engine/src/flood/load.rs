@@ -81,8 +81,22 @@ impl<D: Driver> Load<D> for Flood {
         self.give_work(network, fresh, now);
     }
 
-    fn turned_away(&mut self, _network: &mut FloodNetwork<D>, calls: Vec<CallId>, _now: u64) {
+    fn turned_away(&mut self, network: &mut FloodNetwork<D>, calls: Vec<CallId>, now: u64) {
         self.again.extend(calls);
+        if self.slots.is_some() {
+            return;
+        }
+        // Connections that have nothing to do hear of nothing: where all are such, nobody else would come for these calls.
+        for token in 0..network.connections.len() {
+            if self.again.is_empty() {
+                return;
+            }
+            let connection = &network.connections[token];
+            let is_idle = connection.state == State::Idle || connection.room(self.pipeline) > 0;
+            if !connection.vacant && is_idle {
+                self.give_work(network, token, now);
+            }
+        }
     }
 
     fn gone(&mut self, network: &mut FloodNetwork<D>, gone: Gone<'_>, now: u64) {
