@@ -17,7 +17,7 @@ pub enum Outcome {
 #[derive(Debug, Clone)]
 pub struct Bar {
     /// What is measured.
-    pub figure: &'static str,
+    pub figure: String,
     /// What it must be, for people.
     pub wanted: String,
     /// What it was, for people.
@@ -28,9 +28,19 @@ pub struct Bar {
 
 impl Bar {
     /// A bar that is reached or not.
-    pub fn new(figure: &'static str, wanted: impl Into<String>, got: impl Into<String>, met: bool) -> Self {
+    pub fn new(figure: impl Into<String>, wanted: impl Into<String>, got: impl Into<String>, met: bool) -> Self {
         let outcome = if met { Outcome::Met } else { Outcome::Missed };
-        Self { figure, wanted: wanted.into(), got: got.into(), outcome }
+        Self { figure: figure.into(), wanted: wanted.into(), got: got.into(), outcome }
+    }
+
+    /// A bar of something that was not measured, for this reason.
+    pub fn not_measured(figure: impl Into<String>, wanted: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            figure: figure.into(),
+            wanted: wanted.into(),
+            got: "–".to_owned(),
+            outcome: Outcome::Unjudged(why.into()),
+        }
     }
 
     /// The same, not judged for this reason.
@@ -56,7 +66,7 @@ pub fn table(bars: &[Bar]) -> String {
             Outcome::Missed => "**FAIL**".to_owned(),
             Outcome::Unjudged(why) => format!("not judged: {why}"),
         };
-        table.row([bar.figure.to_owned(), bar.wanted.clone(), bar.got.clone(), outcome]);
+        table.row([bar.figure.clone(), bar.wanted.clone(), bar.got.clone(), outcome]);
     }
     table.to_string()
 }

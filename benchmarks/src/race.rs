@@ -115,9 +115,9 @@ impl Race {
         median(self.pairs(client, to).1.into_iter().map(|(sample, other)| figure(sample) / figure(other)).collect())
     }
 
-    /// Why a comparison to wrk may be unfair, if every round was disturbed.
-    pub fn disturbed(&self) -> Option<String> {
-        let (fair, pairs) = self.pairs("brunt", "wrk");
+    /// Why a comparison to this client may be unfair, if every round was disturbed.
+    pub fn disturbed(&self, to: &str) -> Option<String> {
+        let (fair, pairs) = self.pairs("brunt", to);
         let others = pairs.iter().map(|(one, other)| one.others.max(other.others)).collect();
         disturbed(median(others)?).filter(|_| !fair)
     }
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(race.ratio_to_wrk("ab", |sample| sample.report.per_s), None);
         assert_eq!(race.median("wrk", Sample::cpu_us), Some(5.0));
         assert_eq!((race.uncounted("wrk"), race.uncounted("brunt")), (192, 0));
-        assert_eq!((race.disturbed(), race.server_bound()), (None, None));
+        assert_eq!((race.disturbed("wrk"), race.server_bound()), (None, None));
     }
 
     #[test]
@@ -359,10 +359,10 @@ mod tests {
         let clients = || vec!["wrk", "brunt"];
         let race = Race { clients: clients(), rounds: vec![round(20.0, 0.0), round(5.0, 0.3), round(6.0, 0.3)] };
         assert_eq!((race.ratio_to_wrk("brunt", rate), race.median("brunt", rate)), (Some(2.0), Some(20.0)));
-        assert_eq!(race.disturbed(), None);
+        assert_eq!(race.disturbed("wrk"), None);
         let race = Race { clients: clients(), rounds: vec![round(5.0, 0.3), round(6.0, 0.3), round(7.0, 0.3)] };
         assert_eq!(race.ratio_to_wrk("brunt", rate), Some(0.6));
-        assert!(race.disturbed().unwrap().contains("30 %"));
+        assert!(race.disturbed("wrk").unwrap().contains("30 %"));
     }
 
     #[test]

@@ -32,6 +32,15 @@ pub struct Server {
     _folder: Option<Folder>,
 }
 
+/// What nginx speaks: HTTP/1.1 or HTTP/2, plain or over TLS 1.3 with an ECDSA P-256 certificate.
+#[derive(Debug, Clone, Copy)]
+pub struct Nginx {
+    /// TLS, and no plain connection.
+    pub tls: bool,
+    /// HTTP/2: by ALPN over TLS, else from the first byte on.
+    pub http2: bool,
+}
+
 /// How a server's count of requests is had: a port to ask, and a way to read what it says.
 struct Count {
     port: u16,
@@ -55,7 +64,7 @@ impl Server {
         Ok(Self { process, url, about, count, _folder: None })
     }
 
-    /// brunt's built-in echo over another protocol, `ws` or `thrift`. It does not say how much it has answered.
+    /// brunt's built-in echo over another protocol: `ws`, `thrift` or `grpc`. It does not say how much it has answered.
     pub fn echo(setup: &Setup, protocol: &str) -> anyhow::Result<Self> {
         let mut command = pinned(setup.server_core, &setup.brunt);
         command.args(["serve", protocol, "127.0.0.1:0", "--workers", "1", "--duration"]);
@@ -104,25 +113,25 @@ impl Server {
         Ok(Self { process, url: format!("{url}{path}"), about, count, _folder: None })
     }
 
-    /// nginx over TLS 1.3 with an ECDSA P-256 certificate, answering 12 bytes.
-    pub fn nginx(setup: &Setup) -> anyhow::Result<Self> {
-        Self::start_nginx(|program| pinned(setup.server_core, program), true)
+    /// nginx, answering 12 bytes.
+    pub fn nginx(setup: &Setup, speaks: Nginx) -> anyhow::Result<Self> {
+        Self::start_nginx(|program| pinned(setup.server_core, program), speaks)
     }
 
-    /// nginx without TLS, wherever the system puts it, answering 12 bytes.
-    pub fn plain_nginx() -> anyhow::Result<Self> {
-        Self::start_nginx(anywhere, false)
+    /// nginx over plain HTTP/1.1, wherever the system puts it, answering 12 bytes.
+    pub fn unpinned_nginx() -> anyhow::Result<Self> {
+        Self::start_nginx(anywhere, Nginx { tls: false, http2: false })
     }
 
-    fn start_nginx(on: impl FnOnce(&Path) -> Command, tls: bool) -> anyhow::Result<Self> {
+    fn start_nginx(on: impl FnOnce(&Path) -> Command, speaks: Nginx) -> anyhow::Result<Self> {
         let program = setup::find("nginx").context("nginx is needed: install it")?;
         let folder = Folder::new("nginx")?;
-        if tls {
+        if speaks.tls {
             certificate(&folder.0)?;
         }
         let (port, count_port) = (free_port()?, free_port()?);
         let file = folder.0.join("nginx.conf");
-        fs::write(&file, nginx_configuration(&folder.0, port, count_port, tls))?;
+        fs::write(&file, nginx_configuration(&folder.0, port, count_port, speaks))?;
         let mut command = on(&program);
         command.arg("-p").arg(&folder.0).arg("-c").arg(&file).args(["-e", "stderr"]);
         let process = Process::server(command, "nginx")?;
@@ -131,8 +140,10 @@ impl Server {
             numbers.parse::<u64>().ok()?.checked_sub(1)
         };
         let version = crate::process::output(&program, &["-v"])?;
-        let (scheme, how) = if tls { ("https", "TLS 1.3, ECDSA P-256, 12 bytes") } else { ("http", "12 bytes") };
-        let about = format!("{}, {how}", version.trim().trim_start_matches("nginx version: "));
+        let scheme = if speaks.tls { "https" } else { "http" };
+        let wire = if speaks.http2 { "HTTP/2, " } else { "" };
+        let tls = if speaks.tls { "TLS 1.3, ECDSA P-256, " } else { "" };
+        let about = format!("{}, {wire}{tls}12 bytes", version.trim().trim_start_matches("nginx version: "));
         let url = format!("{scheme}://127.0.0.1:{port}/");
         let server = Self { process, url, about, count: Count { port: count_port, read }, _folder: Some(folder) };
         server.wait_until_up()?;
@@ -206,14 +217,16 @@ fn certificate(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn nginx_configuration(folder: &Path, port: u16, count_port: u16, tls: bool) -> String {
+fn nginx_configuration(folder: &Path, port: u16, count_port: u16, speaks: Nginx) -> String {
     let folder = folder.display();
-    let (ssl, tls) = if tls {
+    let (ssl, tls) = if speaks.tls {
         let files = format!("ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;");
         (" ssl", format!("ssl_protocols TLSv1.3; {files}"))
     } else {
         ("", String::new())
     };
+    // As a word of `listen`, which nginx before 1.25 knows, too.
+    let http2 = if speaks.http2 { " http2" } else { "" };
     format!(
         "daemon off;
 master_process off;
@@ -230,7 +243,7 @@ http {{
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     server {{
-        listen 127.0.0.1:{port}{ssl} backlog=16384;
+        listen 127.0.0.1:{port}{ssl}{http2} backlog=16384;
         {tls}
         location / {{ return 200 \"hello world\\n\"; }}
     }}

@@ -95,6 +95,11 @@ impl Setup {
         })
     }
 
+    /// A client that takes part.
+    pub fn installed(&self, name: &str) -> Option<&Installed> {
+        self.clients.iter().find(|installed| installed.client.name == name)
+    }
+
     /// How often something is run that is counted and not compared: `usual` where nothing else was asked for.
     pub fn rounds_or(&self, usual: usize) -> usize {
         self.asked_rounds.unwrap_or(usual)

@@ -12,7 +12,7 @@ pub(super) const BENCH: Bench =
 
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let server = Server::target(setup, &[])?;
-    let load = Load { url: server.url.clone(), connections: CONNECTIONS, length: setup.length, script: None };
+    let load = Load::new(&server.url, CONNECTIONS, setup.length);
     let race = Race::run(setup, &server, &load, &setup.clients.iter().collect::<Vec<_>>())?;
     println!("{}", race.table());
     Ok(vec![rate_bar(&race, 1.30)?, cpu_bar_at_once(setup, &load, 0.78)?, counted_bar(&race)])

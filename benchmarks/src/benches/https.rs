@@ -4,7 +4,7 @@ use super::{Bench, CONNECTIONS, counted_bar, cpu_bar};
 use crate::bar::Bar;
 use crate::clients::Load;
 use crate::race::Race;
-use crate::servers::Server;
+use crate::servers::{Nginx, Server};
 use crate::setup::Setup;
 
 pub(super) const BENCH: Bench = Bench {
@@ -14,8 +14,8 @@ pub(super) const BENCH: Bench = Bench {
 };
 
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
-    let server = Server::nginx(setup)?;
-    let load = Load { url: server.url.clone(), connections: CONNECTIONS, length: setup.length, script: None };
+    let server = Server::nginx(setup, Nginx { tls: true, http2: false })?;
+    let load = Load::new(&server.url, CONNECTIONS, setup.length);
     let race = Race::run(setup, &server, &load, &setup.clients.iter().collect::<Vec<_>>())?;
     println!("{}", race.table());
     Ok(vec![cpu_bar(&race, 0.80)?, counted_bar(&race)])

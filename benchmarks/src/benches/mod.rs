@@ -6,7 +6,9 @@ mod connections;
 mod coverage;
 mod faults;
 mod find;
+mod grpc;
 mod http;
+mod http2;
 mod https;
 mod protocols;
 mod rate;
@@ -30,7 +32,7 @@ use crate::clients::{Load, figures};
 use crate::process::{Finished, Process, pinned};
 use crate::race::{Race, Watched, at_once, median};
 use crate::servers::Server;
-use crate::setup::Setup;
+use crate::setup::{Installed, Setup};
 
 /// Something to measure.
 pub struct Bench {
@@ -52,6 +54,8 @@ impl std::fmt::Debug for Bench {
 pub const BENCHES: &[Bench] = &[
     http::BENCH,
     https::BENCH,
+    http2::BENCH,
+    grpc::BENCH,
     script::BENCH,
     scenario::BENCH,
     users::BENCH,
@@ -78,7 +82,7 @@ const CONNECTIONS: u32 = 64;
 fn rate_bar(race: &Race, least: f64) -> anyhow::Result<Bar> {
     let ratio = race.ratio_to_wrk("brunt", |sample| sample.report.per_s).context(WITHOUT_WRK)?;
     let bar = Bar::new("requests/s", format!("≥ {least:.2} × wrk"), format!("{ratio:.3} × wrk"), ratio >= least);
-    Ok(bar.excused(race.server_bound().or_else(|| race.disturbed())))
+    Ok(bar.excused(race.server_bound().or_else(|| race.disturbed("wrk"))))
 }
 
 /// A bar on brunt's CPU time for each request, compared to wrk's.
@@ -86,19 +90,44 @@ fn cpu_bar(race: &Race, most: f64) -> anyhow::Result<Bar> {
     let ratio = race.ratio_to_wrk("brunt", crate::race::Sample::cpu_us).context(WITHOUT_WRK)?;
     let bar = Bar::new("CPU per request", format!("≤ {most:.2} × wrk"), format!("{ratio:.3} × wrk"), ratio <= most);
     // Others cost cache and interrupt the server, which then has fewer answers ready at a time.
-    Ok(bar.excused(race.disturbed()))
+    Ok(bar.excused(race.disturbed("wrk")))
 }
 
 /// The same, of brunt and wrk at once on the clients' core.
 fn cpu_bar_at_once(setup: &Setup, load: &Load, most: f64) -> anyhow::Result<Bar> {
-    let find = |name| setup.clients.iter().find(|installed| installed.client.name == name);
-    let clients = [find("brunt").context("brunt is not there")?, find("wrk").context(WITHOUT_WRK)?];
-    let rounds = at_once(setup, load, &clients)?;
-    let ratios: Vec<_> = rounds.iter().filter_map(|round| Some(round.first()? / round.get(1)?)).collect();
-    let ratio = median(ratios.clone()).context("no rounds")?;
-    let (least, greatest) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), r| (low.min(*r), high.max(*r)));
-    let got = format!("{ratio:.3} × wrk ({least:.3} to {greatest:.3})");
-    Ok(Bar::new("CPU per request, both at once", format!("≤ {most:.2} × wrk"), got, ratio <= most))
+    let wrk = setup.installed("wrk").context(WITHOUT_WRK)?;
+    let brunt = setup.installed("brunt").context("brunt is not there")?;
+    let beside = Beside::measured(setup, load, brunt, wrk)?;
+    Ok(beside.bar("CPU per request, both at once", most))
+}
+
+/// brunt's CPU time for a request compared to another client's, both at once on the clients' core.
+struct Beside {
+    other: &'static str,
+    /// The median over the rounds.
+    ratio: f64,
+    least: f64,
+    greatest: f64,
+    /// brunt's, in µs; the median over the rounds.
+    cpu_us: f64,
+}
+
+impl Beside {
+    fn measured(setup: &Setup, load: &Load, brunt: &Installed, other: &Installed) -> anyhow::Result<Self> {
+        let rounds = at_once(setup, load, &[brunt, other])?;
+        let ratios: Vec<_> = rounds.iter().filter_map(|round| Some(round.first()? / round.get(1)?)).collect();
+        let range = (f64::INFINITY, 0.0_f64);
+        let (least, greatest) = ratios.iter().fold(range, |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+        let ratio = median(ratios).context("no rounds")?;
+        let cpu_us = median(rounds.iter().filter_map(|round| round.first().copied()).collect()).context("no rounds")?;
+        Ok(Self { other: other.client.name, ratio, least, greatest, cpu_us })
+    }
+
+    fn bar(&self, figure: impl Into<String>, most: f64) -> Bar {
+        let Self { other, ratio, least, greatest, .. } = self;
+        let got = format!("{ratio:.3} × {other} ({least:.3} to {greatest:.3})");
+        Bar::new(figure, format!("≤ {most:.2} × {other}"), got, *ratio <= most)
+    }
 }
 
 const WITHOUT_WRK: &str = "this is measured in comparison to wrk: install it";

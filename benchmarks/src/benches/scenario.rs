@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Bench, CONNECTIONS};
-use crate::bar::{Bar, Outcome};
+use crate::bar::Bar;
 use crate::clients::{Client, Load, Report, figures, k6};
 use crate::process::{Process, pinned};
 use crate::race::{Race, Sample, Watched, disturbed};
@@ -51,7 +51,7 @@ fn read(output: &str) -> anyhow::Result<Report> {
 
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let server = Server::target(setup, &[])?;
-    let load = Load { url: server.url.clone(), connections: CONNECTIONS, length: setup.length, script: None };
+    let load = Load::new(&server.url, CONNECTIONS, setup.length);
     let users = Installed { client: &CLIENT, program: setup.brunt.clone(), version: String::new() };
     let flood = setup.clients.iter().filter(|installed| matches!(installed.client.name, "brunt" | "wrk"));
     let k6 = setup::find("k6").map(|program| Installed { client: &k6::CLIENT, program, version: String::new() });
@@ -63,16 +63,15 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     if let Some(ratio) = ratio("brunt", |sample| sample.report.per_s) {
         let got = format!("{ratio:.3} × the flood");
         bars.push(
-            Bar::new("requests/s", "≥ 0.70 × the flood".to_owned(), got, ratio >= 0.70).excused(race.disturbed()),
+            Bar::new("requests/s", "≥ 0.70 × the flood".to_owned(), got, ratio >= 0.70).excused(race.disturbed("wrk")),
         );
     }
     let wanted = "≤ 0.10 × k6";
     bars.push(if let Some(ratio) = ratio("k6", Sample::cpu_us) {
         let bar = Bar::new("CPU per request", wanted.to_owned(), format!("{ratio:.3} × k6"), ratio <= 0.10);
-        bar.excused(race.disturbed())
+        bar.excused(race.disturbed("wrk"))
     } else {
-        let outcome = Outcome::Unjudged("k6 is not installed: go install go.k6.io/k6@latest".to_owned());
-        Bar { figure: "CPU per request", wanted: wanted.to_owned(), got: "–".to_owned(), outcome }
+        Bar::not_measured("CPU per request", wanted, "k6 is not installed: go install go.k6.io/k6@latest")
     });
     let failed: u64 = race.of(USERS).map(|sample| sample.report.failed).sum();
     let uncounted = race.uncounted(USERS);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Bench, CONNECTIONS, counted_bar, rate_bar};
-use crate::bar::{Bar, Outcome};
+use crate::bar::Bar;
 use crate::clients::Load;
 use crate::process;
 use crate::race::Race;
@@ -19,14 +19,11 @@ pub(super) const BENCH: Bench = Bench {
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     // Lua is not in every brunt.
     if !process::output(&setup.brunt, &["--help"])?.contains("-s, --script") {
-        let outcome = Outcome::Unjudged("this brunt runs no scripts".to_owned());
-        return Ok(vec![Bar {
-            figure: "requests/s", wanted: "≥ 1.35 × wrk".to_owned(), got: "–".to_owned(), outcome
-        }]);
+        return Ok(vec![Bar::not_measured("requests/s", "≥ 1.35 × wrk", "this brunt runs no scripts")]);
     }
     let server = Server::target(setup, &[])?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/counter.lua");
-    let load = Load { url: server.url.clone(), connections: CONNECTIONS, length: setup.length, script: Some(script) };
+    let load = Load { script: Some(script), ..Load::new(&server.url, CONNECTIONS, setup.length) };
     let clients: Vec<_> = setup.clients.iter().filter(|installed| installed.client.scripts).collect();
     let race = Race::run(setup, &server, &load, &clients)?;
     println!("{}", race.table());

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 
 use super::{Bench, CONNECTIONS};
-use crate::bar::{Bar, Outcome};
+use crate::bar::Bar;
 use crate::clients::{CLIENTS, Client, Load};
 use crate::process;
 use crate::race::{median, once};
@@ -43,11 +43,10 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let wanted = format!("≤ {MOST:.3} × without");
     let figure = "CPU per call, both at once";
     if !process::output(&setup.brunt, &["--help"])?.contains(OPTION) {
-        let outcome = Outcome::Unjudged(format!("this brunt has no {OPTION}"));
-        return Ok(vec![Bar { figure, wanted, got: "–".to_owned(), outcome }]);
+        return Ok(vec![Bar::not_measured(figure, wanted, format!("this brunt has no {OPTION}"))]);
     }
     let server = Server::target(setup, &[])?;
-    let load = Load { url: server.url.clone(), connections: CONNECTIONS, length: setup.length, script: None };
+    let load = Load::new(&server.url, CONNECTIONS, setup.length);
     let installed = |client| Installed { client, program: setup.brunt.clone(), version: String::new() };
     let (kernel, read) = (installed(&CLIENTS[0]), installed(&AS_READ));
     let rounds = setup.rounds_or(ROUNDS);
@@ -102,7 +101,7 @@ mod tests {
 
     #[test]
     fn only_the_option_differs() {
-        let load = Load { url: "u".to_owned(), connections: 1, length: Duration::from_secs(1), script: None };
+        let load = Load::new("u", 1, Duration::from_secs(1));
         let mut arguments = (CLIENTS[0].arguments)(&load);
         arguments.extend([OPTION.to_owned(), "read".to_owned()]);
         assert_eq!((AS_READ.arguments)(&load), arguments);

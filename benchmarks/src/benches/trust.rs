@@ -45,7 +45,7 @@ impl Run {
 }
 
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
-    let server = Server::plain_nginx()?;
+    let server = Server::unpinned_nginx()?;
     let count = setup.rounds_or(RUNS);
     println!("{}; brunt -r RATE -d {}s, {count} runs each\n", server.about, LENGTH.as_secs());
     let mut runs: Vec<Vec<Run>> = LOADS.iter().map(|_| Vec::new()).collect();

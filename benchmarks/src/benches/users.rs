@@ -66,7 +66,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
 }
 
 fn one_reads(setup: &Setup, server: &Server) -> anyhow::Result<Bar> {
-    let load = Load { url: server.url.clone(), connections: CONNECTIONS, length: setup.length, script: None };
+    let load = Load::new(&server.url, CONNECTIONS, setup.length);
     let installed = |client| Installed { client, program: setup.brunt.clone(), version: String::new() };
     let (plain, reading) = (installed(&PLAIN), installed(&READING));
     let rounds = setup.rounds_or(ROUNDS);

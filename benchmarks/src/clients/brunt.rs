@@ -14,6 +14,9 @@ fn arguments(load: &Load) -> Vec<String> {
         // As the others do: no certificate is verified.
         arguments.push("-k".to_owned());
     }
+    if let Some(streams) = load.streams {
+        arguments.extend(words(&format!("--http 2 --streams {streams}")));
+    }
     if let Some(script) = &load.script {
         arguments.extend(["-s".to_owned(), script.display().to_string()]);
     }

@@ -1,11 +1,12 @@
-//! h2load, made to speak HTTP/1.1.
+//! h2load, over HTTP/1.1 and HTTP/2.
 
 use super::{Client, Load, Report, number_before, words};
 
 pub(super) const CLIENT: Client = Client { name: "h2load", version: &["--version"], scripts: false, arguments, read };
 
 fn arguments(load: &Load) -> Vec<String> {
-    words(&format!("--h1 -t 1 -c {} -D {} {}", load.connections, load.length.as_secs(), load.url))
+    let version = load.streams.map_or_else(|| "--h1".to_owned(), |streams| format!("-m {streams}"));
+    words(&format!("{version} -t 1 -c {} -D {} {}", load.connections, load.length.as_secs(), load.url))
 }
 
 fn read(output: &str) -> anyhow::Result<Report> {
