@@ -86,7 +86,7 @@ impl<D: Driver> Load<D> for Flood {
         if self.slots.is_some() {
             return;
         }
-        // Connections that have nothing to do hear of nothing: where all are such, nobody else would come for these calls.
+        // An idle connection takes up calls only when it is given work. If all are idle, these calls would wait for ever.
         for token in 0..network.connections.len() {
             if self.again.is_empty() {
                 return;

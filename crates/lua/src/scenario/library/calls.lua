@@ -42,7 +42,15 @@ local function label_of(name, tags)
   return labels[name] or new_label(name, name)
 end
 
-core.label = label_of
+-- What the engine takes of any call's options: the label to count the call by, and its timeout, or nil.
+local function counting(name, options)
+  if not options then
+    return label_of(name)
+  end
+  return label_of(options.name or name, options.tags), options.timeout and seconds("timeout", options.timeout)
+end
+
+shared.counting = counting
 
 -- Calls ---------------------------------------------------------------------------------------------------------------
 
@@ -69,8 +77,7 @@ function core.call(client, name, options, ...)
   waiting("a call")
   local label, timeout
   if options then
-    label = label_of(options.name or name, options.tags)
-    timeout = options.timeout and seconds("timeout", options.timeout)
+    label, timeout = counting(name, options)
   else
     label = labels[name] or new_label(name, name)
   end
@@ -101,8 +108,7 @@ function core.call_prepared(number, name, options)
   waiting("a call")
   local label, timeout
   if options then
-    label = label_of(options.name or name, options.tags)
-    timeout = options.timeout and seconds("timeout", options.timeout)
+    label, timeout = counting(name, options)
   else
     label = labels[name] or new_label(name, name)
   end
@@ -112,8 +118,7 @@ end
 -- Begins a call; its answer is among those of the next `core.wait`.
 function core.start(client, name, options, ...)
   local user = waiting("a call")
-  local label = label_of(options and options.name or name, options and options.tags)
-  local timeout = options and options.timeout and seconds("timeout", options.timeout)
+  local label, timeout = counting(name, options)
   local problem = yield(START, client, label, timeout, ...)
   if problem then
     -- What was begun before it must not be taken for answers of calls that are begun later.

@@ -3,7 +3,7 @@
 local host, brunt, core, shared = ...
 
 local yield = coroutine.yield
-local seconds, waiting = core.seconds, core.waiting_user
+local waiting = core.waiting_user
 local CONVERSE, RELEASE = host.operations.CONVERSE, host.operations.RELEASE
 local reading = core.reading
 
@@ -28,13 +28,7 @@ end
 
 local function converse(way, client, name, options, judge, ...)
   local user = waiting("a call")
-  local label, timeout
-  if options then
-    label = core.label(options.name or name, options.tags)
-    timeout = options.timeout and seconds("timeout", options.timeout)
-  else
-    label = core.label(name)
-  end
+  local label, timeout = shared.counting(name, options)
   user.judge = judge
   local optional = options ~= nil and options.optional == true
   return settle(user, label, yield(CONVERSE, client, label, timeout, way, judge ~= nil, optional, ...))

@@ -3,19 +3,13 @@
 local host, brunt, core, shared = ...
 
 local yield = coroutine.yield
-local raise, seconds, waiting = core.raise, core.seconds, core.waiting_user
+local raise, waiting = core.raise, core.waiting_user
 local STREAM, NEXT, LEAVE = host.operations.STREAM, host.operations.NEXT, host.operations.LEAVE
 
 -- Begins a call whose answer comes as messages; gives its stream. `options` as in `core.call`.
 function core.stream(client, name, options, ...)
   waiting("a call")
-  local label, timeout
-  if options then
-    label = core.label(options.name or name, options.tags)
-    timeout = options.timeout and seconds("timeout", options.timeout)
-  else
-    label = core.label(name)
-  end
+  local label, timeout = shared.counting(name, options)
   local ticket, problem, certain = yield(STREAM, client, label, timeout, ...)
   if not ticket then
     -- In a rehearsal, what is wrong whatever comes.
