@@ -156,11 +156,10 @@ fn with_suggestion(mut error: clap::Error, flags: &[String]) -> clap::Error {
         _ => return error,
     };
     let Some(word) = unknown.strip_prefix("--") else { return error };
-    let meant = nearest(word, flags.iter().map(String::as_str));
-    error.insert(
-        ContextKind::SuggestedArg,
-        meant.map_or(ContextValue::None, |flag| ContextValue::String(format!("--{flag}"))),
-    );
+    match nearest(word, flags.iter().map(String::as_str)) {
+        Some(flag) => error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{flag}"))),
+        None => error.remove(ContextKind::SuggestedArg),
+    };
     error
 }
 

@@ -13,6 +13,7 @@ fn refused(args: &[&str], expected: &str) -> Done {
     let said = done.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(expected), "{args:?}\nexpected: {expected}\nsaid: {said}");
     assert!(!said.contains("panicked"), "{said}");
+    assert!(done.stderr.lines().all(|line| line.trim() != "tip:"), "{args:?}: a tip of no words:\n{}", done.stderr);
     assert_eq!(done.stdout, "", "{args:?}");
     done
 }
