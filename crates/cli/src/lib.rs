@@ -14,6 +14,7 @@ mod live;
 mod plan;
 mod progress;
 mod protocols;
+mod result_file;
 mod results;
 mod runs;
 mod signals;

@@ -232,9 +232,15 @@ fn store(error: &StoreError) -> String {
 fn document(error: &ReadError) -> String {
     match error {
         ReadError::Format => format!("{error}: -o FILE.json and --format json write one"),
-        ReadError::Json { .. } | ReadError::Version { .. } | ReadError::NoHistograms | ReadError::Content { .. } => {
-            error.to_string()
+        ReadError::Several { numbers } => {
+            let number = numbers.first().copied().unwrap_or(1);
+            format!("{error}: write the number of one behind the file's name, such as FILE:{number}")
         }
+        ReadError::Number { .. }
+        | ReadError::Json { .. }
+        | ReadError::Version { .. }
+        | ReadError::NoHistograms
+        | ReadError::Content { .. } => error.to_string(),
     }
 }
 

@@ -69,7 +69,8 @@ pub enum RunsCommand {
 
 #[derive(Debug, Args)]
 pub struct Show {
-    /// Its number or name, last, or a result that was written with -o result.json, also one of sweep, find and compare
+    /// Its number or name, last, or a result that was written with -o result.json, also one of
+    /// sweep, find and compare; FILE:NUMBER is one of several runs in a file
     #[arg(value_name = "RUN", default_value = "last")]
     pub run: String,
     #[command(flatten)]
@@ -96,7 +97,8 @@ pub struct Show {
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// A number or name of a run that was kept, last, or a result that was written with -o result.json, also one of sweep, find and compare
+    /// A number or name of a run that was kept, last, or a result that was written with -o result.json, also one of
+    /// sweep, find and compare; FILE:NUMBER is one of several runs in a file
     #[arg(value_name = "RUN", default_value = "last")]
     pub run: String,
     #[command(flatten)]

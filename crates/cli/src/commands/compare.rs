@@ -180,8 +180,8 @@ fn read(path: &Path) -> Result<Results> {
     } else {
         paths.push(path.to_owned());
     }
-    let document = |path: &PathBuf| json::read_whole(&files::read(path)?).with_context(|| path.display().to_string());
-    let documents = paths.iter().map(document).collect::<Result<Vec<_>>>()?;
+    let of_file = |path: &PathBuf| json::read_each(&files::read(path)?).with_context(|| path.display().to_string());
+    let documents = paths.iter().map(of_file).collect::<Result<Vec<_>>>()?.concat();
     let name = match documents.as_slice() {
         [] => bail!("{} holds no results: expected files that end in .json", path.display()),
         [one] => format!("{} ({})", path.display(), one.plan.target.url()),

@@ -1,16 +1,16 @@
 //! `brunt report [RUN]`: the report page of a run that was kept.
 
 use std::io::IsTerminal as _;
-use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use brunt_report::decision::Runs;
-use brunt_report::{decision, html, json};
+use brunt_report::{decision, html};
 use brunt_store::{Kept, Store, Which};
 
 use super::Exit;
 use super::show::found;
 use crate::args::Report;
+use crate::result_file::{self, Written};
 use crate::{console, files, kept};
 
 pub fn run(args: &Report) -> Result<Exit> {
@@ -21,19 +21,17 @@ pub fn run(args: &Report) -> Result<Exit> {
         None => {}
     }
     let mut page = Vec::new();
-    if is_file(&args.run) {
-        let bytes = files::read(Path::new(&args.run))?;
-        match decision::read(&bytes).with_context(|| args.run.clone())? {
-            Some(decided) => decision::write_page(&mut page, decided.decision(), Runs::default())?,
-            None => html::write_document(&mut page, &json::read_whole(&bytes).with_context(|| args.run.clone())?)?,
-        }
-    } else {
-        let which: Which = args.run.parse()?;
-        match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
-            Kept::Run(summary) => html::write(&mut page, &summary)?,
-            Kept::Decision(decision, runs) => {
-                let runs = found(&runs, args.from.store.as_deref());
-                decision::write_page(&mut page, decision.decision(), runs)?;
+    match result_file::read(&args.run)? {
+        Some(Written::Decision(decided)) => decision::write_page(&mut page, decided.decision(), Runs::default())?,
+        Some(Written::Run(document)) => html::write_document(&mut page, &document)?,
+        None => {
+            let which: Which = args.run.parse()?;
+            match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
+                Kept::Run(summary) => html::write(&mut page, &summary)?,
+                Kept::Decision(decision, runs) => {
+                    let runs = found(&runs, args.from.store.as_deref());
+                    decision::write_page(&mut page, decision.decision(), runs)?;
+                }
             }
         }
     }
@@ -42,10 +40,4 @@ pub fn run(args: &Report) -> Result<Exit> {
         None => console::print(&page)?,
     }
     Ok(Exit::Done)
-}
-
-/// Whether this is a file rather than the number or the name of a run.
-pub fn is_file(run: &str) -> bool {
-    let path = Path::new(run);
-    run.parse::<i64>().is_err() && (path.is_file() || path.extension().is_some_and(|extension| extension == "json"))
 }

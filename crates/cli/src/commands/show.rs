@@ -3,31 +3,31 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use brunt_model::summary::Summary;
 use brunt_report::decision::Runs;
-use brunt_report::{decision, json};
 use brunt_store::{Kept, Store, Which};
 
-use super::{Exit, report};
+use super::Exit;
 use crate::args::{Output, Show};
 use crate::decided::Decided;
+use crate::kept;
+use crate::result_file::{self, Written};
 use crate::results::Results;
-use crate::{files, kept};
 
 pub fn run(args: &Show) -> Result<Exit> {
-    if report::is_file(&args.run) {
-        let bytes = files::read(Path::new(&args.run))?;
-        match decision::read(&bytes).with_context(|| args.run.clone())? {
-            Some(decided) => show_decided(args, &decided, Runs::default())?,
-            None => show(args, &json::read_whole(&bytes).with_context(|| args.run.clone())?.summary())?,
+    match result_file::read(&args.run)? {
+        Some(Written::Decision(decided)) => show_decided(args, &decided, Runs::default())?,
+        Some(Written::Run(document)) => show(args, &document.summary())?,
+        None => {
+            let which: Which = args.run.parse()?;
+            match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
+                Kept::Run(summary) => show(args, &summary)?,
+                Kept::Decision(decided, runs) => {
+                    show_decided(args, &decided, found(&runs, args.from.store.as_deref()))?;
+                }
+            }
         }
-        return Ok(Exit::Done);
-    }
-    let which: Which = args.run.parse()?;
-    match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
-        Kept::Run(summary) => show(args, &summary)?,
-        Kept::Decision(decided, runs) => show_decided(args, &decided, found(&runs, args.from.store.as_deref()))?,
     }
     Ok(Exit::Done)
 }

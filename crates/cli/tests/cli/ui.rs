@@ -146,6 +146,7 @@ fn runs_are_listed_filtered_opened_and_exported() {
         assert_eq!((&json["runs"][0]["number"], &json["runs"][1]["number"]), (&1.into(), &3.into()));
         assert_eq!(json["runs"][1]["result"]["outcomes"]["due"], 50);
         assert_eq!(json["runs"][1]["result"]["histograms_left_out"].is_null(), has_histograms, "{format}");
+        reads_back(&dir.file("several.json", several.split("\r\n\r\n").nth(1).unwrap()), has_histograms);
     }
     assert_eq!((ui.status("export?format=csv"), ui.status("export?run=99&format=csv")), (422, 404));
     // Runs that are too short are refused by name, and so is a single run.
@@ -153,6 +154,24 @@ fn runs_are_listed_filtered_opened_and_exported() {
     assert!(status(&short) == 422 && short.contains("too short to be compared"), "{short}");
     assert_eq!(ui.status("compare?run=1"), 422);
     assert_eq!((ui.status("run?number=99"), ui.status("run?number=x"), ui.status("nothing")), (404, 422, 404));
+}
+
+/// Holds a file of runs 1 and 3 against the commands that take files.
+fn reads_back(file: &str, has_histograms: bool) {
+    let of = |number: u64| run(["show", &format!("{file}:{number}"), "--format", "json", "--no-histograms"]);
+    if !has_histograms {
+        assert!(of(3).with_status(2).stderr.contains("was written with --no-histograms"));
+        return;
+    }
+    let third: serde_json::Value = serde_json::from_str(&of(3).with_status(0).stdout).unwrap();
+    assert_eq!(third["outcomes"]["due"], 50);
+    let refused = |args: &[&str]| run(args).with_status(2).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let whole = refused(&["show", file]);
+    assert!(whole.contains("expected one result, got runs 1 and 3") && whole.contains("such as FILE:1"), "{whole}");
+    assert!(refused(&["report", &format!("{file}:2")]).contains("no result has number 2, only runs 1 and 3"));
+    // Each of its runs is a result of that side.
+    let compared = refused(&["compare", file, file]);
+    assert!(compared.contains("(2 results of http://127.0.0.1"), "{compared}");
 }
 
 /// A run of so many seconds.

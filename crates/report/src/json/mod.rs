@@ -46,6 +46,20 @@ pub enum ReadError {
     /// JSON, and not a result.
     #[error("expected a result that brunt wrote as JSON, got JSON without \"format\": \"{FORMAT}\"")]
     Format,
+    /// Several results in one file, where one is needed.
+    #[error("expected one result, got {}", listed(.numbers))]
+    Several {
+        /// Their numbers.
+        numbers: Vec<i64>,
+    },
+    /// Several results in one file, and none has this number.
+    #[error("no result has number {number}, only {}", listed(.numbers))]
+    Number {
+        /// As given.
+        number: i64,
+        /// Those that there are.
+        numbers: Vec<i64>,
+    },
     /// A result of another version.
     #[error(
         "the result has format version {got}, this brunt reads version {VERSION}: read it with the brunt that wrote it"
@@ -69,6 +83,18 @@ pub enum ReadError {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// The numbers of runs, as a list for people.
+fn listed(numbers: &[i64]) -> String {
+    match numbers {
+        [] => "none".to_owned(),
+        [one] => format!("run {one}"),
+        [others @ .., last] => {
+            let others: Vec<_> = others.iter().map(i64::to_string).collect();
+            format!("runs {} and {last}", others.join(", "))
+        }
+    }
 }
 
 /// Writes the document of `summary`.
@@ -125,26 +151,79 @@ pub fn write_several(
 /// # Errors
 /// As [`read`]; and when its histograms were left out.
 pub fn read_whole(bytes: &[u8]) -> Result<Document, ReadError> {
-    let document = read(bytes)?;
+    whole(read(bytes)?)
+}
+
+fn whole(document: Document) -> Result<Document, ReadError> {
     if document.histograms_left_out { Err(ReadError::NoHistograms) } else { Ok(document) }
 }
 
 /// Reads a document, with or without histograms.
 ///
 /// # Errors
-/// When it is not a result, not one of this version, or broken.
+/// When it is not a result, not one of this version, or broken; when it holds several results.
 pub fn read(bytes: &[u8]) -> Result<Document, ReadError> {
+    match read_any(bytes)? {
+        Read::One(document) => Ok(*document),
+        Read::Several(runs) => Err(ReadError::Several { numbers: runs.iter().map(|run| run.number).collect() }),
+    }
+}
+
+/// Reads the document with this number, of several in one file; with its histograms.
+///
+/// # Errors
+/// As [`read_whole`]; and when no document has that number.
+pub fn read_number(bytes: &[u8], number: i64) -> Result<Document, ReadError> {
+    let Read::Several(mut runs) = read_any(bytes)? else {
+        return Err(ReadError::Number { number, numbers: Vec::new() });
+    };
+    match runs.iter().position(|run| run.number == number) {
+        Some(place) => whole(runs.swap_remove(place).result),
+        None => Err(ReadError::Number { number, numbers: runs.iter().map(|run| run.number).collect() }),
+    }
+}
+
+/// Reads every document of a file, which holds one or several; with their histograms.
+///
+/// # Errors
+/// As [`read_whole`].
+pub fn read_each(bytes: &[u8]) -> Result<Vec<Document>, ReadError> {
+    match read_any(bytes)? {
+        Read::One(document) => Ok(vec![whole(*document)?]),
+        Read::Several(runs) => runs.into_iter().map(|run| whole(run.result)).collect(),
+    }
+}
+
+/// What a file holds.
+enum Read {
+    One(Box<Document>),
+    Several(Vec<Numbered>),
+}
+
+/// A document in a file of several.
+#[derive(Deserialize)]
+struct Numbered {
+    number: i64,
+    result: Document,
+}
+
+fn read_any(bytes: &[u8]) -> Result<Read, ReadError> {
     /// What says whether the rest can be read.
     #[derive(Deserialize)]
     struct Head {
         format: Option<serde_json::Value>,
         version: Option<serde_json::Value>,
     }
+    #[derive(Deserialize)]
+    struct Several {
+        runs: Vec<Numbered>,
+    }
     let head: Head = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => ReadError::Format,
         _ => ReadError::Json { line: error.line(), column: error.column(), problem: error.to_string() },
     })?;
-    if head.format.as_ref().and_then(serde_json::Value::as_str) != Some(FORMAT) {
+    let format = head.format.as_ref().and_then(serde_json::Value::as_str);
+    if !matches!(format, Some(FORMAT | SEVERAL)) {
         return Err(ReadError::Format);
     }
     match head.version.as_ref().and_then(serde_json::Value::as_u64) {
@@ -152,9 +231,10 @@ pub fn read(bytes: &[u8]) -> Result<Document, ReadError> {
         Some(got) => return Err(ReadError::Version { got }),
         None => return Err(ReadError::Format),
     }
-    serde_json::from_slice(bytes).map_err(|error| ReadError::Content {
-        line: error.line(),
-        column: error.column(),
-        problem: error.to_string(),
-    })
+    let read = if format == Some(SEVERAL) {
+        serde_json::from_slice(bytes).map(|Several { runs }| Read::Several(runs))
+    } else {
+        serde_json::from_slice(bytes).map(Read::One)
+    };
+    read.map_err(|error| ReadError::Content { line: error.line(), column: error.column(), problem: error.to_string() })
 }
