@@ -54,7 +54,7 @@ impl Shown {
         // The target counts an answer once it is whole, which one that a user left never was.
         let left = outcomes["messages"]["left"].as_u64().unwrap_or(0);
         let seen = self.requests + left;
-        assert!(seen >= number(outcomes, "answered"), "{outcomes}, of which the target saw {}", self.requests);
+        assert!(seen >= number(outcomes, "answered"), "{outcomes}; the target saw {} requests", self.requests);
         self
     }
 

@@ -129,7 +129,7 @@ fn runs_are_listed_filtered_opened_and_exported() {
         let report = ui.get("report?number=1");
         assert!(report.contains("sandbox allow-scripts") && report.contains("\"due\":50"), "{report}");
     }
-    // Several at once: every row says of which run it is.
+    // An export of several runs: each row names its run.
     let several = ui.get("export?run=2&run=1&run=1&format=csv");
     assert!(several.contains("filename=\"brunt-2-runs.csv\""), "{several}");
     let rows: Vec<_> = several.split("\r\n\r\n").nth(1).unwrap().lines().collect();
