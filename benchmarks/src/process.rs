@@ -110,7 +110,7 @@ impl Process {
         nix::time::clock_gettime(clock).ok().map(Duration::from)
     }
 
-    /// Memory resident now, of which what it shares with other processes counts in proportion, in bytes; none once it has ended.
+    /// Memory resident now, in bytes; none once it has ended. A page that several processes share counts in equal parts for each.
     pub fn proportional_bytes(&self) -> Option<u64> {
         bytes_in(&self.proc("smaps_rollup")?, "Pss:")
     }

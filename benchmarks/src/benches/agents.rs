@@ -1,7 +1,8 @@
 //! One run by many agents over a nats-server, beside one process: what it costs, how far apart agents begin, how soon 200 of them are
-//! ready, and what is left of a run that loses one.
+//! ready, what is left of a run that loses one, and what 1,000 of them cost their controller.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -33,12 +34,22 @@ const MOST_SKEW_NS: u64 = 5_000_000;
 const MANY: usize = 200;
 const READY: Duration = Duration::from_secs(10);
 const MOST_BYTES: u64 = 10_000_000;
+/// Simulated agents that report to one controller, calls a second of all of them, and for how long.
+const CROWD: usize = 1000;
+const CROWD_RATE: &str = "10M";
+const CROWD_LENGTH: Duration = Duration::from_secs(30);
+/// When the controller is looked at within that time, after it has taken all agents on.
+const CROWD_SETTLED: Duration = Duration::from_secs(8);
+/// The most of a core and of memory that the controller may take, in bytes, and how much that may grow while it is looked at.
+const CROWD_CORES: f64 = 1.0;
+const CROWD_BYTES: u64 = 400_000_000;
+const CROWD_GROWTH: f64 = 1.15;
 /// How soon a killed agent is to be missed.
 const NOTICED: Duration = Duration::from_secs(3);
 
 pub(super) const BENCH: Bench = Bench {
     name: "agents",
-    about: "20 agents and their controller beside one process at 2,000 calls/s; 200 agents ready; one of 20 killed.",
+    about: "20 agents and their controller beside one process at 2,000 calls/s; 200 agents ready; one of 20 killed; 1,000 simulated ones.",
     run,
 };
 
@@ -48,6 +59,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let mut bars = together(setup, &server, &bus)?;
     bars.extend(one_is_killed(setup, &server, &bus)?);
     bars.extend(many(setup, &server, &bus)?);
+    bars.extend(crowd(setup, &bus)?);
     Ok(bars)
 }
 
@@ -270,6 +282,69 @@ fn many(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
             "≤ 10 MB",
             format!("{:.1} MB", most as f64 / 1e6),
             most <= MOST_BYTES,
+        ),
+    ])
+}
+
+/// A controller that 1,000 simulated agents report to, each a second of 10,000 calls by 20 names every second.
+fn crowd(setup: &Setup, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
+    let program = setup::build_example("brunt-cluster", "crowd")?;
+    let mut command = anywhere(&program);
+    command.args([bus.url.as_str(), &CROWD.to_string()]);
+    let mut agents = Process::server(command, "crowd")?;
+    let mut line = String::new();
+    BufReader::new(agents.stdout()?).read_line(&mut line)?;
+    ensure!(line.contains("agents wait"), "the crowd says '{}'", line.trim());
+    let (number, length) = (CROWD.to_string(), format!("{}s", CROWD_LENGTH.as_secs()));
+    // Nothing calls this target: seconds are made up.
+    let args =
+        ["-r", CROWD_RATE, "-d", &length, "-t", "1", "--nats", &bus.url, "--agents", &number, "http://127.0.0.1:9/"];
+    let mut command = anywhere(&setup.brunt);
+    command.args(args).args(["--format", "json", "--quiet"]);
+    setup.wait_for_quiet();
+    let began = Instant::now();
+    let process = Process::client(command, "brunt")?;
+    let mut looks: Vec<(Duration, Duration, u64)> = Vec::new();
+    let finished = process.finish(Duration::from_secs(300), |process| {
+        if let (Some(cpu), Some((resident, _))) = (process.cpu_time(), process.resident_bytes()) {
+            looks.push((began.elapsed(), cpu, resident));
+        }
+    })?;
+    let report = figures(&finished.stdout)?;
+    let settled: Vec<_> = looks.iter().filter(|(at, ..)| (CROWD_SETTLED..CROWD_LENGTH).contains(at)).collect();
+    let (first, last) = (settled.first().context("no looks")?, settled.last().context("no looks")?);
+    let cores = (last.1 - first.1).as_secs_f64() / (last.0 - first.0).as_secs_f64();
+    let most = settled.iter().map(|(_, _, resident)| *resident).max().unwrap_or(u64::MAX);
+    let growth = most as f64 / first.2 as f64;
+    let due = report["outcomes"]["due"].as_u64().unwrap_or(0);
+    let expected = CROWD as u64 * 10_000 * CROWD_LENGTH.as_secs();
+    let lost =
+        report["agents"]["list"].as_array().map_or(0, |list| list.iter().filter(|one| one["lost"].is_object()).count());
+    let late = finished.wall.saturating_sub(CROWD_LENGTH);
+    println!(
+        "\n{CROWD} simulated agents: {:.2} cores and {:.0} MB of the controller, which ended {:.1} s after the load's length\n",
+        cores,
+        most as f64 / 1e6,
+        late.as_secs_f64()
+    );
+    Ok(vec![
+        Bar::new(
+            "1,000 agents: every second taken in",
+            format!("{expected} calls, nobody lost, done within {} s besides the load", READY.as_secs()),
+            format!("{due} calls, {lost} lost, {:.1} s", late.as_secs_f64()),
+            due == expected && lost == 0 && late < READY && closes(&report),
+        ),
+        Bar::new(
+            "1,000 agents: CPU of the controller",
+            format!("< {CROWD_CORES} core"),
+            format!("{cores:.2} cores"),
+            cores < CROWD_CORES,
+        ),
+        Bar::new(
+            "1,000 agents: memory of the controller",
+            format!("≤ {} MB, growing ≤ {CROWD_GROWTH} ×", CROWD_BYTES / 1_000_000),
+            format!("{:.0} MB, {growth:.2} ×", most as f64 / 1e6),
+            most <= CROWD_BYTES && growth <= CROWD_GROWTH,
         ),
     ])
 }

@@ -55,6 +55,7 @@ impl Carrier {
             on_lost: match machines.on_lost_agent {
                 None | Some(machines::OnLost::Continue) => OnLost::Continue,
                 Some(machines::OnLost::Abort) => OnLost::Abort,
+                Some(machines::OnLost::Reassign) => OnLost::Reassign,
             },
             secrets_from_agents: machines.secrets_from_agents,
             name: format!("{}-{}", host_name(), std::process::id()),

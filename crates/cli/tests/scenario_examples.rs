@@ -54,11 +54,7 @@ impl Shown {
         // The target counts an answer once it is whole, which one that a user left never was.
         let left = outcomes["messages"]["left"].as_u64().unwrap_or(0);
         let seen = self.requests + left;
-        assert!(
-            seen >= number(outcomes, "answered"),
-            "the target counted {} requests, brunt {outcomes}",
-            self.requests
-        );
+        assert!(seen >= number(outcomes, "answered"), "{outcomes}; the target saw {} requests", self.requests);
         self
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::{Client, Event, Message, Subject};
-use brunt_engine::{EngineError, Finished, Gate, Observer, Part, StopHandle, Surrounded, Tallies};
+use brunt_engine::{EngineError, Finished, Gate, Observer, Part, StopHandle, Surrounded, Takeover, Tallies};
 use brunt_model::SECOND_NS;
 use brunt_model::interval::Interval;
 use brunt_model::live::Live;
@@ -20,9 +20,10 @@ use tokio::time::{Instant as Tick, sleep_until};
 
 use crate::bus::{Bus, BusError};
 use crate::frame::{Frame, Kind};
+use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::words::{Announcement, Ended, FromAgent, Note, Problem, ToAgent, from_bytes, to_bytes};
-use crate::{CLUSTER_VERSION, LEASE, random_number};
+use crate::words::{Announcement, Ended, FromAgent, LeftWork, Note, Problem, ToAgent, from_bytes, to_bytes};
+use crate::{CLUSTER_VERSION, LEASE, SILENCE, random_number};
 
 /// The longest message that is taken in, in bytes: a plan with its files.
 const MOST_BYTES: usize = 1 << 30;
@@ -67,6 +68,11 @@ pub enum AgentEvent<'a> {
     /// It carries out a part.
     Begun {
         /// What it carries of the run.
+        portion: Portion,
+    },
+    /// It carries out what a lost agent has left, besides.
+    TookOver {
+        /// A part of the other's.
         portion: Portion,
     },
     /// What came of a part.
@@ -165,8 +171,9 @@ async fn serve_on(
 
 /// What a thread has done for a session.
 enum Work {
-    Second(Box<Interval>),
-    Ran(Result<Box<Finished>, EngineError>),
+    /// A part's, by its number.
+    Second(u32, Box<Interval>),
+    Ran(u32, Result<Box<Finished>, EngineError>),
     SetUp(Result<Value<'static>, EngineError>),
     TornDown(Result<(), EngineError>),
 }
@@ -180,6 +187,10 @@ struct Session {
     heard: Instant,
     plan: Option<Arc<Plan>>,
     running: Option<Running>,
+    /// Until when calls may be made, on the agent's clock, where others would do what it leaves.
+    lease_ns: Option<u64>,
+    /// A run, and how many takeovers it was asked for in it.
+    taken: (u32, u32),
     /// Why it ends as soon as nothing runs any more.
     ending: Option<SessionEnd>,
 }
@@ -198,6 +209,29 @@ struct Running {
     run: u32,
     stop: StopHandle,
     part: Option<PartState>,
+    /// What it took over, by number.
+    takeovers: BTreeMap<u32, TakeoverState>,
+    /// The parts that are under way, and their seconds.
+    ledger: Ledger,
+    ended: Ended,
+}
+
+impl Running {
+    fn new(run: u32, stop: StopHandle) -> Self {
+        Self { run, stop, part: None, takeovers: BTreeMap::new(), ledger: Ledger::default(), ended: Ended::default() }
+    }
+
+    fn gates(&self) -> impl Iterator<Item = &Gate> {
+        let own = self.part.iter().map(|part| &part.gate);
+        own.chain(self.takeovers.values().map(|takeover| &takeover.gate))
+    }
+}
+
+/// Something that was taken over and is under way.
+struct TakeoverState {
+    gate: Gate,
+    /// When it begins, on the agent's clock; none once its gate knows.
+    at: Option<u64>,
 }
 
 /// A part under way.
@@ -236,7 +270,9 @@ impl Agent<'_> {
             return STARTING;
         }
         let Some(session) = &self.session else { return AT_REST };
+        let begins = |running: &Running| running.takeovers.values().any(|takeover| takeover.at.is_some());
         match session.running.as_ref().and_then(|running| running.part.as_ref()) {
+            _ if session.running.as_ref().is_some_and(begins) => STARTING,
             Some(part) if !part.has_begun => STARTING,
             Some(part) if part.counts_together => COUNTING,
             _ if !session.link.is_acknowledged() || session.ending.is_some() => UNHEARD,
@@ -298,8 +334,17 @@ impl Agent<'_> {
                         let _ = link.receive(frame);
                         link.send(to_bytes(&FromAgent::Claimed));
                         let heard = Instant::now();
-                        let (plan, running, ending) = (None, None, None);
-                        self.session = Some(Session { by, answer_to, link, heard, plan, running, ending });
+                        self.session = Some(Session {
+                            by,
+                            answer_to,
+                            link,
+                            heard,
+                            plan: None,
+                            running: None,
+                            lease_ns: None,
+                            taken: (0, 0),
+                            ending: None,
+                        });
                         return;
                     }
                     (Some(Ok(ToAgent::Claim { .. })), Some(session)) => Note::Busy { by: session.by.clone() },
@@ -315,10 +360,14 @@ impl Agent<'_> {
             Ok(Note::Hello) => {
                 self.publish(&answer_to, &Frame::note(0, to_bytes(&Note::Here(self.announcement())))).await;
             }
-            Ok(Note::Ping { sent, is_claimed }) => {
+            Ok(Note::Ping { sent, is_claimed, heard }) => {
+                let epoch = self.epoch;
                 let note = match self.session.as_mut().filter(|session| session.link.session() == frame.session) {
                     Some(session) => {
                         session.heard = Instant::now();
+                        if let Some(heard) = heard {
+                            session.renew(epoch, heard);
+                        }
                         Note::Pong { sent, received, answered: self.now_ns() }
                     }
                     None if is_claimed => Note::Unknown,
@@ -392,6 +441,7 @@ impl Agent<'_> {
             }),
             Ok(ToAgent::Prepare { run, machine, portion, given }) => self.prepare(run, machine, portion, given),
             Ok(ToAgent::Start { run, at }) => self.start(run, at),
+            Ok(ToAgent::TakeOver { run, work }) => self.take_over(run, *work),
             Ok(ToAgent::Elsewhere { run, counts }) => {
                 let running = session.running.as_ref().filter(|running| running.run == run);
                 if let Some(part) = running.and_then(|running| running.part.as_ref()) {
@@ -421,7 +471,7 @@ impl Agent<'_> {
         };
         let (stop, registry) = (StopHandle::default(), Arc::clone(&self.registry));
         let (id, sender, stopped) = (session.link.session(), self.work.clone(), stop.clone());
-        session.running = Some(Running { run, stop, part: None });
+        session.running = Some(Running::new(run, stop));
         let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
             // The agent may have ended.
             let _ = sender.send((id, work(&plan, &registry, &stopped)));
@@ -441,15 +491,17 @@ impl Agent<'_> {
             gate: Some(gate.clone()),
             tallies: tallies.clone(),
             surroundings: Surrounded::Elsewhere(given),
+            takeover: None,
         };
         let Some(session) = &self.session else { return };
         let counts_together = session.plan.as_ref().is_some_and(|plan| plan.scenarios.is_some());
         let (id, sender) = (session.link.session(), self.work.clone());
         self.work_on(run, move |plan, registry, stop| {
-            let mut seconds = Seconds { session: id, machine, sender };
-            Work::Ran(brunt_engine::run_part(plan, part, registry, &mut seconds, stop).map(Box::new))
+            let mut seconds = Seconds { session: id, part: 0, machine, sender };
+            Work::Ran(0, brunt_engine::run_part(plan, part, registry, &mut seconds, stop).map(Box::new))
         });
         if let Some(running) = self.session.as_mut().and_then(|session| session.running.as_mut()) {
+            running.ledger.begin(0, None);
             running.part = Some(PartState {
                 gate,
                 tallies,
@@ -464,12 +516,89 @@ impl Agent<'_> {
 
     fn start(&mut self, run: u32, at: u64) {
         let begin = self.epoch + Duration::from_nanos(at);
+        let lease = self.lease();
         let running = self.session.as_mut().and_then(|session| session.running.as_mut());
         let Some(running) = running.filter(|running| running.run == run) else { return };
         let Some(part) = &mut running.part else { return };
         if let Some(late) = part.gate.open_at(begin) {
             part.has_begun = true;
+            if let Some(until) = lease {
+                part.gate.renew(until);
+            }
             self.send(&FromAgent::Began { run, at: at + late, late });
+        }
+    }
+
+    /// Until when calls may be made, if that is limited.
+    fn lease(&self) -> Option<Instant> {
+        let lease_ns = self.session.as_ref()?.lease_ns?;
+        Some(self.epoch + Duration::from_nanos(lease_ns))
+    }
+
+    /// Does a part of what a lost agent has left, besides what it does or after that.
+    fn take_over(&mut self, run: u32, work: LeftWork) {
+        let LeftWork { number, portion, numbers, after_ns, at, given } = work;
+        let Some(session) = &mut self.session else { return };
+        let taken = if session.taken.0 == run { session.taken.1 + 1 } else { 1 };
+        session.taken = (run, taken);
+        let plan = session.plan.clone().filter(|_| session.ending.is_none() && self.leaving_since.is_none());
+        let running = session.running.get_or_insert_with(|| Running::new(run, StopHandle::default()));
+        let Some(plan) = plan.filter(|_| running.run == run && !running.stop.is_stopped()) else {
+            self.decline(run, number, "its part has ended".to_owned());
+            return;
+        };
+        let gate = Gate::default();
+        let part = Part {
+            portion,
+            gate: Some(gate.clone()),
+            tallies: Tallies::default(),
+            surroundings: Surrounded::Elsewhere(given),
+            takeover: Some(Takeover { after_ns, numbers }),
+        };
+        running.ledger.begin(number, Some(after_ns / SECOND_NS));
+        running.takeovers.insert(number, TakeoverState { gate, at: Some(at) });
+        let (stop, registry) = (running.stop.clone(), Arc::clone(&self.registry));
+        let (id, sender) = (session.link.session(), self.work.clone());
+        let spawned = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
+            let mut seconds = Seconds { session: id, part: number, machine: 0, sender: sender.clone() };
+            let ran = brunt_engine::run_part(&plan, part, &registry, &mut seconds, &stop).map(Box::new);
+            // The agent may have ended.
+            let _ = sender.send((id, Work::Ran(number, ran)));
+        });
+        self.send(&FromAgent::Took { run, number });
+        (self.said)(AgentEvent::TookOver { portion });
+        if let Err(error) = spawned {
+            self.decline(run, number, format!("cannot start a thread: {error}"));
+        }
+    }
+
+    fn decline(&mut self, run: u32, number: u32, problem: String) {
+        (self.said)(AgentEvent::Failed(&problem));
+        self.send(&FromAgent::Declined { run, number, problem });
+        self.end_part(run, number);
+    }
+
+    /// One of the parts has ended; if it was the last, so has the run for this agent.
+    fn end_part(&mut self, run: u32, number: u32) {
+        // What machines count together last is said before they are over.
+        self.tell_counts();
+        let Some(session) = &mut self.session else { return };
+        let Some(running) = session.running.as_mut().filter(|running| running.run == run) else { return };
+        running.takeovers.remove(&number);
+        if number == 0 {
+            running.part = None;
+        }
+        let seconds = running.ledger.end(number);
+        let ended = running.ledger.is_idle().then(|| std::mem::take(&mut running.ended));
+        let taken = if session.taken.0 == run { session.taken.1 } else { 0 };
+        if ended.is_some() {
+            session.running = None;
+        }
+        for interval in seconds {
+            self.send(&FromAgent::Second { run, interval: Box::new(interval) });
+        }
+        if let Some(ended) = ended {
+            self.send(&FromAgent::Finished { run, ended, taken });
         }
     }
 
@@ -479,29 +608,36 @@ impl Agent<'_> {
         let Some(session) = self.session.as_mut().filter(|session| session.link.session() == id) else { return };
         let Some(run) = session.running.as_ref().map(|running| running.run) else { return };
         let is_over = session.ending.is_some();
-        if let Work::Second(interval) = work {
-            if !is_over {
-                self.send(&FromAgent::Second { run, interval });
-            }
-            return;
-        }
-        // What machines count together last is said before they are over.
-        self.tell_counts();
-        if let Some(session) = &mut self.session {
-            session.running = None;
-        }
         match work {
-            Work::Second(_) => {}
-            Work::Ran(Ok(finished)) => {
-                (self.said)(AgentEvent::Finished(&finished.run));
-                self.send(&FromAgent::Finished { run, ended: ended_as(finished.run) });
+            Work::Second(part, interval) => {
+                let Some(running) = &mut session.running else { return };
+                let seconds = running.ledger.add(part, *interval);
+                for interval in seconds.into_iter().filter(|_| !is_over) {
+                    self.send(&FromAgent::Second { run, interval: Box::new(interval) });
+                }
             }
-            Work::SetUp(Ok(value)) => self.send(&FromAgent::Given { run, value }),
+            Work::Ran(number, Ok(finished)) => {
+                (self.said)(AgentEvent::Finished(&finished.run));
+                if let Some(running) = &mut session.running {
+                    running.ended.merge(number, finished.run);
+                }
+                self.end_part(run, number);
+            }
+            Work::Ran(number @ 1.., Err(error)) => {
+                let problem = (self.options.words)(error);
+                self.decline(run, number, problem);
+            }
+            Work::SetUp(Ok(value)) => {
+                session.running = None;
+                self.send(&FromAgent::Given { run, value });
+            }
             Work::TornDown(outcome) => {
+                session.running = None;
                 let problem = outcome.err().map(|error| (self.options.words)(error));
                 self.send(&FromAgent::TornDown { run, problem });
             }
-            Work::Ran(Err(error)) | Work::SetUp(Err(error)) => {
+            Work::Ran(0, Err(error)) | Work::SetUp(Err(error)) => {
+                session.running = None;
                 let is_impossible = match &error {
                     EngineError::Route(route) => route.is_no_address(),
                     error => matches!(error, EngineError::Descriptors { .. } | EngineError::System { .. }),
@@ -544,7 +680,19 @@ impl Agent<'_> {
             let reason = format!("nothing was heard of {} for {} s", session.by, LEASE.as_secs());
             self.end_session(SessionEnd::GivenUp(reason));
         }
+        let (epoch, lease) = (self.epoch, self.lease());
         let Some(session) = &mut self.session else { return };
+        for takeover in session.running.iter_mut().flat_map(|running| running.takeovers.values_mut()) {
+            // Its thread may not have come so far that there is a clock to go by.
+            if let Some(at) = takeover.at
+                && takeover.gate.join_at(epoch + Duration::from_nanos(at))
+            {
+                takeover.at = None;
+                if let Some(until) = lease {
+                    takeover.gate.renew(until);
+                }
+            }
+        }
         if let Some(Running { run, part: Some(part), .. }) = &mut session.running
             && !part.is_ready
             && part.gate.is_ready()
@@ -588,6 +736,7 @@ impl Agent<'_> {
 /// Sees the seconds of a part, and hands them over.
 struct Seconds {
     session: u64,
+    part: u32,
     machine: u32,
     sender: UnboundedSender<(u64, Work)>,
 }
@@ -605,29 +754,37 @@ impl Observer for Seconds {
             oldest_ns: live.oldest_ns,
         };
         // The agent may have ended.
-        let _ = self.sender.send((self.session, Work::Second(Box::new(interval))));
+        let _ = self.sender.send((self.session, Work::Second(self.part, Box::new(interval))));
     }
 }
 
-fn ended_as(run: Run) -> Ended {
-    let mut ended = Ended {
-        measured_ns: run.measured_ns,
-        interrupted: false,
-        failed: None,
-        stopped: None,
-        unreached: None,
-        status_names: run.status_names,
-        redirected_to: run.redirected_to,
-    };
-    match run.ending {
-        Ending::Completed => {}
-        Ending::Interrupted => ended.interrupted = true,
-        Ending::Failed(reason) => ended.failed = Some(reason),
-        // Thresholds are the controller's, so nothing else ends a part so.
-        Ending::Aborted(reason) => ended.unreached = Some(reason),
-        Ending::Stopped(reason) => ended.stopped = Some(reason),
+impl Session {
+    /// The controller has heard what was said at this time of the agent's clock, so that it does not count the agent as lost for a
+    /// while from then on.
+    fn renew(&mut self, epoch: Instant, heard_ns: u64) {
+        let lease_ns = heard_ns + SILENCE.as_nanos() as u64;
+        self.lease_ns = Some(lease_ns);
+        let until = epoch + Duration::from_nanos(lease_ns);
+        self.running.iter().flat_map(Running::gates).for_each(|gate| gate.renew(until));
     }
-    ended
+}
+
+impl Ended {
+    /// Takes in how the part with this number ended.
+    fn merge(&mut self, number: u32, run: Run) {
+        self.parts.insert(number, run.measured_ns);
+        self.measured_ns = self.measured_ns.max(run.measured_ns);
+        self.status_names.extend(run.status_names);
+        self.redirected_to = self.redirected_to.take().or(run.redirected_to);
+        match run.ending {
+            Ending::Completed => {}
+            Ending::Interrupted => self.interrupted = true,
+            Ending::Failed(reason) => drop(self.failed.get_or_insert(reason)),
+            // Thresholds are the controller's, so nothing else ends a part so.
+            Ending::Aborted(reason) => drop(self.unreached.get_or_insert(reason)),
+            Ending::Stopped(reason) => drop(self.stopped.get_or_insert(reason)),
+        }
+    }
 }
 
 /// The machine's load average over a minute.

@@ -34,7 +34,7 @@ pub struct Bus {
 /// Why the bus cannot be used. No message has a password in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
-    /// The URL is none.
+    /// The URL names no NATS server.
     #[error("'{url}' is no NATS server: write nats://HOST:4222, or tls://HOST:4222")]
     Url {
         /// As given, without what logs in.

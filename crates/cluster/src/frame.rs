@@ -15,7 +15,7 @@
 use bytes::Bytes;
 
 /// The version of what controllers and agents say to each other. Both must have the same.
-pub const CLUSTER_VERSION: u16 = 1;
+pub const CLUSTER_VERSION: u16 = 2;
 
 const MAGIC: &[u8; 4] = b"BRNT";
 const HEAD_BYTES: usize = 4 + 2 + 1 + 8 + 8 + 8;
@@ -61,7 +61,7 @@ pub(crate) enum FrameError {
 }
 
 impl Frame {
-    /// A note within a session; session 0 is none.
+    /// A note. `session` is 0 for a note that belongs to no session.
     pub(crate) fn note(session: u64, payload: Vec<u8>) -> Self {
         Self { kind: Kind::Note, session, number: 0, arrived: 0, payload: payload.into() }
     }

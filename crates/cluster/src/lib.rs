@@ -18,9 +18,11 @@ mod bus;
 mod clock;
 mod controller;
 mod frame;
+mod ledger;
 mod link;
 mod loss;
 mod roster;
+mod takeover;
 mod words;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};

@@ -5,8 +5,9 @@ use brunt_model::arrivals::Arrivals;
 use brunt_model::interval::Interval;
 use brunt_model::plan::{Load, Plan};
 use brunt_model::schedule::Schedule;
-use brunt_model::share::Portion;
 use brunt_model::snapshot::{Phase, Snapshot};
+
+use crate::takeover::Left;
 
 /// The timetable of a lost agent from when it fell silent, in seconds as the agent would have reported them.
 ///
@@ -35,27 +36,37 @@ pub(crate) struct LastSeconds {
 }
 
 impl Lost {
-    /// The agent with this number, which has reported whole seconds of the measured part up to `next`, and perhaps something after
-    /// them. None if nothing more is due on it: it has reported all of the measured part, or there is no timetable.
-    pub(crate) fn of(plan: &Plan, portion: Portion, machine: u32, next: u64, last: &LastSeconds) -> Option<Self> {
-        let Load::Open { profile, arrivals } = &plan.load else { return None };
-        let planned_ns = plan.duration_ns().unwrap_or(u64::MAX);
-        let from_ns = last.measured_ns.max(next * SECOND_NS);
-        if plan.scenarios.is_some() || from_ns >= planned_ns {
-            return None;
+    /// The agent with this number, which has reported seconds of the measured part up to `next`, and perhaps something after
+    /// them. `left` is what it has not accounted for, and others do not take over before `until_ns` (of the measured part), if at all.
+    /// None if none of it is due until then: it has reported all of the measured part, or there is no timetable.
+    pub(crate) fn of(
+        plan: &Plan,
+        left: &[Left],
+        until_ns: u64,
+        machine: u32,
+        next: u64,
+        last: &LastSeconds,
+    ) -> Option<Self> {
+        let mut lost =
+            Self { machine, schedules: Vec::new(), next, begun: last.begun.clone(), drained: last.drained.clone() };
+        for left in left {
+            lost.add(plan, left, until_ns);
         }
-        let schedules = portion.shares().map(|share| {
+        (!lost.schedules.is_empty()).then_some(lost)
+    }
+
+    /// Nobody does this before `until_ns`, either.
+    pub(crate) fn add(&mut self, plan: &Plan, left: &Left, until_ns: u64) {
+        let Load::Open { profile, arrivals } = &plan.load else { return };
+        let until_ns = until_ns.min(plan.duration_ns().unwrap_or(u64::MAX));
+        if plan.scenarios.is_some() || left.since_ns >= until_ns {
+            return;
+        }
+        self.schedules.extend(left.portion.shares().map(|share| {
             let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
-            of_share.pass(from_ns);
-            Schedule::new(of_share, 0, planned_ns)
-        });
-        Some(Self {
-            machine,
-            schedules: schedules.collect(),
-            next,
-            begun: last.begun.clone(),
-            drained: last.drained.clone(),
-        })
+            of_share.pass(left.since_ns);
+            Schedule::new(of_share, 0, until_ns)
+        }));
     }
 
     /// The seconds that are over when the measured part has lasted so long.
@@ -115,6 +126,7 @@ impl Lost {
 mod tests {
     use brunt_model::arrivals::Spread;
     use brunt_model::plan::{ProtocolOptions, Stop};
+    use brunt_model::share::Portion;
     use brunt_model::target::Url;
     use proptest::prelude::*;
 
@@ -124,6 +136,24 @@ mod tests {
         let target = Url::parse("http://127.0.0.1/").unwrap().target;
         let load = Load::Open { profile: profile.parse().unwrap(), arrivals };
         Plan { load, stop, seed: 5, ..Plan::of_calls(target, ProtocolOptions::default()) }
+    }
+
+    fn left(portion: Portion, since_ns: u64) -> [Left; 1] {
+        [Left { portion, numbers: Vec::new(), since_ns }]
+    }
+
+    #[test]
+    fn what_others_take_over_is_not_unsent() {
+        let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
+        let half = |index| left(Portion::new(index, 1, 2).unwrap(), SECOND_NS);
+        let mut lost = Lost::of(&plan, &half(0), 3_500_000_000, 0, 1, &LastSeconds::default()).unwrap();
+        // Who was to do the other half declines.
+        lost.add(&plan, &Left { since_ns: 4 * SECOND_NS, ..half(1)[0].clone() }, u64::MAX);
+        let mut seconds = lost.until(4 * SECOND_NS);
+        seconds.extend(lost.end(5 * SECOND_NS));
+        let due: Vec<_> = seconds.iter().map(|one| (one.second, one.snapshot.due)).collect();
+        assert_eq!(due, [(1, 50), (2, 50), (3, 25), (4, 50)]);
+        assert_eq!(seconds.iter().map(|one| one.snapshot.unsent_lost).sum::<u64>(), 175);
     }
 
     proptest! {
@@ -148,7 +178,8 @@ mod tests {
                 }
                 due
             };
-            let Some(mut timetable) = Lost::of(&plan, portion, lost as u32, next, &LastSeconds::default()) else {
+            let left = left(portion, next * SECOND_NS);
+            let Some(mut timetable) = Lost::of(&plan, &left, u64::MAX, lost as u32, next, &LastSeconds::default()) else {
                 prop_assert!(next * SECOND_NS >= length_ns);
                 return Ok(());
             };
@@ -178,7 +209,8 @@ mod tests {
             begun: Snapshot { due: 25, ..Snapshot::default() },
             drained: Snapshot { unfinished: 2, ..Snapshot::default() },
         };
-        let seconds = Lost::of(&plan, Portion::whole(1), 0, 1, &last).unwrap().end(3 * SECOND_NS);
+        let left = left(Portion::whole(1), last.measured_ns);
+        let seconds = Lost::of(&plan, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS);
         let told: Vec<_> = seconds.iter().map(|one| (one.phase, one.second, one.snapshot.due)).collect();
         assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
         assert_eq!(seconds.iter().map(|one| one.snapshot.unsent).sum::<u64>(), 175);
@@ -189,6 +221,6 @@ mod tests {
     fn the_closed_model_has_no_timetable() {
         let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
         plan.load = Load::Closed {};
-        assert!(Lost::of(&plan, Portion::whole(1), 0, 0, &LastSeconds::default()).is_none());
+        assert!(Lost::of(&plan, &left(Portion::whole(1), 0), u64::MAX, 0, 0, &LastSeconds::default()).is_none());
     }
 }

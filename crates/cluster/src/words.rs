@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brunt_model::interval::Interval;
-use brunt_model::share::Portion;
+use brunt_model::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -45,8 +45,9 @@ pub(crate) enum Note {
     Hello,
     /// An agent says who it is.
     Here(Announcement),
-    /// What is the time? The controller's, when it asked, in nanoseconds; and whether the agent should be its own.
-    Ping { sent: u64, is_claimed: bool },
+    /// What is the time? The controller's, when it asked, in nanoseconds; and whether the agent should be its own. Where lost agents are
+    /// replaced, `heard` is when the agent gave the last answer that came back, on its own clock: its lease counts from there.
+    Ping { sent: u64, is_claimed: bool, heard: Option<u64> },
     /// The agent's, when it was asked and when it answers.
     Pong { sent: u64, received: u64, answered: u64 },
     /// The agent carries out a run of this controller's.
@@ -68,6 +69,8 @@ pub(crate) enum ToAgent {
     Prepare { run: u32, machine: u32, portion: Portion, given: Value<'static> },
     /// Begin at this time of your clock, in nanoseconds.
     Start { run: u32, at: u64 },
+    /// Do a part of what a lost agent has left, besides what you do.
+    TakeOver { run: u32, work: Box<LeftWork> },
     /// What all other machines have counted.
     Elsewhere { run: u32, counts: BTreeMap<String, u64> },
     /// End the run.
@@ -99,10 +102,30 @@ pub(crate) enum FromAgent {
     Second { run: u32, interval: Box<Interval> },
     /// What its workers have counted, among what all machines count together.
     Counted { run: u32, counts: BTreeMap<String, u64> },
-    /// Its part is over.
-    Finished { run: u32, ended: Ended },
+    /// It does what this number of [`ToAgent::TakeOver`] asks for: the seconds that follow have it, those before do not.
+    Took { run: u32, number: u32 },
+    /// It cannot do what this number of [`ToAgent::TakeOver`] asks for.
+    Declined { run: u32, number: u32, problem: String },
+    /// All that it does in this run is over, after this many takeovers.
+    Finished { run: u32, ended: Ended, taken: u32 },
     /// It ends on its machine's wish.
     Leaving,
+}
+
+/// A part of what a lost agent has left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LeftWork {
+    /// Its number in the run, from 1.
+    pub(crate) number: u32,
+    pub(crate) portion: Portion,
+    /// The calls to be made, where the plan limits their number in the closed model.
+    pub(crate) numbers: Vec<Numbers>,
+    /// How long the measured part has lasted when it begins, in nanoseconds.
+    pub(crate) after_ns: u64,
+    /// When that is, on the clock of who takes it over, in nanoseconds.
+    pub(crate) at: u64,
+    /// What setup has returned.
+    pub(crate) given: Value<'static>,
 }
 
 /// Why an agent could not do what it was told.
@@ -114,9 +137,12 @@ pub(crate) struct Problem {
 }
 
 /// How a part of a run ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ended {
+    /// How long the measured part was, in nanoseconds.
     pub(crate) measured_ns: u64,
+    /// The same of each of its parts, by its number; 0 is what it had from the beginning.
+    pub(crate) parts: BTreeMap<u32, u64>,
     pub(crate) interrupted: bool,
     pub(crate) failed: Option<String>,
     pub(crate) stopped: Option<String>,

@@ -52,6 +52,8 @@ pub(crate) struct Coordinator<'a> {
     plan: &'a Plan,
     observer: &'a mut dyn Observer,
     seconds: BTreeMap<Key, Second>,
+    /// The last second that was passed on.
+    passed: Option<Key>,
     workers: Vec<Progress>,
     measured: Snapshot,
     drained: Snapshot,
@@ -94,6 +96,7 @@ impl<'a> Coordinator<'a> {
             plan,
             observer,
             seconds: BTreeMap::new(),
+            passed: None,
             workers: vec![Progress::default(); workers as usize],
             measured: Snapshot::default(),
             drained: Snapshot::default(),
@@ -144,6 +147,12 @@ impl<'a> Coordinator<'a> {
                 }
                 Ok(Report::Part(part)) => {
                     self.add(&part);
+                }
+                Ok(Report::Resumed { worker, second }) => {
+                    if let Some(progress) = self.workers.get_mut(worker as usize) {
+                        progress.finished = false;
+                        progress.reported = second.checked_sub(1).map(|before| (Phase::Measured, before));
+                    }
                 }
                 Ok(Report::Finished { worker, .. }) if self.has_finished(worker) => {}
                 Ok(Report::Finished { worker, measured_ns, interrupted, failed, stopped, unreached }) => {
@@ -216,7 +225,11 @@ impl<'a> Coordinator<'a> {
 
     /// Adds what a worker has reported to its second.
     fn add(&mut self, interval: &Interval) -> &mut Second {
-        let key = (interval.phase, interval.second);
+        let mut key = (interval.phase, interval.second);
+        if let Some((phase, passed)) = self.passed.filter(|passed| key <= *passed && interval.phase == passed.0) {
+            // What is told of a second that was passed on already counts in the one after.
+            key = (phase, passed + 1);
+        }
         if interval.phase == Phase::Measured {
             let end = interval.second * brunt_model::SECOND_NS + interval.length_ns;
             self.reported_ns = self.reported_ns.max(end);
@@ -290,6 +303,7 @@ impl<'a> Coordinator<'a> {
     }
 
     fn pass(&mut self, phase: Phase, number: u64, second: Second) {
+        self.passed = self.passed.max(Some((phase, number)));
         let waiting = self.backlog(phase, &second);
         match phase {
             Phase::Warmup => {
@@ -298,6 +312,7 @@ impl<'a> Coordinator<'a> {
             }
             Phase::Measured => {
                 self.measured.merge(&second.snapshot);
+                self.series.pass_to(number * brunt_model::SECOND_NS, &self.plan.ok_status);
                 self.series.push(second.length_ns, &second.snapshot, &self.plan.ok_status);
                 self.series.connections_open(second.open_connections);
                 self.abort_if_beyond_repair(number * brunt_model::SECOND_NS + second.length_ns);

@@ -1,11 +1,34 @@
-//! The gate before a run on several machines: the workers of each wait at it until all machines begin together.
+//! The gate before a run on several machines: the workers of each wait at it until all machines begin together, and make calls
+//! only while their lease is renewed.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use crate::network::NEVER;
 use crate::transport::Clock;
+
+/// Until when a part may make calls, in the time of the run's clock: for ever, unless somebody renews it from time to time.
+///
+/// Whoever renews it knows that no call is begun after it has run out, even by a process that stood still in between. Calls that
+/// are under way still end.
+#[derive(Debug, Clone)]
+pub(crate) struct Lease(Arc<AtomicU64>);
+
+impl Default for Lease {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(NEVER)))
+    }
+}
+
+impl Lease {
+    /// Whether no call may be begun at `now`.
+    #[inline]
+    pub(crate) fn has_run_out(&self, now: u64) -> bool {
+        now >= self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// Holds the workers of a run back until it is opened.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +40,7 @@ struct Inner {
     is_ready: AtomicBool,
     /// When the load begins on the run's clock, in nanoseconds; 0 while that is not known.
     at: AtomicU64,
+    lease: Lease,
 }
 
 impl fmt::Debug for Inner {
@@ -42,6 +66,30 @@ impl Gate {
         match self.0.at.load(Ordering::Acquire) {
             0 => None,
             at => Some(at),
+        }
+    }
+
+    /// Lets a part join a load that has begun, at this time even if it is past. False before there is a run.
+    pub fn join_at(&self, begin: Instant) -> bool {
+        let Some(clock) = self.0.clock.get() else { return false };
+        let (now_ns, now) = (clock(), Instant::now());
+        let ahead_ns = begin.saturating_duration_since(now).as_nanos() as u64;
+        let late_ns = now.saturating_duration_since(begin).as_nanos() as u64;
+        self.0.at.store((now_ns + ahead_ns).saturating_sub(late_ns).max(1), Ordering::Release);
+        true
+    }
+
+    /// Until when calls may be made.
+    pub(crate) fn lease(&self) -> Lease {
+        self.0.lease.clone()
+    }
+
+    /// Lets calls be made until this time, and none from then on unless it is renewed. Without effect before there is a run.
+    pub fn renew(&self, until: Instant) {
+        if let Some(clock) = self.0.clock.get() {
+            let (now_ns, now) = (clock(), Instant::now());
+            let ahead_ns = until.saturating_duration_since(now).as_nanos() as u64;
+            self.0.lease.0.store(now_ns + ahead_ns, Ordering::Relaxed);
         }
     }
 

@@ -27,7 +27,7 @@ use std::sync::mpsc::Receiver;
 
 use brunt_model::live::Live;
 use brunt_model::plan::Plan;
-use brunt_model::share::Portion;
+use brunt_model::share::{Numbers, Portion};
 use brunt_model::summary::Run;
 
 use brunt_lua::Session;
@@ -77,6 +77,17 @@ pub struct Part {
     pub tallies: Tallies,
     /// Where the script's setup and teardown run.
     pub surroundings: Surrounded,
+    /// What it takes over from a part that came to an end early, if it does.
+    pub takeover: Option<Takeover>,
+}
+
+/// How a part joins a run that is under way. It has no warm-up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Takeover {
+    /// How long the measured part has lasted when it begins, in nanoseconds. Calls of a rate that were due before are not its own.
+    pub after_ns: u64,
+    /// Which calls it makes, where the plan limits their number in the closed model.
+    pub numbers: Vec<Numbers>,
 }
 
 impl Part {
@@ -87,6 +98,7 @@ impl Part {
             gate: None,
             tallies: Tallies::default(),
             surroundings: Surrounded::Here,
+            takeover: None,
         }
     }
 }
@@ -125,7 +137,8 @@ pub fn run_part(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
-    let machine = Epolls::new(plan.transport.arrival_times);
+    let missed_ns = part.takeover.as_ref().map_or(0, |takeover| takeover.after_ns);
+    let machine = Epolls::begun_before(plan.transport.arrival_times, missed_ns);
     run::run(plan, Given { machine: &machine, part, registry, stop, trace: None }, observer)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use brunt_model::schedule::Schedule;
-use brunt_model::share::Portion;
+use brunt_model::share::{Numbers, Portion};
 
 /// A counter that the workers of a machine share.
 #[derive(Debug)]
@@ -25,21 +25,27 @@ impl Counter {
 /// A worker's numbers for calls, or iterations, taken in blocks from what the workers of its machine share.
 ///
 /// Of a run on several machines each has the numbers of its [`Portion`], without asking the others: so no worker ever waits
-/// for the network, and the machines together take every number once.
+/// for the network, and the machines together take every number once. A machine that takes over from others has some of theirs.
 #[derive(Debug, Clone)]
 pub(crate) struct Quota {
     counter: Arc<Counter>,
-    portion: Portion,
+    numbers: Arc<[Numbers]>,
     block: Range<u64>,
 }
 
 impl Quota {
     /// The portion's numbers from 0 up to `limit`, for its workers, which all clone this.
     pub(crate) fn new(limit: Option<u64>, portion: Portion) -> Self {
-        let limit = limit.map_or(u64::MAX, |limit| portion.part_of(limit));
+        Self::of(vec![Numbers::of(portion, limit)], portion.workers())
+    }
+
+    /// These numbers, for so many workers, which all clone this.
+    pub(crate) fn of(numbers: Vec<Numbers>, workers: u32) -> Self {
+        let limit = numbers.iter().fold(0_u64, |sum, numbers| sum.saturating_add(numbers.count()));
         // Small enough that no worker sits on the last numbers while others have none left.
-        let block = (limit / (u64::from(portion.workers()) * 16)).clamp(1, 64);
-        Self { counter: Arc::new(Counter { next: AtomicU64::new(0), limit, block }), portion, block: 0..0 }
+        let block = (limit / (u64::from(workers) * 16)).clamp(1, 64);
+        let counter = Arc::new(Counter { next: AtomicU64::new(0), limit, block });
+        Self { counter, numbers: numbers.into(), block: 0..0 }
     }
 
     /// The next number; none when they are used up.
@@ -48,7 +54,14 @@ impl Quota {
         if self.block.is_empty() {
             self.block = self.counter.lease();
         }
-        self.block.next().and_then(|nth| self.portion.number(nth))
+        let mut nth = self.block.next()?;
+        for numbers in self.numbers.iter() {
+            match nth.checked_sub(numbers.count()) {
+                None => return numbers.number(nth),
+                Some(beyond) => nth = beyond,
+            }
+        }
+        None
     }
 
     /// Whether no number is left.

@@ -19,6 +19,7 @@ use crate::coordinator::Coordinator;
 use crate::error::EngineError;
 use crate::flood::{Flood, Quotas, first_connections};
 use crate::network::origins::{MakeClient, Origins};
+use crate::pace::Quota;
 use crate::scenarios::{Cast, Surroundings};
 use crate::trace::{FloodTrace, Sight, Trace};
 use crate::transport::route::{Route, RouteError, addresses, sources};
@@ -90,13 +91,20 @@ fn run_flood<M: Machine>(
     if routes.is_empty() {
         routes.push(route_to(plan, scheme, tls, given.machine)?);
     }
-    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), given.stop, given.part.gate.clone()));
+    let takeover = given.part.takeover;
+    let joins_after = takeover.as_ref().map(|takeover| takeover.after_ns);
+    let shared = Shared::new(Arc::new(plan.clone()), given.stop, given.part.gate.clone()).joining(joins_after);
+    let shared = Arc::new(shared);
     let (mut session, scripted) = match begin_script(&shared, prepared.as_ref(), routes.first(), scheme)? {
         Some(Begun { session, workers }) => (Some(session), workers),
         None => (None, Vec::new()),
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
-    let parts = flood_parts(&shared, given.part.portion, &prepared, &routes, scripted);
+    let mut quotas = Quotas::of(plan, given.part.portion);
+    if let Some(takeover) = takeover.filter(|_| plan.stop.requests.is_some()) {
+        quotas.measured = Quota::of(takeover.numbers, plan.workers);
+    }
+    let parts = flood_parts(&shared, given.part.portion, &quotas, &prepared, &routes, scripted);
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
     run.status_names = prepared.status_names();
     run.redirected_to = prepared.redirected_to().map(|to| absolute(plan, &to));
@@ -138,12 +146,13 @@ struct WorkerPart<L> {
 fn flood_parts(
     shared: &Shared,
     portion: Portion,
+    quotas: &Quotas,
     prepared: &Arc<dyn Prepared>,
     routes: &[Route],
     scripted: Vec<Scripted>,
 ) -> Vec<WorkerPart<Flood>> {
     let plan = &shared.plan;
-    let quotas = Quotas::of(plan, portion);
+    let lease = shared.line.lease();
     let first = u64::from(match (plan.connections, &plan.load) {
         (Connections::UpTo(_), Load::Open { profile, .. }) => first_connections(plan, profile),
         (connections, _) => connections.most(),
@@ -157,12 +166,15 @@ fn flood_parts(
             route.addresses = vec![Address::Tcp(address)];
         }
         let user = theirs.map_or_else(|| prepared.user(), |scripted| scripted.user);
-        let connections = share.part_of(first) as usize;
+        // A rate that grows its connections begins with one, however fine the share.
+        let connections = share.part_of(first).max(u64::from(plan.connections.is_growing())) as usize;
         let (protocol, keep) = (Arc::clone(prepared), user.interests().answers);
         let several = routes.len() > 1;
         let make: Arc<MakeClient> = Arc::new(move || protocol.client(keep));
         let origins = Origins::of_flood(routes, &make);
-        let load = Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several);
+        let load =
+            Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several).leased(lease.clone());
+        let load = load.joining(shared.joins_after.unwrap_or(0));
         WorkerPart { load, origins, connections }
     };
     portion.shares().map(part).collect()

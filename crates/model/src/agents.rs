@@ -53,6 +53,9 @@ pub enum AgentEnd {
         after_ns: u64,
         /// What became of it, as far as is known.
         reason: String,
+        /// After how much of the measured part others went on with what it had left, in nanoseconds, if they did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taken_over_ns: Option<u64>,
     },
 }
 
@@ -84,6 +87,7 @@ impl AgentPart {
             }
             Phase::Measured => {
                 self.measured.merge(snapshot);
+                self.series.pass_to(second * crate::SECOND_NS, ok);
                 self.series.push(*length_ns, snapshot, ok);
                 self.series.connections_open(*open_connections);
                 self.measured_ns = self.measured_ns.max(second * crate::SECOND_NS + length_ns);

@@ -327,6 +327,14 @@ const fn yes() -> bool {
 }
 
 impl Series {
+    /// Goes on at `start_ns`: nothing has happened since the last stretch, if that ended before.
+    pub fn pass_to(&mut self, start_ns: u64, ok: &OkStatus) {
+        let end_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);
+        if start_ns > end_ns {
+            self.push(start_ns - end_ns, &Snapshot::default(), ok);
+        }
+    }
+
     /// Adds what happened in the stretch that follows the last.
     pub fn push(&mut self, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) {
         let start_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);

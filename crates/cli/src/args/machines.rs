@@ -21,7 +21,7 @@ pub struct Machines {
     /// How long to wait for them [default: 10s]
     #[arg(long, value_name = "T", requires = "nats", value_parser = values::positive_duration)]
     pub agents_wait: Option<u64>,
-    /// When an agent is lost: go on with the others, or end the run [default: continue]
+    /// When an agent is lost: go on without it, end the run, or have the others do what it has left [default: continue]
     #[arg(long, value_name = "WHAT", requires = "nats")]
     pub on_lost_agent: Option<OnLost>,
     /// Look @NAME up in each agent's environment, not in this one
@@ -32,10 +32,12 @@ pub struct Machines {
 /// What becomes of a run that loses an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnLost {
-    /// Go on with the others
+    /// Go on with the others; what was due on the lost one is never sent
     Continue,
     /// End the run, with exit status 4
     Abort,
+    /// Go on with the others, which do what the lost one has left; not for virtual users
+    Reassign,
 }
 
 /// The way to a NATS server.

@@ -56,6 +56,10 @@ pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
                 let (first, last) = (portion.first() + 1, portion.first() + portion.workers());
                 format!("prepares workers {first} to {last} of {}", portion.of())
             }
+            AgentEvent::TookOver { portion } => {
+                let (first, last) = (portion.first() + 1, portion.first() + portion.workers());
+                format!("takes over workers {first} to {last} of {} from an agent that was lost", portion.of())
+            }
             AgentEvent::Finished(run) => {
                 parts += 1;
                 if let Some(Err(error)) = args.keep.as_deref().map(|dir| keep(run, dir, parts)) {

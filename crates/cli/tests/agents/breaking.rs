@@ -8,15 +8,17 @@ use rustix::process::Signal;
 use crate::bus::{Agent, Bus, agent, closes, read, target};
 use crate::program::{Running, brunt, done, until};
 
-/// Starts a run, breaks something once all agents carry it out, and returns what came of the run.
-fn broken(bus: &Bus, agents: &[Agent], args: &[&str], mut breaking: impl FnMut()) -> crate::program::Done {
+/// Starts a run that all of these agents carry out.
+fn started(bus: &Bus, agents: &[Agent], args: &[&str]) -> Running {
     let url = bus.url();
-    let mut all = args.to_vec();
-    all.extend(["--nats", &url, "--format", "json", "--quiet"]);
-    let running = Running::start(&all);
-    for agent in agents {
-        agent.says("prepares workers");
-    }
+    let running = Running::start([args, &["--nats", &url, "--format", "json", "--quiet"]].concat());
+    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    running
+}
+
+/// Starts a run, breaks something once all agents carry it out, and returns what came of the run.
+pub fn broken(bus: &Bus, agents: &[Agent], args: &[&str], mut breaking: impl FnMut()) -> crate::program::Done {
+    let running = started(bus, agents, args);
     // Into the measured part, wherever within a second that is.
     sleep(Duration::from_millis(1700));
     breaking();
@@ -78,12 +80,7 @@ fn agents_that_stand_still_are_lost_and_come_back_free() {
 fn a_bus_that_is_started_anew_loses_nothing() {
     let (mut bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
-    let url = bus.url();
-    let args = ["-r", "200", "-d", "5s", "--nats", &url, "--format", "json", "--quiet", &server.url()];
-    let running = Running::start(args);
-    for agent in &agents {
-        agent.says("prepares workers");
-    }
+    let running = started(&bus, &agents, &["-r", "200", "-d", "5s", &server.url()]);
     sleep(Duration::from_millis(1500));
     bus.end();
     sleep(Duration::from_millis(800));
@@ -99,12 +96,7 @@ fn a_bus_that_is_started_anew_loses_nothing() {
 fn a_bus_that_stays_away_ends_the_run_on_both_sides() {
     let (mut bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
-    let url = bus.url();
-    let args = ["-r", "200", "-d", "10m", "--nats", &url, "--format", "json", "--quiet", &server.url()];
-    let running = Running::start(args);
-    for agent in &agents {
-        agent.says("prepares workers");
-    }
+    let running = started(&bus, &agents, &["-r", "200", "-d", "10m", &server.url()]);
     sleep(Duration::from_millis(1500));
     bus.end();
     for agent in &agents {
@@ -122,11 +114,7 @@ fn a_bus_that_stays_away_ends_the_run_on_both_sides() {
 fn agents_stop_by_themselves_when_their_controller_is_killed() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
-    let url = bus.url();
-    let running = Running::start(["-r", "200", "-d", "10m", "--nats", &url, "--quiet", &server.url()]);
-    for agent in &agents {
-        agent.says("prepares workers");
-    }
+    let running = started(&bus, &agents, &["-r", "200", "-d", "10m", &server.url()]);
     until("calls are made", || server.requests() > 100);
     running.send(Signal::KILL);
     let began = Instant::now();
@@ -186,12 +174,7 @@ fn an_agent_that_is_told_to_end_says_so() {
 fn ctrl_c_ends_the_run_of_all_with_its_report() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
-    let url = bus.url();
-    let args = ["-r", "200", "-d", "10m", "--nats", &url, "--format", "json", "--quiet", &server.url()];
-    let running = Running::start(args);
-    for agent in &agents {
-        agent.says("prepares workers");
-    }
+    let running = started(&bus, &agents, &["-r", "200", "-d", "10m", &server.url()]);
     sleep(Duration::from_millis(1500));
     running.send(Signal::INT);
     let report = read(&running.wait().with_status(130));
@@ -235,11 +218,7 @@ fn a_target_that_nobody_reaches_never_answered() {
 fn a_second_controller_is_told_or_waits() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
-    let url = bus.url();
-    let first = Running::start(["-r", "100", "-d", "4s", "--nats", &url, "--format", "json", "--quiet", &server.url()]);
-    for agent in &agents {
-        agent.says("prepares workers");
-    }
+    let first = started(&bus, &agents, &["-r", "100", "-d", "4s", &server.url()]);
     let told = bus.command(&["-n", "10", "-c", "2", "--agents", "2", "--agents-wait", "1s", &server.url()]);
     assert_eq!(told.status, Some(4), "{told:#?}");
     assert!(

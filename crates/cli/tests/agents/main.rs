@@ -8,5 +8,6 @@ mod manifest;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;
+mod reassign;
 mod safety;
 mod together;

@@ -135,8 +135,9 @@ impl<D: Driver> Phases<D> for Flood {
         self.begin_calls(network, phase, began, until);
     }
 
-    fn tick(&mut self, network: &mut FloodNetwork<D>, _now: u64) {
+    fn tick(&mut self, network: &mut FloodNetwork<D>, now: u64) {
         if self.loading {
+            self.go_on(network, now);
             self.dispatch(network);
         }
     }
@@ -145,8 +146,10 @@ impl<D: Driver> Phases<D> for Flood {
         self.call_again(network);
     }
 
-    fn next_wake(&self, _now: u64) -> u64 {
+    fn next_wake(&self, now: u64) -> u64 {
         match &self.pace {
+            // The next heartbeat looks whether it was renewed.
+            _ if self.lease.has_run_out(now) => NEVER,
             Pace::Open(schedule) if self.loading && !self.ready.is_empty() => schedule.due().unwrap_or(NEVER),
             Pace::Open(_) if self.loading => self.growth.as_ref().map_or(NEVER, |growth| growth.next_look),
             Pace::Open(_) | Pace::Closed(_) => NEVER,

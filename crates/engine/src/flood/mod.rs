@@ -20,6 +20,7 @@ use self::exposure::Exposure;
 pub(crate) use self::growth::first_connections;
 use self::growth::{Growth, Standing};
 use self::slots::Slots;
+use crate::gate::Lease;
 use crate::network::{Call, CallId, Counted, End, NEVER, Network, State};
 use crate::pace::{Quota, Schedule};
 use crate::transport::Driver;
@@ -62,8 +63,9 @@ impl Quotas {
 /// One worker's share of a flood.
 pub(crate) struct Flood {
     plan: Arc<Plan>,
-    /// The worker's share of the run.
+    /// The worker's share of the run, and how long the measured part had lasted when it took it over, in nanoseconds.
     share: Share,
+    joined_after_ns: u64,
     user: Box<dyn User>,
     interests: Interests,
     /// Why the user asks for no more calls.
@@ -89,6 +91,9 @@ pub(crate) struct Flood {
     /// How they grow, if they do.
     growth: Option<Growth>,
     exposure: Exposure,
+    /// Until when calls may be made; and whether some were not, since it has run out.
+    lease: Lease,
+    is_held: bool,
     /// How long the last call of the open model was held up, in nanoseconds: what a connection made for those after it
     /// begins with.
     held_up: u64,
@@ -109,6 +114,7 @@ impl Flood {
         Self {
             growth: plan.connections.is_growing().then(|| Growth::new(most)),
             share,
+            joined_after_ns: 0,
             interests: user.interests(),
             user,
             refusal: None,
@@ -119,6 +125,8 @@ impl Flood {
             measured: false,
             calls_until: NEVER,
             exposure: Exposure::new(share == Share::WHOLE),
+            lease: Lease::default(),
+            is_held: false,
             held_up: 0,
             ready: VecDeque::new(),
             again: VecDeque::new(),
@@ -126,6 +134,37 @@ impl Flood {
             connections,
             begun: 0,
             plan,
+        }
+    }
+
+    /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds.
+    pub(crate) fn joining(self, after_ns: u64) -> Self {
+        Self { joined_after_ns: after_ns, ..self }
+    }
+
+    /// The same, which makes calls only while this has not run out.
+    pub(crate) fn leased(self, lease: Lease) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// Whether no call may be made at `now`, as the lease has run out.
+    #[inline]
+    fn is_held(&mut self, now: u64) -> bool {
+        let is_held = self.lease.has_run_out(now);
+        self.is_held |= is_held;
+        is_held
+    }
+
+    /// Goes on once the lease has been renewed: connections that were freed in the meantime have nothing that would wake them.
+    fn go_on<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+        if !self.is_held || self.lease.has_run_out(now) {
+            return;
+        }
+        self.is_held = false;
+        for token in 0..network.connections.len() {
+            if !network.connections[token].vacant {
+                self.give_work(network, token, now);
+            }
         }
     }
 
@@ -167,13 +206,15 @@ impl Flood {
             plan::Load::Closed {} => Pace::Closed(self.quotas.warmup.clone()),
             plan::Load::Open { profile, arrivals } => {
                 let seed = self.plan.seed;
-                let arrivals = if self.measured {
+                let mut arrivals = if self.measured {
                     let requests = self.plan.stop.requests;
                     Arrivals::new(profile.clone(), *arrivals, self.share, seed, requests)
                 } else {
                     let first = Profile::constant(profile.first_rate()).unwrap_or_else(|_| profile.clone());
                     Arrivals::new(first, *arrivals, self.share, seed ^ 1, None)
                 };
+                // What was due before this part took over from another was that one's.
+                arrivals.pass(self.joined_after_ns);
                 if let Some(growth) = &mut self.growth {
                     growth.begin(arrivals.clone(), began);
                 }
@@ -210,7 +251,7 @@ impl Flood {
 
     /// Closed model: calls until the connection has as many in flight as it may.
     fn refill<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        if now >= self.calls_until {
+        if now >= self.calls_until || self.is_held(now) {
             return;
         }
         let mut composed = false;
@@ -248,6 +289,7 @@ impl Flood {
         let is_free = self.slots.as_ref().is_some_and(|slots| slots.is_free(token, &network.connections));
         if is_free
             && now < self.calls_until
+            && !self.is_held(now)
             && let Some(id) = self.next_call(network, now)
         {
             self.place(network, token, id, now);
@@ -326,7 +368,7 @@ impl Flood {
 
     /// Open model: lists the connection among those that can carry a call.
     fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        while !self.again.is_empty() && network.connections[token].room(self.pipeline) > 0 {
+        while !self.again.is_empty() && network.connections[token].room(self.pipeline) > 0 && !self.is_held(now) {
             let Some(id) = self.next_again(network) else { break };
             network.send(self, token, id, now);
         }
@@ -354,7 +396,9 @@ impl Flood {
         if !slots.is_free(home, &network.connections) || network.connections[home].listed {
             return;
         }
-        if let Some(id) = self.next_again(network) {
+        if !self.is_held(now)
+            && let Some(id) = self.next_again(network)
+        {
             self.place(network, home, id, now);
             return;
         }
@@ -411,6 +455,7 @@ impl Flood {
         let mut now = network.driver.now();
         while let Pace::Open(schedule) = &mut self.pace
             && schedule.due().is_some_and(|due| due <= now)
+            && !self.lease.has_run_out(now)
             && let Some(token) = self.ready.pop_front()
         {
             let connection = &mut network.connections[token];

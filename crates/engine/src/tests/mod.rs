@@ -10,6 +10,7 @@ mod pacing;
 mod scripted;
 mod several_workers;
 mod streams;
+mod takeover;
 mod targets;
 mod tcp;
 mod thrift;

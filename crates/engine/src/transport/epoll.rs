@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brunt_model::plan::ArrivalTimes;
 use mio::net::{TcpStream, UnixStream};
@@ -57,6 +57,12 @@ impl Epolls {
     /// The run's time begins now.
     pub(crate) fn new(arrival_times: ArrivalTimes) -> Self {
         Self { epoch: Instant::now(), arrival_times }
+    }
+
+    /// The run's time has begun so long ago, in nanoseconds.
+    pub(crate) fn begun_before(arrival_times: ArrivalTimes, ns: u64) -> Self {
+        let now = Instant::now();
+        Self { epoch: now.checked_sub(Duration::from_nanos(ns)).unwrap_or(now), arrival_times }
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) plan: Arc<Plan>,
     pub(crate) line: StartingLine,
     pub(crate) stop: StopHandle,
+    /// How long the measured part has lasted when this one joins it, in nanoseconds, if it takes over from another.
+    pub(crate) joins_after: Option<u64>,
     /// Whether a script has ended the run.
     pub(crate) ended: AtomicBool,
     /// Whether a connection to the target was ever made.
@@ -53,10 +55,16 @@ impl Shared {
         Self {
             plan,
             line: StartingLine::behind(gate),
+            joins_after: None,
             stop: stop.clone(),
             ended: AtomicBool::new(false),
             reached: AtomicBool::new(false),
         }
+    }
+
+    /// The same for workers that join a measured part which has lasted so long, in nanoseconds.
+    pub(crate) fn joining(self, after_ns: Option<u64>) -> Self {
+        Self { joins_after: after_ns, ..self }
     }
 }
 
@@ -72,7 +80,8 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
         NEVER
     }
 
-    /// The warm-up or the measured part began at `began` and lasts until `until`, or [`NEVER`].
+    /// The warm-up or the measured part began at `began` and lasts until `until`, or [`NEVER`]. A part that takes over from another
+    /// begins later than `began`, at the network's time.
     fn begin(&mut self, network: &mut Network<D, Self::Tag>, phase: Phase, began: u64, until: u64);
 
     /// Does what is due by time.
@@ -365,8 +374,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// When to wake up if no connection has anything to say.
     fn next_wake(&self, now: u64) -> u64 {
-        let wake = self.network.next_deadline().min(now - now % HEARTBEAT_NS + HEARTBEAT_NS);
-        wake.min(match self.stage {
+        let planned = self.network.next_deadline().min(match self.stage {
             Stage::Preparing => self.load.prepare_until(&self.network),
             Stage::Waiting => self.shared.line.time().unwrap_or(now + STARTING_LOOK_NS),
             Stage::Loading(phase) => {
@@ -377,7 +385,12 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 end.min(self.phase_began + (self.second + 1) * SECOND_NS)
             }
             Stage::Over => NEVER,
-        })
+        });
+        if planned <= now + HEARTBEAT_NS {
+            return planned;
+        }
+        // The same time for a while, so that the timer is not set anew in each turn of the loop.
+        now - now % HEARTBEAT_NS + HEARTBEAT_NS
     }
 
     /// The load begins, at the same time on every worker.
@@ -394,7 +407,11 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             troubles: begun.troubles,
             ..Snapshot::default()
         };
-        if self.shared.plan.warmup_ns == 0 {
+        if let Some(after_ns) = self.shared.joins_after {
+            // Its seconds are those of the whole run's measured part, of which it has missed some.
+            self.begin_measured(now.saturating_sub(after_ns));
+            self.second = after_ns / SECOND_NS;
+        } else if self.shared.plan.warmup_ns == 0 {
             self.begin_measured(now);
         } else {
             self.network.recorder.warming_up = true;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) use brunt_model::interval::Interval;
 
-use crate::gate::Gate;
+use crate::gate::{Gate, Lease};
 
 /// What a worker tells the coordinator, or a machine the one that puts a run together.
 #[derive(Debug)]
@@ -13,6 +13,13 @@ pub enum Report {
     Interval(Box<Interval>),
     /// What has happened so far in the second that is under way, and was not reported yet: of workers that may be left behind.
     Part(Box<Interval>),
+    /// A worker that has finished goes on, with this second of the measured part: it does what another has left.
+    Resumed {
+        /// Its number.
+        worker: u32,
+        /// The first second that it reports from now on.
+        second: u64,
+    },
     /// The worker has ended.
     Finished {
         /// Its number.
@@ -56,6 +63,11 @@ impl StartingLine {
             // Late enough for the others, who look every millisecond.
             self.at.store(now + 2_000_000, Ordering::Release);
         }
+    }
+
+    /// Until when calls may be made.
+    pub(crate) fn lease(&self) -> Lease {
+        self.gate.as_ref().map(Gate::lease).unwrap_or_default()
     }
 
     pub(crate) fn time(&self) -> Option<u64> {

@@ -62,6 +62,9 @@ pub struct Lost {
     pub after_ns: u64,
     /// What became of it, as far as is known.
     pub reason: String,
+    /// After how much of the measured part others went on with what it had left, in nanoseconds, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_over_ns: Option<u64>,
 }
 
 impl Agents {
@@ -96,7 +99,9 @@ impl Agent {
         let part = run.agents.get(place)?;
         let lost = match &part.ended {
             AgentEnd::Finished => None,
-            AgentEnd::Lost { after_ns, reason } => Some(Lost { after_ns: *after_ns, reason: reason.clone() }),
+            AgentEnd::Lost { after_ns, reason, taken_over_ns } => {
+                Some(Lost { after_ns: *after_ns, reason: reason.clone(), taken_over_ns: *taken_over_ns })
+            }
         };
         let p99 = |times: &Option<brunt_model::summary::Distribution>| Some(times.as_ref()?.quantile("p99")?.value);
         Some(Self {

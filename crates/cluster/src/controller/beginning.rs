@@ -1,0 +1,187 @@
+//! How agents are brought to the start of a run.
+
+use std::time::Instant;
+
+use brunt_engine::StopHandle;
+use brunt_model::agents::AgentPart;
+use brunt_model::environment::Environment;
+use brunt_model::plan::Plan;
+use brunt_model::secret;
+use brunt_protocol::scenario::Value;
+use serde_bytes::ByteBuf;
+
+use super::control::{Control, Said};
+use super::progress::InRun;
+use super::{COMPARISONS, ClusterError, LEAD_NS, LOOK, MANNERS, OnLost, Order};
+use crate::clock::Offset;
+use crate::roster::deal;
+use crate::words::{FromAgent, ToAgent};
+
+/// A run that has begun.
+pub(super) struct Begun {
+    pub(super) plan: Plan,
+    pub(super) given: Value<'static>,
+    /// When, on the controller's clock, in nanoseconds.
+    pub(super) at: u64,
+    pub(super) agents: Vec<InRun>,
+}
+
+impl Control {
+    /// Brings the agents to the start.
+    pub(super) async fn begin(&mut self, run: u32, order: &Order) -> Result<Begun, ClusterError> {
+        let Some(terms) = self.terms.clone() else { return Err(ClusterError::Defect) };
+        let stop = &order.stop;
+        let mut plan = order.plan.clone();
+        if let Some(streamed) = plan.scenarios.as_ref().and_then(|scenarios| scenarios.streamed.first()) {
+            return Err(ClusterError::Streamed { file: streamed.name.clone() });
+        }
+        if terms.on_lost == OnLost::Reassign && plan.scenarios.is_some() {
+            return Err(ClusterError::Unassignable);
+        }
+        if !terms.secrets_from_agents {
+            plan.environment = Environment::of_references(&plan);
+        }
+        if has_secrets(&plan) && !self.bus.is_private() {
+            return Err(ClusterError::Secrets);
+        }
+        let announced: Vec<_> = self.peers.iter().map(|peer| peer.agent.clone()).collect();
+        // Users have connections of their own.
+        let connections = if plan.scenarios.is_some() { u32::MAX } else { plan.connections.most() };
+        let portions = deal(&announced, order.workers, connections)?;
+        let wire = plan.to_wire()?;
+        let hash = wire.hash().to_string();
+        if self.sent_plan.as_ref() != Some(&hash) {
+            self.tell_all(&ToAgent::Plan { wire: ByteBuf::from(wire.bytes()) });
+            let mut missing = self.peers.len();
+            while missing > 0 {
+                if let (place, FromAgent::PlanTaken { hash: got }) = self.next_before(stop).await? {
+                    if got != hash {
+                        let problem =
+                            format!("its plan has the hash {got}, and should have {hash}: run one brunt everywhere");
+                        return Err(ClusterError::Agent { agent: self.name(place), problem, is_impossible: false });
+                    }
+                    missing -= 1;
+                }
+            }
+            self.sent_plan = Some(hash);
+        }
+        let mut given = Value::Nil;
+        if plan.scenarios.is_some() {
+            self.tell(0, &ToAgent::Setup { run });
+            given = loop {
+                if let (_, FromAgent::Given { run: of, value }) = self.next_before(stop).await?
+                    && of == run
+                {
+                    break value;
+                }
+            };
+        }
+        for (place, portion) in portions.iter().enumerate() {
+            let (machine, given) = (place as u32, given.clone());
+            self.tell(place, &ToAgent::Prepare { run, machine, portion: *portion, given });
+        }
+        let mut missing = self.peers.len();
+        while missing > 0 || self.peers.iter().any(|peer| peer.clock.count() < COMPARISONS) {
+            if let (_, FromAgent::Ready { run: of }) = self.next_or_look(stop).await?
+                && of == run
+            {
+                missing -= 1;
+            }
+        }
+        let offsets: Vec<Offset> = self.peers.iter().filter_map(|peer| peer.clock.offset()).collect();
+        let slowest = offsets.iter().map(|offset| offset.uncertainty_ns).max().unwrap_or(0);
+        let at = self.now_ns() + LEAD_NS + 4 * slowest;
+        for (place, offset) in offsets.iter().enumerate() {
+            self.tell(place, &ToAgent::Start { run, at: offset.there(at) });
+        }
+        let parts = announced.iter().zip(&portions).map(|(agent, portion)| {
+            AgentPart::new(&agent.name, &agent.version, agent.cores, portion.workers(), announced.len())
+        });
+        let in_run = |(place, (part, portion))| InRun::new(part, portion, place, &plan);
+        let agents = parts.zip(portions.iter().copied()).enumerate().map(in_run).collect();
+        Ok(Begun { plan, given, at, agents })
+    }
+
+    /// The next words of an agent before a run has begun. Anything that keeps it from beginning is an error.
+    pub(super) async fn next_before(&mut self, stop: &StopHandle) -> Result<(usize, FromAgent), ClusterError> {
+        loop {
+            if let Some(place) = self.peers.iter().position(|peer| peer.lost.is_some()) {
+                let reason = self.peers.get(place).and_then(|peer| peer.lost.clone()).unwrap_or_default();
+                return Err(ClusterError::LostBefore { agent: self.name(place), reason });
+            }
+            if stop.is_stopped() {
+                return Err(ClusterError::Interrupted);
+            }
+            match self.said.pop_front() {
+                Some(Said::Words(place, FromAgent::Failed { problem, .. })) => {
+                    let (problem, is_impossible) = (problem.text, problem.is_impossible);
+                    return Err(ClusterError::Agent { agent: self.name(place), problem, is_impossible });
+                }
+                Some(Said::Words(place, FromAgent::Leaving)) => {
+                    let reason = "it was ended on its machine".to_owned();
+                    return Err(ClusterError::LostBefore { agent: self.name(place), reason });
+                }
+                Some(Said::Words(place, words)) => return Ok((place, words)),
+                Some(Said::Busy(..)) => {}
+                None => self.step(LOOK / 10).await?,
+            }
+        }
+    }
+
+    /// As [`Control::next_before`], but comes back after a while with something that says nothing.
+    async fn next_or_look(&mut self, stop: &StopHandle) -> Result<(usize, FromAgent), ClusterError> {
+        if self.said.is_empty() {
+            self.step(LOOK / 10).await?;
+        }
+        if self.said.is_empty() && self.peers.iter().all(|peer| peer.lost.is_none()) && !stop.is_stopped() {
+            return Ok((0, FromAgent::Claimed));
+        }
+        self.next_before(stop).await
+    }
+
+    /// Goes on without agents that were lost in the run before, unless that was to end it.
+    pub(super) fn leave_lost_behind(&mut self) {
+        let goes_on = self.terms.as_ref().is_some_and(|terms| terms.on_lost != OnLost::Abort);
+        if goes_on && self.runs > 1 && self.peers.iter().any(|peer| peer.lost.is_none()) {
+            let left = std::mem::take(&mut self.peers).into_iter().filter(|peer| peer.lost.is_none()).collect();
+            self.own(left);
+        }
+    }
+
+    /// Waits until agents that were told to stop have done so.
+    pub(super) async fn settle(&mut self, run: u32) {
+        let began = Instant::now();
+        let mut waits: Vec<usize> = (0..self.peers.len()).collect();
+        self.said.clear();
+        while began.elapsed() < MANNERS / 2
+            && waits.iter().any(|place| self.peers.get(*place).is_some_and(|p| p.lost.is_none()))
+        {
+            if self.step(LOOK / 5).await.is_err() {
+                return;
+            }
+            while let Some(said) = self.said.pop_front() {
+                if let Said::Words(place, FromAgent::Finished { run: of, .. } | FromAgent::Failed { run: of, .. }) =
+                    said
+                    && of == run
+                {
+                    waits.retain(|waits| *waits != place);
+                }
+            }
+            // One that had not begun to prepare says nothing.
+            if self.peers.iter().all(|peer| peer.lost.is_some() || peer.link.is_acknowledged())
+                && began.elapsed() >= LOOK * 6
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether something in the plan must not be read by others.
+fn has_secrets(plan: &Plan) -> bool {
+    !plan.environment.is_empty() || serde_json_text(plan).contains(secret::REDACTED)
+}
+
+fn serde_json_text(plan: &Plan) -> String {
+    serde_json::to_string(plan).unwrap_or_default()
+}

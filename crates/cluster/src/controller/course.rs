@@ -1,0 +1,133 @@
+//! How a run is seen through once it has begun, and torn down.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use brunt_protocol::scenario::Value;
+
+use super::beginning::Begun;
+use super::control::{Control, Said};
+use super::progress::InProgress;
+use super::{Beginning, LOOK, Order, Over};
+use crate::words::{FromAgent, ToAgent};
+
+impl Control {
+    /// Carries an order out, and says what came of it.
+    pub(super) async fn carry_out(&mut self, order: Order) {
+        self.runs += 1;
+        let run = self.runs;
+        self.said.clear();
+        self.leave_lost_behind();
+        match self.begin(run, &order).await {
+            Err(error) => {
+                self.tell_all(&ToAgent::Stop { run });
+                self.settle(run).await;
+                // Whoever gave the order may have gone away.
+                let _ = order.begun.send(Err(error));
+            }
+            Ok(begun) => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                let started_unix_ms = now.map_or(0, |since| since.as_millis() as u64);
+                let agents = self.peers.iter().map(|peer| peer.agent.name.clone()).collect();
+                let _ = order.begun.send(Ok(Beginning { started_unix_ms, agents }));
+                let over = self.see_through(run, &order, begun).await;
+                let _ = order.over.send(over);
+            }
+        }
+    }
+
+    /// Sees a run through that has begun.
+    async fn see_through(&mut self, run: u32, order: &Order, begun: Begun) -> Over {
+        let on_lost = self.terms.as_ref().map(|terms| terms.on_lost).unwrap_or_default();
+        let mut running = InProgress::new(run, begun, on_lost, &order.reports);
+        let mut is_bus_gone = false;
+        while !running.is_over() {
+            if !is_bus_gone && let Err(error) = self.step(LOOK).await {
+                is_bus_gone = true;
+                for peer in &mut self.peers {
+                    peer.lost.get_or_insert(error.to_string());
+                }
+            }
+            let now = self.now_ns();
+            // Whoever is lost takes nothing over, so that this is known first.
+            for (place, peer) in self.peers.iter().enumerate() {
+                if peer.lost.is_some() {
+                    running.gone(place);
+                }
+            }
+            while let Some(said) = self.said.pop_front() {
+                if let Said::Words(place, words) = said {
+                    let offset = self.peers.get(place).and_then(|peer| peer.clock.offset());
+                    running.take(place, words, offset, &order.stop, now);
+                }
+            }
+            for (place, peer) in self.peers.iter().enumerate() {
+                if let Some(reason) = &peer.lost {
+                    running.lose(place, reason, on_lost, now);
+                }
+            }
+            running.go_on_without(now);
+            self.hand_out(&mut running);
+            if (order.stop.is_stopped() || running.was_stopped_by_us) && !running.is_stopping {
+                running.is_stopping = true;
+                self.tell_all(&ToAgent::Stop { run });
+            }
+            if std::mem::take(&mut running.counts_changed) {
+                for (place, counts) in running.counts_elsewhere() {
+                    self.tell(place, &ToAgent::Elsewhere { run, counts });
+                }
+            }
+        }
+        running.finish_lost();
+        for (agent, peer) in running.begun.agents.iter_mut().zip(&self.peers) {
+            // What was learnt during the run tells more than what was known when it began.
+            agent.compare(peer.clock.offset(), running.begun.at);
+        }
+        if running.begun.plan.scenarios.is_some() {
+            let given = std::mem::replace(&mut running.begun.given, Value::Nil);
+            if let Some(problem) = self.tear_down(run, given).await {
+                running.failed.get_or_insert(problem);
+            }
+        }
+        Over {
+            agents: running.begun.agents.into_iter().map(|agent| agent.part).collect(),
+            status_names: running.status_names,
+            redirected_to: running.redirected_to,
+            failed: running.failed,
+            lost_its_agents: running.lost_its_agents,
+        }
+    }
+
+    /// Tells agents what they take over from lost ones.
+    fn hand_out(&mut self, running: &mut InProgress<'_>) {
+        let run = running.run;
+        for (place, mut work) in running.left_work.drain(..) {
+            // All clocks were compared before the run began.
+            let Some(offset) = self.peers.get(place).and_then(|peer| peer.clock.offset()) else { continue };
+            work.at = offset.there(work.at);
+            self.tell(place, &ToAgent::TakeOver { run, work: Box::new(work) });
+        }
+    }
+
+    /// Runs the script's teardown on the first agent that is there; why it failed, if it did.
+    async fn tear_down(&mut self, run: u32, given: Value<'static>) -> Option<String> {
+        let place = self.peers.iter().position(|peer| peer.lost.is_none())?;
+        self.tell(place, &ToAgent::Teardown { run, given });
+        loop {
+            if let Err(error) = self.step(LOOK / 5).await {
+                return Some(error.to_string());
+            }
+            while let Some(said) = self.said.pop_front() {
+                match said {
+                    Said::Words(of, FromAgent::TornDown { run: which, problem }) if of == place && which == run => {
+                        return problem;
+                    }
+                    Said::Words(of, FromAgent::Failed { problem, .. }) if of == place => return Some(problem.text),
+                    _ => {}
+                }
+            }
+            if let Some(reason) = self.peers.get(place).and_then(|peer| peer.lost.clone()) {
+                return Some(format!("agent '{}' was lost in the teardown: {reason}", self.name(place)));
+            }
+        }
+    }
+}

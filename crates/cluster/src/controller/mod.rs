@@ -1,0 +1,313 @@
+//! A controller: takes agents, lets them carry runs out together, and puts together what they report.
+//!
+//! [`Cluster`] is its outside. Below it, on a thread of its own, [`control`] speaks with the agents, [`beginning`] brings them to the
+//! start of a run, [`course`] sees the run through, and [`progress`] keeps the accounts of it.
+
+mod beginning;
+mod control;
+mod course;
+mod progress;
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use brunt_engine::{Observer, Report, StopHandle};
+use brunt_model::agents::AgentPart;
+use brunt_model::plan::Plan;
+use brunt_model::summary::Run;
+use brunt_model::wire::WireError;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use self::control::{Control, Peer};
+use crate::bus::{Bus, BusError};
+use crate::clock::Offset;
+use crate::roster::{RosterError, Wanted, Workers};
+use crate::words::Announcement;
+
+/// The longest message that is taken in from an agent, in bytes: a second's figures.
+const MOST_BYTES: usize = 256 << 20;
+/// How often a controller looks after its agents.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often it asks who is there.
+const CALL: Duration = Duration::from_millis(400);
+/// How long to listen for agents whose number is not known.
+const LISTEN: Duration = Duration::from_millis(1500);
+/// How often clocks are compared: before a run, and from then on.
+const COMPARE_AT_FIRST_NS: u64 = 20_000_000;
+const COMPARE_NS: u64 = 1_000_000_000;
+/// Comparisons before a run begins.
+const COMPARISONS: usize = 8;
+/// How long after all are ready a run begins, in nanoseconds: time for the word to reach all.
+const LEAD_NS: u64 = 250_000_000;
+/// How long the bus may be away before the run is given up.
+const AWAY: Duration = Duration::from_secs(10);
+/// How long agents may take to take a claim or to be released.
+const MANNERS: Duration = Duration::from_secs(5);
+
+/// What becomes of a run that loses an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLost {
+    /// The others go on. What was due on the lost one counts as unsent.
+    #[default]
+    Continue,
+    /// It ends.
+    Abort,
+    /// The others do what the lost one has left.
+    Reassign,
+}
+
+/// How agents carry runs out.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// Which agents.
+    pub wanted: Wanted,
+    /// How long to wait for them.
+    pub patience: Duration,
+    /// What becomes of a run that loses an agent.
+    pub on_lost: OnLost,
+    /// Whether references to the environment are looked up on each agent, and not here.
+    pub secrets_from_agents: bool,
+    /// Who we are, for agents that are asked by another.
+    pub name: String,
+}
+
+/// Why agents could not carry a run out.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The bus.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// The agents that are there.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    /// The plan cannot be sent.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// There are too few.
+    #[error("{wanted} are wanted, and {found} came in {} s{}", patience.as_secs_f64(), busy_text(busy))]
+    TooFew {
+        /// Which agents.
+        wanted: String,
+        /// Free ones that came.
+        found: usize,
+        /// How long was waited.
+        patience: Duration,
+        /// Those that are busy, and with whose run.
+        busy: Vec<(String, String)>,
+    },
+    /// Anyone on the way could read the plan's secrets.
+    #[error(
+        "the plan has secrets, and the way to the NATS server is not private: use tls://, or --secrets-from-agents to have each \
+         agent take them from its own environment"
+    )]
+    Secrets,
+    /// What users of a lost agent did cannot be done by others.
+    #[error(
+        "--on-lost-agent reassign: virtual users cannot be taken over, as nobody knows which rows of data and which iterations a \
+         lost agent has used; take continue or abort"
+    )]
+    Unassignable,
+    /// A file that the plan only names.
+    #[error(
+        "{file} is streamed from disk, and agents do not have it: leave stream out, so that the plan carries the rows"
+    )]
+    Streamed {
+        /// The file.
+        file: String,
+    },
+    /// An agent cannot do it.
+    #[error("agent '{agent}': {problem}")]
+    Agent {
+        /// Its name.
+        agent: String,
+        /// Why not.
+        problem: String,
+        /// Whether there is no way to the target, or too little room for the load, as against a plan that is wrong.
+        is_impossible: bool,
+    },
+    /// An agent was lost before the run began.
+    #[error("agent '{agent}' was lost before the run began: {reason}")]
+    LostBefore {
+        /// Its name.
+        agent: String,
+        /// What became of it.
+        reason: String,
+    },
+    /// It was ended before it began.
+    #[error("ended before the agents were ready")]
+    Interrupted,
+    /// The control thread is gone.
+    #[error("the thread that speaks with the agents has ended; this is a defect of brunt, please report it")]
+    Defect,
+}
+
+fn busy_text(busy: &[(String, String)]) -> String {
+    let one = |(agent, by): &(String, String)| format!("{agent} carries out a run of {by}");
+    match busy {
+        [] => String::new(),
+        [first] => format!("; {}", one(first)),
+        [first, rest @ ..] => format!("; {}, and {} more are busy", one(first), rest.len()),
+    }
+}
+
+/// What came of a run.
+pub struct Outcome {
+    /// Its figures.
+    pub run: Run,
+    /// Whether it was ended because an agent was lost.
+    pub lost_its_agents: bool,
+}
+
+/// Agents that belong to this controller, until it is dropped.
+pub struct Cluster {
+    commands: UnboundedSender<Command>,
+    thread: Option<JoinHandle<()>>,
+    agents: Vec<Announcement>,
+}
+
+/// What the thread that speaks with the agents is to do.
+enum Command {
+    Run(Box<Order>),
+    Release,
+}
+
+/// A run to be carried out.
+struct Order {
+    plan: Plan,
+    workers: Workers,
+    reports: Sender<Report>,
+    stop: StopHandle,
+    begun: Sender<Result<Beginning, ClusterError>>,
+    over: Sender<Over>,
+}
+
+/// A run that begins: when, in milliseconds since 1970-01-01 UTC, and who carries it out.
+struct Beginning {
+    started_unix_ms: u64,
+    agents: Vec<String>,
+}
+
+/// What there is to say once a run is over.
+struct Over {
+    agents: Vec<AgentPart>,
+    status_names: BTreeMap<u16, String>,
+    redirected_to: Option<String>,
+    /// Why it failed, besides what agents report.
+    failed: Option<String>,
+    lost_its_agents: bool,
+}
+
+/// The agents that are there, and within `patience`.
+///
+/// # Errors
+/// When the bus cannot be used.
+pub fn list(bus: &Bus, patience: Duration) -> Result<Vec<(Announcement, Option<Offset>)>, ClusterError> {
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let mut control = Control::connect(bus, "list".to_owned()).await?;
+        control.listen(patience, |_| false).await?;
+        let mut there = std::mem::take(&mut control.there);
+        there.sort_by(|one, other| one.name.cmp(&other.name));
+        // Clocks are compared with a note, which needs no claim.
+        control.own(there.iter().map(|agent| Peer::new(agent.clone(), bus)).collect());
+        let until = Instant::now() + LISTEN / 3;
+        while Instant::now() < until {
+            control.compare_clocks(COMPARE_AT_FIRST_NS).await;
+            control.step(LOOK / 5).await?;
+        }
+        Ok(control.peers.into_iter().map(|peer| (peer.agent, peer.clock.offset())).collect())
+    })
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, ClusterError> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| BusError::Ended { problem: error.to_string() }.into())
+}
+
+impl Cluster {
+    /// Waits for agents and takes them.
+    ///
+    /// # Errors
+    /// When there are too few, or they cannot be used.
+    pub fn take(bus: &Bus, terms: &Terms, stop: &StopHandle) -> Result<Self, ClusterError> {
+        let (commands, orders) = unbounded_channel();
+        let (taken, answer) = channel();
+        let (bus, terms, stop) = (bus.clone(), terms.clone(), stop.clone());
+        let work = move || {
+            let done = runtime().map(|runtime| {
+                runtime.block_on(async move {
+                    match Control::take(&bus, terms, &stop).await {
+                        Err(error) => drop(taken.send(Err(error))),
+                        Ok(mut control) => {
+                            let agents = control.peers.iter().map(|peer| peer.agent.clone()).collect();
+                            if taken.send(Ok(agents)).is_ok() {
+                                control.serve(orders).await;
+                            }
+                            control.release().await;
+                        }
+                    }
+                });
+            });
+            drop(done);
+        };
+        let thread =
+            std::thread::Builder::new().name("agents".to_owned()).spawn(work).map_err(|_| ClusterError::Defect)?;
+        let agents = answer.recv().map_err(|_| ClusterError::Defect)??;
+        Ok(Self { commands, thread: Some(thread), agents })
+    }
+
+    /// The agents, in the order of their numbers.
+    pub fn agents(&self) -> &[Announcement] {
+        &self.agents
+    }
+
+    /// Lets the agents carry `plan` out, and returns what happened. Blocks until it is over.
+    ///
+    /// # Errors
+    /// When no load could be put on anything.
+    pub fn run(
+        &self,
+        plan: &Plan,
+        workers: Workers,
+        observer: &mut dyn Observer,
+        stop: &StopHandle,
+    ) -> Result<Outcome, ClusterError> {
+        let ((reports, reported), (begun, beginning), (over, ending)) = (channel(), channel(), channel());
+        let order = Order { plan: plan.clone(), workers, reports, stop: stop.clone(), begun, over };
+        self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
+        let Beginning { started_unix_ms, agents } = beginning.recv().map_err(|_| ClusterError::Defect)??;
+        let mut run = brunt_engine::gather(plan, &agents, &reported, observer, stop, started_unix_ms);
+        let over = await_over(&ending)?;
+        // What is shown of the run is how many threads it had in all.
+        run.plan.workers = over.agents.iter().map(|agent| agent.workers).sum();
+        run.agents = over.agents;
+        run.status_names = over.status_names;
+        run.redirected_to = over.redirected_to;
+        if let Some(reason) = over.failed {
+            run.fail(reason);
+        }
+        Ok(Outcome { run, lost_its_agents: over.lost_its_agents })
+    }
+}
+
+fn await_over(ending: &Receiver<Over>) -> Result<Over, ClusterError> {
+    loop {
+        match ending.recv_timeout(LOOK) {
+            Ok(over) => return Ok(over),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(ClusterError::Defect),
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // A thread that is gone has released nobody; the agents' leases run out.
+        let _ = self.commands.send(Command::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Parts that take over what others have left, and leases that keep a part which stood still from going on.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use brunt_model::arrivals::Spread;
+use brunt_model::plan::{Load, Plan, Stop};
+use brunt_model::share::{Numbers, Portion};
+use brunt_model::summary::Run;
+use proptest::prelude::*;
+
+use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
+use super::{MS, SECOND_NS, Seconds, StopHandle, built_in, plan};
+use crate::run::{self, Given};
+use crate::transport::Machine as _;
+use crate::{Gate, Part, Takeover};
+
+const URL: &str = "http://127.0.0.1/";
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+/// Answers at once, and writes down when it was asked.
+#[derive(Clone, Default)]
+struct Recorder {
+    asked: Arc<Mutex<Vec<u64>>>,
+    takes_ns: u64,
+}
+
+impl Peer for Recorder {
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
+        let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
+        self.asked.lock().unwrap().extend(std::iter::repeat_n(now, requests));
+        (0..requests).map(|_| (self.takes_ns, Act::Send(ANSWER.to_vec()))).collect()
+    }
+}
+
+/// Carries a part out: its figures, and when the target was asked.
+fn carry_out(plan: &Plan, part: Part, takes_ns: u64) -> (Run, Vec<u64>) {
+    let peer = Recorder { takes_ns, ..Recorder::default() };
+    let (net, registry, stop) = (VirtualNet::new(peer.clone()), built_in(), StopHandle::default());
+    carry_out_on(&peer, plan, Given { machine: &net, part, registry: &registry, stop: &stop, trace: None })
+}
+
+fn carry_out_on(peer: &Recorder, plan: &Plan, given: Given<'_, VirtualNet<Recorder>>) -> (Run, Vec<u64>) {
+    let run = run::run(plan, given, &mut Seconds::default()).map(|done| done.run).unwrap();
+    let (mut total, measured) = (run.measured.clone(), &run.measured);
+    total.merge(&run.drained);
+    assert_eq!(total.due, total.ended(), "due is the sum of outcomes: {measured:#?}");
+    let asked = std::mem::take(&mut *peer.asked.lock().unwrap());
+    (run, asked)
+}
+
+fn part(portion: Portion, takeover: Option<Takeover>) -> Part {
+    Part { portion, takeover, ..Part::whole(1) }
+}
+
+fn paced(profile: &str, spread: Spread, requests: Option<u64>) -> Plan {
+    Plan {
+        // However finely they are shared, each has one.
+        connections: 128.into(),
+        load: Load::Open { profile: profile.parse().unwrap(), arrivals: spread },
+        stop: Stop { duration_ns: requests.is_none().then_some(2 * SECOND_NS), requests },
+        ..plan(URL)
+    }
+}
+
+/// When the load of a run begins on the made-up machine: uniform calls begin with it.
+fn beginning() -> u64 {
+    let (_, asked) = carry_out(&paced("100", Spread::Uniform, None), Part::whole(1), 0);
+    asked[0]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Calls of a rate are made when one machine would have made them, whoever makes them.
+    #[test]
+    fn those_who_take_over_make_the_calls_that_are_left(
+        poisson: bool, workers in prop::collection::vec(1_u32..4, 1..4), lost: prop::sample::Index, parts in 1_u32..7,
+        after_ns in 0_u64..900_000_000, requests in prop::option::of(100_u64..500), twice: bool,
+    ) {
+        let spread = if poisson { Spread::Poisson } else { Spread::Uniform };
+        let plan = paced("200..400/2s", spread, requests);
+        let of = workers.iter().sum();
+        let begin = beginning();
+        let (whole, mut expected) = carry_out(&plan, Part::whole(of), 0);
+        let lost = lost.index(workers.len());
+        let (mut due, mut asked) = (0, Vec::new());
+        for (place, count) in workers.iter().enumerate() {
+            let portion = Portion::new(workers[..place].iter().sum(), *count, of).unwrap();
+            let (own, times) = carry_out(&plan, part(portion, None), 0);
+            if place != lost {
+                due += own.measured.due;
+                asked.extend(times);
+                continue;
+            }
+            let before = times.into_iter().filter(|at| *at < begin + after_ns);
+            asked.extend(before.clone());
+            due += before.count() as u64;
+            // Where who took over is lost at the same time, what it has is divided once more.
+            let finer = portion.divided(parts).into_iter().flat_map(|one| one.divided(if twice { 2 } else { 1 }));
+            for portion in finer {
+                let takeover = Takeover { after_ns, numbers: Vec::new() };
+                let (own, times) = carry_out(&plan, part(portion, Some(takeover)), 0);
+                due += own.measured.due;
+                // Its time begins when it joins.
+                asked.extend(times.into_iter().map(|at| at + after_ns));
+            }
+        }
+        asked.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!(due, whole.measured.due);
+        prop_assert_eq!(asked, expected);
+    }
+}
+
+#[test]
+fn a_number_of_requests_is_completed_and_connections_are_taken_over() {
+    let plan = Plan { connections: 6.into(), stop: Stop { duration_ns: None, requests: Some(1000) }, ..plan(URL) };
+    let lost = Portion::new(1, 1, 3).unwrap();
+    let all = Numbers::of(lost, Some(1000));
+    assert_eq!(all.count(), 333);
+    let [first, second] = lost.divided(2)[..] else { panic!("{lost:?}") };
+    let ranges = [(first, 100, 220), (second, 220, 333)];
+    let mut made = 0;
+    for (portion, from, until) in ranges {
+        let numbers = vec![Numbers { from, until, ..all }];
+        let (run, asked) = carry_out(&plan, part(portion, Some(Takeover { after_ns: 300 * MS, numbers })), MS);
+        assert_eq!((run.measured.due, asked.len() as u64), (until - from, until - from));
+        assert_eq!(run.measured.connections.made, 1, "of six connections two were its");
+        made += run.measured.due;
+        assert!(run.measured_ns > 300 * MS, "{}: the time before counts", run.measured_ns);
+    }
+    assert_eq!(made, 233);
+}
+
+#[test]
+fn seconds_of_a_part_that_joins_are_those_of_the_run() {
+    let takeover = Takeover { after_ns: 700 * MS, numbers: Vec::new() };
+    let (run, asked) = carry_out(&paced("100", Spread::Uniform, None), part(Portion::whole(1), Some(takeover)), 0);
+    assert_eq!((run.measured.due, asked.len(), run.measured_ns), (130, 130, 2 * SECOND_NS));
+    let due: Vec<_> = run.series.points().iter().map(|point| (point.start_ns, point.length_ns, point.due)).collect();
+    assert_eq!(due, [(0, SECOND_NS, 30), (SECOND_NS, SECOND_NS, 100)]);
+}
+
+/// A process that is stopped and goes on later finds that what it has was given to others.
+#[test]
+fn who_stood_still_beyond_its_lease_makes_no_call() {
+    let closed =
+        Plan { connections: 8.into(), stop: Stop { duration_ns: Some(4 * SECOND_NS), requests: None }, ..plan(URL) };
+    let open = Plan { stop: closed.stop, ..paced("500", Spread::Uniform, None) };
+    for plan in [closed, open] {
+        let peer = Recorder { takes_ns: MS, ..Recorder::default() };
+        let net = VirtualNet::new(peer.clone()).standing_still(2 * SECOND_NS, SECOND_NS);
+        let gate = Gate::default();
+        gate.keep_time(net.clock());
+        gate.open_at(Instant::now());
+        // It stands still from 2 s to 3 s of a clock that begins at 1 s, and its lease is for 1.5 s.
+        gate.renew(Instant::now() + Duration::from_millis(1500));
+        let part = Part { gate: Some(gate), ..Part::whole(1) };
+        let (registry, stop) = (built_in(), StopHandle::default());
+        let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };
+        let (run, asked) = carry_out_on(&peer, &plan, given);
+        assert!(asked.len() > 100 && asked.iter().all(|at| *at <= 2 * SECOND_NS), "{:?}", asked.last());
+        assert_eq!(run.measured.statuses.total(), asked.len() as u64);
+    }
+}
+
+#[test]
+fn a_lease_that_is_renewed_lets_calls_go_on() {
+    /// Renews the lease when it has been asked nothing for a while.
+    struct Renewing(Gate);
+    impl crate::Observer for Renewing {
+        fn second(&mut self, live: &brunt_model::live::Live) {
+            if live.elapsed_ns >= 2 * SECOND_NS {
+                self.0.renew(Instant::now() + Duration::from_secs(3600));
+            }
+        }
+    }
+    let closed =
+        Plan { connections: 8.into(), stop: Stop { duration_ns: Some(4 * SECOND_NS), requests: None }, ..plan(URL) };
+    let open = Plan { stop: closed.stop, ..paced("500", Spread::Uniform, None) };
+    for plan in [closed, open] {
+        let peer = Recorder { takes_ns: MS, ..Recorder::default() };
+        let net = VirtualNet::new(peer.clone());
+        let gate = Gate::default();
+        gate.keep_time(net.clock());
+        gate.open_at(Instant::now());
+        gate.renew(Instant::now() + Duration::from_millis(1500));
+        let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
+        let (registry, stop) = (built_in(), StopHandle::default());
+        let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };
+        let run = run::run(&plan, given, &mut Renewing(gate)).map(|done| done.run).unwrap();
+        let asked = peer.asked.lock().unwrap().clone();
+        let (before, after): (Vec<u64>, Vec<u64>) = asked.iter().partition(|at| **at < 2_600 * MS);
+        // Made-up time does not wait for who renews, so that it may come too late; then nothing more is asked.
+        assert!(before.len() > 100 && (after.is_empty() || after[0] >= 3 * SECOND_NS), "{:?}", after.first());
+        let total = run.measured.due;
+        assert_eq!(total, run.measured.ended() + run.drained.ended());
+    }
+}
