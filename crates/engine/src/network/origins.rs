@@ -74,14 +74,18 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Those of a flood, by its targets.
-    pub(crate) fn of_flood(routes: impl IntoIterator<Item = Route>, clients: &Arc<MakeClient>) -> Self {
+    /// Those of a flood, by its targets; `pipeline` is the most calls in flight on a connection.
+    pub(crate) fn of_flood(
+        routes: impl IntoIterator<Item = Route>,
+        clients: &Arc<MakeClient>,
+        pipeline: usize,
+    ) -> Self {
         let origin = |route| Origin {
             client: 0,
             scheme: String::new(),
             authority: String::new(),
             reach: Reach::Known(route),
-            pipeline: 1,
+            pipeline,
             clients: Arc::clone(clients),
             pool: None,
             waiting: VecDeque::new(),
@@ -143,7 +147,7 @@ impl Origins {
         }
     }
 
-    /// The most calls of users in flight on one connection to it.
+    /// The most calls in flight on one connection to it.
     pub(crate) fn pipeline(&self, origin: usize) -> usize {
         self.list.get(origin).map_or(1, |origin| origin.pipeline)
     }
