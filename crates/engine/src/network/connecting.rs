@@ -24,7 +24,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let deadline = now.saturating_add(self.terms.connect_timeout_ns);
         let connection = &mut self.connections[token];
         connection.client = self.origins.client(connection.origin);
-        connection.most = self.origins.pipeline(connection.origin);
+        connection.most = self.origins.asked_of(connection.origin);
         connection.tried = 0;
         connection.bytes_in = 0;
         connection.began = now;

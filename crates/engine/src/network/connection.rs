@@ -137,6 +137,11 @@ impl Connection {
         most.min(self.client.capacity()).saturating_sub(self.carried())
     }
 
+    /// Whether it is being made.
+    pub(crate) fn is_being_made(&self) -> bool {
+        matches!(self.state, State::Connecting | State::Handshaking | State::Opening)
+    }
+
     /// Whether the peer takes no more calls on it.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining

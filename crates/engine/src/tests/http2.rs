@@ -94,7 +94,7 @@ fn reset(stream: u32, code: ErrorCode) -> Vec<u8> {
     bytes
 }
 
-fn goaway(last: u32, code: ErrorCode) -> Vec<u8> {
+pub(super) fn goaway(last: u32, code: ErrorCode) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_goaway(code, &mut bytes);
     bytes[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&last.to_be_bytes());

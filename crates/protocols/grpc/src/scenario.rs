@@ -195,6 +195,10 @@ impl Caller for GrpcCaller {
         vec![b"h2".to_vec()]
     }
 
+    fn multiplexes(&self) -> bool {
+        true
+    }
+
     /// The values: a method's name, its arguments, and metadata of the call.
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let call = values.first().and_then(Value::as_str).unwrap_or_default();
