@@ -47,6 +47,7 @@ use brunt_model::target::Target;
 use brunt_model::units;
 use serde::{Deserialize, Serialize};
 
+use crate::asking::Learn;
 use crate::flags::ReadFile;
 use crate::{Client, OptionsError, Parts};
 
@@ -129,8 +130,7 @@ use crate::{Client, OptionsError, Parts};
 /// # }
 ///
 /// # let base = brunt_protocol::model::target::Url::parse("echo://localhost:7/")?.target;
-/// let setting = Setting { base: Some(&base), read: &|_| Ok(None) };
-/// let caller = EchoDialect.client(&Value::Nil, &setting)?;
+/// let caller = EchoDialect.client(&Value::Nil, &Setting::alone(Some(&base)))?;
 /// let mut call = Encoded::default();
 /// caller.encode(&[Value::text("hi")], &mut call)?;
 /// assert_eq!(call.bytes, b"hi\n");
@@ -164,6 +164,15 @@ pub struct Setting<'a> {
     pub base: Option<&'a Target>,
     /// Reads a file by its path beside the script, which then travels with the script in a plan.
     pub read: &'a ReadFile,
+    /// Makes content of what the base says when the script is loaded, which then travels with the script in a plan as a file does.
+    pub learn: &'a Learn<'a>,
+}
+
+impl<'a> Setting<'a> {
+    /// A client's setting without files, and with nobody to ask.
+    pub fn alone(base: Option<&'a Target>) -> Self {
+        Self { base, read: &|_| Ok(None), learn: &|_, _| Err("there is no target to ask here".to_owned()) }
+    }
 }
 
 /// What calls of one client of a script go through. Shared by the workers' users; it has no state of theirs.

@@ -9,7 +9,7 @@ local Answer = core.answer_type()
 local call_options = { name = true, tags = true, timeout = true, metadata = true }
 local client_options = {
   base = true, timeout = true, connections = true, pool = true, pipeline = true, proto = true, proto_path = true,
-  descriptor_set = true, metadata = true, compress = true, deadline = true, max_answer = true,
+  descriptor_set = true, reflection = true, metadata = true, compress = true, deadline = true, max_answer = true,
 }
 
 local Client = {}

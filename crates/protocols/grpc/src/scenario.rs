@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use brunt_protocol::headers::header_fields;
+use brunt_model::target::Target;
+use brunt_protocol::headers::{Header, header_fields};
 use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError};
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
 use crate::client::{GrpcClient, Limits};
 use crate::options::{Compression, DEFAULT_MOST_ANSWER_BYTES, read_proto, schema_of};
+use crate::reflection::Reflection;
 use crate::request::{self, Envelope, add_metadata};
 use crate::schema::{Schema, path_of};
 use crate::{append, fitting, framing, hint, is_idempotent, scripted, status, words};
@@ -32,7 +34,8 @@ impl Dialect for GrpcDialect {
     }
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
-        let known = ["proto", "proto_path", "descriptor_set", "metadata", "compress", "deadline", "max_answer"];
+        let known =
+            ["proto", "proto_path", "descriptor_set", "reflection", "metadata", "compress", "deadline", "max_answer"];
         let fields = Fields::of("brunt.grpc", options, &known)?;
         let wrong = |problem: String| OptionsError(format!("brunt.grpc: {problem}"));
         let base = match setting.base {
@@ -44,24 +47,11 @@ impl Dialect for GrpcDialect {
             }
             Some(base) => base,
         };
-        let schema = match (fields.value("proto"), fields.text("descriptor_set")?) {
-            (Value::Nil, Some(file)) => {
-                let content = (setting.read)(file).map_err(|problem| wrong(format!("{file}: {problem}")))?;
-                let content = content.ok_or_else(|| wrong(format!("{file}: there is no such file")))?;
-                Schema::of_descriptor_set(&content).map_err(|error| wrong(format!("{file}: {error}")))?
-            }
-            (Value::Nil, None) => return Err(wrong("it needs the schema: proto = \"shop.proto\"".to_owned())),
-            (_, Some(_)) => return Err(wrong("give proto or descriptor_set, not both".to_owned())),
-            (_, None) => {
-                let (files, dirs) = (texts(&fields, "proto")?, texts(&fields, "proto_path")?);
-                let read = read_proto(&files, &dirs, &mut |path| (setting.read)(path));
-                read.and_then(|proto| schema_of(&proto, None)).map_err(|error| wrong(error.0))?
-            }
-        };
         let metadata: Vec<_> = header_fields("brunt.grpc", fields.value("metadata"))?
             .into_iter()
             .map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned()))
             .collect();
+        let schema = schema(&fields, base, &metadata, setting)?;
         let compress = match fields.text("compress")? {
             None => None,
             Some("gzip") => Some(Compression::Gzip),
@@ -80,6 +70,42 @@ impl Dialect for GrpcDialect {
             is_secure: base.scheme == "grpcs",
             limits: Arc::new(Limits { message_bytes }),
         }))
+    }
+}
+
+/// The schema that the options name: files, a descriptor set, or what the server at `base` tells.
+fn schema(
+    fields: &Fields<'_>,
+    base: &Target,
+    metadata: &[(String, String)],
+    setting: &Setting<'_>,
+) -> Result<Schema, OptionsError> {
+    let wrong = |problem: String| OptionsError(format!("brunt.grpc: {problem}"));
+    let has_reflection = fields.flag("reflection")?.unwrap_or(false);
+    match (fields.value("proto"), fields.text("descriptor_set")?, has_reflection) {
+        (Value::Nil, Some(file), false) => {
+            let content = (setting.read)(file).map_err(|problem| wrong(format!("{file}: {problem}")))?;
+            let content = content.ok_or_else(|| wrong(format!("{file}: there is no such file")))?;
+            Schema::of_descriptor_set(&content).map_err(|error| wrong(format!("{file}: {error}")))
+        }
+        (Value::Nil, None, true) => {
+            let headers: Vec<_> = metadata.iter().map(|field| Header::from(field.clone())).collect();
+            let name = format!("reflection of {}://{}", base.scheme, base.authority());
+            let told = (setting.learn)(&name, &|ask| {
+                Reflection::new(ask, &headers).descriptor_set(None).map_err(|error| error.to_string())
+            });
+            let set = told.map_err(|problem| wrong(format!("reflection: {problem}")))?;
+            Schema::of_descriptor_set(&set).map_err(|error| wrong(format!("{name}: {error}")))
+        }
+        (Value::Nil, None, false) => {
+            Err(wrong("it needs the schema: proto = \"shop.proto\", or reflection = true to ask the server".to_owned()))
+        }
+        (_, None, false) => {
+            let (files, dirs) = (texts(fields, "proto")?, texts(fields, "proto_path")?);
+            let read = read_proto(&files, &dirs, &mut |path| (setting.read)(path));
+            read.and_then(|proto| schema_of(&proto, None)).map_err(|error| wrong(error.0))
+        }
+        _ => Err(wrong("give one of proto, descriptor_set and reflection".to_owned())),
     }
 }
 

@@ -5,6 +5,7 @@
 ---@field proto? string|string[] The .proto files, beside the script; what they import is read, too.
 ---@field proto_path? string|string[] Where imported files are looked for as well.
 ---@field descriptor_set? string A descriptor set instead.
+---@field reflection? boolean Ask the server for the schema instead, when the script is loaded.
 ---@field metadata? table<string, string> Metadata of every call.
 ---@field deadline? brunt.Duration What calls tell the server as their timeout (grpc-timeout).
 ---@field compress? "gzip" How messages are compressed.

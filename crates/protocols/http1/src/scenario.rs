@@ -314,7 +314,7 @@ mod tests {
     fn caller(options: &[(&'static str, Value<'static>)]) -> Box<dyn Caller> {
         let options = Value::Table(options.iter().map(|(name, value)| (Value::text(name), value.clone())).collect());
         let base = Url::parse("http://127.0.0.1:8080/").unwrap().target;
-        HttpDialect.client(&options, &Setting { base: Some(&base), read: &|_| Ok(None) }).unwrap()
+        HttpDialect.client(&options, &Setting::alone(Some(&base))).unwrap()
     }
 
     fn encoded(caller: &dyn Caller, values: &[Value<'_>]) -> Result<(String, Encoded), String> {
@@ -361,7 +361,7 @@ mod tests {
         assert!(error(&[Value::text("GET"), Value::Nil]).contains("the URL must be a string, not nil"));
         let smuggled = Value::Table(vec![(Value::text("X"), Value::text("a\r\nY: b"))]);
         assert!(error(&[Value::text("GET"), Value::text("/"), smuggled]).contains("control character"));
-        let without = HttpDialect.client(&Value::Nil, &Setting { base: None, read: &|_| Ok(None) }).unwrap();
+        let without = HttpDialect.client(&Value::Nil, &Setting::alone(None)).unwrap();
         assert!(encoded(&*without, &[Value::text("GET"), Value::text("/")]).unwrap_err().contains("needs a base"));
     }
 

@@ -260,7 +260,7 @@ mod tests {
         let table =
             LuaValue::Table(options.iter().map(|(name, value)| (LuaValue::text(name), value.clone())).collect());
         let read = |path: &str| Ok((path == "shop.thrift").then(|| IDL.as_bytes().to_vec()));
-        ThriftDialect.client(&table, &Setting { base: Some(&base), read: &read }).map_err(|e| e.0)
+        ThriftDialect.client(&table, &Setting { read: &read, ..Setting::alone(Some(&base)) }).map_err(|e| e.0)
     }
 
     #[test]
