@@ -37,7 +37,7 @@ fn heard(pieces: &[&[u8]], streams: u8, has_bodies: bool) -> Heard {
             rest = &rest[taken..];
             let ended = match event {
                 Event::Aside | Event::Opened => continue,
-                Event::Data { position, bytes, end } => {
+                Event::Data { position, bytes, end, .. } => {
                     heard.extend(bytes.iter().map(|byte| format!("{position}: {byte}")));
                     end.then_some(position)
                 }

@@ -68,6 +68,10 @@ pub enum Event<'b> {
         position: usize,
         /// The part; may be empty where it ends the stream.
         bytes: &'b [u8],
+        /// How many bytes of padding behind the part were taken with it.
+        behind: usize,
+        /// Whether the data of its DATA frame ends with it.
+        ends_frame: bool,
         /// Whether the stream has ended with it.
         end: bool,
     },
@@ -309,7 +313,17 @@ impl<T> Connection<T> {
         self.streams.get(position).map(|stream| stream.id)
     }
 
+    /// The place of the stream with this id; none if it has ended.
+    pub fn place(&self, id: u32) -> Option<usize> {
+        self.position(id).ok().flatten()
+    }
+
     /// What belongs to a stream.
+    pub fn data(&self, position: usize) -> Option<&T> {
+        self.streams.get(position).map(|stream| &stream.data)
+    }
+
+    /// The same, to change it.
     pub fn data_mut(&mut self, position: usize) -> Option<&mut T> {
         self.streams.get_mut(position).map(|stream| &mut stream.data)
     }
@@ -746,7 +760,7 @@ impl<T> Connection<T> {
         if data.is_empty() && !end {
             return Ok(Event::Aside);
         }
-        Ok(Event::Data { position, bytes: data, end })
+        Ok(Event::Data { position, bytes: data, behind: padding.len(), ends_frame: incoming.left == 0, end })
     }
 
     /// So many bytes were taken: the peer may send as many more, of which it is told now and then.

@@ -86,7 +86,7 @@ fn heard_in(connection: &mut Connection<usize>, pieces: &[&[u8]], out: &mut Vec<
             }
             let of = |connection: &mut Connection<usize>, position| *connection.data_mut(position).unwrap();
             let (words, ended) = match event {
-                Event::Data { position, bytes, end } => {
+                Event::Data { position, bytes, end, .. } => {
                     let stream = of(connection, position);
                     if body.0 != stream {
                         body = (stream, Vec::new());

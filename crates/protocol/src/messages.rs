@@ -76,6 +76,15 @@ fn is_gap(text: &str) -> Result<(), String> {
     gap(text).map(drop)
 }
 
+/// The longest gap that the flag [`STALL_TIMEOUT`] asks for, in nanoseconds.
+///
+/// # Errors
+/// When it is no duration above 0.
+pub fn stall_timeout(given: &Given) -> Result<Option<u64>, OptionsError> {
+    let stall = given.text("stall-timeout").map(gap).transpose();
+    stall.map_err(|problem| OptionsError(format!("--stall-timeout: {problem}")))
+}
+
 fn gap(text: &str) -> Result<u64, String> {
     match units::parse_duration(text) {
         Ok(0) => Err("expected a duration above 0, such as 2s".to_owned()),
@@ -113,9 +122,8 @@ impl Messages {
             }
             return Ok(None);
         };
-        let stall = given.text("stall-timeout").map(gap).transpose();
-        let stall_ns = stall.map_err(|problem| OptionsError(format!("--stall-timeout: {problem}")))?;
-        Ok(Some(Self { framing, last: given.text("last-message").map(str::to_owned), stall_ns }))
+        let last = given.text("last-message").map(str::to_owned);
+        Ok(Some(Self { framing, last, stall_ns: stall_timeout(given)? }))
     }
 
     /// Checks options that may come from a file.
@@ -247,6 +255,11 @@ impl Reader {
             is_given: false,
             has_ended: false,
         }
+    }
+
+    /// How it cuts bodies.
+    pub fn framing(&self) -> Framing {
+        self.framing
     }
 
     /// Another body begins.

@@ -67,6 +67,44 @@ fn streams_are_many_and_long() {
     assert_eq!(run.connections("made"), 1);
 }
 
+/// Flags of calls whose answers are five messages, 20 ms apart.
+const TICKS: [&str; 6] = ["--proto", ECHO, "--call", "Repeat", "--args", r#"{"times": 5, "gap_ms": 20}"#];
+
+#[test]
+fn messages_are_timed_without_being_asked_for() {
+    let (_server, url) = serve(&[]);
+    let closed = ["-n", "100", "-c", "2", "--streams", "25"].as_slice();
+    for load in [closed, &["-n", "100", "-r", "200", "-c", "2", "--streams", "100"]] {
+        let run = report(0, [&TICKS[..], load, &[&url]].concat());
+        run.assert_all(100, 0);
+        let messages = |what: &str| run.number(&format!("/outcomes/messages/{what}"));
+        assert_eq!((messages("count"), messages("streams")), (500, 100));
+        assert_eq!(run.number("/times/message_gap/count"), 400);
+        // Of a late message the next comes sooner; on the whole none does.
+        assert!(run.number("/times/last_message/min_ns") >= 79_000_000);
+    }
+    let held = ["-n", "10", "--threshold", "message_gap.p50 > 15ms", "--threshold", "first_message.p99 < 5s", &url];
+    report(0, [&TICKS[..], &held].concat());
+    // What answers with one message is timed as it ever was.
+    let unary = report(0, ["--proto", ECHO, "--call", "Say", "-n", "50", &url]);
+    assert!(unary.at("/outcomes").get("messages").is_none_or(serde_json::Value::is_null));
+}
+
+#[test]
+fn a_stream_that_stalls_fails_by_name() {
+    let (_server, url) = serve(&[]);
+    let run =
+        report(3, [&TICKS[..], &["-n", "6", "-c", "1", "--streams", "3", "--stall-timeout", "5ms", &url]].concat());
+    assert_eq!(run.failures(), [("stalled", 6)].into());
+    assert_eq!((run.connections("made"), run.number("/outcomes/messages/count")), (1, 6));
+    let unary = run_with_status_2(&["--call", "Say", "--stall-timeout", "1s", &url]);
+    assert!(unary.contains("Say answers with one message"), "{unary}");
+}
+
+fn run_with_status_2(args: &[&str]) -> String {
+    run([&["--proto", ECHO], args].concat()).with_status(2).stderr
+}
+
 #[test]
 fn its_faults_are_those_that_were_asked_for() {
     let (_server, url) = serve(&["--error-share", "50%"]);

@@ -8,6 +8,7 @@ use brunt_testbed::server::{Config, Delay, Server, Tokens};
 use brunt_testbed::tls::Tls;
 use serde_json::Value;
 
+use crate::nginx::{Listen, Nginx};
 use crate::program::Directory;
 use crate::report::{Report, report};
 
@@ -147,4 +148,24 @@ fn gaps_are_those_that_another_server_wrote_down() {
     let mut off: Vec<u64> = measured.iter().zip(&written).map(|(one, other)| one.abs_diff(*other)).collect();
     off.sort_unstable();
     assert!(off[off.len() / 2] < 1_000_000, "{off:?}");
+}
+
+#[test]
+#[ignore = "needs nginx: make test installs it"]
+fn messages_come_over_http_2_as_well() {
+    // nginx speaks HTTP/2 and has the built-in target behind it.
+    let server = model(50, 5, 20, false);
+    let target = server.url();
+    let behind = target.trim_start_matches("http://").trim_end_matches('/');
+    let body = format!("location / {{ proxy_pass http://{behind}; proxy_http_version 1.1; proxy_buffering off; }}");
+    let nginx = Nginx::listening(Listen::Http2, &[], &body);
+    let url = nginx.url("/");
+    let flags = [vec!["--http".to_owned(), "2".to_owned()], asked(&url)].concat();
+    for load in [["-n", "60", "-c", "2", "--streams", "15"].as_slice(), &["-n", "60", "-r", "100"]] {
+        let args: Vec<_> = load.iter().map(|arg| (*arg).to_owned()).chain(flags.clone()).collect();
+        let report = report(0, args);
+        report.assert_all(60, 200);
+        assert_eq!((messages(&report, "count"), messages(&report, "streams")), (60 * 20, 60));
+        assert!(report.number("/times/last_message/min_ns") >= 144_000_000);
+    }
 }

@@ -10,26 +10,27 @@ use brunt_model::arrivals::Spread;
 use brunt_model::outcome::Failure;
 use brunt_model::plan::{Load, Plan, Stop};
 use brunt_model::summary::Summary;
+use brunt_protocol::messages::{Framing, Messages};
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, carry_out, carry_out_on, plan};
 use crate::StopHandle;
 
 /// What a peer does once a stream's request has come.
-type Manner = fn(connection: u64, stream: u32) -> Reaction;
+pub(super) type Manner = fn(connection: u64, stream: u32) -> Reaction;
 
 /// A peer that reads frames, and gives back what it reads of bodies.
-struct Server {
+pub(super) struct Server {
     settings: &'static [(u16, u32)],
-    manner: Manner,
+    manner: Box<dyn Fn(u64, u32) -> Reaction + Send>,
     partial: BTreeMap<u64, Vec<u8>>,
     /// Whether windows grow.
     gives_back: bool,
 }
 
 impl Server {
-    fn new(settings: &'static [(u16, u32)], manner: Manner) -> Self {
-        Self { settings, manner, partial: BTreeMap::new(), gives_back: true }
+    pub(super) fn new(settings: &'static [(u16, u32)], manner: impl Fn(u64, u32) -> Reaction + Send + 'static) -> Self {
+        Self { settings, manner: Box::new(manner), partial: BTreeMap::new(), gives_back: true }
     }
 }
 
@@ -245,4 +246,152 @@ fn a_peer_of_http_1_is_named() {
     let summary = carry_out(&plan_of(1, 3), Http1).summary;
     let reasons = summary.total.failures.reasons(Failure::Protocol);
     assert_eq!(reasons, [("the target answers in HTTP/1.1: leave --http 2 out", 3)]);
+}
+
+/// DATA with this text in it.
+fn data(stream: u32, text: &str) -> Vec<u8> {
+    frame(kind::DATA, 0, stream, text.as_bytes())
+}
+
+fn head(stream: u32) -> Vec<u8> {
+    frame(kind::HEADERS, flag::END_HEADERS, stream, &[0x88])
+}
+
+/// Events after 10, 30 and 60 ms, two more at once after 70 ms, and the end 5 ms later.
+pub(super) fn events(_: u64, stream: u32) -> Reaction {
+    vec![
+        (5 * MS, Act::Send(head(stream))),
+        (10 * MS, Act::Send(data(stream, "data: a\n\n"))),
+        (30 * MS, Act::Send(data(stream, "data: b\n\n"))),
+        (60 * MS, Act::Send(data(stream, "data: c\n\n"))),
+        (70 * MS, Act::Send(data(stream, "data: d\n\ndata: e\n\n"))),
+        (75 * MS, Act::Send(frame(kind::DATA, flag::END_STREAM, stream, b"data: [DONE]\n\n"))),
+    ]
+}
+
+fn plan_of_messages(streams: u32, calls: u64, messages: Messages) -> Plan {
+    let options = Options { http: Version::Two, messages: Some(messages), ..Options::default() };
+    Plan { protocol: options.to_protocol(), ..plan_of(streams, calls) }
+}
+
+fn events_until_done() -> Messages {
+    Messages { framing: Framing::Sse, last: Some("[DONE]".to_owned()), stall_ns: None }
+}
+
+#[test]
+fn many_streams_of_messages_share_a_connection_and_each_is_timed_by_itself() {
+    for piece in [1, 7, usize::MAX] {
+        let net = VirtualNet::new(Server::new(&[], events)).in_pieces_of(piece);
+        let plan = plan_of_messages(10, 40, events_until_done());
+        let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
+        assert_all_answered(&summary, 40);
+        let all = &summary.total.messages;
+        assert_eq!((all.count, all.streams, summary.total.connections.made), (200, 40, 1));
+        assert_eq!((all.first.known.min(), all.first.known.max()), (Some(10 * MS), Some(10 * MS)));
+        let gaps: Vec<_> = all.gap.known.values().map(|(ns, n)| ((ns + MS / 2) / MS, n)).collect();
+        assert_eq!(gaps, [(0, 40), (10, 40), (20, 40), (30, 40)]);
+        assert_eq!(summary.times.response.unwrap().max.value, 75 * MS);
+    }
+}
+
+#[test]
+fn data_frames_are_the_chunks_of_http_2() {
+    let manner: Manner = |_, stream| {
+        let padded = frame(kind::DATA, flag::PADDED, stream, b"\x03two\0\0\0");
+        let last = frame(kind::DATA, flag::PADDED | flag::END_STREAM, stream, b"\x01three\0");
+        send(MS, [head(stream), data(stream, "one"), data(stream, ""), padded, last].concat())
+    };
+    let chunks = Messages { framing: Framing::Chunks, last: None, stall_ns: None };
+    for piece in [1, 2, usize::MAX] {
+        let net = VirtualNet::new(Server::new(&[], manner)).in_pieces_of(piece);
+        let summary = carry_out_on(&plan_of_messages(3, 9, chunks.clone()), &net, &StopHandle::default()).summary;
+        assert_all_answered(&summary, 9);
+        assert_eq!((summary.total.messages.count, summary.total.messages.streams), (27, 9));
+    }
+}
+
+#[test]
+fn a_stream_that_goes_wrong_fails_by_name_and_its_neighbours_go_on() {
+    let cases: [(Manner, Failure, &str); 4] = [
+        (
+            |_, stream| vec![(MS, Act::Send([head(stream), data(stream, "data: a\n\n")].concat()))],
+            Failure::Stalled,
+            "no message within the longest gap allowed",
+        ),
+        (
+            |_, stream| send(MS, [head(stream), frame(kind::DATA, flag::END_STREAM, stream, b"data: a\n\n")].concat()),
+            Failure::EndedEarly,
+            "the stream ended without its last message",
+        ),
+        (
+            |_, stream| {
+                send(MS, [head(stream), data(stream, "data: a\n\n"), reset(stream, ErrorCode::CANCEL)].concat())
+            },
+            Failure::Closed,
+            "the peer reset the stream: CANCEL",
+        ),
+        (
+            |_, stream| {
+                let rest = std::iter::repeat_with(|| data(stream, &"x".repeat(16_000))).take(1100);
+                send(
+                    MS,
+                    [head(stream), data(stream, "data: a\n\ndata: ")]
+                        .into_iter()
+                        .chain(rest)
+                        .collect::<Vec<_>>()
+                        .concat(),
+                )
+            },
+            Failure::Protocol,
+            "a message of more than 16 MiB",
+        ),
+    ];
+    for (wrong, failure, expected) in cases {
+        // One stream of the first ten goes wrong.
+        let manner = move |connection: u64, stream: u32| {
+            if stream == 7 { wrong(connection, stream) } else { events(connection, stream) }
+        };
+        let messages = Messages { stall_ns: Some(40 * MS), ..events_until_done() };
+        let total = carry_out(&plan_of_messages(10, 20, messages), Server::new(&[], manner)).summary.total;
+        assert_eq!(total.failures.reasons(failure), [(expected, 1)]);
+        assert_eq!((total.statuses.total(), total.connections.made), (19, 1));
+        assert_eq!((total.messages.count, total.messages.streams), (19 * 5 + 1, 20), "{expected}");
+    }
+}
+
+#[test]
+fn answers_that_are_no_success_are_no_streams() {
+    // `:status: 500`.
+    let manner: Manner = |_, stream| {
+        let head = frame(kind::HEADERS, flag::END_HEADERS, stream, &[0x8e]);
+        send(MS, [head, frame(kind::DATA, flag::END_STREAM, stream, b"data: a\n\n")].concat())
+    };
+    let total = carry_out(&plan_of_messages(2, 6, events_until_done()), Server::new(&[], manner)).summary.total;
+    assert_eq!((total.statuses.sorted(), total.messages.is_empty()), (vec![(500, 6)], true));
+}
+
+#[test]
+fn streams_of_messages_at_a_rate_are_all_accounted_for() {
+    let load = Load::Open { profile: "200".parse().unwrap(), arrivals: Spread::Uniform };
+    let plan = Plan { load, ..plan_of_messages(10, 100, events_until_done()) };
+    let total = carry_out(&plan, Server::new(&[], events)).summary.total;
+    assert_eq!((total.due, total.statuses.total(), total.messages.count), (100, 100, 500));
+    // A stream takes 75 ms, so that ten carry 133 a second of the 200: calls wait for one.
+    assert!(total.waited_for_connection > 50, "{}", total.waited_for_connection);
+    assert_eq!(total.messages.first.known.max(), Some(10 * MS), "waiting for a stream is no time of a message");
+}
+
+#[test]
+fn a_goaway_lets_streams_of_messages_end() {
+    let manner: Manner = |connection, stream| {
+        let mut acts = events(connection, stream);
+        if stream == 9 {
+            acts.push((20 * MS, Act::Send(goaway(9, ErrorCode::NO_ERROR))));
+        }
+        acts
+    };
+    let summary = carry_out(&plan_of_messages(5, 30, events_until_done()), Server::new(&[], manner)).summary;
+    assert_all_answered(&summary, 30);
+    assert_eq!(summary.total.messages.count, 150);
+    assert!(summary.total.connections.made > 1);
 }

@@ -1,37 +1,33 @@
-//! One connection: a stream for each call.
+//! What gRPC makes of streams: a call on each.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use brunt_http2::frame::{HEAD_BYTES, Head, flag, kind};
-use brunt_http2::{Config, Connection, ErrorCode, Event};
+use brunt_http2::Connection;
+use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, OverStreams, StreamClient, Wrong};
 use brunt_model::outcome::Failure;
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Opening, Parts, Progress, Started};
+use brunt_protocol::{Kept, Malformed, Parts, Started};
 
 use crate::framing::{Fault, Reader, decompressed, write_message};
 use crate::request::{Writer, parts};
 use crate::status;
 
-/// A call's hint: its answer may be any number of messages, not exactly one.
+/// A call's hint: its answer may be any number of messages, each timed, and not exactly one.
 pub(crate) const STREAMS: u32 = 1;
-/// The most that is kept of an answer, in bytes.
-const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
-/// How many frames are looked ahead through to see whether an answer is all there.
-const MOST_AHEAD: usize = 4;
-/// Why a call has failed that was refused too often.
-const REFUSED: &str = "the peer refused the call's stream 9 times (REFUSED_STREAM)";
 
 /// What all connections of a run have in common.
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// The most bytes of a message in an answer.
     pub(crate) message_bytes: u32,
+    /// The longest gap between the messages of a stream, in nanoseconds; [`u64::MAX`] for no limit.
+    pub(crate) stall_ns: u64,
 }
 
 /// A call on its stream.
 #[derive(Debug)]
-struct Call {
+pub(crate) struct Call {
     reader: Reader,
     /// Whether its answer may be any number of messages.
     streams: bool,
@@ -43,196 +39,51 @@ struct Call {
     kept: Option<Box<Kept>>,
 }
 
-pub(crate) struct GrpcClient {
-    connection: Connection<Call>,
+/// A connection that speaks gRPC.
+pub(crate) type GrpcClient = StreamClient<GrpcStreams>;
+
+/// gRPC on one connection.
+pub(crate) struct GrpcStreams {
     writer: Writer,
     is_secure: bool,
     keeps: bool,
     limits: Arc<Limits>,
-    /// The answer that was complete last: its metadata as lines, and its messages, framed and no longer compressed.
+    /// The answer that was complete last: its metadata as lines, and its messages, framed and no longer compressed. While a stream goes
+    /// on: its metadata so far, and the message that came last.
     kept: Box<Kept>,
-    /// The most streams at once that a peer takes which has refused some; grows with each answer.
-    limit: usize,
-    /// Why the peer ends the connection, once it has said so.
-    closing: Option<ErrorCode>,
 }
 
-impl GrpcClient {
+impl GrpcStreams {
     pub(crate) fn new(keep: bool, is_secure: bool, limits: Arc<Limits>) -> Self {
-        Self {
-            connection: Connection::new(Config::default()),
-            writer: Writer::default(),
-            is_secure,
-            keeps: keep,
-            limits,
-            kept: Box::default(),
-            limit: usize::MAX,
-            closing: None,
-        }
+        Self { writer: Writer::default(), is_secure, keeps: keep, limits, kept: Box::default() }
     }
+}
 
-    /// A call has failed whose stream may go on: it is reset.
-    #[cold]
-    fn fail(
-        &mut self,
-        position: usize,
-        failure: Failure,
-        reason: impl Into<Cow<'static, str>>,
-        out: &mut Vec<u8>,
-    ) -> Progress {
-        self.connection.reset(position, ErrorCode::CANCEL, out);
-        self.failed(position, failure, reason)
+/// Why a head does not begin an answer of gRPC, if it does not.
+fn head_fault(status: u16, streams: &Connection<Call>) -> Option<Wrong> {
+    if status != 200 {
+        return Some(Wrong::protocol(format!("HTTP status {status} where an answer of gRPC belongs")));
     }
+    let is_grpc = streams.fields().get("content-type").is_some_and(|value| value.starts_with(b"application/grpc"));
+    (!is_grpc).then(|| Wrong::protocol("an answer whose content-type is not application/grpc"))
+}
 
-    fn failed(&self, position: usize, failure: Failure, reason: impl Into<Cow<'static, str>>) -> Progress {
-        Progress::Failed(Failed { position, failure, reason: reason.into(), reusable: self.is_reusable() })
+/// Appends the fields that came last to what is kept of a call.
+fn keep_fields(kept: &mut Kept, status: Option<u16>, streams: &Connection<Call>) {
+    if let Some(status) = status {
+        kept.head.extend_from_slice(format!("HTTP/2 {status}\r\n").as_bytes());
     }
-
-    /// Whether the connection can carry another call. One whose streams are used up ends once the last has.
-    fn is_reusable(&self) -> bool {
-        !(self.connection.is_exhausted() && self.connection.is_empty())
-    }
-
-    /// Why a head does not begin an answer of gRPC, if it does not.
-    fn head_fault(&self, status: u16) -> Option<Cow<'static, str>> {
-        let fields = self.connection.fields();
-        if status != 200 {
-            return Some(format!("HTTP status {status} where an answer of gRPC belongs").into());
-        }
-        let is_grpc = fields.get("content-type").is_some_and(|value| value.starts_with(b"application/grpc"));
-        (!is_grpc).then_some(Cow::Borrowed("an answer whose content-type is not application/grpc"))
-    }
-
-    /// A final head has come; with `end` it is all of the answer ("Trailers-Only").
-    #[inline]
-    fn begin(&mut self, position: usize, status: u16, end: bool, rest: &[u8], out: &mut Vec<u8>) -> Option<Progress> {
-        let fields = self.connection.fields();
-        let has_status = end && fields.get("grpc-status").is_some();
-        if !has_status && let Some(reason) = self.head_fault(status) {
-            return Some(self.fail(position, Failure::Protocol, reason, out));
-        }
-        let is_gzip = self.connection.fields().get("grpc-encoding") == Some(b"gzip");
-        self.keep_fields(position, Some(status));
-        if end {
-            return Some(self.end(position, out));
-        }
-        if let Some(call) = self.connection.data_mut(position) {
-            call.is_gzip = is_gzip;
-        }
-        // Where the whole answer has come, it is not told twice.
-        let goes_on = !self.connection.id(position).is_some_and(|id| is_completed(id, rest));
-        goes_on.then_some(Progress::Part { position })
-    }
-
-    /// Keeps the fields that came last, if answers are kept.
-    #[inline]
-    fn keep_fields(&mut self, position: usize, status: Option<u16>) {
-        if !self.keeps {
-            return;
-        }
-        let mut text = status.map_or(String::new(), |status| format!("HTTP/2 {status}\r\n")).into_bytes();
-        for (name, value) in self.connection.fields().iter().filter(|(name, _)| !name.starts_with(b":")) {
-            for part in [name, b": ", value, b"\r\n"] {
-                text.extend_from_slice(part);
-            }
-        }
-        if let Some(kept) = self.connection.data_mut(position).and_then(|call| call.kept.as_mut()) {
-            kept.head.extend_from_slice(&text);
-        }
-    }
-
-    /// The stream has ended with the fields that came last.
-    #[inline]
-    fn end(&mut self, position: usize, out: &mut Vec<u8>) -> Progress {
-        let status = self.connection.fields().get("grpc-status").map(status::number);
-        let Some(call) = self.connection.take(position, out) else { return Progress::Aside };
-        let wrong = match status {
-            None => Some("an answer without grpc-status"),
-            Some(None) => Some("a grpc-status that is no number"),
-            Some(Some(_)) if call.reader.is_within() => Some("an answer that ends within a message"),
-            Some(Some(0)) if !call.streams && !call.has_message => Some("an answer with status OK and no message"),
-            Some(Some(_)) => None,
-        };
-        if let Some(reason) = wrong {
-            return self.failed(position, Failure::Protocol, reason);
-        }
-        if let Some(kept) = call.kept {
-            self.kept = kept;
-        }
-        self.limit = self.limit.saturating_add(1);
-        Progress::Answered(Answer { position, status: status.flatten().unwrap_or(0), reusable: self.is_reusable() })
-    }
-
-    /// A part of a body; why it is none of the answer's, if it is not.
-    #[inline]
-    fn data(&mut self, position: usize, mut bytes: &[u8]) -> Result<(), Fault> {
-        let limit = self.limits.message_bytes;
-        let Some(call) = self.connection.data_mut(position) else { return Ok(()) };
-        while !bytes.is_empty() {
-            let (taken, is_whole) = call.reader.read(bytes)?;
-            bytes = bytes.get(taken..).unwrap_or(&[]);
-            if is_whole {
-                call.message_came(limit)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What an event means; none if it is nothing that a call has to hear of. `rest` is what comes behind it.
-    #[inline]
-    fn meaning(&mut self, event: Event<'_>, rest: &[u8], out: &mut Vec<u8>) -> Option<Progress> {
-        match event {
-            Event::Aside => None,
-            Event::Head { position, status, end } => self.begin(position, status, end, rest, out),
-            Event::Data { position, bytes, end } => match self.data(position, bytes) {
-                Err(fault) => {
-                    let failure = if fault == Fault::Oversize { Failure::Oversize } else { Failure::Protocol };
-                    Some(self.fail(position, failure, fault.to_string(), out))
-                }
-                Ok(()) if end => {
-                    let reason = "an answer that ends without trailers, which have its status";
-                    Some(self.fail(position, Failure::Protocol, reason, out))
-                }
-                Ok(()) => None,
-            },
-            Event::Trailers { position } => {
-                self.keep_fields(position, None);
-                Some(self.end(position, out))
-            }
-            other => Some(self.rare_meaning(other, out)),
-        }
-    }
-
-    #[cold]
-    fn rare_meaning(&mut self, event: Event<'_>, out: &mut Vec<u8>) -> Progress {
-        match event {
-            Event::Opened => Progress::Opened,
-            Event::Reset { position, code: ErrorCode::REFUSED_STREAM } => {
-                self.connection.take(position, out);
-                self.limit = self.connection.len().max(1);
-                Progress::Refused { position, reason: REFUSED }
-            }
-            Event::Reset { position, code } => {
-                self.connection.take(position, out);
-                self.failed(position, Failure::Closed, format!("the peer reset the stream: {code}"))
-            }
-            Event::Malformed { position, reason } => {
-                self.connection.take(position, out);
-                self.failed(position, Failure::Protocol, reason)
-            }
-            Event::GoAway { code, unprocessed } => {
-                self.closing = (code != ErrorCode::NO_ERROR).then_some(code);
-                Progress::Draining { unprocessed }
-            }
-            Event::Aside | Event::Head { .. } | Event::Data { .. } | Event::Trailers { .. } => Progress::Aside,
+    for (name, value) in streams.fields().iter().filter(|(name, _)| !name.starts_with(b":")) {
+        for part in [name, b": ", value, b"\r\n"] {
+            kept.head.extend_from_slice(part);
         }
     }
 }
 
 impl Call {
-    /// A message is complete. What is kept is no longer compressed.
+    /// A message is complete. What is kept is no longer compressed; the message begins there where this says.
     #[inline]
-    fn message_came(&mut self, limit: u32) -> Result<(), Fault> {
+    fn message_came(&mut self, limit: u32) -> Result<usize, Fault> {
         if self.has_message && !self.streams {
             return Err(Fault::Malformed("a second message where the method answers with one"));
         }
@@ -241,123 +92,126 @@ impl Call {
         if is_compressed && !self.is_gzip {
             return Err(Fault::Malformed("a compressed message, and grpc-encoding is not gzip"));
         }
-        let Some(kept) = &mut self.kept else { return Ok(()) };
+        let Some(kept) = &mut self.kept else { return Ok(0) };
         let message = self.reader.message();
         let message = if is_compressed { Cow::Owned(decompressed(message, limit)?) } else { Cow::Borrowed(message) };
-        if kept.body.len() + message.len() > MOST_KEPT_BYTES {
+        let from = kept.body.len();
+        if from + message.len() > MOST_KEPT_BYTES {
             return Err(Fault::Malformed("an answer of more than 64 MiB, which would have to be held in memory"));
         }
         write_message(&message, false, &mut kept.body);
-        Ok(())
+        Ok(from)
     }
 }
 
-/// Whether the stream ends within the first frames in `bytes`, which are all there.
-#[inline]
-fn is_completed(stream: u32, mut bytes: &[u8]) -> bool {
-    for _ in 0..MOST_AHEAD {
-        let Some(head) = Head::read(bytes) else { return false };
-        let Some(after) = bytes.get(HEAD_BYTES + head.length..) else { return false };
-        let may_end = matches!(head.kind, kind::DATA | kind::HEADERS);
-        if may_end && head.stream == stream && head.has(flag::END_STREAM) {
-            return true;
-        }
-        bytes = after;
-    }
-    false
-}
+impl OverStreams for GrpcStreams {
+    type Call = Call;
 
-impl Client for GrpcClient {
-    fn open(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Opening, Malformed> {
+    fn open(&mut self, alpn: Option<&[u8]>) -> Result<(), Malformed> {
         if self.is_secure && alpn != Some(b"h2") {
             return Err(Malformed::because("the target does not agree on HTTP/2 (by ALPN), which gRPC needs"));
         }
-        self.connection.open(out);
-        Ok(Opening::Exchange)
+        Ok(())
     }
 
-    fn capacity(&self) -> usize {
-        self.connection.capacity().min(self.limit)
-    }
-
-    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+    fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Call>, out: &mut Vec<u8>) -> Started {
         let (head, body) = parts(message.bytes);
-        let block = self.writer.write(head, self.connection.encoder());
+        let block = self.writer.write(head, streams.encoder());
+        let is_stream = message.hint & STREAMS != 0;
         let call = Call {
             reader: Reader::new(self.limits.message_bytes, self.keeps),
-            streams: message.hint & STREAMS != 0,
+            streams: is_stream,
             is_gzip: false,
             has_message: false,
             kept: self.keeps.then(Box::default),
         };
-        self.connection.start(block, body.is_empty(), false, call, out);
+        streams.start(block, body.is_empty(), false, call, out);
         if !body.is_empty() {
-            self.connection.send(self.connection.len() - 1, body, true, out);
+            streams.send(streams.len() - 1, body, true, out);
         }
-        Started::Awaited
+        if is_stream { Started::Streamed { stall_ns: self.limits.stall_ns } } else { Started::Awaited }
     }
 
-    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
-        if let Some(code) = self.closing.take() {
-            let reason = format!("the peer ended the connection: GOAWAY with {code}");
-            return Ok((bytes.len(), Progress::Closing(reason.into())));
+    #[inline]
+    fn head(&mut self, streams: &mut Connection<Call>, position: usize, status: u16, end: bool) -> Result<(), Wrong> {
+        let has_status = end && streams.fields().get("grpc-status").is_some();
+        if !has_status && let Some(wrong) = head_fault(status, streams) {
+            return Err(wrong);
         }
+        let is_gzip = streams.fields().get("grpc-encoding") == Some(b"gzip");
+        let kept = streams.data_mut(position).and_then(|call| {
+            call.is_gzip = is_gzip;
+            call.kept.take()
+        });
+        if let Some(mut kept) = kept {
+            keep_fields(&mut kept, Some(status), streams);
+            if let Some(call) = streams.data_mut(position) {
+                call.kept = Some(kept);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn body(&mut self, call: &mut Call, bytes: &[u8], _ends_frame: bool) -> Result<Option<usize>, Wrong> {
         let mut taken = 0;
         while let Some(rest) = bytes.get(taken..)
             && !rest.is_empty()
         {
-            let (count, event) =
-                self.connection.receive(rest, out).map_err(|violation| Malformed::because(violation.reason))?;
+            let (count, is_whole) = call.reader.read(rest)?;
             taken += count;
-            if let Some(progress) = self.meaning(event, bytes.get(taken..).unwrap_or(&[]), out) {
-                // The last byte of GOAWAY is left for what it means besides.
-                if self.closing.is_some() && taken > 1 {
-                    taken -= 1;
-                } else {
-                    self.closing = None;
+            if !is_whole {
+                continue;
+            }
+            let from = call.message_came(self.limits.message_bytes)?;
+            if call.streams {
+                if let Some(kept) = &call.kept {
+                    self.kept.head.clone_from(&kept.head);
+                    self.kept.body.clear();
+                    self.kept.body.extend_from_slice(kept.body.get(from..).unwrap_or(&[]));
                 }
-                return Ok((taken, progress));
+                return Ok(Some(taken));
             }
         }
-        Ok((taken, Progress::Aside))
+        Ok(None)
     }
 
-    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
-        self.connection.reset(position, ErrorCode::CANCEL, out).is_some()
+    /// gRPC tells its status with the end.
+    fn status(&self, _call: &Call) -> u16 {
+        0
     }
 
-    fn is_framed(&self) -> bool {
-        true
-    }
-
-    fn has_more(&self) -> bool {
-        self.connection.has_more()
-    }
-
-    fn more(&mut self, out: &mut Vec<u8>) {
-        self.connection.more(out);
-    }
-
-    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
-        let counters = self.connection.take_counters();
-        if counters.goaways > 0 {
-            note("GOAWAY", counters.goaways);
+    #[inline]
+    fn ended(&mut self, call: Call, by: EndedBy, streams: &Connection<Call>) -> Result<u16, Wrong> {
+        let status = if by == EndedBy::Data { None } else { streams.fields().get("grpc-status").map(status::number) };
+        let wrong = match status {
+            None if call.streams => {
+                let reason = "the stream ended without its status";
+                return Err(Wrong { failure: Failure::EndedEarly, reason: reason.into() });
+            }
+            None if by == EndedBy::Data => Some("an answer that ends without trailers, which have its status"),
+            None => Some("an answer without grpc-status"),
+            Some(None) => Some("a grpc-status that is no number"),
+            Some(Some(_)) if call.reader.is_within() => Some("an answer that ends within a message"),
+            Some(Some(0)) if !call.streams && !call.has_message => Some("an answer with status OK and no message"),
+            Some(Some(_)) => None,
+        };
+        if let Some(reason) = wrong {
+            return Err(Wrong::protocol(reason));
         }
-        for (code, count) in (0..).zip(counters.resets).filter(|(_, count)| *count > 0) {
-            note(&format!("RST_STREAM {}", ErrorCode(code)), count);
+        if let Some(mut kept) = call.kept {
+            if by == EndedBy::Trailers {
+                keep_fields(&mut kept, None, streams);
+            }
+            self.kept = kept;
         }
+        Ok(status.flatten().unwrap_or(0))
     }
 
-    fn stalled(&mut self) {
-        self.connection.stalled();
-    }
-
-    fn resumed(&mut self, out: &mut Vec<u8>) {
-        self.connection.resumed(out);
-    }
-
-    fn close(&mut self, out: &mut Vec<u8>) {
-        self.connection.close(out);
+    fn left(&mut self, call: Call) {
+        if let Some(kept) = call.kept {
+            self.kept = kept;
+        }
     }
 
     fn parts(&self) -> Parts<'_> {
@@ -366,6 +220,13 @@ impl Client for GrpcClient {
 
     fn hand_over(&mut self, kept: &mut Kept) {
         std::mem::swap(&mut *self.kept, kept);
+    }
+}
+
+impl From<Fault> for Wrong {
+    fn from(fault: Fault) -> Self {
+        let failure = if fault == Fault::Oversize { Failure::Oversize } else { Failure::Protocol };
+        Self { failure, reason: fault.to_string().into() }
     }
 }
 

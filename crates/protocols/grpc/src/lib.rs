@@ -33,7 +33,7 @@ use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme,
 use prost_reflect::MethodDescriptor;
 use prost_reflect::prost_types::method_options::IdempotencyLevel;
 
-use self::client::{GrpcClient, Limits, STREAMS};
+use self::client::{GrpcClient, GrpcStreams, Limits, STREAMS};
 use self::options::{Compression, Options, schema_of};
 use self::request::Envelope;
 use self::schema::Schema;
@@ -111,20 +111,39 @@ impl PreparedGrpc {
             .iter()
             .map(|header| Ok((header.name().to_owned(), header_value(header, |name| std::env::var(name).ok())?)))
             .collect();
+        check_stall(options, &method)?;
         let envelope = Envelope::new(&plan.target, &metadata?, options.compress, Some(plan.timeout_ns))?;
         let flood = Flood::new(&method, &envelope, options)?;
         Ok(Self {
             schema: Arc::new(schema),
             is_secure: plan.target.scheme == "grpcs",
-            limits: Arc::new(Limits { message_bytes: options.max_answer_bytes }),
+            limits: Arc::new(Limits {
+                message_bytes: options.max_answer_bytes,
+                stall_ns: options.stall_ns.unwrap_or(u64::MAX),
+            }),
             flood: Arc::new(flood),
         })
     }
 }
 
+/// Checks that a longest gap between messages means something.
+fn check_stall(options: &Options, method: &MethodDescriptor) -> Result<(), OptionsError> {
+    match options.stall_ns {
+        Some(0) => Err(OptionsError("stall_ns must be above 0; leave it out for no limit".to_owned())),
+        Some(_) if !method.is_server_streaming() => {
+            let call = &options.call;
+            let problem = format!(
+                "--stall-timeout is for methods that answer with a stream, and {call} answers with one message: leave it out"
+            );
+            Err(OptionsError(problem))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Prepared for PreparedGrpc {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        Box::new(GrpcClient::new(keep, self.is_secure, Arc::clone(&self.limits)))
+        Box::new(GrpcClient::new(GrpcStreams::new(keep, self.is_secure, Arc::clone(&self.limits))))
     }
 
     fn user(&self) -> Box<dyn User> {

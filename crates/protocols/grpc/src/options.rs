@@ -6,6 +6,7 @@ use brunt_model::secret::shown_body;
 use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, Given, Takes};
 use brunt_protocol::headers::{HEADER, Header, headers};
+use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -37,6 +38,9 @@ pub struct Options {
     pub compress: Option<Compression>,
     /// The most bytes of a message in an answer.
     pub max_answer_bytes: u32,
+    /// The longest gap between the messages of a stream, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall_ns: Option<u64>,
 }
 
 /// A `.proto` file, which travels by content.
@@ -58,7 +62,7 @@ pub enum Compression {
 }
 
 /// The flags of gRPC. Those for calls, arguments and answers are Thrift's, too.
-pub(crate) const FLAGS: [Flag; 10] = [
+pub(crate) const FLAGS: [Flag; 11] = [
     Flag::new(
         "proto",
         Takes::Texts("FILE"),
@@ -86,6 +90,7 @@ pub(crate) const FLAGS: [Flag; 10] = [
     Flag::new("max-answer", Takes::Text("BYTES"), "The most bytes of one answer, or of a message in it [default: 16384000]")
         .checked(bytes),
     HEADER,
+    STALL_TIMEOUT,
     Flag::new("compress", Takes::OneOf("NAME", &["gzip"]), "Compress the messages that are sent"),
 ];
 
@@ -135,6 +140,7 @@ pub(crate) fn options(given: &Given) -> Result<Options, OptionsError> {
             .text("max-answer")
             .and_then(|text| text.parse().ok())
             .unwrap_or(DEFAULT_MOST_ANSWER_BYTES),
+        stall_ns: stall_timeout(given)?,
     })
 }
 

@@ -336,6 +336,7 @@ impl<'a> Reflection<'a> {
             headers: self.metadata.clone(),
             compress: None,
             max_answer_bytes: MOST_BYTES as u32,
+            stall_ns: None,
         }
     }
 }

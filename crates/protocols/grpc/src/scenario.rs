@@ -10,7 +10,7 @@ use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setti
 use brunt_protocol::{Client, OptionsError};
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
-use crate::client::{GrpcClient, Limits};
+use crate::client::{GrpcClient, GrpcStreams, Limits};
 use crate::options::{Compression, DEFAULT_MOST_ANSWER_BYTES, read_proto, schema_of};
 use crate::reflection::Reflection;
 use crate::request::{self, Envelope, add_metadata};
@@ -34,8 +34,17 @@ impl Dialect for GrpcDialect {
     }
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
-        let known =
-            ["proto", "proto_path", "descriptor_set", "reflection", "metadata", "compress", "deadline", "max_answer"];
+        let known = [
+            "proto",
+            "proto_path",
+            "descriptor_set",
+            "reflection",
+            "metadata",
+            "compress",
+            "deadline",
+            "max_answer",
+            "stall_timeout",
+        ];
         let fields = Fields::of("brunt.grpc", options, &known)?;
         let wrong = |problem: String| OptionsError(format!("brunt.grpc: {problem}"));
         let base = match setting.base {
@@ -58,6 +67,7 @@ impl Dialect for GrpcDialect {
             Some(_) => return Err(fields.wrong("compress", "\"gzip\"")),
         };
         let message_bytes = fields.count("max_answer", 1..=i32::MAX as u32)?.unwrap_or(DEFAULT_MOST_ANSWER_BYTES);
+        let stall_ns = fields.duration_ns("stall_timeout")?.unwrap_or(u64::MAX);
         let envelope = Envelope::new(base, &metadata, compress, fields.duration_ns("deadline")?)
             .map_err(|error| wrong(error.0))?;
         let methods = schema.pool().services().flat_map(|service| service.methods().collect::<Vec<_>>());
@@ -68,7 +78,7 @@ impl Dialect for GrpcDialect {
             envelope,
             compress,
             is_secure: base.scheme == "grpcs",
-            limits: Arc::new(Limits { message_bytes }),
+            limits: Arc::new(Limits { message_bytes, stall_ns }),
         }))
     }
 }
@@ -204,7 +214,7 @@ fn field<'a>(answer: &Answered<'a>, wanted: &str) -> Option<&'a [u8]> {
 
 impl Caller for GrpcCaller {
     fn connection(&self) -> Box<dyn Client> {
-        Box::new(GrpcClient::new(true, self.is_secure, Arc::clone(&self.limits)))
+        Box::new(GrpcClient::new(GrpcStreams::new(true, self.is_secure, Arc::clone(&self.limits))))
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
@@ -252,6 +262,12 @@ impl Caller for GrpcCaller {
             }
             _ => Err(OptionsError(format!("an answer of gRPC has no '{what}'"))),
         }
+    }
+
+    /// Its size: what it says stands in the whole answer.
+    fn shown_message<'a>(&self, message: &Answered<'a>) -> Cow<'a, [u8]> {
+        let bytes: usize = framing::messages(message.parts.body).map(|(_, message)| message.len()).sum();
+        Cow::Owned(format!("a message of {bytes} bytes").into_bytes())
     }
 
     fn status_name(&self, _call: &Encoded, status: u16) -> Option<String> {

@@ -10,6 +10,7 @@
 ---@field deadline? brunt.Duration What calls tell the server as their timeout (grpc-timeout).
 ---@field compress? "gzip" How messages are compressed.
 ---@field max_answer? integer The most bytes of a message in an answer.
+---@field stall_timeout? brunt.Duration The longest gap between the messages of a stream: a longer one fails as "stalled".
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.
 ---@field connections? integer The most connections of one user; 6 unless it says otherwise.
 ---@field pool? integer So many connections in all, shared by the users.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-use super::response::{Parser, Step};
+use super::response::{ENDED_EARLY, Parser, Step};
 use brunt_model::outcome::Failure;
 use brunt_protocol::messages::{Framing, Messages};
 use brunt_protocol::user::Message;
@@ -21,23 +21,59 @@ pub(super) fn streams_hint(framing: Framing) -> u32 {
     STREAMS.iter().find(|(_, known)| *known == framing).map_or(0, |(hint, _)| *hint)
 }
 
+/// Which answers come as messages, and how.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Streaming {
+    /// By framing, as hints have it; none if no answers do.
+    by_framing: Option<Arc<[Messages; 3]>>,
+    /// The framing of all answers. None where the hints of requests say it.
+    all: Option<Framing>,
+}
+
+impl Streaming {
+    /// All answers do.
+    pub(super) fn all(messages: &Messages) -> Self {
+        Self { all: Some(messages.framing), ..Self::hinted(messages) }
+    }
+
+    /// Those do whose requests' hints say so. The framing of `messages` does not matter.
+    pub(super) fn hinted(messages: &Messages) -> Self {
+        let by_framing = STREAMS.map(|(_, framing)| Messages { framing, ..messages.clone() });
+        Self { by_framing: Some(Arc::new(by_framing)), all: None }
+    }
+
+    /// How the answer to a request with this hint comes as messages, if it does.
+    #[inline]
+    pub(super) fn of(&self, hint: u32) -> Option<&Messages> {
+        let by_framing = self.by_framing.as_ref()?;
+        let streams = self.all.map_or(hint & STREAMS_BITS, streams_hint);
+        if streams == 0 {
+            return None;
+        }
+        by_framing.iter().find(|messages| streams_hint(messages.framing) == streams)
+    }
+
+    /// What a call waits for whose request has this hint.
+    #[inline]
+    pub(super) fn started(&self, hint: u32) -> Started {
+        self.of(hint).map_or(Started::Awaited, Messages::started)
+    }
+}
+
 /// What of a request decides how its answer is read.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     /// The method is HEAD: the answer has no body.
     is_head: bool,
-    keeps_body: bool,
-    /// How its answer is cut into messages, if it is.
-    framing: Option<Framing>,
+    /// What its maker said of the answer.
+    hint: u32,
 }
 
 impl Request {
     fn of(message: &Message<'_>) -> Self {
         // An empty line before a request is not part of it (RFC 9112, section 2.2).
         let is_head = message.bytes.trim_ascii_start().starts_with(b"HEAD ");
-        let streams = message.hint & STREAMS_BITS;
-        let framing = STREAMS.iter().find(|(hint, _)| *hint == streams).map(|(_, framing)| *framing);
-        Self { is_head, keeps_body: message.hint & DISCARD == 0, framing }
+        Self { is_head, hint: message.hint }
     }
 }
 
@@ -45,29 +81,22 @@ pub(super) struct Http1Client {
     parser: Parser,
     /// The requests in flight, oldest first.
     in_flight: VecDeque<Request>,
-    /// How answers come as messages, if any do.
-    messages: Option<Arc<Messages>>,
-    /// Whether all of them do, and not only those whose requests say so.
-    streams_all: bool,
+    streaming: Streaming,
     keep: bool,
 }
 
 impl Http1Client {
     pub(super) fn new(keep: bool) -> Self {
         let parser = if keep { Parser::keeping() } else { Parser::default() };
-        Self { parser, in_flight: VecDeque::new(), messages: None, streams_all: false, keep }
+        Self { parser, in_flight: VecDeque::new(), streaming: Streaming::default(), keep }
     }
 
-    /// The same, whose requests' hints say which answers come as messages; what else is known of these is in `messages`.
-    pub(super) fn hinted(keep: bool, messages: Arc<Messages>) -> Self {
-        Self { messages: Some(messages), ..Self::new(keep) }
-    }
-
-    /// The same, all of whose answers come as messages.
-    pub(super) fn streaming(mut self, messages: Option<Arc<Messages>>) -> Self {
-        self.streams_all = messages.is_some();
-        self.parser.cut_body(messages.as_ref().map(|messages| Box::new(messages.reader(self.keep))));
-        self.messages = messages;
+    /// The same, some of whose answers come as messages.
+    pub(super) fn streaming(mut self, streaming: Streaming) -> Self {
+        if streaming.all.is_some() {
+            self.parser.cut_body(streaming.of(0).map(|messages| Box::new(messages.reader(self.keep))));
+        }
+        self.streaming = streaming;
         self
     }
 
@@ -94,12 +123,10 @@ impl Http1Client {
     /// The next answer is that to this request.
     #[inline]
     fn expect(&mut self, request: Request) {
-        self.parser.keep_body(request.keeps_body);
-        if let Some(messages) = &self.messages
-            && !self.streams_all
-        {
-            let own = request.framing.map(|framing| Messages { framing, ..Messages::clone(messages) });
-            self.parser.cut_body(own.map(|own| Box::new(own.reader(self.keep))));
+        self.parser.keep_body(request.hint & DISCARD == 0);
+        if self.streaming.by_framing.is_some() && self.streaming.all.is_none() {
+            let messages = self.streaming.of(request.hint);
+            self.parser.cut_body(messages.map(|messages| Box::new(messages.reader(self.keep))));
         }
     }
 }
@@ -112,10 +139,7 @@ impl Client for Http1Client {
         }
         self.in_flight.push_back(request);
         out.extend_from_slice(message.bytes);
-        match &self.messages {
-            Some(messages) if self.streams_all || request.framing.is_some() => messages.started(),
-            _ => Started::Awaited,
-        }
+        self.streaming.started(request.hint)
     }
 
     fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
@@ -131,8 +155,8 @@ impl Client for Http1Client {
                 Step::Done { status, reusable } => Progress::Answered(self.answered(status, reusable)),
                 Step::EndedEarly { reusable } => {
                     self.ended();
-                    let reason = "the stream ended without its last message".into();
-                    Progress::Failed(Failed { position: 0, failure: Failure::EndedEarly, reason, reusable })
+                    let (failure, reason) = (Failure::EndedEarly, ENDED_EARLY.into());
+                    Progress::Failed(Failed { position: 0, failure, reason, reusable })
                 }
             },
         ))

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_model::target::Target;
 
-use self::client::Http1Client;
+use self::client::{Http1Client, Streaming};
 use self::options::{Options, Version};
 use self::request::{Flood, Requests};
 use brunt_protocol::flags::{Flag, Given, shown_options};
@@ -66,16 +66,12 @@ impl Protocol for Http1 {
             let problem = "wrk's scripts write requests of HTTP/1.1: leave --http out";
             return Err(OptionsError(problem.to_owned()));
         }
-        if options.http != Version::One && options.messages.is_some() {
-            let problem = "--messages reads answers over HTTP/1.1 alone: leave --http out";
-            return Err(OptionsError(problem.to_owned()));
-        }
         let requests = Requests::prepare(&options, plan, |name| plan.environment.value(name))?;
         options.messages.iter().try_for_each(Messages::check)?;
         Ok(Arc::new(PreparedHttp {
             requests: Arc::new(requests),
             redirect: Arc::default(),
-            messages: options.messages.map(Arc::new),
+            streaming: options.messages.as_ref().map(Streaming::all).unwrap_or_default(),
             version: options.http,
             is_secure: plan.target.scheme == "https",
         }))
@@ -90,8 +86,7 @@ struct PreparedHttp {
     requests: Arc<Requests>,
     /// Where the first redirect led.
     redirect: Arc<OnceLock<String>>,
-    /// How answers come as messages, if they do.
-    messages: Option<Arc<Messages>>,
+    streaming: Streaming,
     version: Version,
     /// Whether the target's scheme wants TLS.
     is_secure: bool,
@@ -99,8 +94,8 @@ struct PreparedHttp {
 
 impl Prepared for PreparedHttp {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        let one = Http1Client::noting(keep, Arc::clone(&self.redirect)).streaming(self.messages.clone());
-        self.version.client(one, keep, self.is_secure, Some(&self.redirect))
+        let one = Http1Client::noting(keep, Arc::clone(&self.redirect));
+        self.version.client(one, keep, self.is_secure, self.streaming.clone(), Some(&self.redirect))
     }
 
     fn user(&self) -> Box<dyn User> {

@@ -5,24 +5,23 @@ use std::sync::{Arc, OnceLock};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, Kept, Malformed, Opening, Parts, Progress, Started};
 
-use super::client::Http1Client;
-use super::http2::Http2Client;
+use super::client::{Http1Client, Streaming};
+use super::http2::{Http2, Http2Client};
 use super::options::Version;
 
 impl Version {
     /// The state of a connection to a target with TLS or without, which is `one` where it speaks HTTP/1.1. With `keep` it keeps
-    /// answers; where the first redirect leads is noted in `redirect`.
+    /// answers, of which some come as messages; where the first redirect leads is noted in `redirect`.
     pub(super) fn client(
         self,
         one: Http1Client,
         keep: bool,
         is_secure: bool,
+        streaming: Streaming,
         redirect: Option<&Arc<OnceLock<String>>>,
     ) -> Box<dyn Client> {
-        let two = || match redirect {
-            Some(redirect) => Http2Client::noting(keep, is_secure, Arc::clone(redirect)),
-            None => Http2Client::new(keep, is_secure),
-        };
+        let one = one.streaming(streaming.clone());
+        let two = || Http2Client::new(Http2::new(keep, is_secure, streaming).noting(redirect.cloned()));
         match self {
             Self::One => Box::new(one),
             Self::Two => Box::new(two()),

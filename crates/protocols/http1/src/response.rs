@@ -5,13 +5,15 @@ use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};
 
 use super::chunked::{Chunked, Chunks};
-use brunt_protocol::messages::Reader;
+use brunt_protocol::messages::{Message, Reader};
 use brunt_protocol::{Kept, Malformed};
 
 /// The most bytes a status line with its header section may have.
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;
+/// Why a call has failed whose answer came as messages, without the one that was to be the last.
+pub(super) const ENDED_EARLY: &str = "the stream ended without its last message";
 /// The most bytes of a body that is kept.
-pub(super) const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
+const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
 /// A head of up to this size is parsed anew with each piece that arrives, and remembered once it is whole.
 const SHORT_HEAD_BYTES: usize = 512;
 /// The most header fields an answer may have.
@@ -277,16 +279,11 @@ impl Parser {
         Ok((n, step))
     }
 
-    /// Keeps a message, where answers are kept: the first line of it as a body is its event, the second its id, the rest its data.
+    /// Keeps a message, where answers are kept.
     fn keep_message(&mut self) {
-        let Some((kept, reader)) = self.kept.as_mut().zip(self.reader.as_ref()) else { return };
-        let (body, message) = (&mut kept.answer.body, reader.message());
-        body.clear();
-        for part in [&message.event, &message.id] {
-            body.extend_from_slice(part);
-            body.push(b'\n');
+        if let Some((kept, reader)) = self.kept.as_mut().zip(self.reader.as_ref()) {
+            keep_message(reader.message(), &mut kept.answer.body);
         }
-        body.extend_from_slice(&message.data);
     }
 
     /// The peer closed its side; gives the answer that is complete by that, if one is. One that came as messages is not without
@@ -404,6 +401,16 @@ impl Parser {
         }
         Ok(Step::More)
     }
+}
+
+/// Writes a message as a body: the first line is its event, the second its id, the rest its data.
+pub(super) fn keep_message(message: &Message, body: &mut Vec<u8>) {
+    body.clear();
+    for part in [&message.event, &message.id] {
+        body.extend_from_slice(part);
+        body.push(b'\n');
+    }
+    body.extend_from_slice(&message.data);
 }
 
 /// Notes where a redirect leads, if it is the first.

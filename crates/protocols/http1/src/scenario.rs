@@ -1,12 +1,11 @@
 //! HTTP in scenarios: `brunt.http`. Its library is `scenario.lua`; cookies, redirects and forms are made there.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use brunt_model::target::{self, Target, Url};
 use cookie::time::OffsetDateTime;
 
-use super::client::{DISCARD, Http1Client, streams_hint};
+use super::client::{DISCARD, Http1Client, Streaming, streams_hint};
 use super::options::Version;
 use super::request::is_idempotent;
 use super::{content_coding, cookies};
@@ -60,12 +59,12 @@ impl Dialect for HttpDialect {
         let host = if own_host { Vec::new() } else { base.map(host_field).unwrap_or_default() };
         let headers = given.into_iter().map(|(name, value)| (name, value.into_owned())).collect();
         // Each call says in which framing its answer comes, if any.
-        let messages = Arc::new(Messages {
+        let streaming = Streaming::hinted(&Messages {
             framing: Framing::Sse,
             last: fields.text("last_message")?.map(str::to_owned),
             stall_ns: fields.duration_ns("stall_timeout")?,
         });
-        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host, messages, version }))
+        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host, streaming, version }))
     }
 }
 
@@ -80,8 +79,7 @@ struct HttpCaller {
     host: Vec<u8>,
     /// Whether Host is among the header fields given.
     own_host: bool,
-    /// How answers end that come as messages.
-    messages: Arc<Messages>,
+    streaming: Streaming,
     version: Version,
 }
 
@@ -140,8 +138,7 @@ impl<'v> Call<'v> {
 impl Caller for HttpCaller {
     fn connection(&self) -> Box<dyn Client> {
         let is_secure = self.base.as_ref().is_some_and(|base| base.scheme == "https");
-        let one = Http1Client::hinted(true, Arc::clone(&self.messages));
-        self.version.client(one, true, is_secure, None)
+        self.version.client(Http1Client::new(true), true, is_secure, self.streaming.clone(), None)
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
@@ -150,10 +147,6 @@ impl Caller for HttpCaller {
 
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let call = Call::of(values)?;
-        if call.framing.is_some() && self.version != Version::One {
-            let problem = "http:events reads answers over HTTP/1.1 alone: make a client for it without http";
-            return Err(OptionsError(problem.to_owned()));
-        }
         check_token("the method", call.method)?;
         let other;
         let path = if call.url.starts_with('/') {

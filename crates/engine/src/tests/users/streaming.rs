@@ -3,7 +3,9 @@
 use brunt_model::outcome::Failure;
 use brunt_model::summary::Summary;
 
+use super::super::http2::{Server, events};
 use super::super::streams::{END, HEAD, Stream, event, stream};
+use super::super::virtual_net::Peer;
 use super::super::{MS, StopHandle};
 use super::{plan_of, play, play_against};
 
@@ -17,8 +19,14 @@ fn three() -> Stream {
 }
 
 fn run(script: &str, peer: Stream) -> Summary {
+    run_with("", script, peer)
+}
+
+/// The same with more options of the client.
+fn run_with(options: &str, script: &str, peer: impl Peer) -> Summary {
     let script = format!(
-        "local llm = brunt.http {{ base = 'http://127.0.0.1', last_message = '[DONE]', stall_timeout = '40ms' }}; {script}"
+        "local llm = brunt.http {{ base = 'http://127.0.0.1', last_message = '[DONE]', stall_timeout = '40ms', {options} }};
+         {script}"
     );
     let summary = play_against(&plan_of(&script, &[]).unwrap(), peer, &StopHandle::default());
     let errors: Vec<_> = summary.breakdown.scenarios.iter().flat_map(|scenario| &scenario.tracebacks).collect();
@@ -194,4 +202,45 @@ fn lines_and_posts_stream_too() {
     });
     assert_eq!(played.summary.total.messages.count, 2);
     assert_eq!(played.summary.breakdown.checks[0].passes, 1);
+}
+
+#[test]
+fn messages_over_http_2_come_to_their_users() {
+    let body = "local seen = {}
+        local events = llm:events('/chat', { name = 'chat' })
+        for event in events do
+          seen[#seen + 1] = event.data
+        end
+        brunt.check(events, { ['200'] = events.status == 200, ok = events.ok, whole = events.body == '' })
+        brunt.check(nil, { seen = table.concat(seen, ' ') == 'a b c d e' })
+        brunt.check(llm:get('/'), { ['200 again'] = function(answer) return answer.status == 200 and #answer.body > 50 end })";
+    let summary = run_with("http = '2'", &scenario(3, body), Server::new(&[], events));
+    assert_eq!((summary.total.statuses.sorted(), summary.total.connections.made), (vec![(200, 6)], 1));
+    let chat = &summary.total.figures.requests.get("chat").unwrap().messages;
+    assert_eq!((chat.count, chat.streams, chat.first.known.max()), (15, 3, Some(10 * MS)));
+}
+
+#[test]
+fn a_stream_of_http_2_that_is_left_is_reset_and_its_connection_goes_on() {
+    let body = "local events = llm:events('/chat')
+        for event in events do break end
+        events:close()
+        brunt.check(events, { head = function(events) return events.status == 200 and events.headers end })";
+    let total = run_with("http = '2'", &scenario(4, body), Server::new(&[], events)).total;
+    assert_eq!((total.statuses.sorted(), total.failures.total()), (vec![(200, 4)], 0));
+    assert_eq!((total.messages.left, total.messages.count, total.connections.made), (4, 4, 1));
+}
+
+#[test]
+fn a_user_reads_several_streams_of_one_connection_in_turn() {
+    let body = "local a, b, n = llm:events('/a'), llm:events('/b'), 0
+        while true do
+          local first, second = a:next(), b:next()
+          if not first and not second then break end
+          n = n + (first and 1 or 0) + (second and 1 or 0)
+        end
+        brunt.check(nil, { all = n == 10, ended = a.ok and b.ok })";
+    let total =
+        run_with("http = '2', connections = 1, pipeline = 10", &scenario(2, body), Server::new(&[], events)).total;
+    assert_eq!((total.messages.count, total.messages.streams, total.connections.made), (20, 4, 1));
 }

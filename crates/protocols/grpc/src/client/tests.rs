@@ -1,4 +1,6 @@
+use brunt_http2::frame::{Head, flag, kind};
 use brunt_http2::hpack::Encoder;
+use brunt_protocol::{Answer, Client, Failed, Opening, Progress};
 use proptest::prelude::*;
 
 use super::*;
@@ -62,14 +64,16 @@ fn call(hint: u32) -> (Vec<u8>, u32) {
 
 /// A client with calls of these hints in flight.
 fn started(hints: &[u32]) -> GrpcClient {
-    let mut client = GrpcClient::new(true, false, Arc::new(Limits { message_bytes: 1000 }));
+    let limits = Limits { message_bytes: 1000, stall_ns: 7 };
+    let mut client = GrpcClient::new(GrpcStreams::new(true, false, Arc::new(limits)));
     let mut out = Vec::new();
     assert_eq!(client.open(None, &mut out), Ok(Opening::Exchange));
     let bytes = Server::default().settings().take();
     assert_eq!(client.receive(&bytes, &mut out), Ok((bytes.len(), Progress::Opened)));
     for hint in hints {
         let (bytes, hint) = call(*hint);
-        assert_eq!(client.start(&Message { bytes: &bytes, hint, ..Message::default() }, &mut out), Started::Awaited);
+        let expected = if hint == STREAMS { Started::Streamed { stall_ns: 7 } } else { Started::Awaited };
+        assert_eq!(client.start(&Message { bytes: &bytes, hint, ..Message::default() }, &mut out), expected);
     }
     client
 }
@@ -89,6 +93,10 @@ fn ends(client: &mut GrpcClient, mut bytes: &[u8]) -> Result<Vec<Progress>, Malf
 
 fn answered(position: usize, status: u16) -> Progress {
     Progress::Answered(Answer { position, status, reusable: true })
+}
+
+fn message(position: usize) -> Progress {
+    Progress::Message { position, status: 0 }
 }
 
 fn reason(client: &mut GrpcClient, bytes: &[u8]) -> (Failure, String) {
@@ -130,8 +138,64 @@ fn a_stream_may_have_any_number_of_messages() {
         for _ in 0..messages {
             server.message(1, b"");
         }
-        assert_eq!(ends(&mut client, &server.status(1, "0").take()), Ok(vec![answered(0, 0)]));
+        let mut expected = vec![message(0); messages];
+        expected.push(answered(0, 0));
+        assert_eq!(ends(&mut client, &server.status(1, "0").take()), Ok(expected));
         assert_eq!(client.parts().body.len(), 5 * messages);
+    }
+}
+
+#[test]
+fn a_message_is_told_by_itself_and_all_are_kept() {
+    let mut client = started(&[0, STREAMS]);
+    let mut framed = Vec::new();
+    for text in [b"a".as_slice(), b"", b"bcd"] {
+        write_message(text, false, &mut framed);
+    }
+    // Three messages in one padded frame.
+    let payload = [&[2], framed.as_slice(), &[0, 0]].concat();
+    let bytes = Server::default().begin(3).frame(kind::DATA, flag::PADDED, 3, &payload).status(3, "0").take();
+    let (mut rest, mut out, mut seen) = (bytes.as_slice(), Vec::new(), Vec::new());
+    while !rest.is_empty() {
+        let (taken, progress) = client.receive(rest, &mut out).unwrap();
+        rest = &rest[taken..];
+        if progress == message(1) {
+            seen.push(client.parts().body.to_vec());
+        }
+    }
+    assert_eq!(seen, [b"\0\0\0\0\x01a".to_vec(), b"\0\0\0\0\0".to_vec(), b"\0\0\0\0\x03bcd".to_vec()]);
+    assert_eq!(client.parts().body, framed, "the whole answer has all of them");
+}
+
+#[test]
+fn what_is_left_of_a_stream_that_is_given_up_is_nobodys() {
+    let mut client = started(&[STREAMS, 0]);
+    let mut framed = Vec::new();
+    write_message(b"a", false, &mut framed);
+    write_message(b"b", false, &mut framed);
+    let mut server = Server::default();
+    let bytes = server.begin(1).frame(kind::DATA, 0, 1, &framed).begin(3).message(3, b"one").status(3, "0").take();
+    let mut rest = bytes.as_slice();
+    loop {
+        let (taken, progress) = client.receive(rest, &mut Vec::new()).unwrap();
+        rest = &rest[taken..];
+        if progress == message(0) {
+            break;
+        }
+    }
+    assert!(client.give_up(0, &mut Vec::new()));
+    assert_eq!(ends(&mut client, rest), Ok(vec![answered(0, 0)]), "the other call has its own answer");
+}
+
+#[test]
+fn a_stream_without_its_status_has_ended_early() {
+    for by in [kind::DATA, kind::HEADERS] {
+        let mut client = started(&[STREAMS, 0]);
+        let mut server = Server::default();
+        server.begin(1).message(1, b"a").frame(by, flag::END_STREAM | flag::END_HEADERS, 1, &[]);
+        let all = ends(&mut client, &server.take()).unwrap();
+        let Some(Progress::Failed(Failed { position: 0, failure, reason, .. })) = all.get(1) else { panic!("{all:?}") };
+        assert_eq!((*failure, reason.as_ref()), (Failure::EndedEarly, "the stream ended without its status"));
     }
 }
 
@@ -201,7 +265,8 @@ fn streams_that_end_otherwise_end_their_calls() {
 
 #[test]
 fn tls_without_h2_is_refused() {
-    let mut client = GrpcClient::new(false, true, Arc::new(Limits { message_bytes: 1 }));
+    let limits = Limits { message_bytes: 1, stall_ns: u64::MAX };
+    let mut client = GrpcClient::new(GrpcStreams::new(false, true, Arc::new(limits)));
     assert!(client.open(Some(b"http/1.1"), &mut Vec::new()).is_err());
 }
 
@@ -220,7 +285,7 @@ proptest! {
             all.extend(ends(&mut client, piece).unwrap());
             rest = after;
         }
-        prop_assert_eq!(all, vec![answered(1, 0), answered(0, 9)]);
+        prop_assert_eq!(all, vec![message(1), message(1), answered(1, 0), answered(0, 9)]);
     }
 
     #[test]
@@ -229,6 +294,8 @@ proptest! {
         let mut server = Server::default();
         server.begin(1).frame(kind::DATA, 0, 1, &body).status(1, "0");
         let progress = ends(&mut client, &server.take());
-        prop_assert!(matches!(progress.as_deref(), Ok([Progress::Answered(_) | Progress::Failed(_)])));
+        let last = progress.as_deref().ok().and_then(<[Progress]>::split_last);
+        let Some((Progress::Answered(_) | Progress::Failed(_), before)) = last else { panic!("{progress:?}") };
+        prop_assert!(before.iter().all(|progress| *progress == message(0)));
     }
 }

@@ -7,5 +7,5 @@ mod client;
 mod request;
 mod told;
 
-pub(super) use self::client::Http2Client;
+pub(super) use self::client::{Http2, Http2Client};
 pub(super) use self::told::Frames;

@@ -1,0 +1,293 @@
+//! One connection: a stream for each call.
+
+use std::borrow::Cow;
+
+use brunt_http2::frame::{HEAD_BYTES, Head, flag, kind};
+use brunt_http2::{Config, Connection, ErrorCode, Event};
+use brunt_model::outcome::Failure;
+use brunt_protocol::user::Message;
+use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Opening, Parts, Progress, Started};
+
+use crate::{EndedBy, OverStreams, Wrong};
+
+/// How many frames are looked ahead through to see whether an answer is all there.
+const MOST_AHEAD: usize = 4;
+/// Why a call has failed that was refused too often.
+const REFUSED: &str = "the peer refused the call's stream 9 times (REFUSED_STREAM)";
+
+/// Data with a message in it. The bytes behind the message were left with the caller, and are given again.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    /// The data's stream, by its id: places change when a call is given up in between.
+    stream: u32,
+    /// What is left of the data, in bytes.
+    left: usize,
+    /// What lies behind the data and is skipped, in bytes.
+    behind: usize,
+    /// Whether a DATA frame ends with the data.
+    ends_frame: bool,
+    /// Whether the stream ends with the data.
+    end: bool,
+}
+
+/// A connection of HTTP/2 whose calls mean what `P` says.
+#[derive(Debug)]
+pub struct StreamClient<P: OverStreams> {
+    connection: Connection<P::Call>,
+    protocol: P,
+    /// The most streams at once that a peer takes which has refused some; grows with each answer.
+    limit: usize,
+    /// Why the peer ends the connection, once it has said so.
+    closing: Option<ErrorCode>,
+    held: Option<Held>,
+}
+
+impl<P: OverStreams> StreamClient<P> {
+    /// A connection of which nothing was sent.
+    pub fn new(protocol: P) -> Self {
+        Self { connection: Connection::new(Config::default()), protocol, limit: usize::MAX, closing: None, held: None }
+    }
+
+    /// Whether the connection can carry another call. One whose streams are used up ends once the last has.
+    fn is_reusable(&self) -> bool {
+        !(self.connection.is_exhausted() && self.connection.is_empty())
+    }
+
+    #[cold]
+    fn failed(&self, position: usize, failure: Failure, reason: impl Into<Cow<'static, str>>) -> Progress {
+        Progress::Failed(Failed { position, failure, reason: reason.into(), reusable: self.is_reusable() })
+    }
+
+    /// A call fails whose stream may go on: the stream is reset.
+    #[cold]
+    fn fail(&mut self, position: usize, wrong: Wrong, out: &mut Vec<u8>) -> Progress {
+        self.connection.reset(position, ErrorCode::CANCEL, out);
+        self.failed(position, wrong.failure, wrong.reason)
+    }
+
+    /// A call's answer is complete.
+    #[inline]
+    fn ended(&mut self, position: usize, by: EndedBy, out: &mut Vec<u8>) -> Progress {
+        let Some(call) = self.connection.take(position, out) else { return Progress::Aside };
+        match self.protocol.ended(call, by, &self.connection) {
+            Ok(status) => {
+                self.limit = self.limit.saturating_add(1);
+                Progress::Answered(Answer { position, status, reusable: self.is_reusable() })
+            }
+            Err(Wrong { failure, reason }) => self.failed(position, failure, reason),
+        }
+    }
+
+    /// What an event other than data means; none if no call has to hear of it. `rest` is what comes behind it.
+    #[inline]
+    fn meaning(&mut self, event: Event<'_>, rest: &[u8], out: &mut Vec<u8>) -> Option<Progress> {
+        match event {
+            Event::Aside | Event::Data { .. } => None,
+            Event::Head { position, status, end } => {
+                if let Err(wrong) = self.protocol.head(&mut self.connection, position, status, end) {
+                    return Some(self.fail(position, wrong, out));
+                }
+                if end {
+                    return Some(self.ended(position, EndedBy::Head, out));
+                }
+                // Where the whole answer has come, it is not told twice.
+                let goes_on = !self.connection.id(position).is_some_and(|id| is_completed(id, rest));
+                goes_on.then_some(Progress::Part { position })
+            }
+            Event::Trailers { position } => Some(self.ended(position, EndedBy::Trailers, out)),
+            other => Some(self.rare_meaning(other, out)),
+        }
+    }
+
+    #[cold]
+    fn rare_meaning(&mut self, event: Event<'_>, out: &mut Vec<u8>) -> Progress {
+        match event {
+            Event::Opened => Progress::Opened,
+            Event::Reset { position, code: ErrorCode::REFUSED_STREAM } => {
+                self.connection.take(position, out);
+                self.limit = self.connection.len().max(1);
+                Progress::Refused { position, reason: REFUSED }
+            }
+            Event::Reset { position, code } => {
+                self.connection.take(position, out);
+                self.failed(position, Failure::Closed, format!("the peer reset the stream: {code}"))
+            }
+            Event::Malformed { position, reason } => {
+                self.connection.take(position, out);
+                self.failed(position, Failure::Protocol, reason)
+            }
+            Event::GoAway { code, unprocessed } => {
+                self.closing = (code != ErrorCode::NO_ERROR).then_some(code);
+                Progress::Draining { unprocessed }
+            }
+            Event::Aside | Event::Head { .. } | Event::Data { .. } | Event::Trailers { .. } => Progress::Aside,
+        }
+    }
+
+    /// Reads data, whose bytes begin `bytes`: how many bytes were taken, and what they mean.
+    #[inline]
+    fn read(&mut self, mut data: Held, position: usize, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Progress>) {
+        let whole = data.left + data.behind;
+        let Some(call) = self.connection.data_mut(position) else { return (whole, None) };
+        let own = bytes.get(..data.left).unwrap_or(bytes);
+        match self.protocol.body(call, own, data.ends_frame) {
+            Ok(None) => (whole, data.end.then(|| self.ended(position, EndedBy::Data, out))),
+            Ok(Some(taken)) => {
+                let status = self.protocol.status(call);
+                data.left = data.left.saturating_sub(taken);
+                (self.hold(data, taken), Some(Progress::Message { position, status }))
+            }
+            Err(wrong) => (whole, Some(self.fail(position, wrong, out))),
+        }
+    }
+
+    /// Remembers what is left behind a message that was `taken` bytes long: how many bytes are taken with it.
+    #[cold]
+    fn hold(&mut self, mut data: Held, taken: usize) -> usize {
+        if data.left > 0 {
+            self.held = Some(data);
+            return taken;
+        }
+        let whole = taken + data.behind;
+        if !data.end {
+            return whole;
+        }
+        // The answer ends with the same byte, which is taken next.
+        data.behind = 1;
+        self.held = Some(data);
+        whole.saturating_sub(1)
+    }
+
+    /// Reads on behind a message, in the bytes that were left with the caller.
+    #[cold]
+    fn read_held(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Progress>) {
+        let Some(data) = self.held.take() else { return (0, None) };
+        match self.connection.place(data.stream) {
+            Some(position) if data.left > 0 => self.read(data, position, bytes, out),
+            Some(position) => (data.behind, data.end.then(|| self.ended(position, EndedBy::Data, out))),
+            // The call was given up since.
+            None => (data.left + data.behind, None),
+        }
+    }
+}
+
+/// Whether the stream ends within the first frames in `bytes`, which are all there.
+#[inline]
+fn is_completed(stream: u32, mut bytes: &[u8]) -> bool {
+    for _ in 0..MOST_AHEAD {
+        let Some(head) = Head::read(bytes) else { return false };
+        let Some(after) = bytes.get(HEAD_BYTES + head.length..) else { return false };
+        let may_end = matches!(head.kind, kind::DATA | kind::HEADERS);
+        if may_end && head.stream == stream && head.has(flag::END_STREAM) {
+            return true;
+        }
+        bytes = after;
+    }
+    false
+}
+
+impl<P: OverStreams> Client for StreamClient<P> {
+    fn open(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Opening, Malformed> {
+        self.protocol.open(alpn)?;
+        self.connection.open(out);
+        Ok(Opening::Exchange)
+    }
+
+    fn capacity(&self) -> usize {
+        self.connection.capacity().min(self.limit)
+    }
+
+    fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
+        self.protocol.start(message, &mut self.connection, out)
+    }
+
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        if let Some(code) = self.closing.take() {
+            let reason = format!("the peer ended the connection: GOAWAY with {code}");
+            return Ok((bytes.len(), Progress::Closing(reason.into())));
+        }
+        let mut taken = 0;
+        if self.held.is_some() {
+            let (count, progress) = self.read_held(bytes, out);
+            taken = count;
+            if let Some(progress) = progress {
+                return Ok((taken, progress));
+            }
+        }
+        while let Some(rest) = bytes.get(taken..)
+            && !rest.is_empty()
+        {
+            let received = self.connection.receive(rest, out);
+            let (count, event) = received.map_err(|violation| self.protocol.malformed(violation))?;
+            taken += count;
+            let progress = if let Event::Data { position, bytes: data, behind, ends_frame, end } = event {
+                let stream = self.connection.id(position).unwrap_or_default();
+                let data = Held { stream, left: data.len(), behind, ends_frame, end };
+                let from = taken - data.left - behind;
+                let (count, progress) = self.read(data, position, bytes.get(from..).unwrap_or(&[]), out);
+                taken = from + count;
+                progress
+            } else {
+                self.meaning(event, bytes.get(taken..).unwrap_or(&[]), out)
+            };
+            if let Some(progress) = progress {
+                // The last byte of GOAWAY is left for what it means besides.
+                if self.closing.is_some() && taken > 1 {
+                    taken -= 1;
+                } else {
+                    self.closing = None;
+                }
+                return Ok((taken, progress));
+            }
+        }
+        Ok((taken, Progress::Aside))
+    }
+
+    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
+        let call = self.connection.reset(position, ErrorCode::CANCEL, out);
+        call.map(|call| self.protocol.left(call)).is_some()
+    }
+
+    fn is_framed(&self) -> bool {
+        true
+    }
+
+    fn has_more(&self) -> bool {
+        self.connection.has_more()
+    }
+
+    fn more(&mut self, out: &mut Vec<u8>) {
+        self.connection.more(out);
+    }
+
+    fn stalled(&mut self) {
+        self.connection.stalled();
+    }
+
+    fn resumed(&mut self, out: &mut Vec<u8>) {
+        self.connection.resumed(out);
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        self.connection.close(out);
+    }
+
+    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        let counters = self.connection.take_counters();
+        if counters.goaways > 0 {
+            note("GOAWAY", counters.goaways);
+        }
+        self.protocol.take_events(&counters, note);
+        for (code, count) in (0..).zip(counters.resets).filter(|(_, count)| *count > 0) {
+            note(&format!("RST_STREAM {}", ErrorCode(code)), count);
+        }
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        self.protocol.parts()
+    }
+
+    fn hand_over(&mut self, kept: &mut Kept) {
+        self.protocol.hand_over(kept);
+    }
+}

@@ -1,0 +1,114 @@
+//! Calls on streams of HTTP/2: what brunt's protocols over HTTP/2 have in common.
+//!
+//! [`StreamClient`] is a [`Client`](brunt_protocol::Client) that gives each call a stream of its own. It turns what a peer does to streams
+//! and to the connection into the words of the contract: refused and reset streams, GOAWAY, answers that come as messages, events for
+//! the report. A protocol adds what is its own by [`OverStreams`]: how a request becomes a header block and data, and what an answer's
+//! head, body and trailers mean.
+//!
+//! Dispatch is static, so a call pays nothing for the seam.
+
+mod client;
+
+use std::borrow::Cow;
+
+use brunt_http2::{Connection, Counters, Violation};
+use brunt_model::outcome::Failure;
+use brunt_protocol::user::Message;
+use brunt_protocol::{Kept, Malformed, Parts, Started};
+
+pub use self::client::StreamClient;
+
+/// The most bytes that are kept of an answer.
+pub const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
+
+/// With which frame a stream has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndedBy {
+    /// The head: there is no body.
+    Head,
+    /// Data.
+    Data,
+    /// Trailers.
+    Trailers,
+}
+
+/// Why a call fails whose connection goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// What it counts as.
+    pub failure: Failure,
+    /// Why: the same text for the same cause, so that reasons can be counted.
+    pub reason: Cow<'static, str>,
+}
+
+impl Wrong {
+    /// An answer that breaks the protocol, for this reason.
+    pub fn protocol(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { failure: Failure::Protocol, reason: reason.into() }
+    }
+}
+
+/// A protocol whose calls are streams of HTTP/2, as the state of one connection.
+///
+/// A call begins with [`start`](Self::start). Of its answer, [`head`](Self::head) comes first, [`body`](Self::body) for each part of the
+/// data, and [`ended`](Self::ended) last. A call that ends otherwise is dropped, but for one that its user leaves: that is
+/// [`left`](Self::left).
+pub trait OverStreams: Send {
+    /// What belongs to a call while its stream lasts.
+    type Call: Send;
+
+    /// Checks which protocol the TLS handshake chose by ALPN; none without TLS, or if it chose none.
+    ///
+    /// # Errors
+    /// When HTTP/2 cannot be spoken on such a connection.
+    fn open(&mut self, alpn: Option<&[u8]>) -> Result<(), Malformed>;
+
+    /// Starts a call: opens a stream, and sends what there is to send.
+    fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Self::Call>, out: &mut Vec<u8>) -> Started;
+
+    /// The final head of an answer has come; its fields are [`Connection::fields`].
+    ///
+    /// # Errors
+    /// When it begins no answer of this protocol: the call fails.
+    fn head(
+        &mut self,
+        streams: &mut Connection<Self::Call>,
+        position: usize,
+        status: u16,
+        end: bool,
+    ) -> Result<(), Wrong>;
+
+    /// Takes bytes of an answer's body. For a call that was [`Started::Streamed`]: how many bytes, up to the end of a message; the rest
+    /// is given again. None if all bytes were taken without a message to tell. `ends_frame` says that a DATA frame ends with the last of
+    /// them.
+    ///
+    /// # Errors
+    /// When they are no part of an answer: the call fails.
+    fn body(&mut self, call: &mut Self::Call, bytes: &[u8], ends_frame: bool) -> Result<Option<usize>, Wrong>;
+
+    /// The status of a call as far as it is known, while its messages come.
+    fn status(&self, call: &Self::Call) -> u16;
+
+    /// An answer is complete: its status. The fields of its trailers, or of a head that ends it, are in `streams`.
+    ///
+    /// # Errors
+    /// When it is no answer of this protocol: the call fails.
+    fn ended(&mut self, call: Self::Call, by: EndedBy, streams: &Connection<Self::Call>) -> Result<u16, Wrong>;
+
+    /// Nobody waits for a call's answer any more. What is kept of it may still be asked for.
+    fn left(&mut self, _call: Self::Call) {}
+
+    /// Why a violation of HTTP/2 ends the connection, in this protocol's words.
+    fn malformed(&self, violation: Violation) -> Malformed {
+        Malformed::because(violation.reason)
+    }
+
+    /// Tells of events besides those of HTTP/2 itself, as [`Client::take_events`](brunt_protocol::Client::take_events).
+    fn take_events(&mut self, _counters: &Counters, _note: &mut dyn FnMut(&str, u64)) {}
+
+    /// As [`Client::parts`](brunt_protocol::Client::parts).
+    fn parts(&self) -> Parts<'_>;
+
+    /// As [`Client::hand_over`](brunt_protocol::Client::hand_over).
+    fn hand_over(&mut self, kept: &mut Kept);
+}
