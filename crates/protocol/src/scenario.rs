@@ -29,6 +29,9 @@
 //! - `core.stream(client, name, options, …)`: begins a call whose answer comes as messages ([`Started::Streamed`](crate::Started::Streamed)),
 //!   and gives its stream. `core.next_message(stream)` waits for the next message, which is what [`Caller::read`] makes of the part
 //!   `message`, or gives nil and the answer once the call has ended; `core.leave(stream)` wants no more of it, and gives the answer.
+//!   `core.next_message(stream, timeout)` waits so long at most, and gives nil alone then; a field `part` of the stream is read in place of
+//!   `message`. `core.say(stream, …)` says more on the call ([`Client::say`]); what stands behind the stream goes to [`Caller::encode`]. It
+//!   gives false once the call has ended.
 //! - `core.digest(algorithm, text, encoding)`, `core.hmac(algorithm, key, text, encoding)`, `core.base64(text)` and
 //!   `core.url_encode(text)`: as `brunt.sha256` and its like have them.
 //! - `core.misused(message, …)`: refuses arguments, which follow the message; gives a made-up value where a rehearsal made
@@ -194,6 +197,11 @@ pub trait Caller: Send + Sync {
     /// Says what is wrong with the values; it is raised in the script, where the call stands.
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError>;
 
+    /// Appends `more`, which a user says on a stream, to the call that began it: that has not been sent yet, or is sent again.
+    fn join(&self, more: &Encoded, call: &mut Encoded) {
+        call.bytes.extend_from_slice(&more.bytes);
+    }
+
     /// Looks at the values of a call before there is any load, as far as no answer made them, and gives the status that a
     /// good answer to it has.
     ///
@@ -231,13 +239,13 @@ pub trait Caller: Send + Sync {
         Cow::Borrowed(answer.parts.head)
     }
 
-    /// A message of an answer that comes as messages, as `--once` shows it, likewise.
-    fn shown_message<'a>(&self, message: &Answered<'a>) -> Cow<'a, [u8]> {
+    /// A message of the answer to `call` that comes as messages, as `--once` shows it, likewise.
+    fn shown_message<'a>(&self, _call: &Encoded, message: &Answered<'a>) -> Cow<'a, [u8]> {
         Cow::Borrowed(message.parts.body)
     }
 
-    /// The body of an answer as `--once` shows it, likewise.
-    fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    /// The body of the answer to `call` as `--once` shows it, likewise.
+    fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
         Cow::Borrowed(answer.parts.body)
     }
 }

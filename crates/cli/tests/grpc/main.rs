@@ -13,4 +13,5 @@ mod reflection;
 #[path = "../network/report.rs"]
 mod report;
 mod scenarios;
+mod streams;
 mod wrong;

@@ -224,11 +224,11 @@ impl Caller for HttpCaller {
         if sets { SETS_COOKIES } else { 0 }
     }
 
-    fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
         body_of(&answer.parts).unwrap_or(Cow::Borrowed(answer.parts.body))
     }
 
-    fn shown_message<'a>(&self, message: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_message<'a>(&self, _call: &Encoded, message: &Answered<'a>) -> Cow<'a, [u8]> {
         let [event, id, data] = message_of(&message.parts);
         let named = |name: &str, value: &[u8]| {
             if value.is_empty() { Vec::new() } else { [name.as_bytes(), value, b": "].concat() }
@@ -376,11 +376,11 @@ mod tests {
         let hi = b"\xcb\xc8\x04\x00";
         let answer = Answered { status: 200, parts: Parts { head, body: hi } };
         assert_eq!(caller.read("body", &answer).unwrap().as_str(), Some("hi"));
-        assert_eq!(&*caller.shown_answer(&answer), b"hi");
+        assert_eq!(&*caller.shown_answer(&Encoded::default(), &answer), b"hi");
         let sizes = caller.read("sizes", &answer).unwrap();
         assert_eq!([sizes.get("received"), sizes.get("body")], [&Value::Number(4.0), &Value::Number(2.0)]);
         let answer = Answered { status: 200, parts: Parts { head, body: b"hello" } };
         assert!(caller.read("body", &answer).unwrap_err().0.contains("encoded as deflate"));
-        assert_eq!(&*caller.shown_answer(&answer), b"hello");
+        assert_eq!(&*caller.shown_answer(&Encoded::default(), &answer), b"hello");
     }
 }

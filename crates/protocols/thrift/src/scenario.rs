@@ -237,7 +237,7 @@ impl Caller for ThriftCaller {
         Cow::Owned(said.into_bytes())
     }
 
-    fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
         Cow::Owned([answer.parts.head, answer.parts.body].concat())
     }
 }
