@@ -18,6 +18,16 @@ local calls = brunt.scenario("calls", function(vu)
   local chat = echo:call("brunt.Echo/Chat", { { text = "a" }, { text = "b" } }, { metadata = { ["x-user"] = "u" .. vu.id } })
   brunt.check(chat, { ["in their order"] = #chat.value == 2 and chat.value[1].text == "a" })
 
+  -- A stream of one's own: messages are sent and received one by one, until one side has said all.
+  local talk = echo:stream("brunt.Echo/Chat", nil, { name = "talk", timeout = "5s" })
+  local heard = {}
+  for number = 1, 3 do
+    talk:send({ text = "word " .. number })
+    heard[number] = talk:receive({ timeout = "2s" })
+  end
+  talk:finish()
+  brunt.check(nil, { ["word by word"] = heard[3] ~= nil and heard[3].text == "word 3" and talk:receive() == nil and talk.ok })
+
   -- A status that is not OK is an answer: no success, with what the server says of it.
   local failed = echo:call("brunt.Echo/Fail", { status = 5, message = "no such sku" })
   brunt.check(failed, { ["not found"] = not failed.ok and failed.status == 5 and failed.message == "no such sku" })

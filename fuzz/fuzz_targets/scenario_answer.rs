@@ -37,15 +37,11 @@ fn folder() -> &'static PathBuf {
     })
 }
 
-fn no_files(_name: &str) -> Result<Option<Vec<u8>>, String> {
-    Ok(None)
-}
-
 /// The client of `brunt.http { base = "http://127.0.0.1" }`.
 fn http(registry: &Registry) -> Box<dyn Caller> {
     let (protocol, _) = registry.named("http").unwrap();
     let base = brunt_model::target::Url::parse("http://127.0.0.1/").unwrap().target;
-    protocol.dialect().unwrap().client(&Value::Nil, &Setting { base: Some(&base), read: &no_files }).unwrap()
+    protocol.dialect().unwrap().client(&Value::Nil, &Setting::alone(Some(&base))).unwrap()
 }
 
 fuzz_target!(|input: &[u8]| {

@@ -105,7 +105,7 @@ fuzz_target!(|input: &[u8]| {
     let (framing, how, by) = framing(choice);
     let whole = flood(&[bytes], &framing);
     let target = brunt_model::target::Url::parse("tcp://a:1").expect("a URL").target;
-    let setting = Setting { base: Some(&target), read: &|_| Ok(None) };
+    let setting = Setting::alone(Some(&target));
     let caller = Tcp.dialect().expect("there is one").client(&Value::Nil, &setting).expect("it needs no options");
     for pieces in [cut(bytes, seed), bytes.chunks(1).collect()] {
         assert_eq!(

@@ -24,7 +24,7 @@ fn begun(first: u8) -> (Box<dyn Client>, Vec<u8>) {
     let mut out = Vec::new();
     if first == b'C' {
         let target = Url::parse("ws://a/").expect("a URL").target;
-        let setting = Setting { base: Some(&target), read: &|_| Ok(None) };
+        let setting = Setting::alone(Some(&target));
         let dialect = WebSocket.dialect().expect("there is one");
         let caller = dialect.client(&Value::Nil, &setting).expect("it needs no options");
         let mut encoded = Encoded::default();

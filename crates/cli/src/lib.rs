@@ -64,6 +64,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::New(new)) => new::run(&new),
         Some(Command::Types(types)) => types::run(&types, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),
+        Some(Command::Grpc(inspect)) => commands::grpc::run(&inspect, &registry),
         Some(Command::Proxy(proxy)) => proxy::run(*proxy),
         Some(Command::CoalesceCheck(check)) => coalesce_check::run(&check),
         Some(Command::Demo(demo)) => demo::run(&demo, &registry),

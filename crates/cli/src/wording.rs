@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 
-use brunt_engine::{EngineError, RouteError, TlsError};
+use brunt_engine::{AskError, EngineError, RouteError, TlsError};
 use brunt_lua::ScriptError;
 use brunt_model::plan::{Family, PlanError};
 use brunt_model::setting::Setting;
@@ -93,6 +93,8 @@ pub fn told(error: &anyhow::Error, settings: Settings) -> String {
 /// One link of an error's chain.
 fn cause_told(cause: &(dyn Error + 'static), settings: Settings) -> String {
     if let Some(error) = cause.downcast_ref::<EngineError>() {
+        engine(error, settings)
+    } else if let Some(AskError::Engine(error)) = cause.downcast_ref::<AskError>() {
         engine(error, settings)
     } else if let Some(error) = cause.downcast_ref::<PlanError>() {
         plan(error, settings)

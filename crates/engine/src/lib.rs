@@ -4,6 +4,7 @@
 //! with its own connections; it asks the plan's pace when a call is due, the protocol ([`Registry`]) which bytes that
 //! is, the transport (`transport`) to send them, and writes down what came of it.
 
+mod asking;
 mod coordinator;
 mod error;
 mod flood;
@@ -43,9 +44,11 @@ use crate::watchdog::Watchdog;
 
 pub use brunt_model::stop::StopHandle;
 
+pub use crate::asking::{AskError, ask};
 pub use crate::error::EngineError;
 pub use crate::gate::Gate;
 pub use crate::limits::{most_connections, most_growing_connections};
+pub use crate::scenarios::plan_to;
 pub use crate::tally::{Tallies, Tally};
 pub use crate::transport::route::RouteError;
 pub use crate::transport::tls::TlsError;

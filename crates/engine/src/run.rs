@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_model::connections::Connections;
+use brunt_model::live::Live;
 use brunt_model::plan::{Load, Plan};
 use brunt_model::scenario::Scenarios;
 use brunt_model::secret::shown_url;
@@ -71,7 +72,34 @@ fn run_flood<M: Machine>(
     given: Given<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
-    let Checked { scheme, mut prepared, tls } = examine(plan, given.registry)?;
+    let checked = examine(plan, given.registry)?;
+    flood(plan, checked, given, observer)
+}
+
+/// Makes the first call of `plan` and shows its answer to `keep`.
+pub(crate) fn ask<M: Machine>(
+    plan: &Plan,
+    given: Given<'_, M>,
+    keep: impl FnOnce(Arc<dyn Prepared>) -> Arc<dyn Prepared>,
+) -> Result<Run, EngineError> {
+    let Checked { scheme, prepared, tls } = examine(plan, given.registry)?;
+    let checked = Checked { scheme, prepared: keep(prepared), tls };
+    Ok(flood(plan, checked, given, &mut Nobody)?.run)
+}
+
+/// Looks at nothing.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn second(&mut self, _live: &Live) {}
+}
+
+fn flood<M: Machine>(
+    plan: &Plan,
+    Checked { scheme, mut prepared, tls }: Checked,
+    given: Given<'_, M>,
+    observer: &mut dyn Observer,
+) -> Result<Finished, EngineError> {
     let clock = given.machine.clock();
     let trace = given.trace.filter(|trace| trace.sight() == Sight::Everything);
     let seen = trace.map(|trace| Arc::new(FloodTrace::new(Arc::clone(&prepared), trace, clock)));

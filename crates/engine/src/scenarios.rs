@@ -223,9 +223,9 @@ fn finder(plan: &Plan, resolve: Resolve) -> Arc<Find> {
     })
 }
 
-/// The plan for one of the targets that users call. What is said of how the plan's own is reached (other addresses, a Unix
+/// The plan for one of the targets that users call, whose scheme has this port of its own. What is said of how the plan's own is reached (other addresses, a Unix
 /// socket, another name in TLS) is said of no other.
-fn plan_to(plan: &Plan, target: &Target, default_port: u16) -> Plan {
+pub fn plan_to(plan: &Plan, target: &Target, default_port: u16) -> Plan {
     let mut to = plan.clone();
     let place = |target: &Target| (target.scheme.clone(), target.host.clone(), target.port.unwrap_or(default_port));
     if place(target) != place(&plan.target) {

@@ -201,6 +201,10 @@ impl<P: OverStreams> Client for StreamClient<P> {
         self.protocol.start(message, &mut self.connection, out)
     }
 
+    fn say(&mut self, position: usize, message: &Message<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        self.protocol.say(message, &mut self.connection, position, out)
+    }
+
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
         if let Some(code) = self.closing.take() {
             let reason = format!("the peer ended the connection: GOAWAY with {code}");

@@ -66,6 +66,20 @@ pub trait OverStreams: Send {
     /// Starts a call: opens a stream, and sends what there is to send.
     fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Self::Call>, out: &mut Vec<u8>) -> Started;
 
+    /// Says more on the call at this position, as [`Client::say`](brunt_protocol::Client::say).
+    ///
+    /// # Errors
+    /// When the call takes no more of it: the call fails.
+    fn say(
+        &mut self,
+        _message: &Message<'_>,
+        _streams: &mut Connection<Self::Call>,
+        _position: usize,
+        _out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        Err("this protocol's calls say all when they begin")
+    }
+
     /// The final head of an answer has come; its fields are [`Connection::fields`].
     ///
     /// # Errors

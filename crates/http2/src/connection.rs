@@ -412,6 +412,11 @@ impl<T> Connection<T> {
         outgoing.ends |= end;
     }
 
+    /// How many bytes of data wait on a stream until they can be sent.
+    pub fn waiting(&self, position: usize) -> usize {
+        self.streams.get(position).and_then(|stream| stream.outgoing.as_ref()).map_or(0, |outgoing| outgoing.len())
+    }
+
     /// Whether data waits that could be sent now.
     #[inline]
     pub fn has_more(&self) -> bool {

@@ -27,6 +27,11 @@ impl Outgoing {
         }
     }
 
+    /// How many bytes are left of it.
+    pub(crate) fn len(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.rest.len()).sum()
+    }
+
     /// Whether nothing is left of it.
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()

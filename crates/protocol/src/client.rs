@@ -254,6 +254,15 @@ pub trait Client: Send {
     /// plan's `pipeline`.
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started;
 
+    /// Appends to `out` what its user says besides on a call in flight that was [`Started::Streamed`], the call at this position, counted
+    /// from the oldest, which is 0.
+    ///
+    /// # Errors
+    /// When the call takes no more of it, for this reason: it has failed.
+    fn say(&mut self, _position: usize, _message: &Message<'_>, _out: &mut Vec<u8>) -> Result<(), &'static str> {
+        Err("this protocol's calls say all when they begin")
+    }
+
     /// Takes bytes that arrived, in whatever pieces, and says how many it took (at least one) and what they meant. It is
     /// called again with the rest until everything is taken; with a [`Progress::Message`] it may take none, where a message and its
     /// answer end with the same byte.  What it appends to `out` is sent at once: the answer to

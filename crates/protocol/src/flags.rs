@@ -9,11 +9,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use brunt_model::content::Content;
-use brunt_model::plan::Plan;
+use brunt_model::plan::{Plan, ProtocolOptions};
 use brunt_model::secret::{REDACTED, Template, shown_json};
 use serde_json::Value;
 
 use crate::OptionsError;
+use crate::asking::{Ask, Reply};
 
 /// What stands behind a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,6 +193,7 @@ pub struct Given {
     values: BTreeMap<String, Vec<FlagValue>>,
     user: Option<String>,
     read: Option<Arc<ReadFile>>,
+    ask: Option<Arc<Ask<'static>>>,
 }
 
 impl fmt::Debug for Given {
@@ -217,6 +219,23 @@ impl Given {
     #[must_use]
     pub fn with_files(self, read: Arc<ReadFile>) -> Self {
         Self { read: Some(read), ..self }
+    }
+
+    /// The same, with a target that can be asked before the load.
+    #[must_use]
+    pub fn with_target(self, ask: Arc<Ask<'static>>) -> Self {
+        Self { ask: Some(ask), ..self }
+    }
+
+    /// Makes the first call that these options describe to the target of the run, before there is any load.
+    ///
+    /// # Errors
+    /// Says why there is no answer.
+    pub fn ask(&self, call: &ProtocolOptions) -> Result<Reply, String> {
+        match &self.ask {
+            Some(ask) => ask(call),
+            None => Err("there is no target to ask here".to_owned()),
+        }
     }
 
     /// The texts that secret flags of these gave, each with what may be shown of it.

@@ -15,7 +15,7 @@ pub struct UnknownScheme {
 }
 
 /// The protocols that a plan's scheme may name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Registry {
     protocols: Vec<Arc<dyn Protocol>>,
 }

@@ -29,6 +29,9 @@
 //! - `core.stream(client, name, options, …)`: begins a call whose answer comes as messages ([`Started::Streamed`](crate::Started::Streamed)),
 //!   and gives its stream. `core.next_message(stream)` waits for the next message, which is what [`Caller::read`] makes of the part
 //!   `message`, or gives nil and the answer once the call has ended; `core.leave(stream)` wants no more of it, and gives the answer.
+//!   `core.next_message(stream, timeout)` waits so long at most, and gives nil alone then; a field `part` of the stream is read in place of
+//!   `message`. `core.say(stream, …)` says more on the call ([`Client::say`]); what stands behind the stream goes to [`Caller::encode`]. It
+//!   gives false once the call has ended.
 //! - `core.digest(algorithm, text, encoding)`, `core.hmac(algorithm, key, text, encoding)`, `core.base64(text)` and
 //!   `core.url_encode(text)`: as `brunt.sha256` and its like have them.
 //! - `core.misused(message, …)`: refuses arguments, which follow the message; gives a made-up value where a rehearsal made
@@ -47,6 +50,7 @@ use brunt_model::target::Target;
 use brunt_model::units;
 use serde::{Deserialize, Serialize};
 
+use crate::asking::Learn;
 use crate::flags::ReadFile;
 use crate::{Client, OptionsError, Parts};
 
@@ -129,8 +133,7 @@ use crate::{Client, OptionsError, Parts};
 /// # }
 ///
 /// # let base = brunt_protocol::model::target::Url::parse("echo://localhost:7/")?.target;
-/// let setting = Setting { base: Some(&base), read: &|_| Ok(None) };
-/// let caller = EchoDialect.client(&Value::Nil, &setting)?;
+/// let caller = EchoDialect.client(&Value::Nil, &Setting::alone(Some(&base)))?;
 /// let mut call = Encoded::default();
 /// caller.encode(&[Value::text("hi")], &mut call)?;
 /// assert_eq!(call.bytes, b"hi\n");
@@ -164,6 +167,15 @@ pub struct Setting<'a> {
     pub base: Option<&'a Target>,
     /// Reads a file by its path beside the script, which then travels with the script in a plan.
     pub read: &'a ReadFile,
+    /// Makes content of what the base says when the script is loaded, which then travels with the script in a plan as a file does.
+    pub learn: &'a Learn<'a>,
+}
+
+impl<'a> Setting<'a> {
+    /// A client's setting without files, and with nobody to ask.
+    pub fn alone(base: Option<&'a Target>) -> Self {
+        Self { base, read: &|_| Ok(None), learn: &|_, _| Err("there is no target to ask here".to_owned()) }
+    }
 }
 
 /// What calls of one client of a script go through. Shared by the workers' users; it has no state of theirs.
@@ -189,6 +201,11 @@ pub trait Caller: Send + Sync {
     /// # Errors
     /// Says what is wrong with the values; it is raised in the script, where the call stands.
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError>;
+
+    /// Appends `more`, which a user says on a stream, to the call that began it: that has not been sent yet, or is sent again.
+    fn join(&self, more: &Encoded, call: &mut Encoded) {
+        call.bytes.extend_from_slice(&more.bytes);
+    }
 
     /// Looks at the values of a call before there is any load, as far as no answer made them, and gives the status that a
     /// good answer to it has.
@@ -227,13 +244,13 @@ pub trait Caller: Send + Sync {
         Cow::Borrowed(answer.parts.head)
     }
 
-    /// A message of an answer that comes as messages, as `--once` shows it, likewise.
-    fn shown_message<'a>(&self, message: &Answered<'a>) -> Cow<'a, [u8]> {
+    /// A message of the answer to `call` that comes as messages, as `--once` shows it, likewise.
+    fn shown_message<'a>(&self, _call: &Encoded, message: &Answered<'a>) -> Cow<'a, [u8]> {
         Cow::Borrowed(message.parts.body)
     }
 
-    /// The body of an answer as `--once` shows it, likewise.
-    fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    /// The body of the answer to `call` as `--once` shows it, likewise.
+    fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
         Cow::Borrowed(answer.parts.body)
     }
 }

@@ -6,6 +6,7 @@ pub mod coalesce_check;
 pub mod compare;
 pub mod find;
 pub mod flags;
+pub mod grpc;
 pub mod kept;
 pub mod machines;
 pub mod proxy;
@@ -90,6 +91,8 @@ pub enum Command {
     Types(Types),
     /// Run the built-in target, to aim at
     Serve(Serve),
+    /// Look at what a gRPC server tells of its schema by reflection
+    Grpc(Box<grpc::Inspect>),
     /// Run a reverse proxy that can serve identical requests in flight once
     Proxy(Box<proxy::Proxy>),
     /// Say whether a server or proxy coalesces identical requests, and whether that is safe

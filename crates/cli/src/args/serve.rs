@@ -24,7 +24,7 @@ pub enum Server {
     Ws(Box<Ws>),
     /// A Thrift echo: every method returns its argument, in whichever protocol and transport it came
     Thrift(Box<Thrift>),
-    /// A gRPC echo: unary calls, streams of every kind, and health checking
+    /// A gRPC echo: unary calls, streams of every kind, health checking, and reflection
     Grpc(Box<Grpc>),
 }
 
@@ -167,7 +167,7 @@ pub struct Thrift {
 fn grpc_methods() -> String {
     format!(
         "It serves any schema whose methods return the messages that they take, and needs none; its own is\n\n{}\nbesides \
-         grpc.health.v1.Health/Check.",
+         grpc.health.v1.Health and server reflection (v1 and v1alpha).",
         brunt_testbed::grpc::PROTO
     )
 }

@@ -41,6 +41,7 @@ Commands
   compare, sweep    A against B; a run for each of several values
   runs, show, report, ui runs that were kept, here or in a browser
   serve, demo       the built-in target; watch it freeze
+  grpc              services and messages that a gRPC server has
   proxy, coalesce-check  serve identical requests in flight once
   completions, man  for your shell
 
@@ -58,7 +59,7 @@ const FLAGS: [&str; 11] =
 const LENGTHS: [(&str, &str, &str); 3] = [("find", "5s", "1s"), ("sweep", "5s", "1s"), ("compare", "3s", "500ms")];
 
 /// The order in which commands are listed.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "bench",
     "run",
     "find",
@@ -72,6 +73,7 @@ const COMMANDS: [&str; 18] = [
     "ui",
     "serve",
     "demo",
+    "grpc",
     "proxy",
     "coalesce-check",
     "help",

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod find;
+pub mod grpc;
 pub mod help;
 pub mod man;
 pub mod manifest;
@@ -27,6 +28,8 @@ use std::process::ExitCode;
 
 use brunt_cluster::ClusterError;
 use brunt_engine::EngineError;
+
+use crate::plan::asking::NoAnswer;
 
 /// How it went, as the exit status says it. What is wrong with the command line or a file is an error, and becomes
 /// [`Exit::Wrong`].
@@ -59,6 +62,9 @@ impl Exit {
                 ClusterError::Interrupted => Self::Done,
                 _ => Self::Wrong,
             };
+        }
+        if error.is::<NoAnswer>() {
+            return Self::NoAnswer;
         }
         match error.downcast_ref() {
             Some(EngineError::Route(route)) if route.is_no_address() => Self::NoAnswer,

@@ -1,5 +1,6 @@
 //! Flags into a plan: the one place where they are checked against each other. Below it nothing sees a flag.
 
+pub mod asking;
 mod pem;
 pub mod scenario;
 
@@ -21,6 +22,7 @@ use brunt_model::secret::{REDACTED, Template};
 use brunt_model::target::Url;
 use brunt_protocol::{Registry, options_of, options_read};
 
+use self::asking::Asker;
 use crate::args::bench::{Arrivals, Bench, Connecting, Saving};
 use crate::args::{self, ProtocolFlags, values};
 use crate::files;
@@ -31,7 +33,7 @@ const STREAMS_OF_A_RATE: u32 = 100;
 /// Calls a second that one worker makes with ease: over plain HTTP a tenth of its time, where a call takes 10 µs.
 pub const EASY_RATE: f64 = 10_000.0;
 const DEFAULT_DURATION_NS: u64 = 10 * SECOND_NS;
-const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
+pub const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
 /// The plan that the flags ask for: a kept one, or one made of them.
 ///
@@ -139,16 +141,19 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
     if has_basic && bench.protocol.texts("header").any(authorizes) {
         bail!("--basic (or a user in the URL) and -H 'Authorization: …' would both be sent: leave one out");
     }
+    let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
+    let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
+    let connect_timeout_ns = connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
+    let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
+    let asker = Arc::new(Asker::new(transport.clone(), timeout_ns, connect_timeout_ns, registry));
     let given = requested(&bench.request, &bench.protocol)
         .given(protocol, &url.target.scheme, registry)?
         .with_user(url.user)
-        .with_files(Arc::new(files::read_if_there));
+        .with_files(Arc::new(files::read_if_there))
+        .with_target(asker.of(url.target.clone()));
     let script = bench.request.script.as_deref().map(|path| script(path, of_script, &bench.script_args)).transpose()?;
-    let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
-    let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
     let load = load(&bench.load)?;
     let pipeline = in_flight(bench, &load, protocol.multiplexes(&given))?;
-    let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
     let connections = match connections {
         Some(number) => Connections::Fixed(number),
         None => default_connections(&load, &transport, bench.load.requests, threads),
@@ -159,7 +164,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
     };
     Ok(Plan {
         version: PLAN_VERSION,
-        protocol: options_of(protocol, &given)?,
+        protocol: asker.told(options_of(protocol, &given))?,
         target: url.target,
         script,
         scenarios: None,
@@ -169,7 +174,7 @@ fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
         load,
         warmup_ns: warmup.unwrap_or(0),
         timeout_ns,
-        connect_timeout_ns: connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS),
+        connect_timeout_ns,
         drain_ns: drain.unwrap_or(timeout_ns),
         seed: seed.unwrap_or_else(fresh_seed),
         reconnect: bench.load.reconnect,
@@ -314,7 +319,7 @@ fn fresh_seed() -> u64 {
     Random::new(now.as_nanos() as u64, u64::from(std::process::id())).next_u64() >> 32
 }
 
-fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
+pub fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
     let source_ips: Vec<_> = args.source_ip.iter().flat_map(|list| list.0.iter().copied()).collect();
     if source_ips.len() > values::MOST_SOURCE_IPS {
         bail!("--source-ip: expected at most {} addresses in all, got {}", values::MOST_SOURCE_IPS, source_ips.len());
@@ -347,7 +352,7 @@ fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
     })
 }
 
-fn tls(args: &args::Tls) -> Result<Tls> {
+pub fn tls(args: &args::Tls) -> Result<Tls> {
     match (&args.cert, &args.key) {
         (Some(_), None) => bail!("--cert needs the private key of that certificate: give it with --key"),
         (None, Some(_)) => bail!("--key needs the certificate of that private key: give it with --cert"),

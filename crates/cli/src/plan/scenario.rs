@@ -1,7 +1,9 @@
 //! A script of scenarios, and the flags of `brunt run`, into a plan.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
-use brunt_lua::scenario::{self, LoadOptions, Loaded};
+use brunt_lua::scenario::{self, Asking, LoadOptions, Loaded};
 use brunt_model::arrivals::Spread;
 use brunt_model::environment::Environment;
 use brunt_model::outcome::OkStatus;
@@ -10,6 +12,7 @@ use brunt_model::scenario::{Population, Scenarios, Step, Weighted};
 use brunt_model::secret::{Template, is_secret_header};
 use brunt_protocol::Registry;
 
+use super::asking::Asker;
 use super::{DEFAULT_TIMEOUT_NS, cores, fresh_seed, origin, tls, transport};
 use crate::args::run::{Change, Run};
 
@@ -27,7 +30,7 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
         );
     };
     let stop = change(&mut scenarios, &run.change, &names);
-    let timeout_ns = run.load.timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
+    let (timeout_ns, connect_timeout_ns) = timeouts(run);
     let workers = if run.change.once { 1 } else { run.load.threads.unwrap_or_else(cores) };
     let plan = Plan {
         version: PLAN_VERSION,
@@ -42,7 +45,7 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
         load: Load::Closed {},
         warmup_ns: 0,
         timeout_ns,
-        connect_timeout_ns: run.load.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS),
+        connect_timeout_ns,
         drain_ns: run.load.drain.unwrap_or(timeout_ns),
         seed: run.load.seed.unwrap_or_else(fresh_seed),
         reconnect: false,
@@ -64,14 +67,24 @@ pub fn of(run: &Run, registry: &Registry) -> Result<Plan> {
 /// Which file or line is wrong.
 pub fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
     let Change { env, base_url, inject, only, .. } = &run.change;
+    let (timeout_ns, connect_timeout_ns) = timeouts(run);
+    let asker =
+        Arc::new(Asker::new(transport(&run.connecting, tls(&run.tls)?)?, timeout_ns, connect_timeout_ns, registry));
+    let asking = Arc::clone(&asker);
     let options = LoadOptions {
         env: env.iter().map(|(name, value)| (name.clone(), value_of(name, value))).collect(),
         base_url: base_url.clone(),
         sandbox: run.confinement.of_named(),
         injections: inject.clone(),
         only: only.clone(),
+        asking: Asking::by(Arc::new(move |to, first, call| asking.ask(to, first, call))),
     };
-    Ok(scenario::load(&run.file, &options, registry)?)
+    asker.told(scenario::load(&run.file, &options, registry))
+}
+
+/// How long calls and connecting may take, in nanoseconds.
+fn timeouts(run: &Run) -> (u64, u64) {
+    (run.load.timeout.unwrap_or(DEFAULT_TIMEOUT_NS), run.load.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS))
 }
 
 /// A value of `--env`: what its name tells to be a secret is not shown or stored.

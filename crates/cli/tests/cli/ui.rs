@@ -129,11 +129,7 @@ fn runs_are_listed_filtered_opened_and_exported() {
         let report = ui.get("report?number=1");
         assert!(report.contains("sandbox allow-scripts") && report.contains("\"due\":50"), "{report}");
     }
-<<<<<<< HEAD
     // In an export of several runs, each row begins with the number of its run.
-=======
-    // An export of several runs: each row names its run.
->>>>>>> agents
     let several = ui.get("export?run=2&run=1&run=1&format=csv");
     assert!(several.contains("filename=\"brunt-2-runs.csv\""), "{several}");
     let rows: Vec<_> = several.split("\r\n\r\n").nth(1).unwrap().lines().collect();

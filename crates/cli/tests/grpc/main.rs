@@ -8,8 +8,10 @@ mod peers;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;
+mod reflection;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../network/report.rs"]
 mod report;
 mod scenarios;
+mod streams;
 mod wrong;

@@ -13,7 +13,7 @@ use crate::program::Directory;
 /// The service's schema.
 pub const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grpc/peers/shop.proto");
 /// That of health checking.
-pub const HEALTH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grpc/peers/health.proto");
+pub const HEALTH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testbed/src/grpc/health.proto");
 
 const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grpc/peers");
 

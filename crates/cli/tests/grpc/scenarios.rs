@@ -24,8 +24,8 @@ fn assert_checks_hold(report: &Report, count: usize, times: u64) {
 fn the_example_is_right() {
     let (_server, url) = serve(&[]);
     let report = show("grpc.lua", &url);
-    assert_checks_hold(&report, 5, 20);
-    assert_eq!(report.outcome("answered"), 100);
+    assert_checks_hold(&report, 6, 20);
+    assert_eq!(report.outcome("answered"), 120);
     assert_eq!(report.outcome("not_ok"), 20, "a status other than OK is no success");
 }
 

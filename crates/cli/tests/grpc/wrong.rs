@@ -19,7 +19,10 @@ const URL: &str = "grpc://127.0.0.1:1/";
 fn flags_that_are_wrong() {
     let add = ["--proto", PROTO, "--call", "Add"];
     for (args, expected) in [
-        (&[][..], "grpc:// needs the schema of the service: give --proto FILE.proto or --descriptor-set FILE"),
+        (
+            &[][..],
+            "grpc:// needs the schema of the service: give --proto FILE.proto or --descriptor-set FILE, or --reflection",
+        ),
         (&["--proto", PROTO], "grpc:// needs the method to call: give --call PACKAGE.SERVICE/METHOD"),
         (&["--proto", "/nowhere.proto", "--call", "A"], "/nowhere.proto: there is no such file"),
         (&["--descriptor-set", PROTO, "--call", "A"], "the descriptor set: no descriptor set"),

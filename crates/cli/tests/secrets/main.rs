@@ -464,6 +464,11 @@ fn errors_show_none() {
         vec!["compare", "--rounds", "10", "-n1", "-w0", &url, &url],
         vec!["proxy", &format!("http://me:{secret}@127.0.0.1:1")],
         vec!["coalesce-check", "--timeout", "1s", &url],
+        vec!["grpc", "list", "-H", &header, "grpc://127.0.0.1:1"],
+        vec!["grpc", "list", "-H", &control, "grpc://127.0.0.1:1"],
+        vec!["grpc", "list", "-H", &format!("key-bin: {secret}!"), "grpc://127.0.0.1:1"],
+        vec!["grpc", "describe", &format!("grpc://me:{secret}@127.0.0.1:1"), "a.B"],
+        vec!["--reflection", "--call", "a", "-H", &format!("authorization: Bearer {secret}"), "grpc://127.0.0.1:1"],
         vec!["sweep", "-c", "1,2", "-n1", "-w0", &url],
         vec!["find", "--threshold", "p99<1s", "-d", "1s", "-w0", "--basic", &format!("me:{secret}"), &url],
     ] {

@@ -94,6 +94,27 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         ends_sent(self.append(token, message))
     }
 
+    /// Sends what a user says besides on a call; false if the call is not in flight. One that takes no more fails.
+    pub(crate) fn say<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        id: CallId,
+        message: &Message<'_>,
+        now: u64,
+    ) -> bool {
+        let Some(Place::InFlight(token)) = self.calls.get(id).map(|call| call.place) else { return false };
+        let connection = &mut self.connections[token];
+        let Some(position) = connection.calls.iter().position(|known| *known == id) else { return false };
+        match connection.client.say(position, message, &mut self.outgoing) {
+            Ok(()) => self.flush(load, token),
+            Err(reason) => {
+                self.flush_aside(token);
+                self.leave(load, id, Some((Failure::Oversize, reason)), now);
+            }
+        }
+        true
+    }
+
     /// Lets the connection's client write a message into the outgoing buffer.
     #[inline]
     fn append(&mut self, token: usize, message: &Message<'_>) -> Started {

@@ -69,6 +69,8 @@ enum Wake {
     Release(u32),
     /// The stream in this slot has a message, or has ended.
     Streamed(u32),
+    /// The wait of this number for a message of the stream in this slot has taken long enough.
+    Late(u32, u64),
 }
 
 /// Something that is due at a time.
@@ -91,6 +93,11 @@ enum TimedWake {
     Release(u32),
     /// What it waits for others to do, by its number, has taken too long.
     Joined(u32),
+    /// The wait of this number for a message has.
+    Late {
+        slot: u32,
+        wait: u64,
+    },
 }
 
 /// How an iteration has ended.
@@ -293,6 +300,8 @@ pub(crate) struct VirtualUsers {
     vacant_calls: Vec<u32>,
     /// Connections with a call to be sent after this round of resumed users.
     gathered: Vec<usize>,
+    /// The number of the last wait for a message.
+    waits: u64,
     /// Whether calls are gathered.
     gathers: bool,
     /// Whose the network's connections are, by their numbers.
@@ -374,6 +383,7 @@ impl VirtualUsers {
             calls: Vec::new(),
             vacant_calls: Vec::new(),
             gathered: Vec::new(),
+            waits: 0,
             gathers: false,
             owners: Vec::new(),
             loading: false,
@@ -453,7 +463,7 @@ impl VirtualUsers {
                 let parts = call.kept.parts();
                 let answer = Answered { status, parts };
                 let head = &client.caller.shown_head(&answer);
-                let body = &[call.before.as_slice(), &client.caller.shown_answer(&answer)].concat();
+                let body = &[call.before.as_slice(), &client.caller.shown_answer(self.encoded(call), &answer)].concat();
                 let service_ns = call.ended.map_or(0, |(times, end)| times.service_ns(end));
                 trace.see(&Traced::Answered { name, request, status, head, body, service_ns });
             }

@@ -18,7 +18,11 @@ impl<D: Driver> Load<D> for VirtualUsers {
 
     #[inline]
     fn message(&mut self, slot: u32) -> Result<Message<'_>, Refusal> {
-        let call = self.calls.get(slot as usize).ok_or(Refusal::Done)?;
+        let call = self
+            .calls
+            .get(slot as usize)
+            .filter(|call| call.inbox.as_ref().is_none_or(|inbox| !inbox.is_partial))
+            .ok_or(Refusal::Done)?;
         let Encoded { bytes, idempotent, hint, .. } = self.encoded(call);
         Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
     }

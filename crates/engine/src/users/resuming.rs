@@ -198,6 +198,7 @@ impl VirtualUsers {
                 TimedWake::Begin => Wake::Begin,
                 TimedWake::Go => Wake::Go,
                 TimedWake::Release(slot) => Wake::Release(slot),
+                TimedWake::Late { slot, wait } => Wake::Late(slot, wait),
                 TimedWake::Joined(joins) => {
                     self.leave_meeting(joins);
                     self.joined(timer.user, joins);
@@ -278,6 +279,10 @@ impl VirtualUsers {
                 Some(operation) => operation,
                 None => return,
             },
+            Wake::Late(slot, wait) => match self.message_is_late(user, slot, wait, now) {
+                Some(operation) => operation,
+                None => return,
+            },
         };
         while let Some(next) = self.perform(network, user, operation, now) {
             operation = next;
@@ -329,9 +334,13 @@ impl VirtualUsers {
                 }
             }
             Operation::Stream(wanted) => Some(self.begin_stream(network, user, &wanted, now)),
-            Operation::NextMessage(ticket) => {
+            Operation::NextMessage { ticket, part, most_ns } => {
                 self.forget_answers(user);
-                self.next_message(user, slot_of(ticket), now)
+                self.want_message(user, slot_of(ticket), (part, most_ns), now)
+            }
+            Operation::Say { ticket, values } => {
+                self.forget_answers(user);
+                Some(self.say(network, user, slot_of(ticket), &values, now))
             }
             Operation::LeaveStream(ticket) => Some(self.leave_stream(network, user, slot_of(ticket), now)),
             Operation::Wait => {

@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 use brunt_model::outcome::Failure;
 use brunt_model::units::Duration;
 use brunt_protocol::Parts;
-use brunt_protocol::scenario::Answered;
+use brunt_protocol::scenario::{Answered, Value};
+use brunt_protocol::user::Message;
 
 use super::resuming::ticket;
-use super::{State, UsersNetwork, VirtualUsers, Wake};
-use crate::network::MessageOf;
+use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wake};
+use crate::network::{MessageOf, NEVER};
 use crate::transport::Driver;
 use brunt_lua::scenario::{Operation, Resumption, Wanted};
 
@@ -22,6 +23,10 @@ const MOST_WAITING: usize = 100_000;
 const MOST_WAITING_BYTES: usize = 4 << 20;
 /// Why a stream has failed whose user does not take its messages.
 const UNREAD: &str = "more than 100,000 messages, or 4 MiB of them, waited for their user to take them";
+/// The most bytes that a user says on a stream before any answer comes: what is sent again with the call.
+const MOST_SAID_BYTES: usize = 4 << 20;
+/// Why a stream has failed that said more before it was sent.
+const UNSENT: &str = "more than 4 MiB waited for a connection to be sent on";
 /// The most that a trace shows of a stream's messages, in bytes.
 const MOST_SHOWN: usize = 16 * 1024;
 
@@ -30,8 +35,12 @@ const MOST_SHOWN: usize = 16 * 1024;
 pub(super) struct Inbox {
     messages: VecDeque<(u16, Vec<u8>)>,
     bytes: usize,
-    /// Whether its user waits for the next.
-    waits: bool,
+    /// The number of its user's wait for the next; none if nobody waits.
+    waits: Option<u64>,
+    /// Which part of the next message its user is given, as it has asked; empty for the message itself.
+    part: String,
+    /// Whether more was said on its call than is kept, so that it cannot be sent again.
+    pub(super) is_partial: bool,
 }
 
 impl VirtualUsers {
@@ -62,7 +71,85 @@ impl VirtualUsers {
         }
     }
 
-    /// A user wants the next message of a stream: that, or what came of the call; none if it waits.
+    /// A user wants this part of the next message of a stream, and waits so long at most, in nanoseconds; none if it waits.
+    pub(super) fn want_message(
+        &mut self,
+        user: u32,
+        slot: u32,
+        (part, most_ns): (String, Option<u64>),
+        now: u64,
+    ) -> Option<Operation> {
+        if let Some(inbox) = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut()) {
+            inbox.part = part;
+        }
+        let operation = self.next_message(user, slot, now);
+        let inbox = self.calls.get(slot as usize).and_then(|call| call.inbox.as_deref());
+        let wait = inbox.and_then(|inbox| inbox.waits).filter(|_| operation.is_none());
+        if let (Some(wait), Some(most_ns)) = (wait, most_ns) {
+            self.set_timer(now.saturating_add(most_ns), user, TimedWake::Late { slot, wait });
+        }
+        operation
+    }
+
+    /// A user has waited long enough for the next message of a stream, which goes on; none if that wait is over.
+    pub(super) fn message_is_late(&mut self, user: u32, slot: u32, wait: u64, now: u64) -> Option<Operation> {
+        let inbox = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut())?;
+        inbox.waits.take_if(|known| *known == wait)?;
+        Some(self.go(user, now, Resumption::Read(Value::Nil)))
+    }
+
+    /// A user says more on a stream, as these values of its protocol have it. It is told 1, or 0 if the call has ended.
+    pub(super) fn say<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: u32,
+        slot: u32,
+        values: &[Value<'_>],
+        now: u64,
+    ) -> Operation {
+        let streams = self.user(user).is_some_and(|of| of.streams.contains(&slot));
+        let Some(call) = self.calls.get_mut(slot as usize).filter(|_| streams) else {
+            return self.go(user, now, Resumption::Number(0));
+        };
+        let Some(client) = self.clients.get(call.client) else { return self.go(user, now, Resumption::Number(0)) };
+        call.next.clear();
+        if let Err(problem) = client.caller.encode(values, &mut call.next) {
+            return self.go(user, now, Resumption::Refused(&problem.0));
+        }
+        if matches!(call.state, State::Answered(_) | State::Failed(_)) {
+            return self.go(user, now, Resumption::Number(0));
+        }
+        let has_answer = call.id.and_then(|id| network.call(id)).is_some_and(|call| call.first_byte != NEVER);
+        // As long as nothing came, the call may be sent once more: then with all that was said.
+        let (said, more) = (call.encoded.bytes.len(), call.next.bytes.len());
+        if !has_answer && said + more <= MOST_SAID_BYTES {
+            client.caller.join(&call.next, &mut call.encoded);
+        } else {
+            if let Some(inbox) = call.inbox.as_deref_mut() {
+                inbox.is_partial = true;
+            }
+            if self.trace.is_some() && call.before.len() < MOST_SHOWN {
+                call.before.extend_from_slice("→ ".as_bytes());
+                call.before.extend_from_slice(&client.caller.shown_call(&call.next));
+                call.before.push(b'\n');
+            }
+        }
+        let next = std::mem::take(&mut call.next);
+        let id = call.id;
+        let message = Message { bytes: &next.bytes, hint: next.hint, ..Message::default() };
+        let is_sent = id.is_some_and(|id| network.say(self, id, &message, now));
+        if let Some(call) = self.calls.get_mut(slot as usize) {
+            call.next = next;
+        }
+        if let (false, Some(id)) = (is_sent, id)
+            && said + more > MOST_SAID_BYTES
+        {
+            network.leave(self, id, Some((Failure::Oversize, UNSENT)), now);
+        }
+        self.go(user, now, Resumption::Number(1))
+    }
+
+    /// The next message of a stream, or what came of the call; none if its user waits.
     pub(super) fn next_message(&mut self, user: u32, slot: u32, now: u64) -> Option<Operation> {
         let streams = self.user(user).is_some_and(|of| of.streams.contains(&slot));
         let Some(call) = self.calls.get_mut(slot as usize).filter(|_| streams) else {
@@ -73,10 +160,12 @@ impl VirtualUsers {
         let inbox = call.inbox.as_deref_mut()?;
         if let Some((status, body)) = inbox.messages.pop_front() {
             inbox.bytes -= body.len();
+            let part = std::mem::take(&mut inbox.part);
             let timer = self.begin_step();
             let answered = Answered { status, parts: Parts { head: &[], body: &body } };
             let caller = self.clients.get(client).map(|client| &client.caller);
-            let read = caller.map(|caller| caller.read("message", &answered));
+            let part = if part.is_empty() { "message" } else { &part };
+            let read = caller.map(|caller| caller.read(part, &answered));
             let (operation, _) = match read {
                 Some(Ok(value)) => self.library.resume(user, now, Resumption::Read(value)),
                 Some(Err(problem)) => self.library.resume(user, now, Resumption::Unread(&problem.0)),
@@ -86,7 +175,8 @@ impl VirtualUsers {
             return Some(operation);
         }
         if !has_ended {
-            inbox.waits = true;
+            self.waits += 1;
+            inbox.waits = Some(self.waits);
             return None;
         }
         Some(self.deliver_end(user, slot, now))
@@ -159,7 +249,7 @@ impl VirtualUsers {
             call.before.extend_from_slice(time.as_bytes());
             if let Some(client) = self.clients.get(call.client) {
                 let answered = Answered { status: message.status, parts: client_parts(network, message.token) };
-                call.before.extend_from_slice(&client.caller.shown_message(&answered));
+                call.before.extend_from_slice(&client.caller.shown_message(&call.encoded, &answered));
             }
             call.before.push(b'\n');
             if call.before.len() >= MOST_SHOWN {
@@ -172,7 +262,7 @@ impl VirtualUsers {
         let body = client.parts().body.to_vec();
         inbox.bytes += body.len();
         inbox.messages.push_back((message.status, body));
-        if std::mem::take(&mut inbox.waits) {
+        if inbox.waits.take().is_some() {
             let user = call.user;
             self.make_ready(user, Wake::Streamed(slot));
         } else if inbox.messages.len() > MOST_WAITING || inbox.messages.len() > 1 && inbox.bytes > MOST_WAITING_BYTES {
@@ -183,7 +273,7 @@ impl VirtualUsers {
     /// A stream's call has ended: whoever waits for its next message is told so.
     pub(super) fn stream_call_ended(&mut self, slot: u32, user: u32) {
         let inbox = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut());
-        if inbox.is_some_and(|inbox| std::mem::take(&mut inbox.waits)) {
+        if inbox.is_some_and(|inbox| inbox.waits.take().is_some()) {
             self.make_ready(user, Wake::Streamed(slot));
         }
     }

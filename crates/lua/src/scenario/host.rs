@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use brunt_model::content::Content;
 use brunt_model::figures::{LONGEST_UNIT, OwnFigures, OwnKind};
-use brunt_model::plan::Sandbox;
+use brunt_model::plan::{ProtocolOptions, Sandbox};
 use brunt_model::profile::Profile;
 use brunt_model::scenario::{File, Population, Streamed};
 use brunt_model::share::Portion;
@@ -21,10 +21,11 @@ use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 use super::by_flags::Offered;
 use super::data::{Feeder, Kind, Order, Rows, SharedFeeder, Table as DataTable};
 use super::stream::Stream;
-use super::{digests, pack, reading, redis, sqlite, tokens, value};
+use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value};
 use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
+use brunt_protocol::asking::Ask;
 use brunt_protocol::scenario::{Caller, Fields, Setting, Value, unknown};
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
@@ -183,6 +184,7 @@ pub(crate) struct Common {
     /// The workers that rows are dealt out to here.
     portion: Portion,
     streaming: Streaming,
+    asking: Asking,
     /// Data by how it was asked for, so that it is read once.
     data: Mutex<Vec<(String, Arc<Rows>)>>,
     /// Feeders in the order in which the script makes them.
@@ -201,7 +203,8 @@ impl Common {
         let streaming = Streaming { directory: PathBuf::new(), opened: Mutex::default(), planned: None };
         let (data, feeders) = (Mutex::default(), Mutex::default());
         let portion = Portion::whole(1);
-        Self { files, dialects, env, base_url, seed, sandbox, portion, streaming, data, feeders }
+        let asking = Asking::default();
+        Self { files, dialects, env, base_url, seed, sandbox, portion, streaming, asking, data, feeders }
     }
 
     /// The same for a script that may do this.
@@ -212,6 +215,11 @@ impl Common {
     /// The same where rows are dealt out to the workers of this portion.
     pub(super) fn dealing(self, portion: Portion) -> Self {
         Self { portion, ..self }
+    }
+
+    /// The same where targets can be asked.
+    pub(super) fn asking(self, asking: Asking) -> Self {
+        Self { asking, ..self }
     }
 
     /// Says which files the plan streams, for a script in `directory` that is carried out.
@@ -421,7 +429,15 @@ impl Host {
         };
         let base = base.map(|base| base_of(&whose, &base, schemes)).transpose()?;
         let files = Arc::clone(&self.common);
-        let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path) };
+        let first_target = declared.clients.iter().find_map(|client| client.base.as_ref()).or(base.as_ref());
+        let ask = |call: &ProtocolOptions| match (&self.common.asking.0, base.as_ref(), first_target) {
+            (Some(ask), Some(base), Some(first)) => ask(base, first, call),
+            _ => Err("there is no target to ask here".to_owned()),
+        };
+        let learn = |name: &str, make: &dyn Fn(&Ask<'_>) -> Result<Vec<u8>, String>| {
+            self.common.files.made(name, |_| make(&ask))
+        };
+        let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path), learn: &learn };
         let caller = dialect.client(&theirs, &setting).map_err(|e| e.0)?;
         let count = |name: &str| fields.count(name, 1..=MOST_CONNECTIONS).map_err(|e| e.0);
         if !fields.value("pool").is_nil() && !fields.value("connections").is_nil() {

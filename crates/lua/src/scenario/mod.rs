@@ -18,13 +18,14 @@ pub mod types;
 mod value;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use brunt_model::content::Content;
 use brunt_model::environment::Environment;
 use brunt_model::figures::OwnFigures;
-use brunt_model::plan::{Plan, Sandbox};
+use brunt_model::plan::{Plan, ProtocolOptions, Sandbox};
 use brunt_model::scenario::{File, Scenarios, Step};
 use brunt_model::secret::Template;
 use brunt_model::share::Portion;
@@ -36,6 +37,7 @@ use self::host::{Common, Declared, Host};
 use self::operation::Returned;
 use crate::{ScriptError, memory, state};
 use brunt_protocol::Registry;
+use brunt_protocol::asking::Reply;
 use brunt_protocol::scenario::Value;
 
 pub use self::host::{Files, ScriptClient};
@@ -74,6 +76,27 @@ pub struct Loaded {
     pub names: Vec<String>,
 }
 
+/// Asks the target at the first address, in a run whose own is the second, as [`Ask`](brunt_protocol::asking::Ask) says; in words why
+/// there is no answer.
+pub type AskAt = dyn Fn(&Target, &Target, &ProtocolOptions) -> Result<Reply, String> + Send + Sync;
+
+/// Who asks targets on behalf of clients while a script is loaded, if anybody does.
+#[derive(Clone, Default)]
+pub struct Asking(Option<Arc<AskAt>>);
+
+impl Asking {
+    /// By this function.
+    pub fn by(ask: Arc<AskAt>) -> Self {
+        Self(Some(ask))
+    }
+}
+
+impl fmt::Debug for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Asking").field(&self.0.is_some()).finish()
+    }
+}
+
 /// What a script is loaded with besides its files.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
@@ -88,6 +111,8 @@ pub struct LoadOptions {
     pub only: Vec<String>,
     /// What it may do.
     pub sandbox: Sandbox,
+    /// What asks targets for what clients cannot be made without.
+    pub asking: Asking,
 }
 
 /// Loads the script at `path` from disk, with the modules that it requires and the data that it reads.
@@ -109,6 +134,7 @@ pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Regist
     let common = Arc::new(
         Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0)
             .within(options.sandbox)
+            .asking(options.asking.clone())
             .streaming(directory_of(&script), None),
     );
     let library = Library::begin(&script, &common, 0)?;

@@ -37,10 +37,11 @@ const LOG: u32 = 26;
 const STREAM: u32 = 27;
 const NEXT: u32 = 28;
 const LEAVE: u32 = 29;
+const SAY: u32 = 30;
 /// Added to the operation before which an iteration has ended and the next has begun.
 const AGAIN: u32 = 64;
 
-const NUMBERS: [(&str, u32); 30] = [
+const NUMBERS: [(&str, u32); 31] = [
     ("CALL", CALL),
     ("START", START),
     ("WAIT", WAIT),
@@ -70,6 +71,7 @@ const NUMBERS: [(&str, u32); 30] = [
     ("STREAM", STREAM),
     ("NEXT", NEXT),
     ("LEAVE", LEAVE),
+    ("SAY", SAY),
     ("AGAIN", AGAIN),
 ];
 
@@ -164,8 +166,22 @@ pub enum Operation {
     Start(Wanted),
     /// A call that is begun, whose answer comes as messages.
     Stream(Wanted),
-    /// The next message of the stream with this ticket is waited for, or its end.
-    NextMessage(u64),
+    /// The next message of a stream is waited for, or its end.
+    NextMessage {
+        /// Which stream.
+        ticket: u64,
+        /// Which part of the message; empty for the message itself.
+        part: String,
+        /// The longest that it is waited for, in nanoseconds, if there is such a limit.
+        most_ns: Option<u64>,
+    },
+    /// More is said on the call of a stream.
+    Say {
+        /// Which stream.
+        ticket: u64,
+        /// The protocol's values.
+        values: Vec<Value<'static>>,
+    },
     /// Nothing more is wanted of the stream with this ticket.
     LeaveStream(u64),
     /// The end of all calls that were begun is waited for.
@@ -377,7 +393,13 @@ impl Operation {
                     _ => Self::Call(wanted),
                 }
             }
-            NEXT => Self::NextMessage(number(a) as u64),
+            NEXT => {
+                Self::NextMessage { ticket: number(a) as u64, part: text(b), most_ns: some_number(c).map(nanoseconds) }
+            }
+            SAY => match rest.iter().map(value::of_lua).collect() {
+                Ok(values) => Self::Say { ticket: number(a) as u64, values },
+                Err(problem) => Self::Failed { problem, wrong: true, pacing_ns: 0 },
+            },
             LEAVE => Self::LeaveStream(number(a) as u64),
             WAIT => Self::Wait,
             PAUSE => Self::Pause(nanoseconds(number(a))),

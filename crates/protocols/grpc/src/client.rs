@@ -15,6 +15,16 @@ use crate::status;
 
 /// A call's hint: its answer may be any number of messages, each timed, and not exactly one.
 pub(crate) const STREAMS: u32 = 1;
+/// A call's hint: its user goes on saying messages once it has begun.
+pub(crate) const OPEN: u32 = 2;
+/// A call's hint: its user takes the messages of its answer one by one, however many there are.
+pub(crate) const TAKEN: u32 = 4;
+/// The hint of what is said on a call: nothing more follows.
+pub(crate) const FINISH: u32 = 8;
+/// The most bytes that wait on a stream until the server takes them.
+const MOST_WAITING_BYTES: usize = 4 << 20;
+/// Why a call has failed whose server does not take what its user says.
+pub(crate) const UNTAKEN: &str = "more than 4 MiB waited for the server to take them";
 
 /// What all connections of a run have in common.
 #[derive(Debug)]
@@ -29,8 +39,8 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Call {
     reader: Reader,
-    /// Whether its answer may be any number of messages.
-    streams: bool,
+    /// What it was started with: [`STREAMS`], [`TAKEN`].
+    hint: u32,
     /// Whether the head said that compressed messages are in gzip.
     is_gzip: bool,
     /// Whether a message has come.
@@ -81,10 +91,20 @@ fn keep_fields(kept: &mut Kept, status: Option<u16>, streams: &Connection<Call>)
 }
 
 impl Call {
+    /// Whether its answer may be any number of messages.
+    fn streams(&self) -> bool {
+        self.hint & STREAMS != 0
+    }
+
+    /// Whether its user takes its messages one by one, so that only the last is kept.
+    fn is_taken(&self) -> bool {
+        self.hint & TAKEN != 0
+    }
+
     /// A message is complete. What is kept is no longer compressed; the message begins there where this says.
     #[inline]
     fn message_came(&mut self, limit: u32) -> Result<usize, Fault> {
-        if self.has_message && !self.streams {
+        if self.has_message && !self.streams() {
             return Err(Fault::Malformed("a second message where the method answers with one"));
         }
         self.has_message = true;
@@ -92,7 +112,11 @@ impl Call {
         if is_compressed && !self.is_gzip {
             return Err(Fault::Malformed("a compressed message, and grpc-encoding is not gzip"));
         }
+        let is_taken = self.is_taken();
         let Some(kept) = &mut self.kept else { return Ok(0) };
+        if is_taken {
+            kept.body.clear();
+        }
         let message = self.reader.message();
         let message = if is_compressed { Cow::Owned(decompressed(message, limit)?) } else { Cow::Borrowed(message) };
         let from = kept.body.len();
@@ -117,19 +141,36 @@ impl OverStreams for GrpcStreams {
     fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Call>, out: &mut Vec<u8>) -> Started {
         let (head, body) = parts(message.bytes);
         let block = self.writer.write(head, streams.encoder());
-        let is_stream = message.hint & STREAMS != 0;
+        let ends = message.hint & OPEN == 0;
         let call = Call {
             reader: Reader::new(self.limits.message_bytes, self.keeps),
-            streams: is_stream,
+            hint: message.hint,
             is_gzip: false,
             has_message: false,
             kept: self.keeps.then(Box::default),
         };
-        streams.start(block, body.is_empty(), false, call, out);
+        streams.start(block, ends && body.is_empty(), false, call, out);
         if !body.is_empty() {
-            streams.send(streams.len() - 1, body, true, out);
+            streams.send(streams.len() - 1, body, ends, out);
         }
-        if is_stream { Started::Streamed { stall_ns: self.limits.stall_ns } } else { Started::Awaited }
+        if message.hint & (STREAMS | TAKEN) != 0 {
+            Started::Streamed { stall_ns: self.limits.stall_ns }
+        } else {
+            Started::Awaited
+        }
+    }
+
+    fn say(
+        &mut self,
+        message: &Message<'_>,
+        streams: &mut Connection<Call>,
+        position: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        let (_, body) = parts(message.bytes);
+        streams.send(position, body, message.hint & FINISH != 0, out);
+        // One message may be as long as it likes.
+        if streams.waiting(position) > MOST_WAITING_BYTES.max(body.len()) { Err(UNTAKEN) } else { Ok(()) }
     }
 
     #[inline]
@@ -164,7 +205,7 @@ impl OverStreams for GrpcStreams {
                 continue;
             }
             let from = call.message_came(self.limits.message_bytes)?;
-            if call.streams {
+            if call.streams() || call.is_taken() {
                 if let Some(kept) = &call.kept {
                     self.kept.head.clone_from(&kept.head);
                     self.kept.body.clear();
@@ -185,7 +226,7 @@ impl OverStreams for GrpcStreams {
     fn ended(&mut self, call: Call, by: EndedBy, streams: &Connection<Call>) -> Result<u16, Wrong> {
         let status = if by == EndedBy::Data { None } else { streams.fields().get("grpc-status").map(status::number) };
         let wrong = match status {
-            None if call.streams => {
+            None if call.streams() => {
                 let reason = "the stream ended without its status";
                 return Err(Wrong { failure: Failure::EndedEarly, reason: reason.into() });
             }
@@ -193,13 +234,18 @@ impl OverStreams for GrpcStreams {
             None => Some("an answer without grpc-status"),
             Some(None) => Some("a grpc-status that is no number"),
             Some(Some(_)) if call.reader.is_within() => Some("an answer that ends within a message"),
-            Some(Some(0)) if !call.streams && !call.has_message => Some("an answer with status OK and no message"),
+            Some(Some(0)) if !call.streams() && !call.has_message => Some("an answer with status OK and no message"),
             Some(Some(_)) => None,
         };
         if let Some(reason) = wrong {
             return Err(Wrong::protocol(reason));
         }
+        let is_taken = call.is_taken();
         if let Some(mut kept) = call.kept {
+            if is_taken {
+                // It was told with its message.
+                kept.body.clear();
+            }
             if by == EndedBy::Trailers {
                 keep_fields(&mut kept, None, streams);
             }

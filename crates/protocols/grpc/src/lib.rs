@@ -1,6 +1,6 @@
 //! gRPC (gRPC over HTTP/2, `PROTOCOL-HTTP2.md`): calls from `.proto` files or a descriptor set, with no code generated.
 //!
-//! A plan carries the schema by content. Before the load it is compiled ([`schema`]), the arguments are fitted to it
+//! A plan carries the schema by content, also where the server was asked for it ([`reflection`]). Before the load it is compiled ([`schema`]), the arguments are fitted to it
 //! ([`fitting`]), and each call is written down: its head, which a connection makes a header block of once, and its messages,
 //! framed ([`framing`]). Answers are checked as they come: that they are gRPC, that their messages are whole, as many as the method
 //! has, and within the limit, and that they end with a status.
@@ -8,9 +8,11 @@
 //! A call's status is that in its trailers: 0 is OK, and the others are names ([`status::NAMES`]).
 
 mod client;
+pub mod definition;
 pub mod fitting;
 pub mod framing;
 pub mod options;
+pub mod reflection;
 mod request;
 mod scenario;
 pub mod schema;

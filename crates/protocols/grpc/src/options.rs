@@ -10,7 +10,8 @@ use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::schema::{self, Schema, Sources};
+use crate::reflection::Reflection;
+use crate::schema::{self, Schema, Sources, parts_of};
 
 /// The most bytes of a message in an answer where nothing else is asked for.
 pub(crate) const DEFAULT_MOST_ANSWER_BYTES: u32 = 16_384_000;
@@ -61,7 +62,7 @@ pub enum Compression {
 }
 
 /// The flags of gRPC. Those for calls, arguments and answers are Thrift's, too.
-pub(crate) const FLAGS: [Flag; 10] = [
+pub(crate) const FLAGS: [Flag; 11] = [
     Flag::new(
         "proto",
         Takes::Texts("FILE"),
@@ -70,6 +71,8 @@ pub(crate) const FLAGS: [Flag; 10] = [
     .conflicts_with(&["descriptor-set"]),
     Flag::new("proto-path", Takes::Texts("DIR"), "Where imported files are looked for as well, repeatable").short('I'),
     Flag::new("descriptor-set", Takes::File("FILE"), "A descriptor set instead of .proto files (protoc -o)"),
+    Flag::new("reflection", Takes::Nothing, "Ask the server for the schema instead (server reflection), before the load")
+        .conflicts_with(&["proto", "descriptor-set"]),
     Flag::new(
         "call",
         Takes::Text("METHOD"),
@@ -106,9 +109,11 @@ fn bytes(text: &str) -> Result<(), String> {
 /// The options that the flags ask for.
 pub(crate) fn options(given: &Given) -> Result<Options, OptionsError> {
     let files: Vec<_> = given.texts("proto").map(str::to_owned).collect();
-    let descriptor_set = given.file("descriptor-set").map(|(_, content)| content.clone());
-    if files.is_empty() && descriptor_set.is_none() {
-        let problem = "grpc:// needs the schema of the service: give --proto FILE.proto or --descriptor-set FILE";
+    let mut descriptor_set = given.file("descriptor-set").map(|(_, content)| content.clone());
+    let has_reflection = given.has("reflection");
+    if files.is_empty() && descriptor_set.is_none() && !has_reflection {
+        let problem = "grpc:// needs the schema of the service: give --proto FILE.proto or --descriptor-set FILE, or \
+                       --reflection to ask the server";
         return Err(OptionsError(problem.to_owned()));
     }
     let Some(call) = given.text("call") else {
@@ -117,12 +122,19 @@ pub(crate) fn options(given: &Given) -> Result<Options, OptionsError> {
     };
     let dirs: Vec<_> = given.texts("proto-path").map(str::to_owned).collect();
     let proto = read_proto(&files, &dirs, &mut |path| given.read(path))?;
+    let (args, headers) = (arguments(given)?, headers(given)?);
+    if has_reflection {
+        // What is wrong with the flags has been said by now, so that nobody is asked in vain.
+        let ask = |options: &ProtocolOptions| given.ask(options);
+        let told = Reflection::new(&ask, &headers).descriptor_set(parts_of(call).0);
+        descriptor_set = Some(Content(told.map_err(|error| OptionsError(format!("--reflection: {error}")))?));
+    }
     Ok(Options {
         proto,
         descriptor_set,
         call: call.to_owned(),
-        args: arguments(given)?,
-        headers: headers(given)?,
+        args,
+        headers,
         compress: given.has("compress").then_some(Compression::Gzip),
         max_answer_bytes: given
             .text("max-answer")

@@ -88,6 +88,14 @@ impl Envelope {
     }
 }
 
+/// Appends the head of what is said besides on a call to the method at `path`, which has that alone.
+pub(crate) fn write_path(path: &str, out: &mut Vec<u8>) {
+    const NAME: &str = ":path: ";
+    out.extend_from_slice(&((NAME.len() + path.len()) as u32).to_be_bytes());
+    out.extend_from_slice(NAME.as_bytes());
+    out.extend_from_slice(path.as_bytes());
+}
+
 /// Appends a line of metadata, whose name is in lower case.
 ///
 /// # Errors

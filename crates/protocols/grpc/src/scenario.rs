@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use brunt_protocol::headers::header_fields;
+use brunt_model::target::Target;
+use brunt_protocol::headers::{Header, header_fields};
 use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError};
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
-use crate::client::{GrpcClient, GrpcStreams, Limits};
+use crate::client::{FINISH, GrpcClient, GrpcStreams, Limits, OPEN, TAKEN};
 use crate::options::{Compression, DEFAULT_MOST_ANSWER_BYTES, read_proto, schema_of};
+use crate::reflection::Reflection;
 use crate::request::{self, Envelope, add_metadata};
 use crate::schema::{Schema, path_of};
 use crate::{append, fitting, framing, hint, is_idempotent, scripted, status, words};
@@ -36,6 +38,7 @@ impl Dialect for GrpcDialect {
             "proto",
             "proto_path",
             "descriptor_set",
+            "reflection",
             "metadata",
             "compress",
             "deadline",
@@ -53,24 +56,11 @@ impl Dialect for GrpcDialect {
             }
             Some(base) => base,
         };
-        let schema = match (fields.value("proto"), fields.text("descriptor_set")?) {
-            (Value::Nil, Some(file)) => {
-                let content = (setting.read)(file).map_err(|problem| wrong(format!("{file}: {problem}")))?;
-                let content = content.ok_or_else(|| wrong(format!("{file}: there is no such file")))?;
-                Schema::of_descriptor_set(&content).map_err(|error| wrong(format!("{file}: {error}")))?
-            }
-            (Value::Nil, None) => return Err(wrong("it needs the schema: proto = \"shop.proto\"".to_owned())),
-            (_, Some(_)) => return Err(wrong("give proto or descriptor_set, not both".to_owned())),
-            (_, None) => {
-                let (files, dirs) = (texts(&fields, "proto")?, texts(&fields, "proto_path")?);
-                let read = read_proto(&files, &dirs, &mut |path| (setting.read)(path));
-                read.and_then(|proto| schema_of(&proto, None)).map_err(|error| wrong(error.0))?
-            }
-        };
         let metadata: Vec<_> = header_fields("brunt.grpc", fields.value("metadata"))?
             .into_iter()
             .map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned()))
             .collect();
+        let schema = schema(&fields, base, &metadata, setting)?;
         let compress = match fields.text("compress")? {
             None => None,
             Some("gzip") => Some(Compression::Gzip),
@@ -90,6 +80,42 @@ impl Dialect for GrpcDialect {
             is_secure: base.scheme == "grpcs",
             limits: Arc::new(Limits { message_bytes, stall_ns }),
         }))
+    }
+}
+
+/// The schema that the options name: files, a descriptor set, or what the server at `base` tells.
+fn schema(
+    fields: &Fields<'_>,
+    base: &Target,
+    metadata: &[(String, String)],
+    setting: &Setting<'_>,
+) -> Result<Schema, OptionsError> {
+    let wrong = |problem: String| OptionsError(format!("brunt.grpc: {problem}"));
+    let has_reflection = fields.flag("reflection")?.unwrap_or(false);
+    match (fields.value("proto"), fields.text("descriptor_set")?, has_reflection) {
+        (Value::Nil, Some(file), false) => {
+            let content = (setting.read)(file).map_err(|problem| wrong(format!("{file}: {problem}")))?;
+            let content = content.ok_or_else(|| wrong(format!("{file}: there is no such file")))?;
+            Schema::of_descriptor_set(&content).map_err(|error| wrong(format!("{file}: {error}")))
+        }
+        (Value::Nil, None, true) => {
+            let headers: Vec<_> = metadata.iter().map(|field| Header::from(field.clone())).collect();
+            let name = format!("reflection of {}://{}", base.scheme, base.authority());
+            let told = (setting.learn)(&name, &|ask| {
+                Reflection::new(ask, &headers).descriptor_set(None).map_err(|error| error.to_string())
+            });
+            let set = told.map_err(|problem| wrong(format!("reflection: {problem}")))?;
+            Schema::of_descriptor_set(&set).map_err(|error| wrong(format!("{name}: {error}")))
+        }
+        (Value::Nil, None, false) => {
+            Err(wrong("it needs the schema: proto = \"shop.proto\", or reflection = true to ask the server".to_owned()))
+        }
+        (_, None, false) => {
+            let (files, dirs) = (texts(fields, "proto")?, texts(fields, "proto_path")?);
+            let read = read_proto(&files, &dirs, &mut |path| (setting.read)(path));
+            read.and_then(|proto| schema_of(&proto, None)).map_err(|error| wrong(error.0))
+        }
+        _ => Err(wrong("give one of proto, descriptor_set and reflection".to_owned())),
     }
 }
 
@@ -177,6 +203,25 @@ impl GrpcCaller {
     }
 }
 
+impl GrpcCaller {
+    /// A message of a stream.
+    fn one(&self, call: &str, answer: &Answered<'_>) -> Result<Value<'static>, OptionsError> {
+        let output = self.known(call)?.method.output();
+        let Some((_, message)) = framing::messages(answer.parts.body).next() else { return Ok(Value::Nil) };
+        let read = DynamicMessage::decode(output.clone(), message);
+        let read = read
+            .map_err(|error| OptionsError(format!("{call}: a message that is no {}: {error}", output.full_name())))?;
+        Ok(scripted::in_lua(&read))
+    }
+
+    /// The method of an encoded call.
+    fn method_of(&self, call: &Encoded) -> Option<MethodDescriptor> {
+        let (head, _) = request::parts(&call.bytes);
+        let (_, path) = request::fields(head).find(|(name, _)| *name == b":path")?;
+        self.schema.method(std::str::from_utf8(path).ok()?).ok()
+    }
+}
+
 /// The value of a field in the metadata of an answer; the last of several.
 fn field<'a>(answer: &Answered<'a>, wanted: &str) -> Option<&'a [u8]> {
     answer.parts.head.rsplit(|byte| *byte == b'\n').find_map(|line| {
@@ -199,33 +244,60 @@ impl Caller for GrpcCaller {
         true
     }
 
-    /// The values: a method's name, its arguments, and metadata of the call.
+    /// The values: a method's name, its arguments, metadata of the call, and what of a call it is ([`Said`]).
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
-        let call = values.first().and_then(Value::as_str).unwrap_or_default();
+        let value = |place: usize| values.get(place).unwrap_or(&Value::Nil);
+        let call = value(0).as_str().unwrap_or_default();
         let known = self.known(call)?;
         let wrong = |problem: String| OptionsError(format!("{call}: {problem}"));
-        let messages = Self::messages(&known.method, values.get(1).unwrap_or(&Value::Nil)).map_err(wrong)?;
-        let mut own = String::new();
-        for (name, value) in header_fields(call, values.get(2).unwrap_or(&Value::Nil))? {
-            add_metadata(&name.to_ascii_lowercase(), &String::from_utf8_lossy(&value), &mut own)?;
+        let said = Said::of(value(3)).ok_or_else(|| wrong("what is said is no part of a call".to_owned()))?;
+        said.check(&known.method).map_err(wrong)?;
+        let messages = match (said, value(1)) {
+            (Said::Finish, _) => Vec::new(),
+            (Said::Open, Value::Nil) if known.method.is_client_streaming() => Vec::new(),
+            (Said::More, given) => vec![scripted::message(&known.method.input(), given).map_err(wrong)?],
+            (Said::All | Said::Open, given) => Self::messages(&known.method, given).map_err(wrong)?,
+        };
+        if matches!(said, Said::More | Said::Finish) {
+            request::write_path(&known.path, &mut out.bytes);
+        } else {
+            let mut own = String::new();
+            for (name, value) in header_fields(call, value(2))? {
+                add_metadata(&name.to_ascii_lowercase(), &String::from_utf8_lossy(&value), &mut own)?;
+            }
+            self.envelope.write_head(&known.path, &own, &mut out.bytes);
         }
-        self.envelope.write_head(&known.path, &own, &mut out.bytes);
         for message in &messages {
             append(&fitting::encoded(message), self.compress, &mut out.bytes).map_err(wrong)?;
         }
-        (out.hint, out.idempotent) = (known.hint, known.idempotent);
+        out.hint = match said {
+            Said::All => known.hint,
+            Said::Open if known.method.is_client_streaming() => known.hint | TAKEN | OPEN,
+            Said::Open => known.hint | TAKEN,
+            Said::More => 0,
+            Said::Finish => FINISH,
+        };
+        out.idempotent = known.idempotent;
         Ok(())
+    }
+
+    fn join(&self, more: &Encoded, call: &mut Encoded) {
+        call.bytes.extend_from_slice(request::parts(&more.bytes).1);
+        if more.hint & FINISH != 0 {
+            call.hint &= !OPEN;
+        }
     }
 
     fn examine(&self, values: &[Value<'_>]) -> Result<u16, OptionsError> {
         self.encode(values, &mut Encoded::default()).map(|()| 0)
     }
 
-    /// `value METHOD`, `message`, `details`, or `metadata NAME`.
+    /// `value METHOD`, `message`, `details`, or `metadata NAME`; of one message of a stream `one METHOD`.
     fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
         let owned = |text: String| Value::Text(Cow::Owned(text.into_bytes()));
         match what.split_once(' ').unwrap_or((what, "")) {
             ("value", call) => self.value(call, answer),
+            ("one", call) => self.one(call, answer),
             ("message", "") => Ok(owned(field(answer, "grpc-message").map_or_else(String::new, status::message))),
             ("metadata", name) => Ok(field(answer, name).map_or(Value::Nil, |value| Value::Text(Cow::Borrowed(value)))),
             ("details", "") => {
@@ -242,26 +314,88 @@ impl Caller for GrpcCaller {
         }
     }
 
-    /// Its size: what it says stands in the whole answer.
-    fn shown_message<'a>(&self, message: &Answered<'a>) -> Cow<'a, [u8]> {
-        let bytes: usize = framing::messages(message.parts.body).map(|(_, message)| message.len()).sum();
-        Cow::Owned(format!("a message of {bytes} bytes").into_bytes())
+    /// Its fields, and of a status its name, its message and its details.
+    fn shown_head<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+        let head = answer.parts.head;
+        match std::str::from_utf8(head).ok().and_then(|head| words::status_words(head, &self.schema)) {
+            Some(words) => Cow::Owned([head, words.trim_start().replace('\n', "\r\n").as_bytes(), b"\r\n"].concat()),
+            None => Cow::Borrowed(head),
+        }
+    }
+
+    fn shown_message<'a>(&self, call: &Encoded, message: &Answered<'a>) -> Cow<'a, [u8]> {
+        self.shown_answer(call, message)
+    }
+
+    fn shown_answer<'a>(&self, call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+        match self.method_of(call) {
+            Some(method) => {
+                let (words, _) = words::in_words(&method.output(), framing::messages(answer.parts.body));
+                Cow::Owned(words.into_bytes())
+            }
+            None => Cow::Borrowed(answer.parts.body),
+        }
     }
 
     fn status_name(&self, _call: &Encoded, status: u16) -> Option<String> {
         status::name(status).map(str::to_owned)
     }
 
-    /// Its head, then its messages as JSON.
+    /// Its head, then its messages as JSON; of what is said besides the messages alone.
     fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
         let (head, body) = request::parts(&call.bytes);
-        let path = request::fields(head).find(|(name, _)| *name == b":path").map(|(_, path)| path);
-        let method = path.and_then(|path| self.schema.method(std::str::from_utf8(path).ok()?).ok());
-        let Some(method) = method else { return Cow::Borrowed(&call.bytes) };
+        let Some(method) = self.method_of(call) else { return Cow::Borrowed(&call.bytes) };
+        let (words, _) = words::in_words(&method.input(), framing::messages(body));
+        if request::fields(head).count() == 1 {
+            let words = if words.is_empty() { "nothing more".to_owned() } else { words };
+            return Cow::Owned(words.into_bytes());
+        }
         let mut text = head.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(&b"\r\n"[..]);
         text.extend_from_slice(b"\r\n");
-        let (words, _) = words::in_words(&method.input(), framing::messages(body));
         text.extend_from_slice(words.as_bytes());
         Cow::Owned(text)
+    }
+}
+
+/// What of a call is said at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// All of it, and the answer is waited for as a whole.
+    All,
+    /// How it begins: its user goes on saying, or takes messages, one by one.
+    Open,
+    /// One more message.
+    More,
+    /// That there are no more.
+    Finish,
+}
+
+impl Said {
+    /// By its name in the library.
+    fn of(name: &Value<'_>) -> Option<Self> {
+        match (name, name.as_str()) {
+            (Value::Nil, _) => Some(Self::All),
+            (_, Some("open")) => Some(Self::Open),
+            (_, Some("more")) => Some(Self::More),
+            (_, Some("finish")) => Some(Self::Finish),
+            _ => None,
+        }
+    }
+
+    /// Checks that this kind of method has it.
+    ///
+    /// # Errors
+    /// When it has not.
+    fn check(self, method: &MethodDescriptor) -> Result<(), String> {
+        let streams = match self {
+            Self::All => true,
+            Self::Open => method.is_client_streaming() || method.is_server_streaming(),
+            Self::More | Self::Finish => method.is_client_streaming(),
+        };
+        match self {
+            _ if streams => Ok(()),
+            Self::Open => Err("the method does not stream: make it by call".to_owned()),
+            _ => Err("the method takes one message, which the stream began with: there is nothing to send".to_owned()),
+        }
     }
 }

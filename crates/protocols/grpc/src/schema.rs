@@ -9,9 +9,9 @@ use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 
 /// The most files that one imports, and those import.
-const MOST_FILES: usize = 1000;
+pub(crate) const MOST_FILES: usize = 1000;
 /// The most bytes of one file, or of a descriptor set.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// A schema that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -186,23 +186,21 @@ impl Schema {
         &self.pool
     }
 
+    /// The services that `name` may mean, which may leave their package out.
+    pub fn services<'s>(&'s self, name: &'s str) -> impl Iterator<Item = ServiceDescriptor> + 's {
+        self.pool.services().filter(move |service| is_named(service.full_name(), name))
+    }
+
     /// The method that `call` names: `shop.Cart/Add`, also with a dot or after a slash; without the package or without the service
     /// where that is enough to tell it.
     ///
     /// # Errors
     /// When there is no such method, or there are several; the error lists those there are.
     pub fn method(&self, call: &str) -> Result<MethodDescriptor, SchemaError> {
-        let call = call.strip_prefix('/').unwrap_or(call);
-        let (service, name) = match call.rsplit_once(['/', '.']) {
-            Some((service, name)) => (Some(service), name),
-            None => (None, call),
-        };
+        let (service, name) = parts_of(call);
         let services: Vec<_> = self.pool.services().collect();
-        let is_named = |full: &str| match service {
-            None => true,
-            Some(service) => full == service || full.strip_suffix(service).is_some_and(|before| before.ends_with('.')),
-        };
-        let mut known: Vec<_> = services.iter().filter(|known| is_named(known.full_name())).collect();
+        let is_meant = |full: &str| service.is_none_or(|service| is_named(full, service));
+        let mut known: Vec<_> = services.iter().filter(|known| is_meant(known.full_name())).collect();
         if let Some(exact) = known.iter().position(|known| Some(known.full_name()) == service) {
             known = known.get(exact..=exact).unwrap_or_default().to_vec();
         }
@@ -226,6 +224,20 @@ impl Schema {
             }
         }
     }
+}
+
+/// The service that `call` names, if it names one, and the method.
+pub(crate) fn parts_of(call: &str) -> (Option<&str>, &str) {
+    let call = call.strip_prefix('/').unwrap_or(call);
+    match call.rsplit_once(['/', '.']) {
+        Some((service, name)) => (Some(service), name),
+        None => (None, call),
+    }
+}
+
+/// Whether the service called `full` may be meant by `service`, which may leave its package out.
+pub(crate) fn is_named(full: &str, service: &str) -> bool {
+    full == service || full.strip_suffix(service).is_some_and(|before| before.ends_with('.'))
 }
 
 /// A method as calls name it: `shop.Cart/Add`.

@@ -5,6 +5,7 @@
 ---@field proto? string|string[] The .proto files, beside the script; what they import is read, too.
 ---@field proto_path? string|string[] Where imported files are looked for as well.
 ---@field descriptor_set? string A descriptor set instead.
+---@field reflection? boolean Ask the server for the schema instead, when the script is loaded.
 ---@field metadata? table<string, string> Metadata of every call.
 ---@field deadline? brunt.Duration What calls tell the server as their timeout (grpc-timeout).
 ---@field compress? "gzip" How messages are compressed.
@@ -25,6 +26,35 @@
 ---@field error? string The name of the failure, such as "timeout" or "protocol".
 ---@field reason? string The failure in words.
 ---@field timings brunt.Timings
+---@field metadata fun(self: brunt.GrpcAnswer, name: string): string? A field of its metadata or trailers, before the user's next call.
+
+-- A call whose messages are sent and received one by one. It is called for its next message: `for message in stream do`. Once it is
+-- over, it has what its answer has.
+---@class brunt.GrpcStream: brunt.GrpcAnswer
+local GrpcStream = {}
+
+-- Sends a message; false if the call had ended.
+---@param message table
+---@return boolean
+function GrpcStream:send(message) end
+
+-- Says that nothing more will be sent (half-close).
+---@return brunt.GrpcStream
+function GrpcStream:finish() end
+
+-- Waits for the next message: nil once the call is over, nil and "timeout" if none has come in time.
+---@param options? { timeout?: brunt.Duration }
+---@return any message
+---@return "timeout"?
+function GrpcStream:receive(options) end
+
+-- The next message, or nil at the end.
+---@return any
+function GrpcStream:next() end
+
+-- Cancels a call that goes on.
+---@return brunt.GrpcStream
+function GrpcStream:close() end
 
 ---@class brunt.GrpcClient
 local GrpcClient = {}
@@ -35,6 +65,13 @@ local GrpcClient = {}
 ---@param options? { name?: string, tags?: table<string, string>, timeout?: brunt.Duration, metadata?: table<string, string> }
 ---@return brunt.GrpcAnswer
 function GrpcClient:call(method, arguments, options) end
+
+-- Begins a call of a method that streams, whose messages are sent and received one by one.
+---@param method string Such as "shop.Cart/Chat".
+---@param arguments? table What it begins with: a message, or a list of messages where the client streams.
+---@param options? { name?: string, tags?: table<string, string>, timeout?: brunt.Duration, metadata?: table<string, string> }
+---@return brunt.GrpcStream
+function GrpcClient:stream(method, arguments, options) end
 
 -- A client for the whole run: make it at the top of the script.
 ---@param options brunt.GrpcOptions

@@ -128,7 +128,7 @@ fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
 }
 
 /// What a status says, in lines: its name, its message and its details; none if there is no status.
-fn status_words(head: &str, schema: &Schema) -> Option<String> {
+pub(crate) fn status_words(head: &str, schema: &Schema) -> Option<String> {
     let number = status::number(field(head, "grpc-status")?.as_bytes())?;
     let mut words = format!("\n  status {number} {}", status::name(number).unwrap_or("without a name"));
     if let Some(message) = field(head, "grpc-message").filter(|message| !message.is_empty()) {

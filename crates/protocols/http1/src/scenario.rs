@@ -229,11 +229,11 @@ impl Caller for HttpCaller {
         if sets { SETS_COOKIES } else { 0 }
     }
 
-    fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
         body_of(&answer.parts).unwrap_or(Cow::Borrowed(answer.parts.body))
     }
 
-    fn shown_message<'a>(&self, message: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_message<'a>(&self, _call: &Encoded, message: &Answered<'a>) -> Cow<'a, [u8]> {
         let [event, id, data] = message_of(&message.parts);
         let named = |name: &str, value: &[u8]| {
             if value.is_empty() { Vec::new() } else { [name.as_bytes(), value, b": "].concat() }
@@ -312,7 +312,7 @@ mod tests {
     fn caller(options: &[(&'static str, Value<'static>)]) -> Box<dyn Caller> {
         let options = Value::Table(options.iter().map(|(name, value)| (Value::text(name), value.clone())).collect());
         let base = Url::parse("http://127.0.0.1:8080/").unwrap().target;
-        HttpDialect.client(&options, &Setting { base: Some(&base), read: &|_| Ok(None) }).unwrap()
+        HttpDialect.client(&options, &Setting::alone(Some(&base))).unwrap()
     }
 
     fn encoded(caller: &dyn Caller, values: &[Value<'_>]) -> Result<(String, Encoded), String> {
@@ -359,7 +359,7 @@ mod tests {
         assert!(error(&[Value::text("GET"), Value::Nil]).contains("the URL must be a string, not nil"));
         let smuggled = Value::Table(vec![(Value::text("X"), Value::text("a\r\nY: b"))]);
         assert!(error(&[Value::text("GET"), Value::text("/"), smuggled]).contains("control character"));
-        let without = HttpDialect.client(&Value::Nil, &Setting { base: None, read: &|_| Ok(None) }).unwrap();
+        let without = HttpDialect.client(&Value::Nil, &Setting::alone(None)).unwrap();
         assert!(encoded(&*without, &[Value::text("GET"), Value::text("/")]).unwrap_err().contains("needs a base"));
     }
 
@@ -381,11 +381,11 @@ mod tests {
         let hi = b"\xcb\xc8\x04\x00";
         let answer = Answered { status: 200, parts: Parts { head, body: hi } };
         assert_eq!(caller.read("body", &answer).unwrap().as_str(), Some("hi"));
-        assert_eq!(&*caller.shown_answer(&answer), b"hi");
+        assert_eq!(&*caller.shown_answer(&Encoded::default(), &answer), b"hi");
         let sizes = caller.read("sizes", &answer).unwrap();
         assert_eq!([sizes.get("received"), sizes.get("body")], [&Value::Number(4.0), &Value::Number(2.0)]);
         let answer = Answered { status: 200, parts: Parts { head, body: b"hello" } };
         assert!(caller.read("body", &answer).unwrap_err().0.contains("encoded as deflate"));
-        assert_eq!(&*caller.shown_answer(&answer), b"hello");
+        assert_eq!(&*caller.shown_answer(&Encoded::default(), &answer), b"hello");
     }
 }

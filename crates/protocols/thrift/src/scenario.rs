@@ -237,7 +237,7 @@ impl Caller for ThriftCaller {
         Cow::Owned(said.into_bytes())
     }
 
-    fn shown_answer<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
         Cow::Owned([answer.parts.head, answer.parts.body].concat())
     }
 }
@@ -260,7 +260,7 @@ mod tests {
         let table =
             LuaValue::Table(options.iter().map(|(name, value)| (LuaValue::text(name), value.clone())).collect());
         let read = |path: &str| Ok((path == "shop.thrift").then(|| IDL.as_bytes().to_vec()));
-        ThriftDialect.client(&table, &Setting { base: Some(&base), read: &read }).map_err(|e| e.0)
+        ThriftDialect.client(&table, &Setting { read: &read, ..Setting::alone(Some(&base)) }).map_err(|e| e.0)
     }
 
     #[test]

@@ -590,7 +590,7 @@ fn hanging_up_answers_a_close() {
 /// The caller of `brunt.ws "ws://127.0.0.1/"`.
 fn caller() -> Box<dyn Caller> {
     let base = Url::parse("ws://127.0.0.1/").unwrap().target;
-    let setting = Setting { base: Some(&base), read: &|_| Ok(None) };
+    let setting = Setting::alone(Some(&base));
     WebSocket.dialect().unwrap().client(&Value::Nil, &setting).unwrap()
 }
 

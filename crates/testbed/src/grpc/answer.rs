@@ -150,6 +150,8 @@ impl Body for Answer {
                         this.partial.extend_from_slice(&data);
                     }
                 }
+                // Nothing wakes it any more: it ends with its stream.
+                None if this.method.is_endless() && this.partial.is_empty() => return Poll::Pending,
                 None if !this.partial.is_empty() => this.end(Status::new(13, "the request ends within a message")),
                 None => {
                     let last = this.method.end();

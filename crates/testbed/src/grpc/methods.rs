@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use prost::Message;
 
+use super::reflection;
+
 /// The most messages that one call of `Repeat` gets.
 const MOST_TIMES: u32 = 1_000_000;
 /// The longest gap between two of them, in milliseconds.
@@ -72,6 +74,9 @@ pub(super) enum Method {
     },
     Fail,
     Health,
+    /// The status of a service, and then nothing until the client has heard enough.
+    WatchHealth,
+    Reflection,
 }
 
 /// What `Repeat` has left to say.
@@ -89,6 +94,8 @@ impl Method {
             "/brunt.Echo/Collect" => Self::Collect { last: Vec::new(), count: 0 },
             "/brunt.Echo/Fail" => Self::Fail,
             "/grpc.health.v1.Health/Check" => Self::Health,
+            "/grpc.health.v1.Health/Watch" => Self::WatchHealth,
+            path if reflection::PATHS.contains(&path) => Self::Reflection,
             _ => Self::Echo,
         }
     }
@@ -124,6 +131,13 @@ impl Method {
                 "" | "brunt.Echo" => Ok(Some(HealthResponse { status: 1 }.encode_to_vec())),
                 _ => Err(Status::new(5, "unknown service")),
             },
+            Self::WatchHealth => {
+                let is_known = matches!(decoded::<HealthRequest>(message)?.service.as_str(), "" | "brunt.Echo");
+                // SERVING, or SERVICE_UNKNOWN.
+                let status = if is_known { 1 } else { 3 };
+                Ok(Some(HealthResponse { status }.encode_to_vec()))
+            }
+            Self::Reflection => Ok(Some(reflection::answer(decoded(message)?).encode_to_vec())),
         }
     }
 
@@ -134,6 +148,11 @@ impl Method {
         let gap = if text.number == 0 { Duration::ZERO } else { Duration::from_millis(u64::from(text.gap_ms)) };
         text.number += 1;
         Some((gap, text.encode_to_vec()))
+    }
+
+    /// Whether the call goes on although its client has said all.
+    pub(super) fn is_endless(&self) -> bool {
+        matches!(self, Self::WatchHealth)
     }
 
     /// The client has said all: what is answered last, if anything is.

@@ -1,4 +1,4 @@
-//! A gRPC echo: unary calls and streams of every kind, health checking, statuses and delays on demand.
+//! A gRPC echo: unary calls and streams of every kind, health checking, reflection, statuses and delays on demand.
 //!
 //! A method of a service that it does not know is answered with the messages that it was sent, as they came, so that it serves any
 //! schema whose methods return what they take. Its own service is in [`PROTO`].
@@ -7,6 +7,7 @@
 
 mod answer;
 mod methods;
+mod reflection;
 
 use std::fmt;
 use std::io;
@@ -34,6 +35,8 @@ use crate::tls::{Tls, server_config};
 
 /// The schema of its own service.
 pub const PROTO: &str = include_str!("echo.proto");
+/// The schema of health checking, which it serves as well.
+pub const HEALTH_PROTO: &str = include_str!("health.proto");
 /// The status of calls that are to fail: UNAVAILABLE.
 const UNAVAILABLE: u32 = 14;
 
@@ -249,7 +252,9 @@ impl Worker {
             *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
             return response;
         }
-        let answer = if fails {
+        // What a client has to know before it can call is not withheld.
+        let is_reflection = reflection::PATHS.contains(&request.uri().path());
+        let answer = if fails && !is_reflection {
             Answer::ending(Status::new(UNAVAILABLE, "asked to fail"))
         } else {
             Answer::new(Method::at(request.uri().path()), request.into_body())

@@ -292,7 +292,7 @@ mod tests {
     fn caller(protocol: Counted) -> Box<dyn Caller> {
         let protocol: Arc<dyn Protocol> = Arc::new(protocol);
         let base = Url::parse("counted://a/").unwrap().target;
-        let setting = Setting { base: Some(&base), read: &|_| Ok(None) };
+        let setting = Setting::alone(Some(&base));
         ByFlags::of(&protocol).unwrap().client(&Value::Nil, &setting).unwrap()
     }
 

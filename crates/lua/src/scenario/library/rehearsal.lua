@@ -82,15 +82,24 @@ local results = {
     local ticket, problem, certain = called(...)
     return ticket, problem, ticket == nil and certain
   end,
-  [operations.NEXT] = function()
+  [operations.NEXT] = function(_, part)
     messages = messages + 1
     if messages % 2 == 0 then
       return answered()
+    elseif part then
+      return true, anything
     end
     hidden = true
     return true, { event = "message", data = "", id = "" }
   end,
   [operations.LEAVE] = answered,
+  [operations.SAY] = function(_, client, _, ...)
+    local goes_on, problem, certain = called(client, nil, nil, ...)
+    if goes_on then
+      return 1
+    end
+    return goes_on, problem, certain
+  end,
   [operations.START] = function()
     started = started + 1
   end,

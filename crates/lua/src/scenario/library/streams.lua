@@ -3,8 +3,8 @@
 local host, brunt, core, shared = ...
 
 local yield = coroutine.yield
-local raise, waiting = core.raise, core.waiting_user
-local STREAM, NEXT, LEAVE = host.operations.STREAM, host.operations.NEXT, host.operations.LEAVE
+local raise, seconds, waiting = core.raise, core.seconds, core.waiting_user
+local STREAM, NEXT, LEAVE, SAY = host.operations.STREAM, host.operations.NEXT, host.operations.LEAVE, host.operations.SAY
 
 -- Begins a call whose answer comes as messages; gives its stream. `options` as in `core.call`.
 function core.stream(client, name, options, ...)
@@ -18,7 +18,7 @@ function core.stream(client, name, options, ...)
     end
     raise(problem)
   end
-  return { ticket = ticket, label = label }
+  return { ticket = ticket, label = label, client = client }
 end
 
 -- A message, or nil and the answer of a call that has ended.
@@ -31,10 +31,24 @@ local function told(stream, first, second, ...)
   return nil, shared.answer_of(stream.label, first, second, ...)
 end
 
--- Waits for the next message of a stream; nil and the answer once there is none.
-function core.next_message(stream)
+-- Waits for the next message of a stream; nil and the answer once there is none, nil alone if it has not come within `timeout`.
+function core.next_message(stream, timeout)
   waiting("a message")
-  return told(stream, yield(NEXT, stream.ticket))
+  return told(stream, yield(NEXT, stream.ticket, stream.part, timeout and seconds("timeout", timeout)))
+end
+
+-- Says more on the call of a stream; whether it still goes on.
+function core.say(stream, ...)
+  waiting("saying something")
+  local goes_on, problem, certain = yield(SAY, stream.ticket, stream.client, nil, ...)
+  if goes_on == nil then
+    -- In a rehearsal, what is wrong whatever comes.
+    if certain then
+      core.wrong(problem, true)
+    end
+    raise(problem)
+  end
+  return goes_on == 1
 end
 
 -- Wants no more of a stream; gives the answer.

@@ -72,7 +72,7 @@ fn started(hints: &[u32]) -> GrpcClient {
     assert_eq!(client.receive(&bytes, &mut out), Ok((bytes.len(), Progress::Opened)));
     for hint in hints {
         let (bytes, hint) = call(*hint);
-        let expected = if hint == STREAMS { Started::Streamed { stall_ns: 7 } } else { Started::Awaited };
+        let expected = if hint & (STREAMS | TAKEN) != 0 { Started::Streamed { stall_ns: 7 } } else { Started::Awaited };
         assert_eq!(client.start(&Message { bytes: &bytes, hint, ..Message::default() }, &mut out), expected);
     }
     client
@@ -298,4 +298,74 @@ proptest! {
         let Some((Progress::Answered(_) | Progress::Failed(_), before)) = last else { panic!("{progress:?}") };
         prop_assert!(before.iter().all(|progress| *progress == message(0)));
     }
+}
+
+/// The frames that were sent: kind, flags and payload of each.
+fn frames(mut bytes: &[u8]) -> Vec<(u8, bool, Vec<u8>)> {
+    let mut all = Vec::new();
+    while let Some(head) = Head::read(bytes) {
+        let (payload, rest) = bytes[brunt_http2::frame::HEAD_BYTES..].split_at(head.length);
+        all.push((head.kind, head.has(flag::END_STREAM), payload.to_vec()));
+        bytes = rest;
+    }
+    all
+}
+
+fn said(message: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    crate::request::write_path("/shop.Cart/Chat", &mut bytes);
+    write_message(message, false, &mut bytes);
+    bytes
+}
+
+#[test]
+fn a_user_says_its_messages_one_by_one() {
+    let mut client = started(&[]);
+    let mut out = Vec::new();
+    let (bytes, hint) = call(STREAMS | OPEN | TAKEN);
+    let open = Message { bytes: &bytes, hint, ..Message::default() };
+    assert_eq!(client.start(&open, &mut out), Started::Streamed { stall_ns: 7 });
+    let sent = frames(&out);
+    assert_eq!((sent.len(), sent[0].1, sent[1].1), (2, false, false), "{sent:?}");
+    assert_eq!(sent[1].2, b"\0\0\0\0\x05hello");
+    out.clear();
+    let more = said(b"more");
+    assert_eq!(client.say(0, &Message { bytes: &more, ..Message::default() }, &mut out), Ok(()));
+    assert_eq!(frames(&out), [(kind::DATA, false, b"\0\0\0\0\x04more".to_vec())]);
+    // Messages come while more is said, and each is kept alone.
+    let bytes = Server::default().begin(1).message(1, b"one").message(1, b"two").take();
+    assert_eq!(ends(&mut client, &bytes), Ok(vec![message(0), message(0)]));
+    assert_eq!(client.parts().body, b"\0\0\0\0\x03two");
+    out.clear();
+    let mut nothing = Vec::new();
+    crate::request::write_path("/shop.Cart/Chat", &mut nothing);
+    let finish = Message { bytes: &nothing, hint: FINISH, ..Message::default() };
+    assert_eq!(client.say(0, &finish, &mut out), Ok(()));
+    assert_eq!(frames(&out), [(kind::DATA, true, Vec::new())]);
+    let bytes = Server::default().status(1, "0").take();
+    assert_eq!(ends(&mut client, &bytes), Ok(vec![answered(0, 0)]));
+    assert_eq!(client.parts().body, b"", "its messages have been told");
+}
+
+/// Where one message answers, a user that takes it is told of it, and a second is none.
+#[test]
+fn one_message_is_taken_as_well() {
+    let mut client = started(&[TAKEN | OPEN]);
+    let bytes = Server::default().begin(1).message(1, b"all").take();
+    assert_eq!(ends(&mut client, &bytes), Ok(vec![message(0)]));
+    let bytes = Server::default().message(1, b"again").take();
+    assert_eq!(reason(&mut client, &bytes).0, Failure::Protocol);
+}
+
+#[test]
+fn what_a_server_does_not_take_is_bounded() {
+    let mut client = started(&[STREAMS | OPEN | TAKEN]);
+    let (mut out, large) = (Vec::new(), said(&vec![7; 1 << 20]));
+    let mut say = || client.say(0, &Message { bytes: &large, ..Message::default() }, &mut out);
+    let taken = (0..10).take_while(|_| say() == Ok(())).count();
+    assert_eq!((taken, say()), (4, Err(UNTAKEN)));
+    // One message may be longer than that.
+    let mut client = started(&[STREAMS | OPEN | TAKEN]);
+    let huge = said(&vec![7; 6 << 20]);
+    assert_eq!(client.say(0, &Message { bytes: &huge, ..Message::default() }, &mut out), Ok(()));
 }

@@ -1,0 +1,76 @@
+//! `brunt grpc`: what a server tells of its schema.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail};
+use brunt_grpc::definition::signature;
+use brunt_grpc::reflection::{Reflection, ReflectionError};
+use brunt_grpc::schema::Schema;
+use brunt_model::target::Url;
+use brunt_protocol::Registry;
+use brunt_protocol::flags::{FlagValue, Given};
+use brunt_protocol::headers::headers;
+
+use super::Exit;
+use crate::args::grpc::{Describe, Inspect, List, Server, What};
+use crate::console;
+use crate::plan::asking::Asker;
+use crate::plan::{DEFAULT_TIMEOUT_NS, tls, transport};
+
+pub fn run(args: &Inspect, registry: &Registry) -> Result<Exit> {
+    let text = match &args.what {
+        What::List(args) => {
+            let List { url, service, server } = &**args;
+            asked(url, server, registry, |reflection| list(reflection, service.as_deref()))
+        }
+        What::Describe(args) => {
+            let Describe { url, symbol, server } = &**args;
+            asked(url, server, registry, |reflection| Ok(reflection.definition(symbol)?.text()))
+        }
+    };
+    console::print(text?.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn list(reflection: &mut Reflection<'_>, service: Option<&str>) -> Result<String, ReflectionError> {
+    let lines = match service {
+        None => reflection.services()?,
+        Some(service) => {
+            let schema = Schema::of_descriptor_set(&reflection.descriptor_set(Some(service))?)?;
+            schema
+                .services(service)
+                .flat_map(|service| service.methods().map(|m| signature(&m)).collect::<Vec<_>>())
+                .collect()
+        }
+    };
+    Ok(lines.into_iter().map(|line| line + "\n").collect())
+}
+
+/// What `look` makes of what the server says.
+fn asked(
+    url: &str,
+    server: &Server,
+    registry: &Registry,
+    look: impl FnOnce(&mut Reflection<'_>) -> Result<String, ReflectionError>,
+) -> Result<String> {
+    let whole = if url.contains("://") { url.to_owned() } else { format!("grpc://{url}") };
+    let url = Url::parse(&whole).map_err(|error| anyhow!("URL {error}"))?;
+    if !matches!(url.target.scheme.as_str(), "grpc" | "grpcs") {
+        bail!("expected a URL with grpc:// or grpcs://, got {}://", url.target.scheme);
+    }
+    if url.user.is_some() {
+        bail!("gRPC has no user names: leave what stands before the @ out");
+    }
+    let mut given = Given::default();
+    server.headers.iter().for_each(|text| given.push("header", FlagValue::Text(text.clone())));
+    let metadata = headers(&given)?;
+    let asker = Arc::new(Asker::new(
+        transport(&server.connecting, tls(&server.tls)?)?,
+        server.timeout.unwrap_or(DEFAULT_TIMEOUT_NS),
+        server.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS),
+        registry,
+    ));
+    let ask = asker.of(url.target);
+    let looked = look(&mut Reflection::new(&*ask, &metadata));
+    asker.told(looked)
+}

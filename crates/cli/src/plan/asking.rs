@@ -1,0 +1,84 @@
+//! What protocols ask of targets before the load: one call each, as the run will connect.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use brunt_engine::{AskError, EngineError, StopHandle};
+use brunt_model::plan::{Plan, ProtocolOptions, Transport};
+use brunt_model::target::Target;
+use brunt_protocol::Registry;
+use brunt_protocol::asking::{Ask, Reply};
+
+use crate::wording::{Settings, told};
+
+/// Asks targets, and remembers whether one gave no answer.
+pub struct Asker {
+    transport: Transport,
+    timeout_ns: u64,
+    connect_timeout_ns: u64,
+    registry: Registry,
+    is_unanswered: AtomicBool,
+}
+
+impl Asker {
+    /// One that connects like this, with these timeouts in nanoseconds.
+    pub fn new(transport: Transport, timeout_ns: u64, connect_timeout_ns: u64, registry: &Registry) -> Self {
+        let is_unanswered = AtomicBool::new(false);
+        Self { transport, timeout_ns, connect_timeout_ns, registry: registry.clone(), is_unanswered }
+    }
+
+    /// What asks `target`, which is the run's own.
+    pub fn of(self: &Arc<Self>, target: Target) -> Arc<Ask<'static>> {
+        let asker = Arc::clone(self);
+        Arc::new(move |call: &ProtocolOptions| asker.ask(&target, &target, call))
+    }
+
+    /// Asks the target `to`, in a run whose own target is `first`.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn ask(&self, to: &Target, first: &Target, call: &ProtocolOptions) -> Result<Reply, String> {
+        let (_, scheme) = self.registry.named(&to.scheme).map_err(|error| error.to_string())?;
+        let plan = Plan {
+            transport: self.transport.clone(),
+            timeout_ns: self.timeout_ns,
+            connect_timeout_ns: self.connect_timeout_ns,
+            ..Plan::of_calls(first.clone(), call.clone())
+        };
+        let plan = brunt_engine::plan_to(&plan, to, scheme.default_port);
+        brunt_engine::ask(&plan, &self.registry, &StopHandle::default()).map_err(|error| {
+            let is_wrong = match &error {
+                AskError::Engine(EngineError::Route(route)) => !route.is_no_address(),
+                AskError::Engine(_) => true,
+                AskError::Failed { .. } | AskError::Unanswered => false,
+            };
+            self.is_unanswered.fetch_or(!is_wrong, Ordering::Relaxed);
+            told(&error.into(), Settings::Flags)
+        })
+    }
+
+    /// What was made of answers; where that failed for want of one, the error is [`NoAnswer`].
+    ///
+    /// # Errors
+    /// That of `made`.
+    pub fn told<T, E: Error + Send + Sync + 'static>(&self, made: Result<T, E>) -> Result<T> {
+        made.map_err(|error| {
+            if self.is_unanswered.load(Ordering::Relaxed) { NoAnswer(error.to_string()).into() } else { error.into() }
+        })
+    }
+}
+
+/// A target that was asked something before the load gave no answer.
+#[derive(Debug)]
+pub struct NoAnswer(String);
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for NoAnswer {}

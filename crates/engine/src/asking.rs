@@ -1,0 +1,125 @@
+//! One call before the load, by which a protocol learns what the load is made of: a run of one call, whose answer is kept.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use brunt_model::connections::Connections;
+use brunt_model::outcome::Failure;
+use brunt_model::plan::{Load, Plan, Stop};
+use brunt_model::stop::StopHandle;
+use brunt_protocol::asking::Reply;
+use brunt_protocol::user::{Interests, Message, Refusal, User};
+use brunt_protocol::{Client, Kept, Parts, Prepared, Registry};
+
+use crate::Part;
+use crate::error::EngineError;
+use crate::run::{self, Given};
+use crate::transport::Machine;
+use crate::transport::epoll::Epolls;
+
+/// Why a call before the load has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// It could not be made at all.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// It has failed.
+    #[error("{}: {reason}", .failure.name())]
+    Failed {
+        /// How.
+        failure: Failure,
+        /// Why.
+        reason: String,
+    },
+    /// It was given up: it was to stop, or took longer than its timeouts.
+    #[error("no answer came")]
+    Unanswered,
+}
+
+/// Makes the first call that `plan` describes, by itself, and returns its answer. Blocks until it is there.
+///
+/// What connects, TLS, and the timeouts are those of the plan; its load, script and thresholds are left out.
+///
+/// # Errors
+/// When there is no answer, or the plan is wrong.
+pub fn ask(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<Reply, AskError> {
+    ask_on(&Epolls::new(plan.transport.arrival_times), plan, registry, stop)
+}
+
+/// The same on the drivers of `machine`.
+pub(crate) fn ask_on<M: Machine>(
+    machine: &M,
+    plan: &Plan,
+    registry: &Registry,
+    stop: &StopHandle,
+) -> Result<Reply, AskError> {
+    let plan = Plan {
+        script: None,
+        scenarios: None,
+        connections: Connections::Fixed(1),
+        workers: 1,
+        load: Load::Closed {},
+        stop: Stop { duration_ns: None, requests: Some(1) },
+        warmup_ns: 0,
+        drain_ns: plan.timeout_ns,
+        reconnect: false,
+        pipeline: 1,
+        thresholds: Vec::new(),
+        ..plan.clone()
+    };
+    let reply = Arc::<Mutex<Option<Reply>>>::default();
+    let keep = |inner| Arc::new(Asking { inner, reply: Arc::clone(&reply) }) as Arc<dyn Prepared>;
+    let given = Given { machine, part: Part::whole(1), registry, stop, trace: None };
+    let run = run::ask(&plan, given, keep)?;
+    if let Some(reply) = reply.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Ok(reply);
+    }
+    for failures in [&run.measured.failures, &run.drained.failures] {
+        if let Some((failure, _)) = failures.counted().next() {
+            let reasons = failures.reasons(failure);
+            let reason = reasons.first().map_or("", |(reason, _)| reason).to_owned();
+            return Err(AskError::Failed { failure, reason });
+        }
+    }
+    Err(AskError::Unanswered)
+}
+
+/// A protocol whose answer is kept.
+struct Asking {
+    inner: Arc<dyn Prepared>,
+    reply: Arc<Mutex<Option<Reply>>>,
+}
+
+impl Prepared for Asking {
+    fn client(&self, _keep: bool) -> Box<dyn Client> {
+        self.inner.client(true)
+    }
+
+    fn user(&self) -> Box<dyn User> {
+        Box::new(AskingUser { inner: self.inner.user(), reply: Arc::clone(&self.reply) })
+    }
+
+    fn alpn(&self) -> Vec<Vec<u8>> {
+        self.inner.alpn()
+    }
+}
+
+struct AskingUser {
+    inner: Box<dyn User>,
+    reply: Arc<Mutex<Option<Reply>>>,
+}
+
+impl User for AskingUser {
+    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+        self.inner.call(index)
+    }
+
+    fn interests(&self) -> Interests {
+        Interests { answers: true, pauses: false }
+    }
+
+    fn answered(&mut self, status: u16, parts: Parts<'_>) -> Result<(), Refusal> {
+        let kept = Kept { head: parts.head.to_vec(), body: parts.body.to_vec() };
+        *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(Reply { status, kept });
+        Ok(())
+    }
+}
