@@ -16,6 +16,7 @@ mod scenario;
 mod script;
 mod shown;
 mod stall;
+mod streams;
 mod timestamps;
 mod trust;
 mod truth;
@@ -67,6 +68,7 @@ pub const BENCHES: &[Bench] = &[
     find::BENCH,
     protocols::WEBSOCKET,
     websocket_connections::BENCH,
+    streams::BENCH,
     protocols::THRIFT,
     truth::BENCH,
     trust::BENCH,
