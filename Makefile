@@ -1,7 +1,9 @@
 # What people and CI run. `make demo` shows brunt at work; `make test` passes on a fresh machine.
 
 # System packages that the tests run against; installed from Debian's registry where they are missing.
-TEST_PACKAGES := nginx curl nghttp2-client nghttp2-server wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached nats-server
+# Go may come from elsewhere, too.
+GO_PACKAGES := $(shell command -v go >/dev/null || echo golang-go)
+TEST_PACKAGES := nginx curl nghttp2-client nghttp2-server wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached nats-server $(GO_PACKAGES)
 BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils
 # What the report page is built with; npm may come from elsewhere, and bring its Node.js.
 PAGE_PACKAGES := $(shell command -v npm >/dev/null || echo nodejs npm)

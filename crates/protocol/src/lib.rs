@@ -16,6 +16,7 @@
 //! A program with more protocols than the built-in ones adds its own to a [`Registry`] and hands that to brunt's main
 //! function.
 
+pub mod arguments;
 pub mod asking;
 mod client;
 pub mod flags;

@@ -11,6 +11,9 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 mod fixtures;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../../cli/tests/cli/installed.rs"]
+mod installed;
 
 /// An element as it was read.
 #[derive(Debug, Default)]
@@ -132,22 +135,8 @@ fn every_report_is_valid_by_the_strict_schema() {
 
 /// A Python that has the schema and a validator.
 fn python() -> PathBuf {
-    let wanted_by = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/junit_schema/requirements.txt");
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("junit-schema");
-    let wanted = fs::read_to_string(wanted_by).unwrap();
-    let (python, installed) = (home.join("bin/python"), home.join("installed.txt"));
-    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
-        return python;
-    }
-    let succeed = |command: &mut Command| {
-        let output =
-            command.output().unwrap_or_else(|e| panic!("{command:?}: {e}; `make test` installs what it needs"));
-        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    };
-    succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home));
-    succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--no-deps", "-r", wanted_by]));
-    fs::write(installed, wanted).unwrap();
-    python
+    let requirements = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/junit_schema/requirements.txt");
+    installed::python("junit-schema", requirements, &["--no-deps"])
 }
 
 /// What the validator has to say of these files.

@@ -4,6 +4,9 @@
 
 mod breaking;
 mod bus;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/installed.rs"]
+mod installed;
 mod manifest;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]

@@ -1,26 +1,15 @@
 //! What starts agents on Kubernetes, held against the schemas that Kubernetes publishes.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
+use crate::installed;
 use crate::program::{Directory, run};
 
 /// A Python with the schemas of Kubernetes, made once.
-fn python() -> String {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kubernetes-validate");
-    let python = home.join("bin/python");
-    if !home.join("made").exists() {
-        succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home));
-        let install = ["-m", "pip", "install", "--quiet", "kubernetes-validate==1.36.0", "PyYAML"];
-        succeed(Command::new(&python).args(install));
-        std::fs::write(home.join("made"), "").unwrap();
-    }
-    python.to_str().unwrap().to_owned()
-}
-
-fn succeed(command: &mut Command) {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+fn python() -> PathBuf {
+    let requirements = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/requirements.txt");
+    installed::python("kubernetes-validate", requirements, &[])
 }
 
 const VALIDATE: &str = "

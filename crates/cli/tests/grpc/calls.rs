@@ -1,8 +1,6 @@
 //! Calls of every kind, with every type both ways.
 
-use std::process::Command;
-
-use crate::peers::{HEALTH, PROTO, Peer, python};
+use crate::peers::{HEALTH, PROTO, Peer, descriptor_set};
 use crate::program::run;
 use crate::report::{Report, report};
 
@@ -116,10 +114,7 @@ fn health_is_checked() {
 #[test]
 fn a_descriptor_set_of_protoc_will_do() {
     let peer = Peer::start();
-    let set = peer.dir.path("shop.bin");
-    let dir = PROTO.strip_suffix("/shop.proto").unwrap();
-    let protoc = ["-m", "grpc_tools.protoc", "-I", dir, "--include_imports", "-o", &set, "shop.proto"];
-    assert!(Command::new(python()).args(protoc).status().unwrap().success());
+    let set = descriptor_set(&peer.dir);
     let args = ["--descriptor-set", &set, "--call", "Add", "--args", EVERYTHING, "-n", "20", &peer.url];
     report(0, args).assert_all(20, 0);
     let lines = peer.dir.file("lines", "{\"count\": 1}\n\n{\"count\": 2}\n");

@@ -1,13 +1,12 @@
-//! The server: installed once, at pinned versions, from Python's package index.
+//! The servers: installed once, at pinned versions, from the package indexes of Python, npm and Go.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 
 use brunt_testbed::tls::server_certificate;
 
+use crate::installed::{self, installed, succeed};
 use crate::program::Directory;
 
 /// The service's schema.
@@ -59,27 +58,60 @@ impl Drop for Peer {
     }
 }
 
+/// A server of another implementation. It ends with its test, however that ends.
+pub struct Other {
+    child: Child,
+    pub url: String,
+}
+
+impl Other {
+    /// @grpc/grpc-js, with its own reflection.
+    pub fn node() -> Self {
+        let files = ["node/package.json", "node/package-lock.json", "node/server.js"].map(in_peers);
+        let home = installed("grpc-peer-node", &files, |home| {
+            succeed(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(home));
+        });
+        Self::started(Command::new("node").arg(home.join("server.js")).arg(PROTO))
+    }
+
+    /// grpc-go, with reflection of this version.
+    pub fn go(version: &str, dir: &Directory) -> Self {
+        let files = ["go/go.mod", "go/go.sum", "go/main.go"].map(in_peers);
+        let home = installed("grpc-peer-go", &files, |home| {
+            succeed(Command::new("go").args(["build", "-o", "peer", "."]).current_dir(home));
+        });
+        Self::started(Command::new(home.join("peer")).args([&descriptor_set(dir), version]))
+    }
+
+    fn started(command: &mut Command) -> Self {
+        // It ends when this does.
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut port = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        Self { child, url: format!("grpc://127.0.0.1:{}", port.trim()) }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The schema as protoc writes it into a file.
+pub fn descriptor_set(dir: &Directory) -> String {
+    let set = dir.path("shop.bin");
+    let protoc = ["-m", "grpc_tools.protoc", "-I", PEERS, "--include_imports", "-o", &set, "shop.proto"];
+    succeed(Command::new(python()).args(protoc));
+    set
+}
+
 /// A Python that has the library, made when it is needed for the first time.
 pub fn python() -> PathBuf {
-    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
-    PYTHON.get_or_init(install).clone()
+    installed::python("grpc-peers", in_peers("requirements.txt"), &[])
 }
 
-fn install() -> PathBuf {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("grpc-peers");
-    let wanted = fs::read_to_string(Path::new(PEERS).join("requirements.txt")).unwrap();
-    let (python, installed) = (home.join("bin/python"), home.join("installed.txt"));
-    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
-        return python;
-    }
-    let requirements = format!("{PEERS}/requirements.txt");
-    succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home));
-    succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r", &requirements]));
-    fs::write(installed, wanted).unwrap();
-    python
-}
-
-fn succeed(command: &mut Command) {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {output:?}");
+fn in_peers(file: &str) -> PathBuf {
+    Path::new(PEERS).join(file)
 }

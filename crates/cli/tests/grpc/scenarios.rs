@@ -1,30 +1,15 @@
 //! gRPC in scenarios, against grpcio, and the example against the built-in echo.
 
-use std::path::Path;
-
 use crate::echo::serve;
 use crate::peers::{PROTO, Peer};
 use crate::program::{Directory, run};
-use crate::report::{Report, report};
-
-/// An example against the target at `base`.
-fn show(name: &str, base: &str) -> Report {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios").join(name);
-    report(0, ["run", "-t", "2", "--base-url", base, file.to_str().unwrap()])
-}
-
-#[track_caller]
-fn assert_checks_hold(report: &Report, count: usize, times: u64) {
-    let checks = report.at("/names/checks").as_array().unwrap();
-    let hold = checks.iter().all(|check| check["fails"] == 0 && check["passes"] == times);
-    assert!(hold && checks.len() == count, "{checks:#?}\n{:#}", report.at("/names/scenarios/0/tracebacks"));
-}
+use crate::report::{example, report};
 
 #[test]
 fn the_example_is_right() {
     let (_server, url) = serve(&[]);
-    let report = show("grpc.lua", &url);
-    assert_checks_hold(&report, 6, 20);
+    let report = example("grpc.lua", &url);
+    report.assert_checks_hold(6, 20);
     assert_eq!(report.outcome("answered"), 120);
     assert_eq!(report.outcome("not_ok"), 20, "a status other than OK is no success");
 }
@@ -58,7 +43,7 @@ fn every_type_and_every_status_reaches_the_script() {
     dir.file("shop.proto", std::fs::read(PROTO).unwrap());
     let script = SCRIPT.replace("URL", &peer.url).replace("OPTIONS", "compress = \"gzip\", deadline = \"20s\"");
     let report = report(0, ["run", &dir.file("all.lua", script)]);
-    assert_checks_hold(&report, 27, 6);
+    report.assert_checks_hold(27, 6);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::report::{Report, report};
 
 /// What one user does with `shop`, this often; every check of it must hold.
 #[track_caller]
-fn played(url: &str, body: &str, times: u32) -> Report {
+pub fn played(url: &str, body: &str, times: u32) -> Report {
     let dir = Directory::new();
     let script = script(&dir, url, body, times);
     let report = report(0, ["run", "-t", "1", &script]);
@@ -31,7 +31,7 @@ fn script(dir: &Directory, url: &str, body: &str, times: u32) -> String {
 }
 
 /// Each kind of stream, in the order of its own: on both servers it is the same.
-const KINDS: &str = r#"
+pub const KINDS: &str = r#"
   local chat, seen = shop:stream("Chat", nil, { name = "chat" }), {}
   for number = 1, 5 do
     local goes_on = chat:send({ count = number })

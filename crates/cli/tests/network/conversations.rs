@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use brunt_testbed::server::{Config, Server, Speaks};
@@ -12,15 +11,8 @@ use serde_json::Value;
 
 use crate::program::{Directory, run};
 use crate::redis::Redis;
-use crate::report::{Report, report};
+use crate::report::{Report, example, report};
 use crate::websocket::Python;
-
-/// An example against the target at `base`.
-fn show(name: &str, base: &str) -> Report {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios");
-    let file = folder.join(name).to_str().unwrap().to_owned();
-    report(0, ["run", "-t", "2", "--base-url", base, &file])
-}
 
 /// A script whose text this is, with `brunt` there.
 fn play(status: i32, text: &str) -> Report {
@@ -59,7 +51,7 @@ impl Report {
 #[ignore = "needs redis-server: make test installs it"]
 fn redis_is_put_under_load_from_lua_alone() {
     let redis = Redis::start();
-    let report = show("redis.lua", &redis.url());
+    let report = example("redis.lua", &redis.url());
     for (command, calls) in [("set", 200), ("get", 400), ("rpush", 600), ("lrange", 200), ("subscribe", 20)] {
         assert_eq!((report.due(&command.to_uppercase()), redis.calls(command)), (calls, calls), "{command}");
     }
@@ -72,7 +64,7 @@ fn a_conversation_over_websocket() {
     let ours = Server::start(Config { speaks: Speaks::WebSocket, push, ..Config::default() }).unwrap();
     let mut python = Python::start();
     for base in [ours.url(), python.url("/push")] {
-        let report = show("websocket.lua", &base);
+        let report = example("websocket.lua", &base);
         let hundred = ["switched", "came back", "is mine", "there are news", "the same bytes"];
         report.assert_checks(20, &hundred);
         for call in ["connect", "hello", "ask", "price", "news", "bytes", "close"] {

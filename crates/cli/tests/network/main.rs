@@ -20,6 +20,7 @@ mod once;
 mod program;
 mod proxy;
 mod redis;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
 mod report;
 mod requests;
 mod streams;

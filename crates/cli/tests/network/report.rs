@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -17,6 +18,13 @@ pub struct Report {
 #[track_caller]
 pub fn report<A: AsRef<OsStr>>(status: i32, args: impl IntoIterator<Item = A>) -> Report {
     Report::of(&done(brunt(args).args(["--format", "json"])).with_status(status))
+}
+
+/// The result of an example's scenarios against the target at `base`.
+#[track_caller]
+pub fn example(name: &str, base: &str) -> Report {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios").join(name);
+    report(0, ["run", "-t", "2", "--base-url", base, file.to_str().unwrap()])
 }
 
 impl Report {
@@ -56,6 +64,14 @@ impl Report {
         assert_eq!(count("response"), due, "{outcomes:#}");
         assert_eq!(count("first_byte"), answered, "{outcomes:#}");
         assert_eq!(count("failed"), failed, "{outcomes:#}");
+    }
+
+    /// There are so many checks, and each held so often.
+    #[track_caller]
+    pub fn assert_checks_hold(&self, count: usize, times: u64) {
+        let checks = self.at("/names/checks").as_array().unwrap();
+        let hold = checks.iter().all(|check| check["fails"] == 0 && check["passes"] == times);
+        assert!(hold && checks.len() == count, "{checks:#?}\n{:#}", self.at("/names/scenarios/0/tracebacks"));
     }
 
     /// Something in the document, by its JSON pointer.

@@ -6,6 +6,9 @@
 
 mod answers;
 mod echo;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/installed.rs"]
+mod installed;
 mod peers;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]

@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 
 use brunt_testbed::tls::server_certificate;
 
+use crate::installed::{self, succeed};
 use crate::program::Directory;
 
 /// The service's IDL.
@@ -120,25 +120,5 @@ fn generated(dir: &Directory) -> String {
 
 /// A Python that has both libraries, made when it is needed for the first time.
 fn python() -> PathBuf {
-    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
-    PYTHON.get_or_init(install).clone()
-}
-
-fn install() -> PathBuf {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("thrift-peers");
-    let wanted = fs::read_to_string(Path::new(PEERS).join("requirements.txt")).unwrap();
-    let (python, installed) = (home.join("bin/python"), home.join("installed.txt"));
-    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
-        return python;
-    }
-    let requirements = format!("{PEERS}/requirements.txt");
-    succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home));
-    succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r", &requirements]));
-    fs::write(installed, wanted).unwrap();
-    python
-}
-
-fn succeed(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}; `make test` installs what it needs"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    installed::python("thrift-peers", Path::new(PEERS).join("requirements.txt"), &[])
 }

@@ -5,26 +5,13 @@ use std::path::Path;
 use crate::echo::serve;
 use crate::peers::{IDL, Implementation, Peer};
 use crate::program::{Directory, run};
-use crate::report::{Report, report};
-
-/// An example against the target at `base`.
-fn show(name: &str, base: &str) -> Report {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios").join(name);
-    report(0, ["run", "-t", "2", "--base-url", base, file.to_str().unwrap()])
-}
-
-#[track_caller]
-fn assert_checks_hold(report: &Report, count: usize, times: u64) {
-    let checks = report.at("/names/checks").as_array().unwrap();
-    let hold = checks.iter().all(|check| check["fails"] == 0 && check["passes"] == times);
-    assert!(hold && checks.len() == count, "{checks:#?}\n{:#}", report.at("/names/scenarios/0/tracebacks"));
-}
+use crate::report::{Report, example, report};
 
 #[test]
 fn the_example_is_right() {
     let (_server, url) = serve(&[]);
-    let report = show("thrift.lua", &url);
-    assert_checks_hold(&report, 6, 20);
+    let report = example("thrift.lua", &url);
+    report.assert_checks_hold(6, 20);
     assert_eq!(report.failures(), [("exception", 20)].into());
     assert_eq!(report.outcome("not_ok"), 40, "neither an exception nor a failure is a success");
     let refused = serde_json::json!({"1": "Refused"});
@@ -109,7 +96,7 @@ fn every_type_goes_there_and_back() {
                 listener.kind == "multiplexed"
             );
             let report = play(&peer, 0, &script.replace("OPTIONS", &options));
-            assert_checks_hold(&report, 22, 4);
+            report.assert_checks_hold(22, 4);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use brunt_model::content::Content;
 use brunt_model::plan::ProtocolOptions;
-use brunt_model::secret::shown_body;
 use brunt_protocol::OptionsError;
+use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, most_answer_bytes};
 use brunt_protocol::flags::{Flag, Given, Takes};
 use brunt_protocol::headers::{HEADER, Header, headers};
 use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
@@ -12,9 +12,6 @@ use serde_json::json;
 
 use crate::reflection::Reflection;
 use crate::schema::{self, Schema, Sources, parts_of};
-
-/// The most bytes of a message in an answer where nothing else is asked for.
-pub(crate) const DEFAULT_MOST_ANSWER_BYTES: u32 = 16_384_000;
 
 /// How the calls of a flood over gRPC are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,40 +68,20 @@ pub(crate) const FLAGS: [Flag; 11] = [
     .conflicts_with(&["descriptor-set"]),
     Flag::new("proto-path", Takes::Texts("DIR"), "Where imported files are looked for as well, repeatable").short('I'),
     Flag::new("descriptor-set", Takes::File("FILE"), "A descriptor set instead of .proto files (protoc -o)"),
-    Flag::new("reflection", Takes::Nothing, "Ask the server for the schema instead (server reflection), before the load")
-        .conflicts_with(&["proto", "descriptor-set"]),
     Flag::new(
-        "call",
-        Takes::Text("METHOD"),
-        "The method to call: Shop.price or shop.Cart/Add, or the method alone where there is one service",
-    ),
-    Flag::new(
-        "args",
-        Takes::TextOrFile("JSON|@F"),
-        "Its arguments as a JSON object, by the names of the IDL or the .proto file; a list of objects where a gRPC client \
-         streams [default: {}]",
+        "reflection",
+        Takes::Nothing,
+        "Ask the server for the schema instead (server reflection), before the load",
     )
-    .conflicts_with(&["args-lines"])
-    .shown_by(shown_arguments),
-    Flag::new("args-lines", Takes::File("F"), "Arguments for each call: JSON as for --args in each line, in turn"),
-    Flag::new("max-answer", Takes::Text("BYTES"), "The most bytes of one answer, or of a message in it [default: 16384000]")
-        .checked(bytes),
+    .conflicts_with(&["proto", "descriptor-set"]),
+    CALL,
+    ARGS,
+    ARGS_LINES,
+    MAX_ANSWER,
     HEADER,
     STALL_TIMEOUT,
     Flag::new("compress", Takes::OneOf("NAME", &["gzip"]), "Compress the messages that are sent"),
 ];
-
-/// Arguments as they may be shown: without what their fields' names tell to be secret.
-fn shown_arguments(text: &str) -> String {
-    String::from_utf8_lossy(&shown_body(text.as_bytes())).into_owned()
-}
-
-fn bytes(text: &str) -> Result<(), String> {
-    match text.parse() {
-        Ok(1..=0x7fff_ffff_u32) => Ok(()),
-        _ => Err("expected a number of bytes from 1 to 2147483647".to_owned()),
-    }
-}
 
 /// The options that the flags ask for.
 pub(crate) fn options(given: &Given) -> Result<Options, OptionsError> {
@@ -136,10 +113,7 @@ pub(crate) fn options(given: &Given) -> Result<Options, OptionsError> {
         args,
         headers,
         compress: given.has("compress").then_some(Compression::Gzip),
-        max_answer_bytes: given
-            .text("max-answer")
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(DEFAULT_MOST_ANSWER_BYTES),
+        max_answer_bytes: most_answer_bytes(given),
         stall_ns: stall_timeout(given)?,
     })
 }
@@ -178,30 +152,6 @@ pub(crate) fn schema_of(proto: &[ProtoFile], descriptor_set: Option<&Content>) -
             schema::compile(&names, &sources?).map_err(wrong)
         }
     }
-}
-
-fn arguments(given: &Given) -> Result<Vec<serde_json::Value>, OptionsError> {
-    if let Some((file, content)) = given.file("args-lines") {
-        let lines = content.0.split(|byte| *byte == b'\n').zip(1..).filter(|(line, _)| !line.trim_ascii().is_empty());
-        let lines: Result<Vec<_>, _> =
-            lines.map(|(line, number): (_, usize)| json_of(&format!("{file}, line {number}"), line)).collect();
-        let lines = lines?;
-        if lines.is_empty() {
-            return Err(OptionsError(format!("{file}: there are no arguments in it")));
-        }
-        return Ok(lines);
-    }
-    let Some(text) = given.bytes("args") else { return Ok(vec![serde_json::Map::new().into()]) };
-    Ok(vec![json_of("--args", &text)?])
-}
-
-fn json_of(place: &str, text: &[u8]) -> Result<serde_json::Value, OptionsError> {
-    serde_json::from_slice(text).map_err(|error| {
-        let problem = error.to_string();
-        let problem = problem.split(" at line ").next().unwrap_or_default();
-        let line = if error.line() > 1 { format!(", line {}", error.line()) } else { String::new() };
-        OptionsError(format!("{place}{line}, column {}: no JSON: {problem}", error.column()))
-    })
 }
 
 impl Options {

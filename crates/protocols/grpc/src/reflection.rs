@@ -10,7 +10,7 @@ use brunt_model::content::Content;
 use brunt_protocol::asking::{Ask, Reply};
 use brunt_protocol::headers::Header;
 use prost::Message as _;
-use prost_reflect::prost_types::FileDescriptorProto;
+use prost_reflect::prost_types::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto};
 use protox::file::{FileResolver as _, GoogleFileResolver};
 use serde_json::json;
 
@@ -267,7 +267,12 @@ impl<'a> Reflection<'a> {
             }
             requests = missing;
         }
-        let set = gathered.into_set()?;
+        let set = gathered.to_set()?;
+        let Err(error) = Schema::of_descriptor_set(&set) else { return Ok(set) };
+        if !gathered.import_what_is_used() {
+            return Err(error.into());
+        }
+        let set = gathered.to_set()?;
         Schema::of_descriptor_set(&set)?;
         Ok(set)
     }
@@ -428,11 +433,37 @@ impl Gathered {
     }
 
     /// A `FileDescriptorSet` of them, in which each file stands behind those that it imports.
-    fn into_set(mut self) -> Result<Vec<u8>, ReflectionError> {
-        let order: Vec<_> = self.in_order()?.into_iter().map(str::to_owned).collect();
-        let files = order.iter().filter_map(|name| self.files.remove(name)).map(|file| file.bytes).collect();
+    fn to_set(&self) -> Result<Vec<u8>, ReflectionError> {
+        let order = self.in_order()?;
+        let files = order.into_iter().filter_map(|name| self.files.get(name)).map(|file| file.bytes.clone()).collect();
         // Its only field is that of `FileDescriptorSet`.
         Ok(Files { files }.encode_to_vec())
+    }
+
+    /// Lets each file import those that define the types that it names. Some servers (@grpc/reflection for Node.js) tell files without
+    /// their imports. False if there was nothing to add.
+    fn import_what_is_used(&mut self) -> bool {
+        let (mut defined, mut used) = (BTreeMap::new(), Vec::new());
+        for (name, file) in &self.files {
+            let Ok(file) = FileDescriptorProto::decode(file.bytes.as_slice()) else { return false };
+            let mut types = Types { package: file.package().to_owned(), ..Types::default() };
+            types.look_at(&file);
+            defined.extend(types.defined.into_iter().map(|defined| (defined, name.clone())));
+            used.push((name.clone(), file, types.used));
+        }
+        let mut has_added = false;
+        for (name, mut file, used) in used {
+            let homes: BTreeSet<_> = used.iter().filter_map(|used| defined.get(used.trim_start_matches('.'))).collect();
+            let missing = homes.into_iter().filter(|home| **home != name && !file.dependency.contains(home));
+            let missing: Vec<_> = missing.cloned().collect();
+            if missing.is_empty() {
+                continue;
+            }
+            has_added = true;
+            file.dependency.extend(missing);
+            self.files.insert(name, File { bytes: file.encode_to_vec(), imports: file.dependency });
+        }
+        has_added
     }
 
     /// The names of all, each behind those of the files that it imports.
@@ -467,6 +498,48 @@ impl Gathered {
             }
         }
         Ok(order)
+    }
+}
+
+/// The full names of the types that a file defines, and of those that it names.
+#[derive(Default)]
+struct Types {
+    package: String,
+    defined: Vec<String>,
+    used: BTreeSet<String>,
+}
+
+impl Types {
+    fn look_at(&mut self, file: &FileDescriptorProto) {
+        let package = self.package.clone();
+        for message in &file.message_type {
+            self.look_at_message(&package, message);
+        }
+        self.define(&package, file.enum_type.iter().map(EnumDescriptorProto::name));
+        self.use_fields(&file.extension);
+        let methods = file.service.iter().flat_map(|service| &service.method);
+        self.used.extend(methods.flat_map(|method| [method.input_type(), method.output_type()]).map(str::to_owned));
+    }
+
+    /// Nested messages are as deep as decoding lets them be.
+    fn look_at_message(&mut self, scope: &str, message: &DescriptorProto) {
+        self.define(scope, std::iter::once(message.name()));
+        let inner = format!("{scope}.{}", message.name());
+        self.define(&inner, message.enum_type.iter().map(EnumDescriptorProto::name));
+        self.use_fields(&message.field);
+        self.use_fields(&message.extension);
+        for nested in &message.nested_type {
+            self.look_at_message(&inner, nested);
+        }
+    }
+
+    fn define<'n>(&mut self, scope: &str, names: impl Iterator<Item = &'n str>) {
+        self.defined.extend(names.map(|name| format!("{scope}.{name}").trim_start_matches('.').to_owned()));
+    }
+
+    fn use_fields(&mut self, fields: &[FieldDescriptorProto]) {
+        let names = fields.iter().flat_map(|field| [field.type_name(), field.extendee()]);
+        self.used.extend(names.filter(|name| !name.is_empty()).map(str::to_owned));
     }
 }
 

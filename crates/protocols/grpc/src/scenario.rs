@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use brunt_model::target::Target;
+use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::headers::{Header, header_fields};
 use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError};
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
 use crate::client::{FINISH, GrpcClient, GrpcStreams, Limits, OPEN, TAKEN};
-use crate::options::{Compression, DEFAULT_MOST_ANSWER_BYTES, read_proto, schema_of};
+use crate::options::{Compression, read_proto, schema_of};
 use crate::reflection::Reflection;
 use crate::request::{self, Envelope, add_metadata};
 use crate::schema::{Schema, path_of};

@@ -2,15 +2,12 @@
 
 use brunt_model::content::Content;
 use brunt_model::plan::ProtocolOptions;
-use brunt_model::secret::shown_body;
 use serde::{Deserialize, Serialize};
 
 use super::idl;
 use brunt_protocol::OptionsError;
+use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, json, most_answer_bytes};
 use brunt_protocol::flags::{Flag, Given, Takes};
-
-/// The most bytes of an answer where nothing else is asked for: the largest frame of `thrift-rpc.md`.
-pub(super) const DEFAULT_MOST_ANSWER_BYTES: u32 = 16_384_000;
 
 /// How the calls of a flood over Thrift are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,20 +69,9 @@ pub enum TransportName {
 pub(super) const FLAGS: [Flag; 10] = [
     Flag::new("idl", Takes::Text("FILE"), "The IDL that defines the service; what it includes is read, too"),
     Flag::new("idl-path", Takes::Texts("DIR"), "Where included files are looked for as well, repeatable"),
-    Flag::new(
-        "call",
-        Takes::Text("METHOD"),
-        "The method to call: Shop.price or shop.Cart/Add, or the method alone where there is one service",
-    ),
-    Flag::new(
-        "args",
-        Takes::TextOrFile("JSON|@F"),
-        "Its arguments as a JSON object, by the names of the IDL or the .proto file; a list of objects where a gRPC client \
-         streams [default: {}]",
-    )
-    .conflicts_with(&["args-lines"])
-    .shown_by(shown_arguments),
-    Flag::new("args-lines", Takes::File("F"), "Arguments for each call: JSON as for --args in each line, in turn"),
+    CALL,
+    ARGS,
+    ARGS_LINES,
     Flag::new(
         "result",
         Takes::TextOrFile("JSON|@F"),
@@ -98,25 +84,8 @@ pub(super) const FLAGS: [Flag; 10] = [
         "Whether each message has its length before it [default: unframed, also known as buffered]",
     ),
     Flag::new("multiplexed", Takes::Nothing, "Name the service in each call, for servers with several of them"),
-    Flag::new(
-        "max-answer",
-        Takes::Text("BYTES"),
-        "The most bytes of one answer, or of a message in it [default: 16384000]",
-    )
-    .checked(bytes),
+    MAX_ANSWER,
 ];
-
-/// Arguments as they may be shown: without what their fields' names tell to be secret.
-fn shown_arguments(text: &str) -> String {
-    String::from_utf8_lossy(&shown_body(text.as_bytes())).into_owned()
-}
-
-fn bytes(text: &str) -> Result<(), String> {
-    match text.parse() {
-        Ok(1..=0x7fff_ffff_u32) => Ok(()),
-        _ => Err("expected a number of bytes from 1 to 2147483647".to_owned()),
-    }
-}
 
 /// The options that the flags ask for.
 pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
@@ -152,38 +121,7 @@ pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
         },
         multiplexed: given.has("multiplexed"),
         expect: given.bytes("result").map(|text| json("--result", &text)).transpose()?,
-        max_answer_bytes: given
-            .text("max-answer")
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(DEFAULT_MOST_ANSWER_BYTES),
-    })
-}
-
-fn arguments(given: &Given) -> Result<Vec<serde_json::Value>, OptionsError> {
-    if let Some((file, content)) = given.file("args-lines") {
-        let lines = content.0.split(|byte| *byte == b'\n').zip(1..).filter(|(line, _)| !line.trim_ascii().is_empty());
-        let read = |(line, number): (&[u8], usize)| {
-            serde_json::from_slice(line).map_err(|error| {
-                let problem = error.to_string();
-                let problem = problem.split(" at line ").next().unwrap_or_default();
-                OptionsError(format!("{file}, line {number}, column {}: no JSON: {problem}", error.column()))
-            })
-        };
-        let lines: Vec<_> = lines.map(read).collect::<Result<_, _>>()?;
-        if lines.is_empty() {
-            return Err(OptionsError(format!("{file}: there are no arguments in it")));
-        }
-        return Ok(lines);
-    }
-    let Some(text) = given.bytes("args") else { return Ok(vec![serde_json::Map::new().into()]) };
-    Ok(vec![json("--args", &text)?])
-}
-
-fn json(flag: &str, text: &[u8]) -> Result<serde_json::Value, OptionsError> {
-    serde_json::from_slice(text).map_err(|error| {
-        let problem = error.to_string();
-        let problem = problem.split(" at line ").next().unwrap_or_default();
-        OptionsError(format!("{flag}, line {}, column {}: no JSON: {problem}", error.line(), error.column()))
+        max_answer_bytes: most_answer_bytes(given),
     })
 }
 

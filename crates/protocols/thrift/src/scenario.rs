@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::client::{Calls, ThriftClient, hint};
 use super::fitting::Fitting;
-use super::options::{DEFAULT_MOST_ANSWER_BYTES, TransportName, WireName};
+use super::options::{TransportName, WireName};
 use super::reply::Framing;
 use super::schema::{Function, Schema, Service};
 use super::untyped::Untyped;
 use super::wire::{Binary, Compact};
 use super::{idl, meaning, method_of, named_service};
+use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value as LuaValue};
 use brunt_protocol::{Client, OptionsError};
 

@@ -91,6 +91,28 @@ fn files_of_google_need_not_be_told() {
     of_cart(&serving(files)).unwrap();
 }
 
+/// As @grpc/reflection for Node.js tells them: all at once, each without its imports.
+#[test]
+fn files_may_leave_out_what_they_import() {
+    let mut all: Vec<_> = files().into_values().collect();
+    for file in &mut all {
+        file.dependency.clear();
+    }
+    let ask = |call: &ProtocolOptions| {
+        let files = Files { files: all.iter().map(FileDescriptorProto::encode_to_vec).collect() };
+        let told = |request: &serde_json::Value| match request.get("list_services") {
+            Some(_) => answered(&BTreeMap::new(), request),
+            None => Told::Files(files.clone()),
+        };
+        Ok(reply(asked(call).1.iter().map(told).collect()))
+    };
+    let schema = of_cart(&ask).unwrap();
+    assert!(schema.method("Cart/Add").unwrap().input().get_field_by_name("at").is_some());
+    let size = schema.pool().get_file_by_name("types/item.proto").unwrap();
+    let imports: Vec<_> = size.dependencies().map(|file| file.name().to_owned()).collect();
+    assert_eq!(imports, ["google/protobuf/timestamp.proto", "types/size.proto"]);
+}
+
 #[test]
 fn the_older_version_is_asked_where_there_is_no_other() {
     let (files, versions) = (files(), RefCell::new(Vec::new()));

@@ -1,0 +1,116 @@
+//! Arguments of calls in JSON, and the flags by which protocols have them that know a schema: Thrift and gRPC.
+
+use brunt_model::secret::shown_body;
+use serde_json::Value;
+
+use crate::OptionsError;
+use crate::flags::{Flag, Given, Takes};
+
+/// The flag `--call`.
+pub const CALL: Flag = Flag::new(
+    "call",
+    Takes::Text("METHOD"),
+    "The method to call: Shop.price or shop.Cart/Add, or the method alone where there is one service",
+);
+
+/// The flag `--args`.
+pub const ARGS: Flag = Flag::new(
+    "args",
+    Takes::TextOrFile("JSON|@F"),
+    "Its arguments as a JSON object, by the names of the IDL or the .proto file; a list of objects where a gRPC client \
+     streams [default: {}]",
+)
+.conflicts_with(&["args-lines"])
+.shown_by(shown_arguments);
+
+/// The flag `--args-lines`.
+pub const ARGS_LINES: Flag =
+    Flag::new("args-lines", Takes::File("F"), "Arguments for each call: JSON as for --args in each line, in turn");
+
+/// The flag `--max-answer`.
+pub const MAX_ANSWER: Flag = Flag::new(
+    "max-answer",
+    Takes::Text("BYTES"),
+    "The most bytes of one answer, or of a message in it [default: 16384000]",
+)
+.checked(bytes);
+
+/// The most bytes of one answer, or of a message in it, where nothing else is asked for: the largest frame of `thrift-rpc.md`.
+pub const DEFAULT_MOST_ANSWER_BYTES: u32 = 16_384_000;
+
+/// Arguments as they may be shown: without what their fields' names tell to be secret.
+fn shown_arguments(text: &str) -> String {
+    String::from_utf8_lossy(&shown_body(text.as_bytes())).into_owned()
+}
+
+fn bytes(text: &str) -> Result<(), String> {
+    match text.parse() {
+        Ok(1..=0x7fff_ffff_u32) => Ok(()),
+        _ => Err("expected a number of bytes from 1 to 2147483647".to_owned()),
+    }
+}
+
+/// What [`MAX_ANSWER`] gave, in bytes.
+pub fn most_answer_bytes(given: &Given) -> u32 {
+    given.text("max-answer").and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_MOST_ANSWER_BYTES)
+}
+
+/// The arguments of each call, in turn, as [`ARGS`] or [`ARGS_LINES`] gave them.
+///
+/// # Errors
+/// Says where something is no JSON.
+pub fn arguments(given: &Given) -> Result<Vec<Value>, OptionsError> {
+    if let Some((file, content)) = given.file("args-lines") {
+        let lines = content.0.split(|byte| *byte == b'\n').zip(1..).filter(|(line, _)| !line.trim_ascii().is_empty());
+        let lines: Result<Vec<_>, _> =
+            lines.map(|(line, number): (_, usize)| json(&format!("{file}, line {number}"), line)).collect();
+        let lines = lines?;
+        if lines.is_empty() {
+            return Err(OptionsError(format!("{file}: there are no arguments in it")));
+        }
+        return Ok(lines);
+    }
+    let Some(text) = given.bytes("args") else { return Ok(vec![serde_json::Map::new().into()]) };
+    Ok(vec![json("--args", &text)?])
+}
+
+/// The JSON that stands at `place`.
+///
+/// # Errors
+/// Says in which line, unless it is the first, and column it is none.
+pub fn json(place: &str, text: &[u8]) -> Result<Value, OptionsError> {
+    serde_json::from_slice(text).map_err(|error| {
+        let problem = error.to_string();
+        let problem = problem.split(" at line ").next().unwrap_or_default();
+        let line = if error.line() > 1 { format!(", line {}", error.line()) } else { String::new() };
+        OptionsError(format!("{place}{line}, column {}: no JSON: {problem}", error.column()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_model::content::Content;
+    use serde_json::json;
+
+    use super::*;
+    use crate::flags::FlagValue;
+
+    #[test]
+    fn arguments_are_read_or_refused_by_their_place() {
+        assert_eq!(arguments(&Given::default()), Ok(vec![json!({})]));
+        let mut given = Given::default();
+        given.push("args", FlagValue::Text("{\n\"a\": }".to_owned()));
+        assert_eq!(arguments(&given).unwrap_err().0, "--args, line 2, column 6: no JSON: expected value");
+        let lines = |text: &str| {
+            let mut given = Given::default();
+            let content = Content(text.as_bytes().to_vec());
+            given.push("args-lines", FlagValue::File { name: "f".to_owned(), content });
+            arguments(&given).map_err(|error| error.0)
+        };
+        assert_eq!(lines("{\"a\": 1}\n\n[2]\n"), Ok(vec![json!({"a": 1}), json!([2])]));
+        assert_eq!(lines("1\n{\n").unwrap_err(), "f, line 2, column 1: no JSON: EOF while parsing an object");
+        assert_eq!(lines("\n \n").unwrap_err(), "f: there are no arguments in it");
+        assert_eq!(ARGS.shown_text("{\"password\":\"x\"}"), "{\"password\":\"[redacted]\"}");
+        assert!(MAX_ANSWER.check.is_some_and(|check| check("0").is_err() && check("1").is_ok()));
+    }
+}
