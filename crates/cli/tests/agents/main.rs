@@ -4,6 +4,7 @@
 
 mod breaking;
 mod bus;
+mod leaks;
 mod manifest;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
