@@ -1,5 +1,5 @@
 // The agents of a run on several machines.
-import { type Data, valueOf } from "./data";
+import { type Data, type Lost, valueOf } from "./data";
 import { type Cell, section, table } from "./dom";
 import { bound, count, counted, duration, number } from "./format";
 
@@ -11,6 +11,12 @@ const JUDGEMENTS: Record<string, string> = {
 };
 
 const time = (ns: number | null): Cell => (ns === null ? { text: "–", sort: -1 } : { text: duration(ns), sort: ns });
+
+/** How an agent was lost, and from when on others did what it had left. */
+function lostText({ after_ns, reason, taken_over_ns }: Lost): string {
+  const takeover = taken_over_ns === undefined ? "" : `; others took over after ${duration(taken_over_ns)}`;
+  return `lost after ${duration(after_ns)}: ${reason}${takeover}`;
+}
 
 /** A line for each agent; while the run goes on, of its last second. */
 export function agents({ agents, live }: Data): HTMLElement | null {
@@ -47,7 +53,7 @@ export function agents({ agents, live }: Data): HTMLElement | null {
         time(agent.lag_p99_ns),
         { text: count(agent.not_ok), sort: agent.not_ok, ...(agent.not_ok > 0 ? { class: "bad" } : {}) },
         agent.lost
-          ? { text: `lost after ${duration(agent.lost.after_ns)}: ${agent.lost.reason}`, class: "bad" }
+          ? { text: lostText(agent.lost), class: "bad" }
           : { text: JUDGEMENTS[agent.judgement] ?? agent.judgement, ...(agent.judgement === "trustworthy" ? {} : { class: "warning" }) },
       ]),
     }),

@@ -244,6 +244,13 @@ export interface Live {
   missed: number;
 }
 
+/** How an agent was lost. */
+export interface Lost {
+  after_ns: number;
+  reason: string;
+  taken_over_ns?: number;
+}
+
 /** What the agents of a run did. */
 export interface Agents {
   start_skew_ns: number | null;
@@ -253,7 +260,7 @@ export interface Agents {
     cores: number;
     workers: number;
     began_ns: number;
-    lost: { after_ns: number; reason: string } | null;
+    lost: Lost | null;
     due: number;
     not_ok: number;
     answered_per_s: number;

@@ -35,6 +35,16 @@ export async function target(...args) {
   throw new Error("brunt serve http said no URL");
 }
 
+/** An agent of this name on a NATS server, once it waits for runs; until `end` or `kill` is called. */
+export async function agent(nats, name) {
+  const child = spawn(BRUNT, ["agent", "--nats", nats, "--name", name, "--cores", "1"], { stdio: ["ignore", "ignore", "pipe"] });
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  const lines = createInterface({ input: child.stderr });
+  const waits = new Promise((resolve) => lines.on("line", (line) => line.includes("waits for runs") && resolve(true)));
+  if (!(await Promise.race([waits, ended.then(() => false)]))) throw new Error(`brunt agent ${name} ended`);
+  return { end: () => child.kill(), kill: () => (child.kill("SIGKILL"), ended) };
+}
+
 /** A run that goes on, with its live page at `url`. */
 export async function goingOn(...args) {
   const env = { ...process.env, BRUNT_NO_SAVE: "1" };

@@ -165,6 +165,19 @@ impl Agent {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Memory resident, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        kib.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
+    /// How many file descriptors and threads it has.
+    pub fn descriptors_and_threads(&self) -> (usize, usize) {
+        let count = |what: &str| std::fs::read_dir(format!("/proc/{}/{what}", self.child.id())).unwrap().count();
+        (count("fd"), count("task"))
+    }
+
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -7,6 +7,7 @@ mod bus;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/installed.rs"]
 mod installed;
+mod leaks;
 mod manifest;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
