@@ -12,7 +12,7 @@ use crate::program::{Running, until};
 fn started(bus: &Bus, agents: &[Agent], args: &[&str]) -> Running {
     let url = bus.url();
     let running = Running::start([args, &["--nats", &url, "--format", "json", "--quiet"]].concat());
-    for agent in &agents {
+    for agent in agents {
         agent.says("prepares workers");
     }
     running

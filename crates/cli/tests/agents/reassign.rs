@@ -68,7 +68,7 @@ fn who_took_over_may_be_lost_too() {
     let (others, lost) = agents.split_at_mut(2);
     let report = reassigned(&bus, others, &args, || {
         lost[1].kill();
-        for agent in &others {
+        for agent in others.iter() {
             agent.says("takes over");
         }
         sleep(Duration::from_millis(1500));
