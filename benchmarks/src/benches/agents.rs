@@ -313,7 +313,7 @@ fn crowd(setup: &Setup, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
     let report = figures(&finished.stdout)?;
     let settled: Vec<_> = looks.iter().filter(|(at, ..)| (CROWD_SETTLED..CROWD_LENGTH).contains(at)).collect();
     let (first, last) = (settled.first().context("no looks")?, settled.last().context("no looks")?);
-    let cores = (last.1 - first.1).as_secs_f64() / (last.0 - first.0).as_secs_f64();
+    let cores = (last.1.as_secs_f64() - first.1.as_secs_f64()) / (last.0.as_secs_f64() - first.0.as_secs_f64());
     let most = settled.iter().map(|(_, _, resident)| *resident).max().unwrap_or(u64::MAX);
     let growth = most as f64 / first.2 as f64;
     let due = report["outcomes"]["due"].as_u64().unwrap_or(0);

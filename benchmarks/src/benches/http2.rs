@@ -33,6 +33,8 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         let server = Server::nginx(setup, Nginx { tls, http2: true })?;
         let name = if tls { "h2" } else { "h2c" };
         for streams in STREAMS {
+            let case = format!("{name}, {streams} {}", if streams == 1 { "stream" } else { "streams" });
+            println!("### {case}\n");
             let load = Load { streams: Some(streams), ..Load::new(&server.url, CONNECTIONS, setup.length) };
             let cpu = Beside::measured(setup, &load, brunt, h2load)?;
             let race = Race::run(setup, &server, &load, &[brunt, h2load])?;
@@ -48,7 +50,6 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
                 format!("{rate:.3}"),
                 format!("{:.0} %", busy * 100.0),
             ]);
-            let case = format!("{name}, {streams} {}", if streams == 1 { "stream" } else { "streams" });
             bars.push(cpu.bar(format!("{case}: CPU per request, both at once"), MOST));
             let got = format!("{rate:.3} × h2load");
             let bar = Bar::new(format!("{case}: requests/s"), "≥ 1 × h2load, less 3 %", got, rate >= 1.0 - EQUAL);
