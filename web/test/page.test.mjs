@@ -494,7 +494,7 @@ test("what the protocol counted and what was held back stand with the outcomes",
   const { page } = await pageOf("failing");
   const said = await text(page);
   assert.match(said, /Protocol events: GOAWAY × 3, RST_STREAM CANCEL × 12/);
-  assert.match(said, /Held back, over all connections: 1\.2\d* s by the limit of streams, 40\S* ms by flow control/);
+  assert.match(said, /Held back, over all connections: 1\.20s by the limit of streams, 40\.0\d*ms by flow control/);
 });
 
 test("a histogram has every call, those apart that are not ok, and the threshold in it", async () => {

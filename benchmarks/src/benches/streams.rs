@@ -44,12 +44,17 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     bars
 }
 
-/// So many streams at once, each with so many messages a second apart.
-fn stream(setup: &Setup, server: &Server, connections: u64, streams: u64, messages: u64) -> anyhow::Result<Run> {
+/// So many streams, each with so many messages a second apart. `begins` is a flag that says when they begin; all at once without.
+fn stream(
+    setup: &Setup,
+    server: &Server,
+    (connections, streams, messages): (u64, u64, u64),
+    begins: &str,
+) -> anyhow::Result<Run> {
     setup.wait_for_quiet();
     let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/grpc/echo.proto");
     let options = format!(
-        "-c {connections} --streams {} -n {streams} --timeout 10m --proto {proto} --call brunt.Echo/Repeat \
+        "-c {connections} --streams {} -n {streams} {begins} --timeout 10m --proto {proto} --call brunt.Echo/Repeat \
          --args {{\"times\":{messages},\"gap_ms\":1000}}",
         streams / connections
     );
@@ -59,8 +64,8 @@ fn stream(setup: &Setup, server: &Server, connections: u64, streams: u64, messag
 fn memory(setup: &Setup, log: &Path) -> anyhow::Result<Vec<Bar>> {
     let server = Server::grpc(setup, log)?;
     println!("{}; {STREAMS} streams on {CONNECTIONS} connections, a message a second on each\n", server.about);
-    let few = stream(setup, &server, CONNECTIONS, CONNECTIONS, 10)?;
-    let many = stream(setup, &server, CONNECTIONS, STREAMS, 10)?;
+    let few = stream(setup, &server, (CONNECTIONS, CONNECTIONS, 10), "")?;
+    let many = stream(setup, &server, (CONNECTIONS, STREAMS, 10), "")?;
     let (few_bytes, many_bytes) = (few.finished.peak_bytes as f64, many.finished.peak_bytes as f64);
     let each = (many_bytes - few_bytes) / (STREAMS - CONNECTIONS) as f64;
     let mut table = Table::new(&["streams", "peak resident MB"]);
@@ -81,7 +86,9 @@ fn memory(setup: &Setup, log: &Path) -> anyhow::Result<Vec<Bar>> {
 fn gaps(setup: &Setup, log: &Path) -> anyhow::Result<Vec<Bar>> {
     let server = Server::grpc(setup, log)?;
     println!("{}; {TIMED} streams of {MESSAGES} messages, one a second\n", server.about);
-    let run = stream(setup, &server, 10, TIMED, MESSAGES)?;
+    // Begun within a second, so that no more than one message is due in a millisecond: the target writes down when it makes a
+    // message, and many at once would wait for each other in the target.
+    let run = stream(setup, &server, (10, TIMED, MESSAGES), &format!("-r {TIMED}"))?;
     let written = fs::read_to_string(log).context("the target wrote no log")?;
     let (sent, gaps) = gaps_of(&written)?;
     let came = run.result["outcomes"]["messages"]["count"].as_u64().unwrap_or(0);
