@@ -68,6 +68,19 @@ impl Server {
         Ok(Self { process, url, about: format!("brunt serve {protocol} --workers 1"), count, _folder: None })
     }
 
+    /// brunt's built-in gRPC echo, which writes down when it sent each message.
+    pub fn grpc(setup: &Setup, log: &Path) -> anyhow::Result<Self> {
+        let mut command = pinned(setup.server_core, &setup.brunt);
+        command.args(["serve", "grpc", "127.0.0.1:0", "--workers", "1", "--duration"]);
+        command.arg(format!("{}s", LONGEST_RUN.as_secs())).arg("--message-log").arg(log);
+        let mut process = Process::server(command, "brunt serve grpc")?;
+        let mut line = String::new();
+        BufReader::new(process.stdout()?).read_line(&mut line)?;
+        let url = line.trim().strip_prefix("listening on ").context("brunt serve grpc does not start")?.to_owned();
+        let count = Count { port: 0, read: |_| None };
+        Ok(Self { process, url, about: "brunt serve grpc --workers 1".to_owned(), count, _folder: None })
+    }
+
     /// Our own target, on this core or wherever the system puts it: it says when it had each request and when its answer
     /// went out.
     pub fn own(core: Option<usize>, latency: Latency) -> anyhow::Result<Self> {

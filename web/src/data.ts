@@ -47,6 +47,9 @@ export interface Outcomes {
   error_ratio: number;
   waited_for_connection: number;
   unasked: number;
+  /** What the protocol counted besides calls, by its name. */
+  events: Record<string, number>;
+  held_back: { stream_limit_ns: number; flow_control_ns: number };
   statuses: (Status & { ok: boolean })[];
   failures: { failure: string; count: number; reasons: { reason: string; count: number }[] }[];
 }

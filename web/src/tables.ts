@@ -77,6 +77,9 @@ export function outcomes(data: Data): HTMLElement | null {
     [outcomes.waited_for_connection, "waited for a free connection"],
     [outcomes.unasked, "messages that nobody asked for"],
   ];
+  const { stream_limit_ns: full, flow_control_ns: blocked } = outcomes.held_back;
+  const held = [full > 0 && `${duration(full)} by the limit of streams`, blocked > 0 && `${duration(blocked)} by flow control`].filter(Boolean);
+  const events = Object.entries(outcomes.events).map(([name, n]) => `${name} × ${count(n)}`);
   const made = [
     `${count(connections.made)} made`,
     connections.failed > 0 && `${count(connections.failed)} failed`,
@@ -106,6 +109,8 @@ export function outcomes(data: Data): HTMLElement | null {
     reasons.length > 0 &&
       table({ caption: "failures by name, with the reasons given", head: ["failure", "calls", "of all calls"], sortable: "failures", rows: reasons }),
     ...notes.filter(([n]) => n > 0).map(([n, what]) => el("p", {}, `${count(n)} ${what}`)),
+    events.length > 0 && el("p", {}, `Protocol events: ${events.join(", ")}`),
+    held.length > 0 && el("p", {}, `Held back, over all connections: ${held.join(", ")}`),
     el("p", {}, `Connections: ${made.join(", ")}. Bytes: ${size(rates.wire_in_bytes_per_s)}/s in (${size(bytes.wire_in_bytes)}), ${size(rates.wire_out_bytes_per_s)}/s out (${size(bytes.wire_out_bytes)}).`),
   );
 }

@@ -490,6 +490,13 @@ test("an hour is ticked as a clock has it", async () => {
   await page.close();
 });
 
+test("what the protocol counted and what was held back stand with the outcomes", async () => {
+  const { page } = await pageOf("failing");
+  const said = await text(page);
+  assert.match(said, /Protocol events: GOAWAY × 3, RST_STREAM CANCEL × 12/);
+  assert.match(said, /Held back, over all connections: 1\.2\d* s by the limit of streams, 40\S* ms by flow control/);
+});
+
 test("a histogram has every call, those apart that are not ok, and the threshold in it", async () => {
   const { page, complaints, result } = await pageOf("failing", (result) => {
     result.thresholds = [{ threshold: "p99 < 5ms", got: "6.00ms", held: false, sure: true }];

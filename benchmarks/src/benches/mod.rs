@@ -14,6 +14,7 @@ mod scenario;
 mod script;
 mod shown;
 mod stall;
+mod streams;
 mod timestamps;
 mod trust;
 mod truth;
@@ -63,6 +64,7 @@ pub const BENCHES: &[Bench] = &[
     find::BENCH,
     protocols::WEBSOCKET,
     websocket_connections::BENCH,
+    streams::BENCH,
     protocols::THRIFT,
     truth::BENCH,
     trust::BENCH,

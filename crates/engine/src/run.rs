@@ -189,7 +189,7 @@ fn flood_parts(
         let (protocol, keep) = (Arc::clone(prepared), user.interests().answers);
         let several = routes.len() > 1;
         let make: Arc<MakeClient> = Arc::new(move || protocol.client(keep));
-        let origins = Origins::of_flood(routes, &make);
+        let origins = Origins::of_flood(routes, &make, plan.pipeline as usize);
         let load = Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several);
         WorkerPart { load, origins, connections }
     };

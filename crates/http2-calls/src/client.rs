@@ -6,7 +6,7 @@ use brunt_http2::frame::{HEAD_BYTES, Head, flag, kind};
 use brunt_http2::{Config, Connection, ErrorCode, Event};
 use brunt_model::outcome::Failure;
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Opening, Parts, Progress, Started};
+use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Opening, Parts, Pending, Progress, Started};
 
 use crate::{EndedBy, OverStreams, Wrong};
 
@@ -256,8 +256,14 @@ impl<P: OverStreams> Client for StreamClient<P> {
         true
     }
 
-    fn has_more(&self) -> bool {
-        self.connection.has_more()
+    fn pending(&self) -> Pending {
+        if self.connection.is_blocked() {
+            Pending::HeldBack
+        } else if self.connection.has_more() {
+            Pending::Now
+        } else {
+            Pending::Nothing
+        }
     }
 
     fn more(&mut self, out: &mut Vec<u8>) {

@@ -423,10 +423,10 @@ impl<T> Connection<T> {
         self.waiting > 0 && !self.is_stalled && self.streams.iter().any(|stream| can_send(stream, self.window_out))
     }
 
-    /// Whether data waits that the peer's windows hold back.
+    /// Whether data waits, and the peer's windows hold back all of it.
     #[inline]
     pub fn is_blocked(&self) -> bool {
-        self.waiting > 0 && !self.streams.iter().any(|stream| can_send(stream, self.window_out))
+        self.waiting > 0 && !self.is_stalled && !self.streams.iter().any(|stream| can_send(stream, self.window_out))
     }
 
     /// Appends data that waits, of each stream in its turn, up to some 64 KiB.

@@ -115,6 +115,27 @@ impl Events {
     }
 }
 
+/// How long connections were held back by what their peers allow, summed over connections, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldBack {
+    /// A connection had as many calls in flight as its peer takes streams, which is fewer than the plan asks for.
+    pub stream_limit_ns: u64,
+    /// Bodies waited, and the peer's flow control let none of them go on.
+    pub flow_control_ns: u64,
+}
+
+impl HeldBack {
+    /// Whether nothing was.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.stream_limit_ns += other.stream_limit_ns;
+        self.flow_control_ns += other.flow_control_ns;
+    }
+}
+
 /// Failures by name, and the reasons that were given for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
@@ -351,6 +372,9 @@ pub struct Snapshot {
     /// What protocols count besides.
     #[serde(default)]
     pub events: Events,
+    /// How long connections were held back.
+    #[serde(default, skip_serializing_if = "HeldBack::is_nothing")]
+    pub held_back: HeldBack,
     /// Bytes over all connections.
     pub bytes: Bytes,
     /// Connections made and lost.
@@ -443,6 +467,7 @@ impl Snapshot {
         self.unasked += other.unasked;
         self.messages.merge(&other.messages);
         self.events.merge(&other.events);
+        self.held_back.merge(&other.held_back);
         self.bytes.merge(&other.bytes);
         self.connections.merge(&other.connections);
         self.troubles.merge(&other.troubles);

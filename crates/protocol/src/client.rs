@@ -41,6 +41,17 @@ pub enum Started {
     Sent(u16),
 }
 
+/// What is left to send of calls that were started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pending {
+    /// Nothing.
+    Nothing,
+    /// Something that can be sent now, without anything else having to come.
+    Now,
+    /// Something that the peer does not allow yet: its flow control holds all of it back. How long this lasts is reported.
+    HeldBack,
+}
+
 /// What bytes from a connection meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
@@ -280,13 +291,13 @@ pub trait Client: Send {
         false
     }
 
-    /// Whether there is more to send of calls that were started, without anything else having to come: parts of bodies, which a client
-    /// that [frames](Self::is_framed) its calls appends little by little.
-    fn has_more(&self) -> bool {
-        false
+    /// What is left to send of calls that were started: parts of bodies, which a client that [frames](Self::is_framed) its calls
+    /// appends little by little.
+    fn pending(&self) -> Pending {
+        Pending::Nothing
     }
 
-    /// The operating system has taken what was appended, and [`has_more`](Self::has_more). Appends some of it.
+    /// The operating system has taken what was appended, and [`pending`](Self::pending) is [`Pending::Now`]. Appends some of it.
     fn more(&mut self, _out: &mut Vec<u8>) {}
 
     /// The operating system takes no more bytes for now: what was appended to `out` waits. Until [`resumed`](Self::resumed)

@@ -30,7 +30,9 @@ pub mod user;
 /// The plain data that the contract speaks of: plans, targets, outcomes.
 pub use brunt_model as model;
 
-pub use self::client::{Answer, Client, Direction, Failed, Kept, Malformed, Opening, Parts, Progress, Started};
+pub use self::client::{
+    Answer, Client, Direction, Failed, Kept, Malformed, Opening, Parts, Pending, Progress, Started,
+};
 pub use self::protocol::{
     Narrator, OptionsError, Prepared, Protocol, Scheme, Told, options_of, options_read, read_options, write_options,
 };

@@ -191,6 +191,11 @@ pub trait Caller: Send + Sync {
         Vec::new()
     }
 
+    /// Whether a connection carries each call on a stream of its own, so that users may share it (`connections = "shared"`).
+    fn multiplexes(&self) -> bool {
+        false
+    }
+
     /// Encodes a call, from the values that the library gave, into `out`, which is empty.
     ///
     /// # Errors

@@ -190,6 +190,9 @@ pub struct Grpc {
     /// Where the randomness of delays and errors starts
     #[arg(long, value_name = "N", default_value = "0")]
     pub seed: u64,
+    /// Write down when each message was sent: a line CALL,NANOSECONDS for each, by the number of its call
+    #[arg(long, value_name = "FILE")]
+    pub message_log: Option<PathBuf>,
     /// Stop by itself after this long
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,

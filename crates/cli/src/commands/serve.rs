@@ -59,6 +59,9 @@ fn serve_grpc(args: Grpc) -> Result<Exit> {
     if let Some(path) = &write_cert {
         files::check_writable(path)?;
     }
+    if let Some(path) = &args.message_log {
+        files::check_writable(path)?;
+    }
     let waiter = Waiter::new()?;
     let config = grpc::Config {
         address: args.address,
@@ -67,6 +70,7 @@ fn serve_grpc(args: Grpc) -> Result<Exit> {
         error_share: args.error_share,
         tls: tls(args.tls),
         seed: args.seed,
+        message_log: args.message_log,
     };
     let server = grpc::Server::start(&config).context("cannot serve")?;
     if let (Some(path), Some(pem)) = (write_cert, server.certificate_pem()) {

@@ -91,6 +91,26 @@ fn messages_are_timed_without_being_asked_for() {
 }
 
 #[test]
+fn gaps_are_those_that_the_echo_wrote_down() {
+    let dir = Directory::new();
+    let log = dir.path("messages.log");
+    let (_server, url) = serve(&["--message-log", &log]);
+    let run = report(0, [&TICKS[..], &["-n", "40", "-c", "2", "--streams", "20", &url]].concat());
+    run.assert_all(40, 0);
+    let mut sent = std::collections::BTreeMap::<u64, Vec<u64>>::new();
+    for line in std::fs::read_to_string(&log).unwrap().lines() {
+        let (call, at) = line.split_once(',').unwrap();
+        sent.entry(call.parse().unwrap()).or_default().push(at.parse().unwrap());
+    }
+    assert_eq!((sent.len(), sent.values().map(Vec::len).sum::<usize>()), (40, 200));
+    let gaps: Vec<_> = sent.values().flat_map(|times| times.windows(2).map(|pair| pair[1] - pair[0])).collect();
+    let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+    let measured = run.at("/times/message_gap/mean_ns/value").as_f64().unwrap();
+    // Of a late message the next comes sooner, so that the mean is what both agree on however busy the machine is.
+    assert!((measured - mean).abs() < 0.1 * mean, "{measured} and {mean}");
+}
+
+#[test]
 fn a_stream_that_stalls_fails_by_name() {
     let (_server, url) = serve(&[]);
     let run =

@@ -3,6 +3,9 @@
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
+use brunt_testbed::server::{Config, Server};
+use brunt_testbed::tls::Tls;
+
 use crate::nginx::{Listen, Nginx, counts, free_port};
 use crate::program::{Directory, run, until};
 use crate::proxy::start;
@@ -168,4 +171,80 @@ fn a_server_that_compresses_heads_and_takes_eight_streams() {
         ["--http", "2", "-n", "2000", "-c", "2", "--streams", "100", "--url-lines", &dir.path("lines"), &url],
     );
     assert_eq!(report.statuses(), [(200, 1500), (404, 500)].into());
+}
+
+#[test]
+fn the_built_in_target_speaks_it_on_every_route() {
+    let server = Server::start(Config::default()).unwrap();
+    let url = |path: &str| format!("{}{path}", server.url());
+    let body = "x".repeat(100_000);
+    for (path, status, args) in [
+        ("", 200, ["-m", "GET"].as_slice()),
+        ("", 200, &["-m", "HEAD"]),
+        ("", 200, &["--body", &body]),
+        ("_/echo", 200, &["--body", &body]),
+        ("_/status/503", 503, &[]),
+        ("_/status/204", 204, &[]),
+        ("_/bytes/1000000", 200, &[]),
+        ("_/chunked/50000", 200, &[]),
+        ("_/close/50000", 200, &[]),
+        ("_/delay/5", 200, &[]),
+        ("_/headers", 200, &[]),
+        ("shop/", 200, &[]),
+        ("_/nothing", 404, &[]),
+    ] {
+        let mut received = Vec::new();
+        for version in ["1.1", "2"] {
+            let common = ["--http", version, "-n", "60", "-c", "2", "--ok-status", "100-599"];
+            let streams: &[&str] = if version == "2" { &["--streams", "10"] } else { &[] };
+            let report = report(0, [&common, streams, args, &[&url(path)]].concat());
+            report.assert_all(60, status);
+            if version == "2" {
+                assert_eq!(report.connections("made"), 2, "/{path}");
+            }
+            received.push(report.number("/bytes/clear_in_bytes"));
+        }
+        // The same bodies, if in other frames.
+        let most = u64::from(path.contains("000")) * received[0] / 20 + 60 * 300;
+        assert!(received[0].abs_diff(received[1]) <= most, "/{path}: {received:?}");
+    }
+    let before = server.requests();
+    report(0, ["--http", "2", "-n", "500", "-r", "2k", &url("")]).assert_all(500, 200);
+    assert_eq!(server.requests() - before, 500);
+}
+
+#[test]
+fn the_built_in_target_streams_over_it() {
+    let server = Server::start(Config { workers: 1, ..Config::default() }).unwrap();
+    let events = format!("{}_/events/5?gap=20&first=30", server.url());
+    for framing in ["sse", "chunks"] {
+        let args = ["--http", "2", "--streams", "25", "-c", "2", "-n", "100", "--messages", framing, &events];
+        let report = report(0, args);
+        report.assert_all(100, 200);
+        assert_eq!(report.number("/outcomes/messages/count"), 500);
+        assert!(report.number("/times/first_message/min_ns") >= 29_900_000);
+    }
+    let chat = format!("{}v1/chat/completions", server.url());
+    let args = ["--http", "2", "--streams", "5", "-n", "10", "--messages", "sse", "--last-message", "[DONE]"];
+    let report =
+        report(0, [&args[..], &["--json", r#"{"stream":true}"#, "-c", "1", "--timeout", "20s", &chat]].concat());
+    report.assert_all(10, 200);
+    assert_eq!(report.number("/outcomes/messages/count"), 10 * 50);
+}
+
+#[test]
+fn the_built_in_target_agrees_on_either_version() {
+    let server = Server::start(Config { tls: Some(Tls::default()), ..Config::default() }).unwrap();
+    let url = server.url();
+    for version in ["2", "auto", "1.1"] {
+        let report = report(0, ["--http", version, "-k", "-n", "200", "-c", "2", &url]);
+        report.assert_all(200, 200);
+        let is_two = report.at("/outcomes").pointer("/events/header bytes saved").is_some();
+        assert_eq!(is_two, version != "1.1");
+    }
+    // What ends connections early says GOAWAY, and loses nothing.
+    let server = Server::start(Config { close_after: Some(50), ..Config::default() }).unwrap();
+    let report = report(0, ["--http", "2", "-n", "500", "-c", "1", "--streams", "5", &server.url()]);
+    report.assert_all(500, 200);
+    assert!(report.connections("made") >= 9, "{}", report.connections("made"));
 }

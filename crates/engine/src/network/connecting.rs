@@ -24,6 +24,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let deadline = now.saturating_add(self.terms.connect_timeout_ns);
         let connection = &mut self.connections[token];
         connection.client = self.origins.client(connection.origin);
+        connection.most = self.origins.asked_of(connection.origin);
         connection.tried = 0;
         connection.bytes_in = 0;
         connection.began = now;
@@ -328,6 +329,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.served = false;
         connection.deadline = NEVER;
         let drained = std::mem::take(&mut connection.draining);
+        if connection.holds.are_any() {
+            let now = self.driver.now();
+            connection.holds.end(now, &mut self.recorder.snapshot.held_back);
+        }
         let events = &mut self.recorder.snapshot.events;
         connection.client.take_events(&mut |name, count| events.add(name, count));
         let client = std::mem::replace(&mut connection.client, Box::new(NoClient));

@@ -7,6 +7,7 @@ use rustls::ClientConnection;
 
 use super::call::{Call, CallId};
 use super::deadlines::NEVER;
+use super::holding::Holds;
 use super::origins::NoClient;
 use super::unsent::Unsent;
 use brunt_protocol::Client;
@@ -57,6 +58,10 @@ pub(crate) struct Connection {
     pub(super) unsent_aside: usize,
     /// Bytes given to it since it was made, sent or not, before encryption.
     pub(super) bytes_out: u64,
+    /// The most calls in flight that the plan asks for.
+    pub(super) most: usize,
+    /// What its peer's limits hold back.
+    pub(super) holds: Holds,
     /// Grows whenever the connection is closed: an event for an earlier generation is stale.
     pub(super) generation: u32,
     /// When the socket began to connect.
@@ -99,6 +104,8 @@ impl Connection {
             stalled: false,
             unsent_aside: 0,
             bytes_out: 0,
+            most: 1,
+            holds: Holds::default(),
             generation: 0,
             began: 0,
             connected: 0,
@@ -128,6 +135,11 @@ impl Connection {
             return 0;
         }
         most.min(self.client.capacity()).saturating_sub(self.carried())
+    }
+
+    /// Whether it is being made.
+    pub(crate) fn is_being_made(&self) -> bool {
+        matches!(self.state, State::Connecting | State::Handshaking | State::Opening)
     }
 
     /// Whether the peer takes no more calls on it.

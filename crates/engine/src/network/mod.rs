@@ -9,6 +9,7 @@ mod connecting;
 mod connection;
 mod deadlines;
 mod expiring;
+mod holding;
 pub(crate) mod origins;
 mod receiving;
 mod recorder;
@@ -335,10 +336,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Writes down what protocols have counted on connections since this was last asked.
-    pub(crate) fn note_events(&mut self) {
-        let events = &mut self.recorder.snapshot.events;
+    /// Writes down what protocols have counted on connections since this was last asked, and how long connections were held back up
+    /// to `now`.
+    pub(crate) fn note_events(&mut self, now: u64) {
+        let snapshot = &mut self.recorder.snapshot;
+        let events = &mut snapshot.events;
         for connection in &mut self.connections.0 {
+            connection.holds.count(now, &mut snapshot.held_back);
             connection.client.take_events(&mut |name, count| events.add(name, count));
         }
     }

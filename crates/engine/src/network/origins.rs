@@ -56,6 +56,12 @@ pub(crate) struct Pool {
     pub(crate) most: usize,
     /// How many there are.
     pub(crate) count: usize,
+    /// Whether there are as few as calls take: another is made once all are full.
+    pub(crate) grows: bool,
+    /// Those being made, as far as they grow; some may be there or gone by now.
+    pub(crate) making: Vec<usize>,
+    /// How many calls one of them takes, as far as that is known.
+    pub(crate) streams: usize,
     /// Those that may be free; some may have gone since.
     pub(crate) free: Vec<usize>,
 }
@@ -74,14 +80,18 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Those of a flood, by its targets.
-    pub(crate) fn of_flood(routes: impl IntoIterator<Item = Route>, clients: &Arc<MakeClient>) -> Self {
+    /// Those of a flood, by its targets; `pipeline` is the most calls in flight on a connection.
+    pub(crate) fn of_flood(
+        routes: impl IntoIterator<Item = Route>,
+        clients: &Arc<MakeClient>,
+        pipeline: usize,
+    ) -> Self {
         let origin = |route| Origin {
             client: 0,
             scheme: String::new(),
             authority: String::new(),
             reach: Reach::Known(route),
-            pipeline: 1,
+            pipeline,
             clients: Arc::clone(clients),
             pool: None,
             waiting: VecDeque::new(),
@@ -143,9 +153,15 @@ impl Origins {
         }
     }
 
-    /// The most calls of users in flight on one connection to it.
+    /// The most calls in flight on one connection to it.
     pub(crate) fn pipeline(&self, origin: usize) -> usize {
         self.list.get(origin).map_or(1, |origin| origin.pipeline)
+    }
+
+    /// How many calls a connection to it is asked to carry at once. Where another is made once one is full, that is no more than it can.
+    pub(crate) fn asked_of(&self, origin: usize) -> usize {
+        let grows = self.list.get(origin).and_then(|origin| origin.pool.as_ref()).is_some_and(|pool| pool.grows);
+        if grows { 1 } else { self.pipeline(origin) }
     }
 
     /// The number of an origin that is known to a client already.
@@ -164,6 +180,8 @@ impl Origins {
     fn add(&mut self, client: usize, target: &Target, of: &ScriptClient, reach: Reach) -> usize {
         let pool = of.pool.map(|connections| Pool {
             most: self.share.part_of(u64::from(connections)).max(1) as usize,
+            grows: of.grows,
+            streams: usize::MAX,
             ..Pool::default()
         });
         let caller = Arc::clone(&of.caller);

@@ -9,8 +9,8 @@ use super::connection::{Channel, Connection};
 use super::receiving::After;
 use super::{Load, Network, State};
 use crate::transport::Driver;
-use brunt_protocol::Started;
 use brunt_protocol::user::Message;
+use brunt_protocol::{Pending, Started};
 
 /// How much of what waits is encrypted at once, in bytes: no more than will soon be sent.
 const TLS_AT_ONCE_BYTES: usize = 64 << 10;
@@ -134,7 +134,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Sends what is in the outgoing buffer, and what the connection still holds.
     pub(crate) fn flush<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
         match self.send_outgoing(token).and_then(|()| self.send_more(token)) {
-            Ok(()) => self.end_sent(load, token),
+            Ok(()) => {
+                self.note_holds(token);
+                self.end_sent(load, token);
+            }
             Err(error) => self.write_failed(load, token, &error),
         }
     }
@@ -143,7 +146,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn send_more(&mut self, token: usize) -> io::Result<()> {
         loop {
             let connection = &mut self.connections[token];
-            if !connection.client.has_more() || !connection.is_sent() {
+            let pending = connection.client.pending();
+            connection.holds.is_blocked = pending == Pending::HeldBack;
+            if pending != Pending::Now || !connection.is_sent() {
                 return Ok(());
             }
             connection.client.more(&mut self.outgoing);
@@ -157,10 +162,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The same after bytes came, which may have made room for more.
     #[inline]
     pub(super) fn send_more_aside(&mut self, token: usize) {
-        if self.connections[token].client.has_more() {
+        let connection = &mut self.connections[token];
+        if connection.client.pending() == Pending::Nothing {
+            connection.holds.is_blocked = false;
+        } else {
             // That the socket fails is seen by who reads it.
             let _ = self.send_more(token);
         }
+        self.note_holds(token);
     }
 
     /// Sends what a client has to say by itself, if anything. That the socket fails is seen by who reads it.

@@ -94,7 +94,7 @@ fn reset(stream: u32, code: ErrorCode) -> Vec<u8> {
     bytes
 }
 
-fn goaway(last: u32, code: ErrorCode) -> Vec<u8> {
+pub(super) fn goaway(last: u32, code: ErrorCode) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_goaway(code, &mut bytes);
     bytes[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&last.to_be_bytes());
@@ -137,7 +137,14 @@ fn a_peer_that_takes_few_streams_gets_no_more() {
         let summary = carry_out(&plan, Server::new(FEW, |_, stream| send(10 * MS, answer(stream)))).summary;
         assert_all_answered(&summary, 200);
         assert!(summary.run.measured_ns >= 200 / 4 * 10 * MS, "{}", summary.run.measured_ns);
+        let held_back = summary.total.held_back;
+        // From the fourth call on, until the last ones are in flight.
+        assert!((490 * MS..=500 * MS).contains(&held_back.stream_limit_ns), "{held_back:?}");
+        assert_eq!(held_back.flow_control_ns, 0);
     }
+    // Who asks for no more is not held back.
+    let summary = carry_out(&plan_of(4, 200), Server::new(FEW, |_, stream| send(10 * MS, answer(stream)))).summary;
+    assert!(summary.total.held_back.is_nothing());
 }
 
 #[test]
@@ -233,6 +240,23 @@ fn bodies_keep_to_the_peers_windows() {
         let summary = carry_out(&Plan { timeout_ns: 100 * MS, ..plan }, silent).summary;
         assert_eq!((summary.failures(Failure::Timeout), summary.total.connections.made), (6, 1));
     }
+}
+
+#[test]
+fn time_blocked_by_flow_control_is_counted() {
+    const SMALL: &[(u16, u32)] = &[(setting::INITIAL_WINDOW_SIZE, 1000)];
+    let body = Some(Content(vec![b'x'; 3000]));
+    let options = Options { method: "POST".into(), http: Version::Two, body, ..Options::default() };
+    let plan = Plan { protocol: options.to_protocol(), ..plan_of(1, 10) };
+    let summary = carry_out(&plan, Server::new(SMALL, |_, stream| send(5 * MS, answer(stream)))).summary;
+    assert_all_answered(&summary, 10);
+    // Each body takes three windows, of which two come 1 ms after the one before was used up.
+    let held_back = summary.total.held_back;
+    assert_eq!((held_back.flow_control_ns, held_back.stream_limit_ns), (20 * MS, 0));
+    // A window that stays closed holds the connection back until the call is given up.
+    let silent = Server { gives_back: false, ..Server::new(SMALL, |_, stream| send(MS, answer(stream))) };
+    let total = carry_out(&Plan { timeout_ns: 50 * MS, ..plan }, silent).summary.total;
+    assert_eq!((total.failures.count(Failure::Timeout), total.held_back.flow_control_ns), (10, 500 * MS));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{Part, Trace, Traced};
 use crate::transport::Clock;
 use brunt_protocol::user::{Message, User};
 use brunt_protocol::{
-    Answer, Client, Direction, Kept, Malformed, Narrator, Opening, Parts, Prepared, Progress, Started, Told,
+    Answer, Client, Direction, Kept, Malformed, Narrator, Opening, Parts, Pending, Prepared, Progress, Started, Told,
 };
 
 /// How much of what is received at once is kept to be shown, in bytes.
@@ -320,8 +320,8 @@ impl Client for SeenClient {
         self.inner.is_framed()
     }
 
-    fn has_more(&self) -> bool {
-        self.inner.has_more()
+    fn pending(&self) -> Pending {
+        self.inner.pending()
     }
 
     fn more(&mut self, out: &mut Vec<u8>) {

@@ -3,7 +3,8 @@
 use brunt_model::target::Target;
 
 use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers};
-use crate::network::{Call, CallId, Counted, End, Place, State as ConnectionState};
+use crate::network::origins::Pool;
+use crate::network::{Call, CallId, Connections, Counted, End, Network, Place, State as ConnectionState};
 use crate::transport::Driver;
 use brunt_lua::scenario::Placement;
 use brunt_lua::scenario::Wanted;
@@ -18,6 +19,19 @@ struct Asked {
     judged: bool,
     optional: bool,
     streams: bool,
+}
+
+/// Whether another connection may be made for a pool, for which so many calls wait. Where there are to be as few as calls take: no
+/// more at once than there are, and none while those being made will have streams enough.
+fn may_grow(pool: &mut Pool, waiting: usize, origin: usize, connections: &Connections) -> bool {
+    if !pool.grows {
+        return pool.count < pool.most;
+    }
+    pool.making.retain(|token| connections[*token].is_being_made() && connections[*token].origin == origin);
+    let making = pool.making.len();
+    let at_once = pool.count.saturating_sub(making).max(1);
+    // Each has one call of its own already.
+    pool.count < pool.most && making < at_once && making.saturating_mul(pool.streams.saturating_sub(1)) < waiting
 }
 
 impl Throttle {
@@ -260,11 +274,19 @@ impl VirtualUsers {
                 return self.send_soon(network, token, slot, now);
             }
         }
-        let Some(there) = network.origins.get(origin) else { return };
+        let Network { origins, connections, .. } = network;
+        let Some(there) = origins.get(origin) else { return };
+        let waiting = there.waiting.len() + 1;
+        let grows = there.pool.as_mut().is_some_and(|pool| may_grow(pool, waiting, origin, connections));
         match &mut there.pool {
-            Some(pool) if pool.count < pool.most => {
+            Some(pool) if grows => {
                 pool.count += 1;
-                self.connect_for(network, Owner::Pool, origin, slot, now);
+                let token = self.connect_for(network, Owner::Pool, origin, slot, now);
+                if let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
+                    && pool.grows
+                {
+                    pool.making.extend(token);
+                }
             }
             _ => there.waiting.push_back(slot),
         }
@@ -340,7 +362,7 @@ impl VirtualUsers {
         self.gathered = gathered;
     }
 
-    /// Makes a connection for a call.
+    /// Makes a connection for a call; its number.
     fn connect_for<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -348,9 +370,9 @@ impl VirtualUsers {
         origin: usize,
         slot: u32,
         now: u64,
-    ) {
-        let Some(call) = self.calls.get_mut(slot as usize) else { return };
-        let Some(id) = call.id else { return };
+    ) -> Option<usize> {
+        let call = self.calls.get_mut(slot as usize)?;
+        let id = call.id?;
         call.bytes_before = 0;
         let way = call.way;
         let token = network.add(origin);
@@ -365,6 +387,7 @@ impl VirtualUsers {
         }
         network.enqueue(token, id);
         network.connect(self, token, now);
+        Some(token)
     }
 
     /// A connection can carry calls: those that wait for it get it.
@@ -392,6 +415,26 @@ impl VirtualUsers {
             let Some(slot) = next else { return };
             let now = network.driver.now();
             self.send_on(network, token, slot, now);
+        }
+        self.grow_pool(network, token, origin);
+    }
+
+    /// A connection is full: if calls wait, and connections are made as calls take them, the next call may have another.
+    fn grow_pool<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, origin: usize) {
+        let Network { origins, connections, .. } = network;
+        let Some(there) = origins.get(origin) else { return };
+        let waiting = there.waiting.len();
+        if waiting == 0 {
+            return;
+        }
+        let Some(pool) = there.pool.as_mut().filter(|pool| pool.grows) else { return };
+        pool.streams = connections[token].client.capacity();
+        if may_grow(pool, waiting, origin, connections)
+            && self.owner(token) == Owner::Pool
+            && let Some(slot) = there.waiting.pop_front()
+        {
+            let now = network.driver.now();
+            self.place(network, slot, now);
         }
     }
 

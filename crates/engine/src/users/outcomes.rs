@@ -68,13 +68,14 @@ impl<D: Driver> Load<D> for VirtualUsers {
         }
     }
 
-    fn draining(&mut self, network: &mut UsersNetwork<D>, token: usize, _now: u64) {
+    fn draining(&mut self, network: &mut UsersNetwork<D>, token: usize, now: u64) {
         // It no longer stands in the way of another.
         let origin = network.connections[token].origin;
         if self.owner(token) == Owner::Pool
             && let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
         {
             pool.count = pool.count.saturating_sub(1);
+            self.place_next(network, Owner::Pool, origin, now);
         }
     }
 

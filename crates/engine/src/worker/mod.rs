@@ -487,7 +487,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     fn interval(&mut self, phase: Phase, length_ns: u64) -> Interval {
         let end = self.phase_began + self.second * SECOND_NS + length_ns;
         let oldest_due = self.network.oldest_due().unwrap_or(NEVER).min(self.load.next_due());
-        self.network.note_events();
+        self.network.note_events(end);
         Interval {
             worker: self.number,
             phase,

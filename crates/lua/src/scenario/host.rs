@@ -48,6 +48,8 @@ pub struct ScriptClient {
     pub per_user: u32,
     /// How many connections all users share, over all workers, if they share them.
     pub pool: Option<u32>,
+    /// Whether those are made one after the other, as the others are full.
+    pub grows: bool,
     /// The most calls in flight on one of its connections, as far as its protocol allows.
     pub pipeline: u32,
     /// How long its calls may take, if not as long as the plan says.
@@ -443,13 +445,29 @@ impl Host {
                 "{whose}: connections are each user's own, pool is for all of them: give one of the two"
             ));
         }
+        let shares = fields.value("connections").as_str() == Some("shared");
+        if shares && !caller.multiplexes() {
+            let way_out = if name == "http" { "give http = \"2\", or share so many" } else { "share so many" };
+            return Err(format!(
+                "{whose}: connections = \"shared\" needs streams, which these connections have not: {way_out} connections by pool = 10"
+            ));
+        }
+        let (per_user, pool, pipeline) = if shares {
+            (1, Some(MOST_CONNECTIONS), count("pipeline")?.unwrap_or(u32::MAX))
+        } else if fields.value("connections").as_bytes().is_some() {
+            return Err(fields.wrong("connections", "a number of each user's own, or \"shared\"").0);
+        } else {
+            let per_user = count("connections")?.unwrap_or(BROWSER_CONNECTIONS);
+            (per_user, count("pool")?, count("pipeline")?.unwrap_or(1))
+        };
         declared.clients.push(ScriptClient {
             caller: Arc::from(caller),
             base,
             schemes: schemes.clone(),
-            per_user: count("connections")?.unwrap_or(BROWSER_CONNECTIONS),
-            pool: count("pool")?,
-            pipeline: count("pipeline")?.unwrap_or(1),
+            per_user,
+            pool,
+            grows: shares,
+            pipeline,
             timeout_ns: fields.duration_ns("timeout").map_err(|e| e.0)?,
         });
         Ok(declared.clients.len())

@@ -241,6 +241,10 @@ impl Caller for GrpcCaller {
         vec![b"h2".to_vec()]
     }
 
+    fn multiplexes(&self) -> bool {
+        true
+    }
+
     /// The values: a method's name, its arguments, metadata of the call, and what of a call it is ([`Said`]).
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let value = |place: usize| values.get(place).unwrap_or(&Value::Nil);

@@ -12,7 +12,7 @@
 ---@field max_answer? integer The most bytes of a message in an answer.
 ---@field stall_timeout? brunt.Duration The longest gap between the messages of a stream: a longer one fails as "stalled".
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.
----@field connections? integer The most connections of one user; 6 unless it says otherwise.
+---@field connections? integer|"shared" The most connections of one user, 6 unless it says otherwise; or all users share as few as their calls take.
 ---@field pool? integer So many connections in all, shared by the users.
 ---@field pipeline? integer Calls in flight on one connection at once (default 1).
 

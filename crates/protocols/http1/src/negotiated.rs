@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Kept, Malformed, Opening, Parts, Progress, Started};
+use brunt_protocol::{Answer, Client, Kept, Malformed, Opening, Parts, Pending, Progress, Started};
 
 use super::client::{Http1Client, Streaming};
 use super::http2::{Http2, Http2Client};
@@ -96,8 +96,8 @@ impl Client for Negotiated {
         self.chosen().is_framed()
     }
 
-    fn has_more(&self) -> bool {
-        self.chosen().has_more()
+    fn pending(&self) -> Pending {
+        self.chosen().pending()
     }
 
     fn more(&mut self, out: &mut Vec<u8>) {

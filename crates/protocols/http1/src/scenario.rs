@@ -145,6 +145,11 @@ impl Caller for HttpCaller {
         self.version.alpn()
     }
 
+    /// HTTP/2 does; what may come to be HTTP/2 may.
+    fn multiplexes(&self) -> bool {
+        self.version != Version::One
+    }
+
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let call = Call::of(values)?;
         check_token("the method", call.method)?;

@@ -3,7 +3,7 @@
 ---@class brunt.HttpOptions
 ---@field base? string Where calls go, such as "http://127.0.0.1:8080"; `--base-url` takes its place.
 ---@field headers? table<string, string> For every request.
----@field connections? integer The most connections of one user, to each host; 6 unless it says otherwise.
+---@field connections? integer|"shared" The most connections of one user, to each host, 6 unless it says otherwise; or (over HTTP/2) all users share as few as their calls take.
 ---@field pool? integer So many connections in all, shared by the users, instead of connections of their own.
 ---@field http? "1.1"|"2"|"auto" The version of HTTP: "auto" takes what the TLS handshake chooses; "1.1" unless it says otherwise.
 ---@field pipeline? integer Calls in flight on one connection at once (default 1); with HTTP/2, each on a stream of its own.

@@ -3,6 +3,7 @@
 use brunt_model::histogram::Censored;
 use brunt_model::plan::{Load, Origin};
 use brunt_model::remarks::Remark;
+use brunt_model::snapshot;
 use brunt_model::summary::{Ending, QUANTILES};
 use brunt_model::verdict::Judgement;
 use serde::Serialize;
@@ -113,6 +114,8 @@ struct Outcomes<'a> {
     error_ratio: f64,
     waited_for_connection: u64,
     unasked: u64,
+    events: &'a snapshot::Events,
+    held_back: &'a snapshot::HeldBack,
     statuses: Vec<Status<'a>>,
     failures: &'a [json::FailureCount],
 }
@@ -181,6 +184,8 @@ impl<'a> Outcomes<'a> {
             error_ratio: outcomes.error_ratio,
             waited_for_connection: outcomes.waited_for_connection,
             unasked: outcomes.unasked,
+            events: &outcomes.events,
+            held_back: &outcomes.held_back,
             statuses: statuses.collect(),
             failures: &outcomes.failures,
         }

@@ -316,6 +316,9 @@ pub struct Outcomes {
     /// What protocols count besides, by its name.
     #[serde(default, skip_serializing_if = "snapshot::Events::is_empty")]
     pub events: snapshot::Events,
+    /// How long connections were held back by what the target allows.
+    #[serde(default, skip_serializing_if = "snapshot::HeldBack::is_nothing")]
+    pub held_back: snapshot::HeldBack,
     /// Answers by status.
     pub statuses: Vec<Status>,
     /// What statuses are called, where the protocol has names for them.
@@ -750,6 +753,7 @@ impl Outcomes {
             unasked: total.unasked,
             messages: Messages::of(summary),
             events: total.events.clone(),
+            held_back: total.held_back,
             statuses: Status::all(&total.statuses),
             status_names: summary.run.status_names.clone(),
             failures: FailureCount::all(&total.failures),

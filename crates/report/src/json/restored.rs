@@ -139,6 +139,7 @@ impl Document {
             unasked: outcomes.unasked,
             messages: self.messages(),
             events: outcomes.events.clone(),
+            held_back: outcomes.held_back,
             bytes: snapshot::Bytes {
                 wire_in: self.bytes.wire_in_bytes,
                 wire_out: self.bytes.wire_out_bytes,

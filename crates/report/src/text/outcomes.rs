@@ -3,6 +3,7 @@
 use brunt_model::outcome::Failure;
 use brunt_model::snapshot::Failures;
 use brunt_model::summary::{Ending, Summary};
+use brunt_model::units::Duration;
 
 use super::{WIDTH, label, title, wrapped};
 use crate::numbers::{brief, count, counted, percent};
@@ -41,6 +42,14 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
         summary.total.events.iter().map(|(name, number)| format!("{name} × {}", count(number))).collect();
     if !events.is_empty() {
         lines.push(format!("{}{}", label("events", paint), events.join(", ")));
+    }
+    let held_back = &summary.total.held_back;
+    let holds =
+        [(held_back.stream_limit_ns, "by the limit of streams"), (held_back.flow_control_ns, "by flow control")];
+    let holds: Vec<_> =
+        holds.iter().filter(|(ns, _)| *ns > 0).map(|(ns, what)| format!("{} {what}", Duration(*ns))).collect();
+    if !holds.is_empty() {
+        lines.push(format!("{}{}", label("held back", paint), holds.join(", ")));
     }
     if !verbose && summary.total.connections.failed == 0 && summary.total.connections.reconnects == 0 {
         lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));

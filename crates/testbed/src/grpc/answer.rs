@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue};
 use hyper::body::{Body, Frame, Incoming};
 use tokio::time::{Sleep, sleep};
 
+use super::log::Noted;
 use super::methods::{Method, Status};
 
 /// The flag and the length before each message.
@@ -28,6 +29,8 @@ pub(super) struct Answer {
     later: Option<(Pin<Box<Sleep>>, Bytes)>,
     /// How the call ends; none once that was said.
     status: Option<Status>,
+    /// Where its messages are written down, if they are.
+    log: Option<Noted>,
 }
 
 impl Answer {
@@ -36,9 +39,21 @@ impl Answer {
         Self { incoming: Some(incoming), method, ..Self::ending(Status::OK) }
     }
 
+    /// The same, whose messages are written down.
+    pub(super) fn noted(self, log: Option<Noted>) -> Self {
+        Self { log, ..self }
+    }
+
     /// One that ends with `status` at once.
     pub(super) fn ending(status: Status) -> Self {
-        Self { incoming: None, partial: BytesMut::new(), method: Method::Echo, later: None, status: Some(status) }
+        Self {
+            incoming: None,
+            partial: BytesMut::new(),
+            method: Method::Echo,
+            later: None,
+            status: Some(status),
+            log: None,
+        }
     }
 
     /// The next message that is all there.
@@ -117,45 +132,57 @@ impl Body for Answer {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = self.get_mut();
+        let frame = this.poll_next(cx);
+        if let (Some(log), Poll::Ready(Some(Ok(frame)))) = (&this.log, &frame)
+            && frame.is_data()
+        {
+            log.sent();
+        }
+        frame
+    }
+}
+
+impl Answer {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         loop {
-            if let Some((sleep, message)) = &mut this.later {
+            if let Some((sleep, message)) = &mut self.later {
                 std::task::ready!(sleep.as_mut().poll(cx));
                 let message = std::mem::take(message);
-                this.later = None;
+                self.later = None;
                 return Poll::Ready(Some(Ok(Frame::data(message))));
             }
-            match this.answer() {
+            match self.answer() {
                 Ok(Some(message)) => return Poll::Ready(Some(Ok(Frame::data(message)))),
                 Ok(None) => {}
                 Err(status) => {
-                    this.end(status);
+                    self.end(status);
                     continue;
                 }
             }
-            match this.method.next() {
+            match self.method.next() {
                 Some((gap, message)) if gap.is_zero() => return Poll::Ready(Some(Ok(Frame::data(framed(&message))))),
                 Some((gap, message)) => {
-                    this.later = Some((Box::pin(sleep(gap)), framed(&message)));
+                    self.later = Some((Box::pin(sleep(gap)), framed(&message)));
                     continue;
                 }
                 None => {}
             }
-            let Some(incoming) = &mut this.incoming else {
-                return Poll::Ready(this.status.take().map(|status| Ok(Self::trailers(&status))));
+            let Some(incoming) = &mut self.incoming else {
+                return Poll::Ready(self.status.take().map(|status| Ok(Self::trailers(&status))));
             };
             match std::task::ready!(Pin::new(incoming).poll_frame(cx)) {
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
-                        this.partial.extend_from_slice(&data);
+                        self.partial.extend_from_slice(&data);
                     }
                 }
                 // Nothing wakes it any more: it ends with its stream.
-                None if this.method.is_endless() && this.partial.is_empty() => return Poll::Pending,
-                None if !this.partial.is_empty() => this.end(Status::new(13, "the request ends within a message")),
+                None if self.method.is_endless() && self.partial.is_empty() => return Poll::Pending,
+                None if !self.partial.is_empty() => self.end(Status::new(13, "the request ends within a message")),
                 None => {
-                    let last = this.method.end();
-                    this.end(Status::OK);
+                    let last = self.method.end();
+                    self.end(Status::OK);
                     if let Some(message) = last {
                         return Poll::Ready(Some(Ok(Frame::data(framed(&message)))));
                     }

@@ -6,6 +6,7 @@
 //! HTTP/2 is hyper's: here it is what brunt is tested against, so that it shares nothing with brunt's own.
 
 mod answer;
+mod log;
 mod methods;
 mod reflection;
 
@@ -14,6 +15,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -28,6 +30,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use self::answer::Answer;
+use self::log::Log;
 use self::methods::{Method, Status};
 use crate::server::{Listener, bind};
 use crate::service::{Delay, Listen, Random, StartError};
@@ -55,6 +58,8 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Where the randomness of delays and errors starts.
     pub seed: u64,
+    /// The file that says when each message was sent, if one does: a line `CALL,NANOSECONDS` for each.
+    pub message_log: Option<PathBuf>,
 }
 
 /// A running echo. It ends with [`Server::stop`] or when dropped.
@@ -85,6 +90,7 @@ struct Worker {
     random: Mutex<Random>,
     counters: Arc<Counters>,
     tls: Option<TlsAcceptor>,
+    log: Option<Arc<Log>>,
 }
 
 impl Server {
@@ -101,6 +107,8 @@ impl Server {
             TlsAcceptor::from(Arc::new(tls))
         });
         let (listeners, address) = bind(&config.address, config.workers)?;
+        let log = config.message_log.as_deref().map(Log::create).transpose();
+        let log = log.map_err(|source| StartError::Worker { source })?.map(Arc::new);
         let (stop, stopped) = watch::channel(false);
         let counters = Arc::<Counters>::default();
         let mut server = Self { address, certificate_pem, counters: Arc::clone(&counters), stop, workers: Vec::new() };
@@ -111,6 +119,7 @@ impl Server {
                 random: Mutex::new(Random::new(config.seed, index)),
                 counters: Arc::clone(&counters),
                 tls: acceptor.clone(),
+                log: log.clone(),
             };
             let (worker, stopped) = (Arc::new(worker), stopped.clone());
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -257,7 +266,8 @@ impl Worker {
         let answer = if fails && !is_reflection {
             Answer::ending(Status::new(UNAVAILABLE, "asked to fail"))
         } else {
-            Answer::new(Method::at(request.uri().path()), request.into_body())
+            let log = self.log.as_ref().map(Log::begin);
+            Answer::new(Method::at(request.uri().path()), request.into_body()).noted(log)
         };
         let mut response = Response::new(answer);
         response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));

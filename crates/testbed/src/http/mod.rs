@@ -1,4 +1,4 @@
-//! HTTP/1.1 as the built-in target speaks it.
+//! HTTP as the built-in target speaks it: HTTP/1.1, and HTTP/2 by ALPN or by prior knowledge.
 //!
 //! # What it answers
 //!
@@ -33,6 +33,7 @@
 //! answers, nothing more is read.
 
 mod events;
+mod http2;
 mod request;
 mod response;
 mod routes;
@@ -42,5 +43,6 @@ mod site;
 
 pub use routes::{PATHS, Path};
 
+pub(crate) use http2::{Http2, PREFACE};
 pub(crate) use session::Session;
 pub(crate) use site::Site;

@@ -44,6 +44,8 @@ pub use listen::listen_on_unix;
 
 pub(crate) use listen::{Listener, bind};
 
+use rustls::ServerConfig;
+
 use crate::http::Site;
 use crate::service::{Counters, Servers, Service};
 use crate::tls::server_config;
@@ -80,6 +82,7 @@ impl Server {
         config.validate()?;
         let tls = config.tls.as_ref().map(server_config).transpose()?;
         let (tls, certificate_pem) = tls.unzip();
+        let tls = tls.map(|tls| if config.speaks == Speaks::Http { offering_http2(&tls) } else { tls });
         let (listeners, address) = bind(&config.address, config.workers)?;
         let counters: Arc<[Counters]> = (0..config.workers).map(|_| Counters::default()).collect();
         let started = Instant::now();
@@ -171,6 +174,13 @@ impl Server {
     pub fn stop(self) {
         drop(self);
     }
+}
+
+/// The same, by which a client may choose HTTP/2 as well.
+fn offering_http2(tls: &ServerConfig) -> Arc<ServerConfig> {
+    let mut tls = tls.clone();
+    tls.alpn_protocols.insert(0, b"h2".to_vec());
+    Arc::new(tls)
 }
 
 impl Drop for Server {

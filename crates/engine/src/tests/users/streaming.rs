@@ -1,11 +1,12 @@
 //! Users who take the messages of streams one by one.
 
+use brunt_http2::frame::{ErrorCode, setting};
 use brunt_model::outcome::Failure;
 use brunt_model::summary::Summary;
 
-use super::super::http2::{Server, events};
+use super::super::http2::{Server, events, goaway};
 use super::super::streams::{END, HEAD, Stream, event, stream};
-use super::super::virtual_net::Peer;
+use super::super::virtual_net::{Act, Peer};
 use super::super::{MS, StopHandle};
 use super::{plan_of, play, play_against};
 
@@ -243,4 +244,45 @@ fn a_user_reads_several_streams_of_one_connection_in_turn() {
     let total =
         run_with("http = '2', connections = 1, pipeline = 10", &scenario(2, body), Server::new(&[], events)).total;
     assert_eq!((total.messages.count, total.messages.streams, total.connections.made), (20, 4, 1));
+}
+
+#[test]
+fn users_share_connections_and_another_is_made_once_all_streams_are_taken() {
+    const FOUR: &[(u16, u32)] = &[(setting::MAX_CONCURRENT_STREAMS, 4)];
+    let script = |users: u32| {
+        format!("brunt.scenario('s', function() llm:get('/') end):inject {{ brunt.iterations_each({users}, 3) }}")
+    };
+    let options = "http = '2', connections = 'shared'";
+    for (limit, users, connections) in [(&[][..], 20, 1), (FOUR, 4, 1), (FOUR, 20, 5)] {
+        let total = run_with(options, &script(users), Server::new(limit, events)).total;
+        assert_eq!((total.statuses.total(), total.failures.total()), (u64::from(users) * 3, 0));
+        assert_eq!(total.connections.made, connections, "{users} users");
+        assert!(total.held_back.is_nothing(), "another was to be had");
+    }
+    // What the target does not process is called again, on other connections.
+    let leaving = |connection: u64, stream: u32| {
+        let mut acts = events(connection, stream);
+        if stream == 7 {
+            acts.push((20 * MS, Act::Send(goaway(7, ErrorCode::NO_ERROR))));
+        }
+        acts
+    };
+    let total = run_with(options, &script(10), Server::new(FOUR, leaving)).total;
+    assert_eq!((total.statuses.total(), total.failures.total()), (30, 0));
+}
+
+#[test]
+fn connections_without_streams_cannot_be_shared() {
+    for (options, way_out) in [
+        ("connections = 'shared'", "give http = \"2\", or share so many connections by pool = 10"),
+        (
+            "http = '2', connections = 'own'",
+            "connections must be a number of each user's own, or \"shared\", not 'own'",
+        ),
+        ("http = '2', connections = 'shared', pool = 2", "give one of the two"),
+    ] {
+        let script = format!("local llm = brunt.http {{ base = 'http://127.0.0.1', {options} }}");
+        let error = plan_of(&script, &[]).unwrap_err();
+        assert!(error.contains(way_out), "{error}");
+    }
 }

@@ -1,0 +1,76 @@
+//! What a peer's limits hold back: calls for want of a stream, bodies for want of a flow-control window.
+
+use brunt_model::snapshot::HeldBack;
+
+use super::deadlines::NEVER;
+use super::{Network, State};
+use crate::transport::Driver;
+
+/// What holds a connection back, and since when. Times are nanoseconds on the run's clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Holds {
+    /// Whether data waits, and the peer's flow control holds back all of it.
+    pub(super) is_blocked: bool,
+    blocked_since: u64,
+    full_since: u64,
+}
+
+impl Default for Holds {
+    fn default() -> Self {
+        Self { is_blocked: false, blocked_since: NEVER, full_since: NEVER }
+    }
+}
+
+impl Holds {
+    /// Whether anything is known to hold the connection back.
+    #[inline]
+    pub(super) fn are_any(&self) -> bool {
+        self.blocked_since != NEVER || self.full_since != NEVER
+    }
+
+    /// Adds the time up to `now`, and begins to count anew.
+    pub(super) fn count(&mut self, now: u64, held_back: &mut HeldBack) {
+        for (since, total) in [
+            (&mut self.blocked_since, &mut held_back.flow_control_ns),
+            (&mut self.full_since, &mut held_back.stream_limit_ns),
+        ] {
+            if *since != NEVER {
+                *total += now.saturating_sub(*since);
+                *since = now.max(*since);
+            }
+        }
+    }
+
+    /// Nothing holds the connection back any more.
+    #[cold]
+    pub(super) fn end(&mut self, now: u64, held_back: &mut HeldBack) {
+        self.count(now, held_back);
+        *self = Self::default();
+    }
+
+    #[cold]
+    fn change(&mut self, is_full: bool, now: u64, held_back: &mut HeldBack) {
+        self.count(now, held_back);
+        let since = |holds: bool, since: u64| if holds { since.min(now) } else { NEVER };
+        self.full_since = since(is_full, self.full_since);
+        self.blocked_since = since(self.is_blocked, self.blocked_since);
+    }
+}
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Notes what holds a connection back since calls or bytes came or went.
+    #[inline]
+    pub(super) fn note_holds(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        // What the plan does not ask for is held back by nobody.
+        let is_full = connection.most > 1 && connection.state == State::Open && !connection.draining && {
+            let limit = connection.client.capacity();
+            limit < connection.most && connection.carried() >= limit
+        };
+        let holds = &mut connection.holds;
+        if is_full != (holds.full_since != NEVER) || holds.is_blocked != (holds.blocked_since != NEVER) {
+            let now = self.driver.now();
+            holds.change(is_full, now, &mut self.recorder.snapshot.held_back);
+        }
+    }
+}
