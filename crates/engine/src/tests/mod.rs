@@ -88,6 +88,7 @@ struct Outcome {
 fn built_in() -> Registry {
     let mut registry = Registry::default();
     registry.register(brunt_tcp::Tcp);
+    registry.register(brunt_grpc::Grpc);
     registry.register(brunt_thrift::Thrift);
     registry.register(brunt_websocket::WebSocket);
     registry.register(brunt_http1::Http1);

@@ -5,6 +5,7 @@ mod garbage;
 mod iterating;
 mod own;
 mod reading;
+mod saying;
 mod streaming;
 mod tasks;
 
