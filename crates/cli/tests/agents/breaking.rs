@@ -12,7 +12,9 @@ use crate::program::{Running, until};
 fn started(bus: &Bus, agents: &[Agent], args: &[&str]) -> Running {
     let url = bus.url();
     let running = Running::start([args, &["--nats", &url, "--format", "json", "--quiet"]].concat());
-    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    for agent in agents {
+        agent.says("prepares workers");
+    }
     running
 }
 

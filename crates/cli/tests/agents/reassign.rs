@@ -68,7 +68,9 @@ fn who_took_over_may_be_lost_too() {
     let (others, lost) = agents.split_at_mut(2);
     let report = reassigned(&bus, others, &args, || {
         lost[1].kill();
-        others.iter().for_each(|agent| agent.says("takes over"));
+        for agent in others.iter() {
+            agent.says("takes over");
+        }
         sleep(Duration::from_millis(1500));
         lost[0].kill();
     });
@@ -104,7 +106,9 @@ fn when_all_are_lost_nobody_takes_over() {
     let url = bus.url();
     let args = ["-r", "200", "-d", "10m", "--nats", &url, "--format", "json", "--quiet", &server.url()];
     let running = crate::program::Running::start([&args[..], &REASSIGN].concat());
-    agents.iter().for_each(|agent| agent.says("prepares workers"));
+    for agent in &agents {
+        agent.says("prepares workers");
+    }
     until("calls are made", || server.requests() > 100);
     agents.iter_mut().for_each(Agent::kill);
     let report = read(&running.wait().with_status(4));
