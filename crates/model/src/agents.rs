@@ -13,6 +13,8 @@ use crate::summary::Run;
 const MOST_POINTS: usize = 20_000;
 /// The fewest points of an agent's series.
 const FEWEST_POINTS: usize = 20;
+/// The most agents whose calls are told apart by name for each: a name takes up to 100 KB.
+const MOST_NAMED: usize = 100;
 
 /// An agent's part of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +41,13 @@ pub struct AgentPart {
     pub drained: Snapshot,
     /// Its measured part over time.
     pub series: Series,
+    /// Whether its calls are told apart by name: not where there are very many agents.
+    #[serde(skip, default = "yes")]
+    is_named: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// How an agent's part ended.
@@ -74,6 +83,7 @@ impl AgentPart {
             measured: Snapshot::default(),
             drained: Snapshot::default(),
             series: Series::of_at_most((MOST_POINTS / agents.max(1)).max(FEWEST_POINTS)),
+            is_named: agents <= MOST_NAMED,
         }
     }
 
@@ -86,13 +96,22 @@ impl AgentPart {
                 self.series.warmed_up(snapshot);
             }
             Phase::Measured => {
-                self.measured.merge(snapshot);
+                self.take_in(snapshot, false);
                 self.series.pass_to(second * crate::SECOND_NS, ok);
                 self.series.push(*length_ns, snapshot, ok);
                 self.series.connections_open(*open_connections);
                 self.measured_ns = self.measured_ns.max(second * crate::SECOND_NS + length_ns);
             }
-            Phase::Drain => self.drained.merge(snapshot),
+            Phase::Drain => self.take_in(snapshot, true),
+        }
+    }
+
+    fn take_in(&mut self, snapshot: &Snapshot, is_drain: bool) {
+        let of_phase = if is_drain { &mut self.drained } else { &mut self.measured };
+        if self.is_named {
+            of_phase.merge(snapshot);
+        } else {
+            of_phase.merge_totals(snapshot);
         }
     }
 

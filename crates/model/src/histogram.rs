@@ -127,15 +127,62 @@ impl Histogram {
 
     #[cold]
     fn add_to_new_page(&mut self, slot: usize, n: u64) {
+        self.add_page(slot >> PAGE_BITS, &[0; PAGE_SLOTS]);
+        if slot >> PAGE_BITS < PAGES {
+            self.add_to_slot(slot, n);
+        }
+    }
+
+    /// Adds a page that there is not yet.
+    fn add_page(&mut self, number: usize, page: &[u64; PAGE_SLOTS]) {
         if self.directory.is_empty() {
             self.directory = vec![0; PAGES];
         }
-        self.pages.push([0; PAGE_SLOTS]);
-        let place = self.pages.len() as u16;
-        if let Some(entry) = self.directory.get_mut(slot >> PAGE_BITS) {
-            *entry = place;
-            self.add_to_slot(slot, n);
+        if let Some(entry) = self.directory.get_mut(number) {
+            self.pages.push(*page);
+            *entry = self.pages.len() as u16;
         }
+    }
+
+    /// A histogram as bytes, for who reads numbers faster than text: LEB128 numbers, the smallest and the largest value, the sum's
+    /// two halves, and for each slot that holds something how many lie before it since the last, and its count. Nothing for an
+    /// empty one.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.count > 0 {
+            let halves = [self.sum as u64, (self.sum >> 64) as u64];
+            [self.min, self.max].into_iter().chain(halves).for_each(|number| push_leb128(&mut bytes, number));
+            let mut next = 0;
+            for (slot, n) in self.slots() {
+                push_leb128(&mut bytes, (slot - next) as u64);
+                push_leb128(&mut bytes, n);
+                next = slot + 1;
+            }
+        }
+        bytes
+    }
+
+    /// The histogram of these bytes; none if they are not one's.
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut histogram = Self::new();
+        if bytes.is_empty() {
+            return Some(histogram);
+        }
+        let mut rest = bytes;
+        let mut number = || take_leb128(&mut rest);
+        let (min, max, low, high) = (number()?, number()?, number()?, number()?);
+        let counts = rest;
+        // All pages are made at once: growing them one by one would copy each several times.
+        histogram.pages.reserve_exact(each_slot(counts, |_, _| Some(()))?);
+        each_slot(counts, |slot, n| {
+            histogram.count = histogram.count.checked_add(n)?;
+            histogram.add_to_slot(slot, n);
+            Some(())
+        })?;
+        histogram.min = min.min(MAX_VALUE_NS);
+        histogram.max = max.clamp(histogram.min, MAX_VALUE_NS);
+        histogram.sum = u128::from(low) | u128::from(high) << 64;
+        (histogram.count > 0).then_some(histogram)
     }
 
     /// How many values were counted.
@@ -200,13 +247,28 @@ impl Histogram {
             return None;
         }
         let mut seen = 0;
-        for (slot, n) in self.slots() {
-            seen += n;
-            if seen >= rank {
-                return Some(highest_in(slot).clamp(self.min, self.max));
+        for (number, page) in self.pages_in_order() {
+            let of_page: u64 = page.iter().sum();
+            if seen + of_page < rank {
+                seen += of_page;
+                continue;
+            }
+            for (slot, n) in page.iter().enumerate() {
+                seen += n;
+                if seen >= rank {
+                    let slot = (number << PAGE_BITS) + slot;
+                    return Some(highest_in(slot).clamp(self.min, self.max));
+                }
             }
         }
         self.max()
+    }
+
+    /// Its pages with their numbers, from low to high.
+    fn pages_in_order(&self) -> impl Iterator<Item = (usize, &[u64; PAGE_SLOTS])> + '_ {
+        let page =
+            |(number, &place): (usize, &u16)| Some((number, self.pages.get(usize::from(place).wrapping_sub(1))?));
+        self.directory.iter().enumerate().filter_map(page)
     }
 
     /// Slots that hold something, from low to high, with their counts.
@@ -230,8 +292,13 @@ impl Histogram {
 
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &Self) {
-        for (slot, n) in other.slots() {
-            self.add_to_slot(slot, n);
+        // Page by page: a controller merges thousands of histograms a second.
+        for (number, theirs) in other.pages_in_order() {
+            let place = self.directory.get(number).copied().unwrap_or(0);
+            match self.pages.get_mut(usize::from(place).wrapping_sub(1)) {
+                Some(page) => page.iter_mut().zip(theirs).for_each(|(counter, n)| *counter += n),
+                None => self.add_page(number, theirs),
+            }
         }
         self.count += other.count;
         self.sum += other.sum;
@@ -260,6 +327,45 @@ impl Histogram {
         }
         (self.count, self.min, self.max, self.sum) = (0, u64::MAX, 0, 0);
     }
+}
+
+/// Shows each slot and its count in a histogram's bytes; how many pages they are on. None if they are not right.
+fn each_slot(mut counts: &[u8], mut show: impl FnMut(usize, u64) -> Option<()>) -> Option<usize> {
+    let (mut next, mut pages, mut last) = (0_usize, 0, usize::MAX);
+    while !counts.is_empty() {
+        let slot = next.checked_add(usize::try_from(take_leb128(&mut counts)?).ok()?)?;
+        let n = take_leb128(&mut counts)?;
+        if slot >= PAGES << PAGE_BITS || n == 0 {
+            return None;
+        }
+        pages += usize::from(slot >> PAGE_BITS != last);
+        (next, last) = (slot + 1, slot >> PAGE_BITS);
+        show(slot, n)?;
+    }
+    Some(pages)
+}
+
+/// Appends a number, seven bits a byte, the lowest first.
+pub(crate) fn push_leb128(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Takes such a number off the front; none if there is no whole one.
+pub(crate) fn take_leb128(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
 }
 
 /// The rank, counting from 1, that quantile `q` asks for among `count` values.
@@ -420,6 +526,9 @@ impl<'de> Deserialize<'de> for Counts {
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !serializer.is_human_readable() {
+            return serializer.serialize_bytes(&self.to_bytes());
+        }
         Stored {
             min_ns: self.min(),
             max_ns: self.max(),
@@ -430,8 +539,26 @@ impl Serialize for Histogram {
     }
 }
 
+/// Reads a histogram from bytes.
+struct Bytes;
+
+impl Visitor<'_> for Bytes {
+    type Value = Histogram;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes of a histogram")
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Histogram, E> {
+        Histogram::from_bytes(bytes).ok_or_else(|| E::invalid_value(de::Unexpected::Bytes(bytes), &self))
+    }
+}
+
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return deserializer.deserialize_bytes(Bytes);
+        }
         let stored = Stored::deserialize(deserializer)?;
         let mut histogram = Self::new();
         for (value, n) in stored.counts.0 {
@@ -463,6 +590,40 @@ mod tests {
             histogram.record(value);
         }
         histogram
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_keep_it(values in prop::collection::vec((any::<u64>(), 1_u64..1 << 40), 0..60)) {
+            let mut histogram = Histogram::new();
+            for (value, n) in &values {
+                histogram.record_n(value >> (n % 64), *n);
+            }
+            let read = Histogram::from_bytes(&histogram.to_bytes());
+            prop_assert_eq!(read.as_ref(), Some(&histogram));
+            prop_assert_eq!(read.map(|read| read.pages.capacity()), Some(histogram.pages.len()));
+        }
+
+        #[test]
+        fn noise_is_no_histogram_or_a_sound_one(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            if let Some(read) = Histogram::from_bytes(&bytes) {
+                prop_assert_eq!(read.slots().map(|(_, n)| n).sum::<u64>(), read.count());
+                prop_assert!(read.min() <= read.max());
+            }
+        }
+
+        #[test]
+        fn merging_pages_is_recording_both(
+            one in prop::collection::vec(any::<u64>(), 0..60), other in prop::collection::vec(any::<u64>(), 0..60), shift in 0_u32..64,
+            q in 0.0..1.0_f64,
+        ) {
+            let shifted = |values: &[u64]| of(&values.iter().map(|value| value >> shift).collect::<Vec<_>>());
+            let mut merged = shifted(&one);
+            merged.merge(&shifted(&other));
+            let both = shifted(&[one, other].concat());
+            prop_assert_eq!(merged.quantile(q), both.quantile(q));
+            prop_assert_eq!(merged, both);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::SECOND_NS;
 use crate::drilldown::Drilldown;
-use crate::histogram::{AtLeast, Censored, Histogram, rank};
+use crate::histogram::{AtLeast, Censored, Histogram, push_leb128, rank, take_leb128};
 use crate::outcome::OkStatus;
 use crate::snapshot::{Bytes, Health, Snapshot};
 
@@ -94,27 +94,6 @@ pub fn quantiles<const N: usize>(known: &Packed, bounds: &Packed, quantiles: [f6
         return quantiles.map(|q| known.quantile(q).map(AtLeast::exactly));
     }
     Censored { known: known.unpack(), bounds: bounds.unpack() }.quantiles(quantiles)
-}
-
-fn push_leb128(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-}
-
-fn take_leb128(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 impl Serialize for Packed {

@@ -446,6 +446,12 @@ impl Snapshot {
 
     /// Adds everything that `other` recorded.
     pub fn merge(&mut self, other: &Self) {
+        self.merge_totals(other);
+        self.figures.merge(&other.figures);
+    }
+
+    /// Adds everything that `other` recorded but for what is told apart by name.
+    pub(crate) fn merge_totals(&mut self, other: &Self) {
         self.due += other.due;
         self.statuses.merge(&other.statuses);
         self.failed_check.merge(&other.failed_check);
@@ -472,7 +478,6 @@ impl Snapshot {
         self.connections.merge(&other.connections);
         self.troubles.merge(&other.troubles);
         self.health.merge(&other.health);
-        self.figures.merge(&other.figures);
     }
 }
 

@@ -20,6 +20,10 @@ use crate::roster::{Wanted, choose};
 use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, to_bytes};
 use crate::{SILENCE, random_number};
 
+/// Messages that are taken in before it looks after its agents again.
+const MOST_AT_ONCE: usize = 512;
+/// How long after its last look a controller has stood still itself: it was stopped, or had no CPU.
+const STOOD_STILL: Duration = Duration::from_millis(500);
 /// How often it looks after all agents at most.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 
@@ -262,7 +266,7 @@ impl Control {
             () = tokio::time::sleep(patience) => {}
         }
         // What has come besides, without waiting.
-        loop {
+        for _ in 0..MOST_AT_ONCE {
             tokio::select! {
                 biased;
                 message = self.incoming.next() => match message {
@@ -368,7 +372,11 @@ impl Control {
             self.flush_links().await;
             return;
         }
-        self.looked = Instant::now();
+        let since = std::mem::replace(&mut self.looked, Instant::now()).elapsed();
+        if since >= STOOD_STILL {
+            // Whoever hears nothing because it stands still itself cannot call others silent.
+            self.peers.iter_mut().for_each(|peer| peer.heard += since);
+        }
         // Some may have waited too long for an acknowledgement.
         let waits = |(_, peer): &(usize, &Peer)| !peer.link.is_acknowledged();
         self.unsent.extend(self.peers.iter().enumerate().filter(waits).map(|(place, _)| place));
