@@ -374,7 +374,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// When to wake up if no connection has anything to say.
     fn next_wake(&self, now: u64) -> u64 {
-        let planned = self.network.next_deadline().min(match self.stage {
+        let wake = self.network.next_deadline().min(now - now % HEARTBEAT_NS + HEARTBEAT_NS);
+        wake.min(match self.stage {
             Stage::Preparing => self.load.prepare_until(&self.network),
             Stage::Waiting => self.shared.line.time().unwrap_or(now + STARTING_LOOK_NS),
             Stage::Loading(phase) => {
@@ -385,12 +386,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 end.min(self.phase_began + (self.second + 1) * SECOND_NS)
             }
             Stage::Over => NEVER,
-        });
-        if planned <= now + HEARTBEAT_NS {
-            return planned;
-        }
-        // The same time for a while, so that the timer is not set anew in each turn of the loop.
-        now - now % HEARTBEAT_NS + HEARTBEAT_NS
+        })
     }
 
     /// The load begins, at the same time on every worker.
