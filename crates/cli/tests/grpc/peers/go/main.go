@@ -79,7 +79,7 @@ func main() {
 		if err != nil {
 			return err
 		}
-		for number := range message.Get(field("count")).Int() {
+		for number := int64(0); number < message.Get(field("count")).Int(); number++ {
 			message.Set(field("big"), protoreflect.ValueOfInt64(number))
 			if err := stream.SendMsg(message); err != nil {
 				return err
