@@ -12,6 +12,10 @@ mod conversations;
 mod faults;
 mod first_minutes;
 mod http2;
+mod http2_peers;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/installed.rs"]
+mod installed;
 mod keep_alive;
 mod nginx;
 mod once;

@@ -1,0 +1,3 @@
+module brunt-http2-peer
+
+go 1.19
