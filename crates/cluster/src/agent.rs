@@ -683,7 +683,7 @@ impl Agent<'_> {
         let (epoch, lease) = (self.epoch, self.lease());
         let Some(session) = &mut self.session else { return };
         for takeover in session.running.iter_mut().flat_map(|running| running.takeovers.values_mut()) {
-            // Its thread may not have come so far that there is a clock to go by.
+            // Until its thread has started the run, there is no clock to join by.
             if let Some(at) = takeover.at
                 && takeover.gate.join_at(epoch + Duration::from_nanos(at))
             {

@@ -43,7 +43,7 @@ pub struct StreamClient<P: OverStreams> {
 }
 
 impl<P: OverStreams> StreamClient<P> {
-    /// A connection of which nothing was sent.
+    /// A new connection. It has sent nothing yet.
     pub fn new(protocol: P) -> Self {
         Self { connection: Connection::new(Config::default()), protocol, limit: usize::MAX, closing: None, held: None }
     }

@@ -228,7 +228,7 @@ pub struct Connection<T> {
 }
 
 impl<T> Connection<T> {
-    /// A connection of which nothing was sent.
+    /// A new connection. It has sent nothing yet: [`Connection::open`] sends the preface.
     pub fn new(config: Config) -> Self {
         Self {
             config,

@@ -580,7 +580,7 @@ mod tests {
         }
     }
 
-    /// A run over simulated agents, of which some die at these times: its figures, and each agent's.
+    /// Runs `plan` over simulated agents. Agent `i` dies at `deaths[i]`, in nanoseconds, or never.
     fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64], on_lost: OnLost) -> Run {
         let (reports, reported) = channel();
         let of = workers.iter().sum();

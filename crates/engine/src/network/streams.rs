@@ -39,7 +39,7 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// A call of which nothing has come, which has taken too long at `limit`.
+    /// The stream of a call before its first message. The call times out at `limit`; both times are nanoseconds.
     pub(super) fn new(stall_ns: u64, limit: u64) -> Self {
         Self { stall_ns, limit, messages: 0, first: 0, last: 0, read: 0, status: 0, is_left: false }
     }
@@ -114,9 +114,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         streaming.and_then(|(call, stream)| stream.lateness(call)).unwrap_or((Failure::Timeout, super::expiring::LATE))
     }
 
-    /// The user of a call wants no more of its answer. The call ends for the reason given or, without one, as answered, by the
-    /// status that its last message came with; one of which no message has come has failed. Its connection ends, unless
-    /// the protocol has a word for it.
+    /// The user of a call wants no more of its answer. With a reason, the call fails for it. Without one, it counts as answered, by the
+    /// status that its last message came with; if no message has come, it fails. The connection is closed, unless the protocol can
+    /// cancel a single call.
     pub(crate) fn leave<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,

@@ -250,7 +250,7 @@ fn time_blocked_by_flow_control_is_counted() {
     let plan = Plan { protocol: options.to_protocol(), ..plan_of(1, 10) };
     let summary = carry_out(&plan, Server::new(SMALL, |_, stream| send(5 * MS, answer(stream)))).summary;
     assert_all_answered(&summary, 10);
-    // Each body takes three windows, of which two come 1 ms after the one before was used up.
+    // Each body takes three windows. The second and the third open 1 ms after the one before was used up.
     let held_back = summary.total.held_back;
     assert_eq!((held_back.flow_control_ns, held_back.stream_limit_ns), (20 * MS, 0));
     // A window that stays closed holds the connection back until the call is given up.

@@ -192,7 +192,7 @@ fn a_lease_that_is_renewed_lets_calls_go_on() {
         let run = run::run(&plan, given, &mut Renewing(gate)).map(|done| done.run).unwrap();
         let asked = peer.asked.lock().unwrap().clone();
         let (before, after): (Vec<u64>, Vec<u64>) = asked.iter().partition(|at| **at < 2_600 * MS);
-        // Made-up time does not wait for who renews, so that it may come too late; then nothing more is asked.
+        // The observer renews in real time, and made-up time does not wait for it. If it comes too late, no more calls are made.
         assert!(before.len() > 100 && (after.is_empty() || after[0] >= 3 * SECOND_NS), "{:?}", after.first());
         let total = run.measured.due;
         assert_eq!(total, run.measured.ended() + run.drained.ended());

@@ -404,7 +404,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             ..Snapshot::default()
         };
         if let Some(after_ns) = self.shared.joins_after {
-            // Its seconds are those of the whole run's measured part, of which it has missed some.
+            // This worker joins late. It numbers its seconds as the whole run does.
             self.begin_measured(now.saturating_sub(after_ns));
             self.second = after_ns / SECOND_NS;
         } else if self.shared.plan.warmup_ns == 0 {

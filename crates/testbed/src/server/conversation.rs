@@ -9,7 +9,7 @@ use crate::{thrift, websocket};
 /// One connection's conversation.
 #[derive(Debug)]
 pub(super) enum Conversation {
-    /// HTTP of which nothing has come, or only what both versions may begin with.
+    /// HTTP before its version is known: what has come so far may begin a request of either.
     Beginning(Vec<u8>),
     Http(Session),
     Http2(Box<Http2>),
