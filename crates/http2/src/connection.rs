@@ -772,19 +772,18 @@ impl<T> Connection<T> {
     #[inline]
     fn give_back(&mut self, stream: Option<u32>, bytes: u32, out: &mut Vec<u8>) {
         self.unacknowledged += bytes;
-        if self.unacknowledged > self.config.connection_window / 2 {
-            self.window_in += i64::from(self.unacknowledged);
-            write_window_update(0, std::mem::take(&mut self.unacknowledged), out);
+        if let Some(increment) = increment(&mut self.unacknowledged, self.config.connection_window) {
+            self.window_in += i64::from(increment);
+            write_window_update(0, increment, out);
         }
         let Some(id) = stream else { return };
-        let half = self.config.stream_window / 2;
         if let Ok(Some(position)) = self.position(id)
             && let Some(stream) = self.streams.get_mut(position)
         {
             stream.unacknowledged += bytes;
-            if stream.unacknowledged > half {
-                stream.window_in += i64::from(stream.unacknowledged);
-                write_window_update(id, std::mem::take(&mut stream.unacknowledged), out);
+            if let Some(increment) = increment(&mut stream.unacknowledged, self.config.stream_window) {
+                stream.window_in += i64::from(increment);
+                write_window_update(id, increment, out);
             }
         }
     }
@@ -1068,6 +1067,19 @@ const fn protocol_error(reason: &'static str) -> Violation {
 /// The number of four bytes at this place of a payload.
 fn number_at(payload: &[u8], from: usize) -> u32 {
     payload.get(from..).and_then(<[u8]>::first_chunk).copied().map_or(0, u32::from_be_bytes)
+}
+
+/// By how much a window is to be opened again: always by a multiple of the same step, a little over half of the window. So what the
+/// peer may send depends on how many bytes were read, and not on how they were cut.
+#[inline]
+fn increment(unacknowledged: &mut u32, window: u32) -> Option<u32> {
+    let step = window / 2 + 1;
+    if *unacknowledged < step {
+        return None;
+    }
+    let increment = *unacknowledged - *unacknowledged % step;
+    *unacknowledged -= increment;
+    Some(increment)
 }
 
 /// Whether data that waits on the stream can be sent. Its end alone needs no window.

@@ -62,7 +62,11 @@ const OK: &[(&str, &str)] = &[(":status", "200"), ("server", "x")];
 
 /// A connection with so many streams without a body.
 fn asking(streams: usize) -> Connection<usize> {
-    let (mut connection, mut out) = (Connection::new(Config::default()), Vec::new());
+    asking_with(Config::default(), streams)
+}
+
+fn asking_with(config: Config, streams: usize) -> Connection<usize> {
+    let (mut connection, mut out) = (Connection::new(config), Vec::new());
     connection.open(&mut out);
     for stream in 0..streams {
         connection.start(&[0x82, 0x84, 0x86], true, false, stream, &mut out);
@@ -269,19 +273,13 @@ fn peers_that_break_a_rule_are_named() {
 fn more_data_than_the_window_allows_is_named() {
     let config = Config { stream_window: 10, connection_window: 65_535 };
     for (data, expected) in [(10, Ok(())), (11, Err("more data than the flow-control window allowed"))] {
-        let (mut connection, mut out) = (Connection::new(config), Vec::new());
-        connection.open(&mut out);
-        connection.start(&[0x82], true, false, 0, &mut out);
         let server = Server::opening().head(1, 0, OK).data(1, 0, &vec![0; data]);
-        let outcome = heard_in(&mut connection, &[&server.bytes], &mut out);
+        let outcome = heard_in(&mut asking_with(config, 1), &[&server.bytes], &mut Vec::new());
         assert_eq!(outcome.map(|_| ()).map_err(|violation| violation.reason), expected);
     }
     // What was taken is given back, so that any length comes through.
-    let (mut connection, mut out) = (Connection::new(config), Vec::new());
-    connection.open(&mut out);
-    connection.start(&[0x82], true, false, 0, &mut out);
-    let server = (0..20_000).fold(Server::opening().head(1, 0, OK), |server, _| server.data(1, 0, b"1234567"));
-    heard_in(&mut connection, &[&server.bytes], &mut out).unwrap();
+    let server = (0..20_000).fold(Server::opening().head(1, 0, OK), |server, _| server.data(1, 0, b"12345"));
+    heard_in(&mut asking_with(config, 1), &[&server.bytes], &mut Vec::new()).unwrap();
 }
 
 #[test]
@@ -429,6 +427,15 @@ proptest! {
         prop_assert_eq!(&run(&pieces), &whole);
         let (first, second) = bytes.split_at(size.min(bytes.len()));
         prop_assert_eq!(&run(&[first, second]), &whole);
+    }
+
+    /// A window that is opened again between two pieces is as wide as if they had come as one.
+    #[test]
+    fn how_it_is_split_does_not_change_what_the_peer_may_send(bytes in conversations(), size in 1..40_usize) {
+        let config = Config { stream_window: 50, connection_window: 65_535 };
+        let run = |pieces: &[&[u8]]| heard_in(&mut asking_with(config, 3), pieces, &mut Vec::new());
+        let pieces: Vec<_> = bytes.chunks(size).collect();
+        prop_assert_eq!(run(&pieces), run(&[&bytes]));
     }
 
     #[test]
