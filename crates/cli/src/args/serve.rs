@@ -18,7 +18,7 @@ pub struct Serve {
 
 #[derive(Debug, Subcommand)]
 pub enum Server {
-    /// An HTTP/1.1 server: as fast as it goes, or as slow and unreliable as it is told to be
+    /// An HTTP server, over HTTP/1.1 and HTTP/2: as fast as it goes, or as slow and unreliable as it is told to be
     Http(Box<Http>),
     /// A WebSocket echo: every message comes back, fast or as slow and unreliable as it is told to be
     Ws(Box<Ws>),

@@ -192,6 +192,10 @@ impl<D: Driver> Phases<D> for Flood {
         }
     }
 
+    fn gathers(&self) -> bool {
+        self.loading && self.pipeline > 1 && matches!(self.pace, Pace::Closed(_))
+    }
+
     fn take_busy_ns(&mut self) -> u64 {
         self.user.take_busy_ns()
     }

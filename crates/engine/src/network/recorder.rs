@@ -201,6 +201,12 @@ impl Recorder {
         self.sampler.next(|| sent().map_or(0, |sent| woke_at.saturating_sub(sent)))
     }
 
+    /// What a call usually takes, in nanoseconds, where reads are sampled; 0 where that is not known.
+    #[inline]
+    pub(crate) fn usual_service_ns(&self) -> u64 {
+        if self.sampler.timed == Timed::Some { self.sampler.slow_from / SLOW } else { 0 }
+    }
+
     /// Whether it is of use to be told when the worker woke ([`Self::woke`]).
     #[inline]
     pub(super) fn is_sampling(&self) -> bool {

@@ -1,6 +1,8 @@
 //! Whole runs over HTTP/2, against peers that keep to the rules and peers that do not.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_http1::options::{Content, Options, Version};
 use brunt_http2::frame::{
@@ -128,6 +130,36 @@ fn calls_share_a_connection_however_bytes_are_cut() {
             assert_eq!(summary.total.connections.made, 1);
         }
     }
+}
+
+/// A peer that counts how often something was written to it.
+struct Counting(Server, Arc<AtomicU64>);
+
+impl Peer for Counting {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.received(connection, bytes, now)
+    }
+}
+
+#[test]
+fn answers_gather_where_many_calls_share_a_connection() {
+    let written = |streams: u32| {
+        let writes = Arc::new(AtomicU64::new(0));
+        // No two answers come at once.
+        let takes = |stream: u32| 2 * MS + u64::from(stream % 97) * 10_007;
+        let server =
+            Counting(Server::new(&[], move |_, stream| send(takes(stream), answer(stream))), Arc::clone(&writes));
+        let summary = carry_out(&plan_of(streams, 10_000), server).summary;
+        assert_all_answered(&summary, 10_000);
+        // The pause is in no time of the target's.
+        let service = summary.total.instrument.service.value;
+        assert!(service.max().unwrap() <= 3 * MS + 100_000, "{service:?}");
+        assert!(summary.total.instrument.receiving.max().unwrap() <= 100_000);
+        writes.load(Ordering::Relaxed)
+    };
+    let (few, many) = (written(10), written(100));
+    assert!(few > 9_000 && many < 5_000, "{few} and {many} writes");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Its drivers share one clock. It moves when every driver waits, to whatever comes first for any of them, and then only that
 //! driver goes on: however many workers there are, one thread runs at a time, in an order that is always the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -68,6 +68,8 @@ struct World<P> {
     count: u64,
     /// Every driver, and until when it waits, if it does.
     drivers: BTreeMap<usize, Option<u64>>,
+    /// Those that wait for nothing but the time.
+    deaf: BTreeSet<usize>,
     made: usize,
     piece: usize,
     oversleeps_ns: u64,
@@ -106,7 +108,8 @@ impl<P: Peer> World<P> {
     /// The next event while all drivers wait: when, and for which driver.
     fn first(&self) -> Option<(u64, usize)> {
         let timed = self.drivers.iter().filter_map(|(driver, until)| Some(((*until)?.max(self.now), *driver)));
-        let event = self.future.first_key_value().map(|((time, _), (place, ..))| (*time, place.0));
+        let heard = self.future.iter().find(|(_, (place, ..))| !self.deaf.contains(&place.0));
+        let event = heard.map(|((time, _), (place, ..))| (*time, place.0));
         timed.chain(event.map(|(time, driver)| (time.max(self.now), driver))).min()
     }
 
@@ -146,6 +149,7 @@ impl<P: Peer> VirtualNet<P> {
             future: BTreeMap::new(),
             count: 0,
             drivers: BTreeMap::new(),
+            deaf: BTreeSet::new(),
             made: 0,
             piece: usize::MAX,
             oversleeps_ns: 0,
@@ -310,6 +314,22 @@ impl<P: Peer> Driver for VirtualDriver<P> {
     fn close(&mut self, token: usize) {
         let place = self.place(token);
         self.world().sockets.remove(&place);
+    }
+
+    fn pause(&mut self, ns: u64) {
+        let mut world = self.world();
+        let until = world.now + ns;
+        world.drivers.insert(self.driver, Some(until));
+        world.deaf.insert(self.driver);
+        self.world.1.notify_all();
+        while !(world.drivers.values().all(Option::is_some)
+            && world.first().is_some_and(|(_, driver)| driver == self.driver))
+        {
+            world = self.world.1.wait(world).unwrap();
+        }
+        world.now = world.now.max(until);
+        world.deaf.remove(&self.driver);
+        world.drivers.insert(self.driver, None);
     }
 
     fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()> {

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+#[cfg(target_os = "linux")]
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,13 +15,14 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 
+use super::acknowledging::{Reader, TAKEN_AT_ONCE};
 use super::timer::{TIMER, Timer};
 #[cfg(target_os = "linux")]
 use super::timestamps::{self, Control};
 use super::{Address, Clock, Driver, MOST_EVENTS, Machine, Ready, Resolve};
 
 enum Socket {
-    Tcp(TcpStream),
+    Tcp(Reader),
     Unix(UnixStream),
 }
 
@@ -27,7 +30,7 @@ impl AsFd for Socket {
     #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Tcp(stream) => stream.as_fd(),
+            Self::Tcp(reader) => reader.stream.as_fd(),
             Self::Unix(stream) => stream.as_fd(),
         }
     }
@@ -41,7 +44,14 @@ pub(crate) struct Epoll {
     events: Events,
     timer: Timer,
     sockets: Vec<Option<Socket>>,
+    /// Those with bytes that were read and may still be in the socket.
+    untaken: Vec<usize>,
+    /// Where they go.
+    nowhere: Vec<u8>,
     arrival_times: ArrivalTimes,
+    /// Whether the thread was told to wake up from sleep in time.
+    #[cfg(target_os = "linux")]
+    sleeps_exactly: bool,
     /// Room for what the kernel says besides bytes.
     #[cfg(target_os = "linux")]
     control: Control,
@@ -97,15 +107,30 @@ impl Epoll {
             events: Events::with_capacity(MOST_EVENTS),
             timer,
             sockets,
+            untaken: Vec::new(),
+            nowhere: vec![0; TAKEN_AT_ONCE],
             arrival_times,
+            #[cfg(target_os = "linux")]
+            sleeps_exactly: false,
             #[cfg(target_os = "linux")]
             control: Control::default(),
         })
     }
 
-    fn socket(&mut self, token: usize) -> io::Result<&mut Socket> {
-        self.sockets.get_mut(token).and_then(Option::as_mut).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    /// Takes out of their sockets what was read and is still in them.
+    #[cold]
+    fn take_all(&mut self) {
+        for token in self.untaken.drain(..) {
+            if let Ok(Socket::Tcp(reader)) = place(&mut self.sockets, token) {
+                let _ = reader.take(&mut self.nowhere);
+            }
+        }
     }
+}
+
+#[inline]
+fn place(sockets: &mut [Option<Socket>], token: usize) -> io::Result<&mut Socket> {
+    sockets.get_mut(token).and_then(Option::as_mut).ok_or_else(|| io::ErrorKind::NotConnected.into())
 }
 
 /// The system's monotonic clock, which is the one behind [`Instant`]. A call reads it twice, so what `Instant` adds shows.
@@ -156,7 +181,7 @@ impl Driver for Epoll {
             Address::Tcp(address) => {
                 let mut stream = connect_tcp(*address, source, self.arrival_times)?;
                 self.poll.registry().register(&mut stream, Token(token), both)?;
-                Socket::Tcp(stream)
+                Socket::Tcp(Reader::new(stream))
             }
             Address::Unix(path) => {
                 let mut stream = UnixStream::connect(path)?;
@@ -174,8 +199,8 @@ impl Driver for Epoll {
     }
 
     fn connected(&mut self, token: usize) -> io::Result<bool> {
-        let (error, peer) = match self.socket(token)? {
-            Socket::Tcp(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
+        let (error, peer) = match place(&mut self.sockets, token)? {
+            Socket::Tcp(Reader { stream, .. }) => (stream.take_error()?, stream.peer_addr().map(drop)),
             Socket::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
         };
         if let Some(error) = error {
@@ -191,22 +216,42 @@ impl Driver for Epoll {
     // These two are half the cost of a call, so they go to the kernel directly: the C library's are cancellation points.
     #[inline]
     fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
-        let (taken, _) = recv(self.socket(token)?.as_fd(), buffer, RecvFlags::empty())?;
-        Ok(taken)
+        match place(&mut self.sockets, token)? {
+            Socket::Tcp(reader) => {
+                let flags = reader.flags(&mut self.nowhere)?;
+                let (taken, _) = recv(&reader.stream, buffer, flags)?;
+                if reader.has_read(taken) {
+                    self.untaken.push(token);
+                }
+                Ok(taken)
+            }
+            Socket::Unix(stream) => Ok(recv(&stream, buffer, RecvFlags::empty())?.1),
+        }
     }
 
     #[cfg(target_os = "linux")]
     #[inline]
     fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
-        let socket = self.sockets.get(token).and_then(Option::as_ref).ok_or(io::ErrorKind::NotConnected)?;
-        let Socket::Tcp(stream) = socket else { return Ok((self.read(token, buffer)?, None)) };
-        let (taken, delay) = timestamps::read(stream, buffer, &mut self.control)?;
+        let Socket::Tcp(reader) = place(&mut self.sockets, token)? else {
+            return Ok((self.read(token, buffer)?, None));
+        };
+        let flags = reader.flags(&mut self.nowhere)?;
+        let (taken, delay) = timestamps::read(&reader.stream, buffer, &mut self.control, flags)?;
+        if reader.has_read(taken) {
+            self.untaken.push(token);
+        }
         Ok((taken, delay.map(|delay| self.now().saturating_sub(delay))))
     }
 
     #[inline]
     fn write(&mut self, token: usize, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(self.socket(token)?.as_fd(), bytes, SendFlags::NOSIGNAL)?)
+        let socket = place(&mut self.sockets, token)?;
+        let sent = send(socket.as_fd(), bytes, SendFlags::NOSIGNAL)?;
+        if let Socket::Tcp(reader) = socket {
+            // What is wrong with the socket, the next read says.
+            let _ = reader.take(&mut self.nowhere);
+        }
+        Ok(sent)
     }
 
     fn close(&mut self, token: usize) {
@@ -216,8 +261,24 @@ impl Driver for Epoll {
         }
     }
 
+    fn pause(&mut self, ns: u64) {
+        #[cfg(target_os = "linux")]
+        if !self.sleeps_exactly {
+            self.sleeps_exactly = true;
+            // Best effort: sleeps may be 50 µs longer without it (prctl(2), PR_SET_TIMERSLACK).
+            let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        }
+        if !self.untaken.is_empty() {
+            self.take_all();
+        }
+        std::thread::sleep(Duration::from_nanos(ns));
+    }
+
     fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
+        if !self.untaken.is_empty() {
+            self.take_all();
+        }
         let now = self.now();
         let timeout = self.timer.arm(until, now)?;
         match self.poll.poll(&mut self.events, timeout) {

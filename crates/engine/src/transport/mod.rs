@@ -3,6 +3,7 @@
 //! A [`Driver`] owns a worker's sockets and its time. The real one is [`epoll`]; tests have one whose time and peers are
 //! made up. Another way to do I/O (`io_uring`) is another driver, and neither workers nor protocols change.
 
+mod acknowledging;
 pub(crate) mod epoll;
 pub(crate) mod refusal;
 pub(crate) mod route;
@@ -80,6 +81,9 @@ pub(crate) trait Driver {
     /// Waits until something is ready or `until` (in the time of [`Driver::now`]) has come, and says what is. Connections
     /// closed since may still be among it.
     fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()>;
+
+    /// Sleeps for so long, in nanoseconds, whatever becomes ready meanwhile.
+    fn pause(&mut self, ns: u64);
 }
 
 /// Where the sockets and the time of a run come from: the operating system, or a test's imagination.

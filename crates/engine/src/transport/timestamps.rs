@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use nix::sys::socket::sockopt::ReceiveTimestampns;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
+use rustix::net::RecvFlags;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Room for a control message.
@@ -26,15 +27,17 @@ pub(super) fn ask_for(socket: &impl AsFd) {
     let _ = setsockopt(socket, ReceiveTimestampns, &true);
 }
 
-/// Reads what is there, and how long ago the kernel had the last of it, in nanoseconds, if it tells.
+/// Reads what is there, with these flags, and how long ago the kernel had the last of it, in nanoseconds, if it tells.
 #[inline]
 pub(super) fn read(
     socket: &impl AsRawFd,
     buffer: &mut [u8],
     control: &mut Control,
+    flags: RecvFlags,
 ) -> io::Result<(usize, Option<u64>)> {
     let mut into = [IoSliceMut::new(buffer)];
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control.0), MsgFlags::empty())?;
+    let flags = MsgFlags::from_bits_retain(flags.bits() as i32);
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control.0), flags)?;
     let stamp = message.cmsgs().ok().and_then(|mut all| {
         all.find_map(|message| match message {
             ControlMessageOwned::ScmTimestampns(stamp) => Some(nanoseconds(stamp.tv_sec(), stamp.tv_nsec())),
@@ -70,7 +73,7 @@ mod tests {
         for _ in 0..1_000_000 {
             let before = clock_gettime(ClockId::Realtime);
             writer.write_all(b"hello").unwrap();
-            let (taken, delay) = read(&reader, &mut buffer, &mut control).unwrap();
+            let (taken, delay) = read(&reader, &mut buffer, &mut control, RecvFlags::empty()).unwrap();
             let after = clock_gettime(ClockId::Realtime);
             assert_eq!(buffer.get(..taken), Some(b"hello".as_slice()));
             let most = nanoseconds(after.tv_sec, after.tv_nsec) - nanoseconds(before.tv_sec, before.tv_nsec);

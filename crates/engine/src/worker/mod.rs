@@ -3,6 +3,7 @@
 //! The loop takes a run through its phases ([`Phases`]): connecting, warm-up, measured, drain. It hands each second's figures
 //! over to the coordinator.
 
+mod gathering;
 mod reports;
 mod vitals;
 
@@ -112,6 +113,11 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
 
     /// The recorder is about to hand over what happened until `until`.
     fn hand_over(&mut self, network: &mut Network<D, Self::Tag>, until: u64);
+
+    /// Whether answers may wait a moment until more have come, for they are read and called again together.
+    fn gathers(&self) -> bool {
+        false
+    }
 
     /// About how long scripts were busy since this was last asked, in nanoseconds.
     fn take_busy_ns(&mut self) -> u64;
@@ -261,6 +267,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 return Ok(());
             }
             let until = if self.network.has_work() { now } else { self.next_wake(now) };
+            if let Some(pause) = self.pause().filter(|pause| now + pause < until) {
+                self.network.driver.pause(pause);
+            }
             self.network.driver.wait(until, &mut events)?;
             self.network.woke();
             self.network.read_on(&mut self.load);
@@ -269,6 +278,13 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             }
             self.load.turn(&mut self.network);
         }
+    }
+
+    /// How long to let answers gather, in nanoseconds.
+    #[inline]
+    fn pause(&self) -> Option<u64> {
+        let gathers = self.load.gathers();
+        gathers.then(|| gathering::pause(self.network.recorder.usual_service_ns(), self.network.under_way())).flatten()
     }
 
     /// Does what is due by time alone.
