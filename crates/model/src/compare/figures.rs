@@ -3,6 +3,7 @@
 use super::Metric;
 use crate::evidence::Evidence;
 use crate::histogram::{AtLeast, Censored};
+use crate::messages::Messages;
 use crate::series::Point;
 use crate::summary::Summary;
 
@@ -24,10 +25,38 @@ pub struct Figures {
     /// Mean and quantiles of the response time in nanoseconds, in the order of [`Metric::ALL`] after the rate; none
     /// where nothing was answered.
     pub times: [Option<AtLeast<f64>>; 5],
+    /// Of the messages that answers came as; none where there were none.
+    pub messages: Option<MessageFigures>,
     /// The share of calls due that are not a success, 0 to 1.
     pub error_ratio: f64,
     /// Metrics that the generator's own doing spoils.
     pub unreliable: Vec<Metric>,
+}
+
+/// What the messages of a run came to. Times are nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageFigures {
+    /// Messages a second.
+    rate: f64,
+    /// Calls that a first message came of or was awaited of, and gaps between messages.
+    calls: u64,
+    gaps: u64,
+    first_p50: Option<AtLeast<f64>>,
+    first_p99: Option<AtLeast<f64>>,
+    gap_p99: Option<AtLeast<f64>>,
+}
+
+impl MessageFigures {
+    /// Those of messages that came within so many nanoseconds; none if there were none.
+    pub fn new(messages: &Messages, measured_ns: u64) -> Option<Self> {
+        if messages.is_empty() {
+            return None;
+        }
+        let [first_p50, first_p99] = messages.first.quantiles([0.5, 0.99]).map(|time| Some(time?.map(|ns| ns as f64)));
+        let [gap_p99] = messages.gap.quantiles([0.99]).map(|time| Some(time?.map(|ns| ns as f64)));
+        let rate = messages.count as f64 * 1e9 / measured_ns.max(1) as f64;
+        Some(Self { rate, calls: messages.first.count(), gaps: messages.gap.count(), first_p50, first_p99, gap_p99 })
+    }
 }
 
 impl Figures {
@@ -35,14 +64,15 @@ impl Figures {
     pub fn of(summary: &Summary) -> Self {
         let answered = summary.total.statuses.total();
         let of = Self::new(summary.rates.answered_per_s, answered, summary.error_rate, &summary.total.response_times());
-        of.but_for(&Evidence::of(summary))
+        let messages = MessageFigures::new(&summary.total.messages, summary.run.measured_ns);
+        Self { messages, ..of }.but_for(&Evidence::of(summary))
     }
 
     /// The same, without what the run's own evidence does not believe.
     #[must_use]
     pub fn but_for(self, evidence: &Evidence) -> Self {
         let is_spoiled = |metric: &Metric| match metric {
-            Metric::Rate => !evidence.is_rate_believed,
+            Metric::Rate | Metric::MessageRate => !evidence.is_rate_believed,
             Metric::Mean => !evidence.is_mean_reliable,
             _ => !evidence.is_reliable(metric.name()),
         };
@@ -58,7 +88,7 @@ impl Figures {
         let [p50, p90, p99, p99_9] = response.quantiles(quantiles).map(|time| Some(time?.map(|ns| ns as f64)));
         let mean = response.lower().mean().map(|value| AtLeast { value, at_least: !response.bounds.is_empty() });
         let times = if answered > 0 { [mean, p50, p90, p99, p99_9] } else { [None; 5] };
-        Self { count: response.count(), rate, times, error_ratio, unreliable: Vec::new() }
+        Self { count: response.count(), rate, times, error_ratio, messages: None, unreliable: Vec::new() }
     }
 
     /// The logarithm of a metric, or why there is none.
@@ -66,20 +96,41 @@ impl Figures {
         if self.unreliable.contains(&metric) {
             return Err(SPOILED);
         }
-        let value = match metric {
-            Metric::Rate => AtLeast::exactly(self.rate),
-            metric => {
-                let at = Metric::ALL.iter().skip(1).position(|known| *known == metric).unwrap_or(0);
-                self.times.get(at).copied().flatten().ok_or("nothing was answered")?
-            }
+        let (value, count) = self.value(metric);
+        let nothing = match &self.messages {
+            _ if !metric.is_of_messages() => "nothing was answered",
+            None => "no messages came",
+            Some(_) => "single seconds do not tell",
         };
-        if metric.quantile().is_some_and(|q| self.count as f64 * (1.0 - q) < LEAST_BEYOND) {
-            return Err("too few calls");
+        let value = value.ok_or(nothing)?;
+        if metric.quantile().is_some_and(|q| count as f64 * (1.0 - q) < LEAST_BEYOND) {
+            return Err(if metric == Metric::MessageGapP99 { "too few messages" } else { "too few calls" });
         }
         if value.at_least {
             return Err("only a lower bound is known");
         }
-        if value.value > 0.0 { Ok(value.value.ln()) } else { Err("nothing was answered") }
+        match value.value {
+            value if value > 0.0 => Ok(value.ln()),
+            // Messages that were read together have no gap.
+            _ if metric == Metric::MessageGapP99 => Err("messages came together"),
+            _ => Err(nothing),
+        }
+    }
+
+    /// A metric, and of how many it is.
+    fn value(&self, metric: Metric) -> (Option<AtLeast<f64>>, u64) {
+        let messages = self.messages.as_ref();
+        match metric {
+            Metric::Rate => (Some(AtLeast::exactly(self.rate)), self.count),
+            Metric::MessageRate => (messages.map(|of| AtLeast::exactly(of.rate)), 0),
+            Metric::FirstMessageP50 => (messages.and_then(|of| of.first_p50), messages.map_or(0, |of| of.calls)),
+            Metric::FirstMessageP99 => (messages.and_then(|of| of.first_p99), messages.map_or(0, |of| of.calls)),
+            Metric::MessageGapP99 => (messages.and_then(|of| of.gap_p99), messages.map_or(0, |of| of.gaps)),
+            Metric::Mean | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P99_9 => {
+                let at = Metric::ALL.iter().skip(1).position(|known| *known == metric);
+                (at.and_then(|at| self.times.get(at).copied().flatten()), self.count)
+            }
+        }
     }
 }
 
@@ -122,15 +173,18 @@ pub fn blocks(points: &[Point]) -> Option<Vec<Figures>> {
 
 fn block(points: &[Point]) -> Figures {
     let mut response = Censored::default();
-    let (mut answered, mut not_ok, mut length_ns) = (0, 0, 0);
+    let (mut answered, mut not_ok, mut messages, mut length_ns) = (0, 0, 0, 0);
     for point in points {
         response.merge(&point.response_times());
         answered += point.answered;
         not_ok += point.not_ok;
+        messages += point.messages;
         length_ns += point.length_ns;
     }
     let rate = if length_ns > 0 { answered as f64 * 1e9 / length_ns as f64 } else { 0.0 };
     let ended = response.count();
     let error_ratio = if ended > 0 { not_ok as f64 / ended as f64 } else { 0.0 };
-    Figures::new(rate, answered, error_ratio.min(1.0), &response)
+    let messages = Messages { count: messages, ..Messages::default() };
+    let messages = MessageFigures::new(&messages, length_ns);
+    Figures { messages, ..Figures::new(rate, answered, error_ratio.min(1.0), &response) }
 }

@@ -23,7 +23,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use fail_if::{FailIf, FailIfError, FailIfResult};
-pub use figures::{BLOCKS, Figures, LEAST_BLOCK_POINTS, blocks};
+pub use figures::{BLOCKS, Figures, LEAST_BLOCK_POINTS, MessageFigures, blocks};
 pub use plans::differences;
 
 use crate::evidence::Evidence;
@@ -55,11 +55,33 @@ pub enum Metric {
     /// Its 99.9th percentile.
     #[serde(rename = "p99.9")]
     P99_9,
+    /// Messages a second, where answers come as messages.
+    MessageRate,
+    /// The median time from a call to its first message.
+    #[serde(rename = "first_message.p50")]
+    FirstMessageP50,
+    /// Its 99th percentile.
+    #[serde(rename = "first_message.p99")]
+    FirstMessageP99,
+    /// The 99th percentile of the time from one message of a call to the next.
+    #[serde(rename = "message_gap.p99")]
+    MessageGapP99,
 }
 
 impl Metric {
     /// Every one, in the order of reports.
-    pub const ALL: [Self; 6] = [Self::Rate, Self::Mean, Self::P50, Self::P90, Self::P99, Self::P99_9];
+    pub const ALL: [Self; 10] = [
+        Self::Rate,
+        Self::Mean,
+        Self::P50,
+        Self::P90,
+        Self::P99,
+        Self::P99_9,
+        Self::MessageRate,
+        Self::FirstMessageP50,
+        Self::FirstMessageP99,
+        Self::MessageGapP99,
+    ];
 
     /// Its name in reports and on the command line.
     pub const fn name(self) -> &'static str {
@@ -70,7 +92,21 @@ impl Metric {
             Self::P90 => "p90",
             Self::P99 => "p99",
             Self::P99_9 => "p99.9",
+            Self::MessageRate => "message_rate",
+            Self::FirstMessageP50 => "first_message.p50",
+            Self::FirstMessageP99 => "first_message.p99",
+            Self::MessageGapP99 => "message_gap.p99",
         }
+    }
+
+    /// Whether it is a number a second; the others are times.
+    pub const fn is_rate(self) -> bool {
+        matches!(self, Self::Rate | Self::MessageRate)
+    }
+
+    /// Whether it is of messages, which most answers have none of.
+    pub const fn is_of_messages(self) -> bool {
+        matches!(self, Self::MessageRate | Self::FirstMessageP50 | Self::FirstMessageP99 | Self::MessageGapP99)
     }
 
     /// The metric with this name.
@@ -81,10 +117,10 @@ impl Metric {
     /// The quantile that it is, 0 to 1.
     pub const fn quantile(self) -> Option<f64> {
         match self {
-            Self::Rate | Self::Mean => None,
-            Self::P50 => Some(0.5),
+            Self::Rate | Self::Mean | Self::MessageRate => None,
+            Self::P50 | Self::FirstMessageP50 => Some(0.5),
             Self::P90 => Some(0.9),
-            Self::P99 => Some(0.99),
+            Self::P99 | Self::FirstMessageP99 | Self::MessageGapP99 => Some(0.99),
             Self::P99_9 => Some(0.999),
         }
     }
@@ -253,7 +289,8 @@ fn compare(a: &[Figures], b: &[Figures], design: Design, estimate: Estimator<'_>
     let mut differences = Vec::new();
     let (mut left_out, mut discarded) = (Vec::new(), Vec::new());
     let mut estimates = Vec::new();
-    for metric in Metric::ALL {
+    let has_messages = a.iter().chain(b).any(|figures| figures.messages.is_some());
+    for metric in Metric::ALL.into_iter().filter(|metric| has_messages || !metric.is_of_messages()) {
         let (a_counts, b_counts) = counted(metric, a, b, design);
         let logarithms =
             figures::logarithms(metric, a, &a_counts).and_then(|a| Ok((a, figures::logarithms(metric, b, &b_counts)?)));

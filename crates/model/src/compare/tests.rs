@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::histogram::{AtLeast, Histogram};
+use crate::messages::{Came, Messages};
 use crate::random::Random;
 use crate::series::Series;
 use crate::snapshot::Snapshot;
@@ -45,6 +46,7 @@ impl Machine {
             rate: 20_000.0 / slow * noise,
             times: std::array::from_fn(|at| Some(AtLeast::exactly(times[at] * own[at]))),
             error_ratio: 0.0,
+            messages: None,
             unreliable: Vec::new(),
         }
     }
@@ -205,6 +207,36 @@ fn what_cannot_be_compared_is_left_out_and_said() {
 }
 
 #[test]
+fn messages_are_compared_where_there_are_some() {
+    let with = |first_ms: u64, jitter: u64| {
+        let mut messages = Messages::default();
+        for call in 0..1000_u64 {
+            let first =
+                Came { after_ns: first_ms * 1_000_000 + call * 100 + jitter, is_first: true, is_together: false };
+            messages.came(&first);
+            messages.came(&Came { after_ns: 2_000_000 + jitter, is_first: false, is_together: false });
+        }
+        Figures { messages: MessageFigures::new(&messages, 2_000_000_000), ..figures(100.0) }
+    };
+    let rounds: Vec<_> = (0..10).map(|i| (with(10, i * 1000), with(12, (i * 7 % 10) * 1000))).collect();
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    for metric in [Metric::FirstMessageP50, Metric::FirstMessageP99] {
+        let found = comparison.difference(metric).unwrap();
+        assert!(found.differs && (1.15..1.25).contains(&found.ratio), "{found:?}");
+    }
+    assert!(!comparison.difference(Metric::MessageGapP99).unwrap().differs);
+    assert_eq!(comparison.difference(Metric::MessageRate).unwrap().a.round(), 1000.0);
+    assert!("first_message.p99 > 1.05x".parse::<FailIf>().unwrap().judge(&comparison).failed);
+    // One side without any says so, and two say nothing.
+    let one: Vec<_> = rounds.iter().map(|(a, _)| (a.clone(), figures(100.0))).collect();
+    let left_out = Comparison::of_rounds(&one).unwrap().left_out;
+    let why = &left_out.iter().find(|left_out| left_out.metric == Metric::MessageGapP99).unwrap().why;
+    assert_eq!(why, "no messages came in 10 of 10");
+    let none = Comparison::of_rounds(&vec![(figures(100.0), figures(100.0)); 3]).unwrap();
+    assert!(none.left_out.iter().all(|left_out| !left_out.metric.is_of_messages()));
+}
+
+#[test]
 fn errors_are_compared_by_their_difference() {
     let with = |share: f64| Figures { error_ratio: share, ..figures(100.0) };
     let rounds: Vec<_> = (0..10).map(|i| (with(0.0), with(0.02 + 0.001 * f64::from(i % 3)))).collect();
@@ -248,7 +280,8 @@ fn conditions_that_are_nonsense_are_refused_with_a_way_out() {
         ("p99 > 50ms", "expected a factor"),
         (
             "p75 > 1.1x",
-            "'p75' is no figure that is compared; there are rate, mean, p50, p90, p99, p99.9 and error_rate",
+            "'p75' is no figure that is compared; there are rate, mean, p50, p90, p99, p99.9, message_rate, first_message.p50, \
+             first_message.p99, message_gap.p99 and error_rate",
         ),
         ("error_rate > 1.05x", "expected a share"),
         ("a < b > c", "one of < and >"),

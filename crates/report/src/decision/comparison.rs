@@ -107,7 +107,8 @@ pub(super) fn sentences(compared: &Compared) -> Vec<String> {
     let Some(comparison) = &compared.comparison else {
         return vec!["no result: too little data to compare".to_owned()];
     };
-    let told = [Metric::P99, Metric::P50, Metric::Rate];
+    // What people wait for first where answers come as messages.
+    let told = [Metric::FirstMessageP99, Metric::P99, Metric::P50, Metric::Rate];
     let differing = |metric: &Metric| comparison.difference(*metric).filter(|difference| difference.differs);
     let mut found: Vec<_> = told.iter().filter_map(differing).collect();
     if found.is_empty() {
@@ -130,17 +131,24 @@ fn sentence(difference: &Difference) -> String {
     let Difference { metric, ratio, low_ratio, high_ratio, .. } = difference;
     let whose = match metric {
         Metric::Rate => "B answers".to_owned(),
+        Metric::MessageRate => "B sends".to_owned(),
         Metric::Mean => "B's mean response time is".to_owned(),
         _ => format!("B's {} is", metric.name()),
     };
     if !(0.5..2.0).contains(ratio) {
-        let than = if *metric == Metric::Rate { "× as many calls a second as A" } else { "× A's" };
+        let than = match metric {
+            Metric::Rate => "× as many calls a second as A",
+            Metric::MessageRate => "× as many messages a second as A",
+            _ => "× A's",
+        };
         return format!("{whose} {ratio:.2} {than} [{low_ratio:.2}, {high_ratio:.2}]");
     }
     let is_more = *ratio >= 1.0;
     let more = match (metric, is_more) {
         (Metric::Rate, true) => "more calls a second",
         (Metric::Rate, false) => "fewer calls a second",
+        (Metric::MessageRate, true) => "more messages a second",
+        (Metric::MessageRate, false) => "fewer messages a second",
         (_, true) => "higher",
         (_, false) => "lower",
     };
@@ -276,7 +284,7 @@ pub(super) fn table(comparison: &Comparison, scale: Option<Around>) -> Table {
 }
 
 fn value(metric: Metric, value: f64) -> String {
-    if metric == Metric::Rate { format!("{}/s", Number(value)) } else { Duration(value.round() as u64).to_string() }
+    if metric.is_rate() { format!("{}/s", Number(value)) } else { Duration(value.round() as u64).to_string() }
 }
 
 fn probability(p: f64) -> String {

@@ -77,7 +77,7 @@ impl Document {
     }
 
     /// What came as messages.
-    fn messages(&self) -> Messages {
+    pub(super) fn messages(&self) -> Messages {
         let Some(counted) = &self.outcomes.messages else { return Messages::default() };
         let histograms = &self.histograms;
         let with = |known: &Histogram, bounds: &Histogram| Censored { known: known.clone(), bounds: bounds.clone() };

@@ -1,6 +1,6 @@
 //! What a document says of its run to those who decide over several.
 
-use brunt_model::compare::Figures;
+use brunt_model::compare::{Figures, MessageFigures};
 use brunt_model::evidence::{Evidence, falls_behind};
 use brunt_model::histogram::{AtLeast, Censored};
 use brunt_model::outline::Outline;
@@ -18,7 +18,8 @@ impl Document {
             Censored { known: self.histograms.response.clone(), bounds: self.histograms.response_bounds.clone() };
         let figures =
             Figures::new(self.rates.answered_per_s, self.outcomes.answered, self.outcomes.error_ratio, &response);
-        figures.but_for(&self.evidence())
+        let messages = MessageFigures::new(&self.messages(), self.measured.length_ns);
+        Figures { messages, ..figures }.but_for(&self.evidence())
     }
 
     /// The measured part over time.

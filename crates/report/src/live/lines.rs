@@ -21,9 +21,10 @@ const HEADER_EVERY: u32 = 20;
 pub struct Lines {
     ok: OkStatus,
     paint: Paint,
-    /// Lines since the last header, and whether it named users.
+    /// Lines since the last header, and whether it named users and messages.
     since_header: u32,
     has_users: bool,
+    has_messages: bool,
     phase: Phase,
     answered: u64,
 }
@@ -31,12 +32,14 @@ pub struct Lines {
 impl Lines {
     /// Lines of a run in which statuses are a success as `ok` says.
     pub fn new(ok: OkStatus, style: Style) -> Self {
-        Self { ok, paint: Paint(style.colour), since_header: 0, has_users: false, phase: Phase::Warmup, answered: 0 }
+        let paint = Paint(style.colour);
+        Self { ok, paint, since_header: 0, has_users: false, has_messages: false, phase: Phase::Warmup, answered: 0 }
     }
 
     /// The line of a second, or two with the header before it. The second is named by when it began, counted from 0
     /// at its phase's beginning; `total` is how many calls were answered so far, `errors` how many of this second's
-    /// are not a success, `users` how many virtual users are alive at its end.
+    /// are not a success, `users` how many virtual users are alive at its end, `msgs/s` how many messages came, where answers come as
+    /// messages.
     pub fn push(&mut self, live: &Live) -> String {
         let second = Second::of(live, &self.ok);
         if !counts_on(self.phase, live.phase) {
@@ -45,9 +48,10 @@ impl Lines {
         self.phase = live.phase;
         self.answered += second.answered;
         let mut text = String::new();
-        let has_users = live.users.is_some();
-        if self.since_header.is_multiple_of(HEADER_EVERY) || has_users != self.has_users {
-            (self.since_header, self.has_users) = (0, has_users);
+        let columns = (live.users.is_some(), self.has_messages || second.messages_per_s > 0.0);
+        if self.since_header.is_multiple_of(HEADER_EVERY) || columns != (self.has_users, self.has_messages) {
+            self.since_header = 0;
+            (self.has_users, self.has_messages) = columns;
             let names = [
                 ("second", 6),
                 ("total", 12),
@@ -60,8 +64,9 @@ impl Lines {
                 ("errors", 7),
             ];
             let names = names.map(|(name, width)| format!("{name:>width$}")).concat();
-            let names = names + if has_users { "   users" } else { "" };
-            let _ = writeln!(text, "{}", self.paint.strong(names));
+            let users = if self.has_users { "   users" } else { "" };
+            let messages = if self.has_messages { "  msgs/s" } else { "" };
+            let _ = writeln!(text, "{}", self.paint.strong(format!("{names}{users}{messages}")));
         }
         self.since_header += 1;
         text.push_str(&self.line(live, &second));
@@ -75,12 +80,14 @@ impl Lines {
         let errors = format!("{:>7}", numbers::count(second.not_ok));
         let errors = if second.not_ok > 0 { self.paint.bad(errors) } else { errors };
         let users = live.users.map_or(String::new(), |users| format!("{:>8}", numbers::count(users)));
+        let messages = Number(second.messages_per_s).to_string();
+        let messages = if self.has_messages { format!("{messages:>8}") } else { String::new() };
         let mark = match live.phase {
             Phase::Measured => String::new(),
             phase => format!("  {}", self.paint.faint(format!("({})", name(phase)))),
         };
         format!(
-            "{began:>6}{:>12}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{errors}{users}{mark}",
+            "{began:>6}{:>12}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{errors}{users}{messages}{mark}",
             numbers::count(self.answered),
             Number(second.rate).to_string(),
             time(second.p50),

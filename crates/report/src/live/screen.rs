@@ -361,8 +361,11 @@ impl Screen {
     }
 
     fn rate(&self, second: &Second) -> Line {
+        let messages = Number(second.messages_per_s);
+        let messages = if self.total.messages.is_empty() { String::new() } else { format!("   {messages} messages/s") };
         Line::named("rate")
             .add(Role::Strong, &format!("{:<12}", format!("{}/s", Number(second.rate))))
+            .add(Role::Strong, &messages)
             .add(Role::Faint, &format!(" so far {} answered", count(self.total.statuses.total())))
             .add(Role::Plain, &format!("   {}/s in, {}/s out", Size(second.in_per_s), Size(second.out_per_s)))
     }

@@ -13,6 +13,8 @@ pub(crate) struct Second {
     pub answered: u64,
     pub not_ok: u64,
     pub rate: f64,
+    /// Messages a second, where answers come as messages.
+    pub messages_per_s: f64,
     pub in_per_s: f64,
     pub out_per_s: f64,
     pub p50: Option<AtLeast<u64>>,
@@ -31,6 +33,7 @@ impl Second {
             answered: snapshot.statuses.total(),
             not_ok: snapshot.not_ok(ok),
             rate: per_s(snapshot.statuses.total()),
+            messages_per_s: per_s(snapshot.messages.count),
             in_per_s: per_s(snapshot.bytes.wire_in),
             out_per_s: per_s(snapshot.bytes.wire_out),
             p50,
