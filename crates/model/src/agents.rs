@@ -7,12 +7,13 @@ use crate::outcome::OkStatus;
 use crate::plan::Plan;
 use crate::series::Series;
 use crate::snapshot::{Phase, Snapshot};
-use crate::summary::Run;
+use crate::summary::{Distribution, Run};
+use crate::verdict::{Judged, Judgement, Verdict};
 
 /// The most points that the series of all agents have together: with more agents each has fewer, and longer ones.
-const MOST_POINTS: usize = 20_000;
+const MOST_POINTS: usize = 10_000;
 /// The fewest points of an agent's series.
-const FEWEST_POINTS: usize = 20;
+const FEWEST_POINTS: usize = 10;
 /// The most agents whose calls are told apart by name for each: a name takes up to 100 KB.
 const MOST_NAMED: usize = 100;
 
@@ -115,10 +116,49 @@ impl AgentPart {
         }
     }
 
+    /// What is shown of it, where `plan` is carried out by its workers. It is much less than a summary: there may be very many agents.
+    fn figures(&self, plan: &Plan) -> AgentFigures {
+        let mut total = Snapshot::default();
+        total.merge_totals(&self.measured);
+        total.merge_totals(&self.drained);
+        total.health = self.measured.health;
+        let response = Distribution::of_bracket(&total.response_bracket(), &total.lag, None);
+        let judged = Judged { plan, measured_ns: self.measured_ns, points: self.series.points() };
+        let answered = self.measured.statuses.total();
+        AgentFigures {
+            due: total.due,
+            answered: total.statuses.total(),
+            not_ok: total.not_ok(&plan.ok_status),
+            answered_per_s: answered as f64 * 1e9 / self.measured_ns.max(1) as f64,
+            response_p99_ns: response.as_ref().and_then(|times| Some(times.quantile("p99")?.value)),
+            lag_p99_ns: total.lag.quantile(0.99),
+            judgement: Verdict::of_judged(judged, &total, response.as_ref()).judgement,
+        }
+    }
+
     /// Whether it was lost.
     pub fn is_lost(&self) -> bool {
         matches!(self.ended, AgentEnd::Lost { .. })
     }
+}
+
+/// What an agent's part of a run comes to, by itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AgentFigures {
+    /// Calls that were due on it.
+    pub due: u64,
+    /// Calls that it had answered.
+    pub answered: u64,
+    /// Calls that are not a success.
+    pub not_ok: u64,
+    /// Calls answered a second.
+    pub answered_per_s: f64,
+    /// Response time at the 99th percentile, in nanoseconds.
+    pub response_p99_ns: Option<u64>,
+    /// Generator lag at the 99th percentile, in nanoseconds.
+    pub lag_p99_ns: Option<u64>,
+    /// Whether its figures can be believed, by themselves.
+    pub judgement: Judgement,
 }
 
 /// How far apart the agents of a run began.
@@ -160,22 +200,14 @@ impl Run {
         })
     }
 
-    /// The part of the agent with this place, as a run of its own.
-    pub fn of_agent(&self, place: usize) -> Option<Self> {
-        let agent = self.agents.get(place)?;
-        let plan = Plan { workers: agent.workers, thresholds: Vec::new(), ..self.plan.clone() };
-        Some(Self {
-            plan,
-            started_unix_ms: self.started_unix_ms,
-            ending: self.ending.clone(),
-            measured_ns: agent.measured_ns,
-            measured: agent.measured.clone(),
-            drained: agent.drained.clone(),
-            series: agent.series.clone(),
-            status_names: self.status_names.clone(),
-            redirected_to: None,
-            agents: Vec::new(),
-        })
+    /// What each agent's part comes to, in their order.
+    pub(crate) fn figures_of_agents(&self) -> Vec<AgentFigures> {
+        let mut plan = Plan { thresholds: Vec::new(), ..self.plan.clone() };
+        let figures = self.agents.iter().map(|agent| {
+            plan.workers = agent.workers;
+            agent.figures(&plan)
+        });
+        figures.collect()
     }
 
     /// The run as it would read had these agents not been there.

@@ -64,6 +64,9 @@ pub struct Histogram {
     /// For each page of slots its place in `pages` plus one, or 0 while nothing fell into it.
     directory: Vec<u16>,
     pages: Vec<[u64; PAGE_SLOTS]>,
+    /// The slots as they came over the wire, while nothing was added to them; there are no pages then. Most histograms that come so are
+    /// merged into others once, for which pages would be made and filled in vain.
+    packed: Box<[u8]>,
     count: u64,
     min: u64,
     max: u64,
@@ -93,7 +96,15 @@ impl fmt::Debug for Histogram {
 impl Histogram {
     /// An empty histogram.
     pub fn new() -> Self {
-        Self { directory: Vec::new(), pages: Vec::new(), count: 0, min: u64::MAX, max: 0, sum: 0 }
+        Self {
+            directory: Vec::new(),
+            pages: Vec::new(),
+            packed: Box::default(),
+            count: 0,
+            min: u64::MAX,
+            max: 0,
+            sum: 0,
+        }
     }
 
     /// Counts one value.
@@ -127,10 +138,27 @@ impl Histogram {
 
     #[cold]
     fn add_to_new_page(&mut self, slot: usize, n: u64) {
+        if !self.packed.is_empty() {
+            self.unpack();
+            return self.add_to_slot(slot, n);
+        }
         self.add_page(slot >> PAGE_BITS, &[0; PAGE_SLOTS]);
         if slot >> PAGE_BITS < PAGES {
             self.add_to_slot(slot, n);
         }
+    }
+
+    /// Makes pages of the slots that came over the wire.
+    fn unpack(&mut self) {
+        let packed = std::mem::take(&mut self.packed);
+        // All pages are made at once: growing them one by one would copy each several times.
+        let (mut pages, mut last) = (0, usize::MAX);
+        for (slot, _) in slots_in(&packed) {
+            pages += usize::from(slot >> PAGE_BITS != last);
+            last = slot >> PAGE_BITS;
+        }
+        self.pages.reserve_exact(pages);
+        slots_in(&packed).for_each(|(slot, n)| self.add_to_slot(slot, n));
     }
 
     /// Adds a page that there is not yet.
@@ -171,14 +199,8 @@ impl Histogram {
         let mut rest = bytes;
         let mut number = || take_leb128(&mut rest);
         let (min, max, low, high) = (number()?, number()?, number()?, number()?);
-        let counts = rest;
-        // All pages are made at once: growing them one by one would copy each several times.
-        histogram.pages.reserve_exact(each_slot(counts, |_, _| Some(()))?);
-        each_slot(counts, |slot, n| {
-            histogram.count = histogram.count.checked_add(n)?;
-            histogram.add_to_slot(slot, n);
-            Some(())
-        })?;
+        histogram.count = count_of(rest)?;
+        histogram.packed = rest.into();
         histogram.min = min.min(MAX_VALUE_NS);
         histogram.max = max.clamp(histogram.min, MAX_VALUE_NS);
         histogram.sum = u128::from(low) | u128::from(high) << 64;
@@ -247,6 +269,12 @@ impl Histogram {
             return None;
         }
         let mut seen = 0;
+        for (slot, n) in slots_in(&self.packed) {
+            seen += n;
+            if seen >= rank {
+                return Some(highest_in(slot).clamp(self.min, self.max));
+            }
+        }
         for (number, page) in self.pages_in_order() {
             let of_page: u64 = page.iter().sum();
             if seen + of_page < rank {
@@ -273,10 +301,11 @@ impl Histogram {
 
     /// Slots that hold something, from low to high, with their counts.
     fn slots(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.directory.iter().enumerate().flat_map(move |(page, &place)| {
+        let paged = self.directory.iter().enumerate().flat_map(move |(page, &place)| {
             let counters = self.pages.get(usize::from(place).wrapping_sub(1)).map_or(&[][..], |page| &page[..]);
             counters.iter().enumerate().filter(|&(_, &n)| n > 0).map(move |(slot, &n)| ((page << PAGE_BITS) + slot, n))
-        })
+        });
+        slots_in(&self.packed).chain(paged)
     }
 
     /// Every distinct value, at this resolution, with its count, from low to high. A value is the largest of its
@@ -292,7 +321,16 @@ impl Histogram {
 
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &Self) {
-        // Page by page: a controller merges thousands of histograms a second.
+        // Page by page, or slot by slot as they came over the wire: a controller merges thousands of histograms a second.
+        if !other.packed.is_empty() {
+            if self.count == 0 && self.pages.is_empty() {
+                self.packed.clone_from(&other.packed);
+            } else {
+                slots_in(&other.packed).for_each(|(slot, n)| self.add_to_slot(slot, n));
+            }
+        } else if !other.pages.is_empty() && !self.packed.is_empty() {
+            self.unpack();
+        }
         for (number, theirs) in other.pages_in_order() {
             let place = self.directory.get(number).copied().unwrap_or(0);
             match self.pages.get_mut(usize::from(place).wrapping_sub(1)) {
@@ -325,24 +363,32 @@ impl Histogram {
         for page in &mut self.pages {
             page.fill(0);
         }
+        self.packed = Box::default();
         (self.count, self.min, self.max, self.sum) = (0, u64::MAX, 0, 0);
     }
 }
 
-/// Shows each slot and its count in a histogram's bytes; how many pages they are on. None if they are not right.
-fn each_slot(mut counts: &[u8], mut show: impl FnMut(usize, u64) -> Option<()>) -> Option<usize> {
-    let (mut next, mut pages, mut last) = (0_usize, 0, usize::MAX);
-    while !counts.is_empty() {
-        let slot = next.checked_add(usize::try_from(take_leb128(&mut counts)?).ok()?)?;
-        let n = take_leb128(&mut counts)?;
-        if slot >= PAGES << PAGE_BITS || n == 0 {
-            return None;
-        }
-        pages += usize::from(slot >> PAGE_BITS != last);
-        (next, last) = (slot + 1, slot >> PAGE_BITS);
-        show(slot, n)?;
+/// Takes the next slot and its count off the front of a histogram's bytes; none if they are at their end, or not right.
+fn take_slot(bytes: &mut &[u8], next: &mut usize) -> Option<(usize, u64)> {
+    let slot = next.checked_add(usize::try_from(take_leb128(bytes)?).ok()?)?;
+    let n = take_leb128(bytes)?;
+    *next = slot.checked_add(1)?;
+    (slot < PAGES << PAGE_BITS && n > 0).then_some((slot, n))
+}
+
+/// The slots in a histogram's bytes, from low to high, with their counts.
+fn slots_in(mut bytes: &[u8]) -> impl Iterator<Item = (usize, u64)> {
+    let mut next = 0;
+    std::iter::from_fn(move || take_slot(&mut bytes, &mut next))
+}
+
+/// How many values a histogram's bytes count; none if they are not right.
+fn count_of(mut bytes: &[u8]) -> Option<u64> {
+    let (mut next, mut count) = (0, 0_u64);
+    while !bytes.is_empty() {
+        count = count.checked_add(take_slot(&mut bytes, &mut next)?.1)?;
     }
-    Some(pages)
+    Some(count)
 }
 
 /// Appends a number, seven bits a byte, the lowest first.
@@ -599,9 +645,12 @@ mod tests {
             for (value, n) in &values {
                 histogram.record_n(value >> (n % 64), *n);
             }
-            let read = Histogram::from_bytes(&histogram.to_bytes());
-            prop_assert_eq!(read.as_ref(), Some(&histogram));
-            prop_assert_eq!(read.map(|read| read.pages.capacity()), Some(histogram.pages.len()));
+            let mut read = Histogram::from_bytes(&histogram.to_bytes()).unwrap();
+            prop_assert_eq!(&read, &histogram);
+            prop_assert_eq!(read.pages.capacity(), 0);
+            read.unpack();
+            prop_assert_eq!(&read, &histogram);
+            prop_assert_eq!(read.pages.capacity(), histogram.pages.len());
         }
 
         #[test]
@@ -618,11 +667,26 @@ mod tests {
             q in 0.0..1.0_f64,
         ) {
             let shifted = |values: &[u64]| of(&values.iter().map(|value| value >> shift).collect::<Vec<_>>());
-            let mut merged = shifted(&one);
-            merged.merge(&shifted(&other));
-            let both = shifted(&[one, other].concat());
-            prop_assert_eq!(merged.quantile(q), both.quantile(q));
-            prop_assert_eq!(merged, both);
+            let both = shifted(&[one.as_slice(), &other].concat());
+            // Each as it was recorded, and as it came over the wire.
+            let packed = |histogram: &Histogram| Histogram::from_bytes(&histogram.to_bytes()).unwrap();
+            let (one, other) = (shifted(&one), shifted(&other));
+            for (into, from) in [
+                (one.clone(), other.clone()),
+                (one.clone(), packed(&other)),
+                (packed(&one), other.clone()),
+                (packed(&one), packed(&other)),
+            ] {
+                prop_assert_eq!(from.quantile(q), other.quantile(q));
+                let mut merged = into;
+                merged.merge(&from);
+                prop_assert_eq!(merged.quantile(q), both.quantile(q));
+                prop_assert_eq!(&merged, &both);
+                merged.record(17);
+                prop_assert_eq!(merged.count(), both.count() + 1);
+                merged.clear();
+                prop_assert_eq!(merged, Histogram::new());
+            }
         }
     }
 

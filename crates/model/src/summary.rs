@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agents::AgentPart;
+use crate::agents::{AgentFigures, AgentPart};
 use crate::breakdown::{Breakdown, Whole};
 use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::Bracket;
@@ -211,6 +211,8 @@ pub struct Summary {
     pub remarks: Vec<Remark>,
     /// Each threshold and whether it held.
     pub thresholds: Vec<ThresholdResult>,
+    /// What the part of each agent comes to, if agents carried the run out.
+    pub agents: Vec<AgentFigures>,
 }
 
 impl Summary {
@@ -275,6 +277,7 @@ impl Summary {
             breakdown,
             remarks: remarks::of(&run, &total),
             thresholds: Vec::new(),
+            agents: run.figures_of_agents(),
             total,
             run,
         };

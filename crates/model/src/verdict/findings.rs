@@ -1,14 +1,15 @@
 //! What is found wrong with the generator, cause by cause.
 
 use super::seconds::{MOST_LATE, late_calls, late_from_ns, starved_share};
-use super::{Cause, FigureVerdict, Finding, Spoils, is_blurred, is_bound_by_script, is_late, is_robbed, is_saturated};
+use super::{
+    Cause, FigureVerdict, Finding, Judged, Spoils, is_blurred, is_bound_by_script, is_late, is_robbed, is_saturated,
+};
 use crate::SECOND_NS;
 use crate::outcome::Failure;
 use crate::plan::{Load, Plan};
 use crate::scenario::Step;
 use crate::series::Point;
 use crate::snapshot::Snapshot;
-use crate::summary::Run;
 use crate::units::Duration;
 
 /// The share of a run's seconds that may be spoiled before the whole run is.
@@ -34,12 +35,12 @@ struct Spoiled<'a> {
 }
 
 impl<'a> Spoiled<'a> {
-    fn of(run: &'a Run, is_so: impl Fn(&Point) -> bool) -> Self {
-        Self { points: run.series.points().iter().filter(|point| is_so(point)).collect() }
+    fn of(run: Judged<'a>, is_so: impl Fn(&Point) -> bool) -> Self {
+        Self { points: run.points.iter().filter(|point| is_so(point)).collect() }
     }
 
     /// Whether these are more of the run than may be.
-    fn is_much(&self, run: &Run) -> bool {
+    fn is_much(&self, run: Judged<'_>) -> bool {
         let spoiled: u64 = self.points.iter().map(|point| point.length_ns).sum();
         spoiled as f64 > SPOILED_SHARE * run.measured_ns as f64
     }
@@ -79,7 +80,7 @@ impl<'a> Spoiled<'a> {
 }
 
 /// Everything that is found, what spoils throughput first.
-pub(super) fn of(run: &Run, total: &Snapshot, figures: &[FigureVerdict]) -> Vec<Finding> {
+pub(super) fn of(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict]) -> Vec<Finding> {
     let late = sent_late(run, total);
     let is_sent_late = late.as_ref().is_some_and(|finding| finding.decisive);
     let mut findings: Vec<_> = exhausted(run, total).collect();
@@ -91,7 +92,7 @@ pub(super) fn of(run: &Run, total: &Snapshot, figures: &[FigureVerdict]) -> Vec<
 }
 
 /// Ports or descriptors that ran out.
-fn exhausted(run: &Run, total: &Snapshot) -> impl Iterator<Item = Finding> {
+fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding> {
     // Fewer connections than asked for bound a flood that waits for its answers.
     let is_flood = run.plan.scenarios.is_none() && run.plan.load == Load::Closed {};
     let is_short = is_flood && total.connections.made < u64::from(run.plan.connections.most());
@@ -130,7 +131,7 @@ fn exhausted(run: &Run, total: &Snapshot) -> impl Iterator<Item = Finding> {
 }
 
 /// A script that kept the workers from having time left.
-fn slow_script(run: &Run, total: &Snapshot) -> Option<Finding> {
+fn slow_script(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     if total.health.script_ns == 0 {
         return None;
     }
@@ -164,7 +165,7 @@ const MOSTLY: f64 = 0.5;
 
 /// Workers that ran, or waited to run, all the time, or that lost much of it to others. In the open model that bounds
 /// throughput only where calls were sent late for it, or where a worker mostly waited.
-fn no_time_left(run: &Run, is_sent_late: bool) -> Option<Finding> {
+fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
     let spoiled = Spoiled::of(run, |point| is_saturated(point) || is_robbed(point));
     let worst = spoiled.worst()?;
     let (used, waited) = (worst.health.busiest_worker, worst.health.most_starved_worker);
@@ -189,7 +190,7 @@ fn no_time_left(run: &Run, is_sent_late: bool) -> Option<Finding> {
 }
 
 /// Own delays that blur latency: of a figure that was asked for, or in some seconds only.
-fn blurred(run: &Run, figures: &[FigureVerdict]) -> Option<Finding> {
+fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
     let spoiled = Spoiled::of(run, is_blurred);
     let unknown = spoiled.points.iter().any(|point| !point.is_target_part);
     let is_asked_for = figures.iter().any(|figure| !figure.holds);
@@ -225,8 +226,8 @@ fn between(figure: &FigureVerdict) -> String {
 }
 
 /// Calls that the generator sent late: the target saw another arrival process than the one asked for.
-fn sent_late(run: &Run, total: &Snapshot) -> Option<Finding> {
-    let points = run.series.points();
+fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
+    let points = run.points;
     let late: u64 = points.iter().map(late_calls).sum();
     let all = total.lag.count().max(1) as f64;
     let spoiled = Spoiled::of(run, is_late);
@@ -242,7 +243,7 @@ fn sent_late(run: &Run, total: &Snapshot) -> Option<Finding> {
         Duration(limit)
     );
     let (used, waited) = spoiled.used_and_waited();
-    let advice = if has_bursts(&run.plan) {
+    let advice = if has_bursts(run.plan) {
         "users who come in one moment (brunt.at_once) make their first calls one after the other: let them come over \
          some time (brunt.ramp), give brunt more cores (-t), or keep other work off them"
     } else if waited >= WAITED {

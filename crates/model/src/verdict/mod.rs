@@ -14,6 +14,8 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Plan;
+use crate::series::Point;
 use crate::snapshot::Snapshot;
 use crate::summary::{Distribution, QUANTILES, Run};
 use crate::trend::Settled;
@@ -116,9 +118,26 @@ pub struct Verdict {
     pub settled: Settled,
 }
 
+/// What of a run is judged besides its figures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judged<'a> {
+    /// What was asked for.
+    pub plan: &'a Plan,
+    /// How long the measured part was, in nanoseconds.
+    pub measured_ns: u64,
+    /// It over time.
+    pub points: &'a [Point],
+}
+
 impl Verdict {
     /// Judges a run. `total` has every call of it, `response` their response times.
     pub fn of(run: &Run, total: &Snapshot, response: Option<&Distribution>) -> Self {
+        let judged = Judged { plan: &run.plan, measured_ns: run.measured_ns, points: run.series.points() };
+        Self::of_judged(judged, total, response)
+    }
+
+    /// The same of what matters of a run, or of an agent's part.
+    pub(crate) fn of_judged(run: Judged<'_>, total: &Snapshot, response: Option<&Distribution>) -> Self {
         let answered = total.statuses.total() > 0;
         let figures = response.filter(|_| answered).map_or_else(Vec::new, |response| figures(run, response));
         let findings = findings::of(run, total, &figures);
@@ -126,7 +145,7 @@ impl Verdict {
             Judgement::Trustworthy if !answered => Judgement::NothingMeasured,
             judgement => judgement,
         };
-        let settled = if answered { Settled::of(&run.plan, run.series.points()) } else { Settled::Unknown };
+        let settled = if answered { Settled::of(run.plan, run.points) } else { Settled::Unknown };
         Self { judgement, figures, findings, settled }
     }
 
@@ -195,7 +214,7 @@ fn listed(names: &[&str]) -> String {
 }
 
 /// The percentiles that were asked for and stand on more than a few calls.
-fn figures(run: &Run, response: &Distribution) -> Vec<FigureVerdict> {
+fn figures(run: Judged<'_>, response: &Distribution) -> Vec<FigureVerdict> {
     let Some(intervals) = &response.intervals else { return Vec::new() };
     let limited: Vec<_> =
         run.plan.thresholds.iter().filter_map(crate::threshold::Threshold::response_quantile).collect();

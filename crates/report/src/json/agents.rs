@@ -1,7 +1,7 @@
 //! What each agent of a run on several machines did.
 
-use brunt_model::agents::{AgentEnd, AgentPart, Skew};
-use brunt_model::summary::{Run, Summary};
+use brunt_model::agents::{AgentEnd, AgentFigures, AgentPart, Skew};
+use brunt_model::summary::Summary;
 use brunt_model::verdict::Judgement;
 use serde::{Deserialize, Serialize};
 
@@ -51,8 +51,30 @@ pub struct Agent {
     /// Whether its figures can be believed, by themselves.
     pub judgement: Judgement,
     /// All of its figures, so that it can be left out of the run's afterwards.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "packed")]
     pub part: Option<Box<AgentPart>>,
+}
+
+/// An agent's figures as a text: `MessagePack` in base64, as histograms take two bytes for most slots there, and over ten in JSON. With 1,000
+/// agents that is most of a document.
+mod packed {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use brunt_model::agents::AgentPart;
+    use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de, ser};
+
+    // Called only with a part, by the shape of `skip_serializing_if`.
+    #[expect(clippy::ref_option, reason = "the signature is serde's")]
+    pub(super) fn serialize<S: Serializer>(part: &Option<Box<AgentPart>>, to: S) -> Result<S::Ok, S::Error> {
+        let packed = rmp_serde::to_vec_named(part).map_err(ser::Error::custom)?;
+        STANDARD.encode(packed).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<AgentPart>>, D::Error> {
+        let text = String::deserialize(from)?;
+        let packed = STANDARD.decode(text).map_err(de::Error::custom)?;
+        rmp_serde::from_slice(&packed).map_err(de::Error::custom)
+    }
 }
 
 /// How an agent was lost.
@@ -68,23 +90,20 @@ pub struct Lost {
 }
 
 impl Agents {
-    /// Those of a run; none if this machine carried it out.
-    pub fn of(run: &Run) -> Option<Self> {
+    /// Those of a run, with all their figures or without; none if this machine carried it out.
+    pub fn of(summary: &Summary, with_parts: bool) -> Option<Self> {
+        let run = &summary.run;
         if run.agents.is_empty() {
             return None;
         }
         let skew = run.start_skew();
+        let all = run.agents.iter().zip(&summary.agents);
         Some(Self {
             start_skew_ns: skew.map(|skew: Skew| skew.ns),
             start_skew_uncertainty_ns: skew.map(|skew| skew.uncertainty_ns),
             unsent_lost: run.agents.iter().map(|agent| agent.measured.unsent_lost).sum(),
-            list: (0..run.agents.len()).filter_map(|place| Agent::of(run, place)).collect(),
+            list: all.map(|(part, figures)| Agent::of(part, figures, with_parts)).collect(),
         })
-    }
-
-    pub(super) fn without_histograms(mut self) -> Self {
-        self.list.iter_mut().for_each(|agent| agent.part = None);
-        self
     }
 
     /// The agents again.
@@ -94,17 +113,14 @@ impl Agents {
 }
 
 impl Agent {
-    fn of(run: &Run, place: usize) -> Option<Self> {
-        let summary = Summary::of(run.of_agent(place)?);
-        let part = run.agents.get(place)?;
+    fn of(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
         let lost = match &part.ended {
             AgentEnd::Finished => None,
             AgentEnd::Lost { after_ns, reason, taken_over_ns } => {
                 Some(Lost { after_ns: *after_ns, reason: reason.clone(), taken_over_ns: *taken_over_ns })
             }
         };
-        let p99 = |times: &Option<brunt_model::summary::Distribution>| Some(times.as_ref()?.quantile("p99")?.value);
-        Some(Self {
+        Self {
             name: part.name.clone(),
             brunt_version: part.version.clone(),
             cores: part.cores,
@@ -112,14 +128,14 @@ impl Agent {
             began_ns: part.began_ns,
             clock_uncertainty_ns: part.clock_uncertainty_ns,
             lost,
-            due: summary.total.due,
-            answered: summary.total.statuses.total(),
-            not_ok: summary.total.not_ok(&run.plan.ok_status),
-            answered_per_s: summary.rates.answered_per_s,
-            response_p99_ns: p99(&summary.times.response),
-            lag_p99_ns: p99(&summary.times.lag),
-            judgement: summary.verdict.judgement,
-            part: Some(Box::new(part.clone())),
-        })
+            due: figures.due,
+            answered: figures.answered,
+            not_ok: figures.not_ok,
+            answered_per_s: figures.answered_per_s,
+            response_p99_ns: figures.response_p99_ns,
+            lag_p99_ns: figures.lag_p99_ns,
+            judgement: figures.judgement,
+            part: with_parts.then(|| Box::new(part.clone())),
+        }
     }
 }

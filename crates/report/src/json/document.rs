@@ -601,6 +601,10 @@ pub struct Bounds {
 impl Document {
     /// The document of a summary.
     pub fn of(summary: &Summary) -> Self {
+        Self { agents: Agents::of(summary, true), ..Self::but_for_agents(summary) }
+    }
+
+    fn but_for_agents(summary: &Summary) -> Self {
         let (run, total) = (&summary.run, &summary.total);
         let has_users = !summary.breakdown.scenarios.is_empty();
         Self {
@@ -635,16 +639,20 @@ impl Document {
             drilldown: Drilldown::of(run.series.drilldown()),
             histograms: Histograms::of(total),
             names: Names::of(summary),
-            agents: Agents::of(run),
+            agents: None,
         }
     }
 
     /// The document of a summary without histograms: some kilobytes, and a line for each second.
     pub fn without_histograms(summary: &Summary) -> Self {
-        let mut document = Self { histograms_left_out: true, histograms: Histograms::default(), ..Self::of(summary) };
+        let mut document = Self {
+            histograms_left_out: true,
+            histograms: Histograms::default(),
+            agents: Agents::of(summary, false),
+            ..Self::but_for_agents(summary)
+        };
         document.series.iter_mut().for_each(SeriesPoint::leave_histograms_out);
         document.names.iter_mut().for_each(Names::leave_histograms_out);
-        document.agents = document.agents.map(Agents::without_histograms);
         document
     }
 }
