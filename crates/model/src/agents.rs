@@ -124,12 +124,15 @@ impl AgentPart {
         total.health = self.measured.health;
         let response = Distribution::of_bracket(&total.response_bracket(), &total.lag, None);
         let judged = Judged { plan, measured_ns: self.measured_ns, points: self.series.points() };
-        let answered = self.measured.statuses.total();
+        let answered_per_s = |answered: u64| match self.measured_ns {
+            0 => 0.0,
+            ns => answered as f64 * 1e9 / ns as f64,
+        };
         AgentFigures {
             due: total.due,
             answered: total.statuses.total(),
             not_ok: total.not_ok(&plan.ok_status),
-            answered_per_s: answered as f64 * 1e9 / self.measured_ns.max(1) as f64,
+            answered_per_s: answered_per_s(self.measured.statuses.total()),
             response_p99_ns: response.as_ref().and_then(|times| Some(times.quantile("p99")?.value)),
             lag_p99_ns: total.lag.quantile(0.99),
             judgement: Verdict::of_judged(judged, &total, response.as_ref()).judgement,

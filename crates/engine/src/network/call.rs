@@ -309,6 +309,11 @@ impl<T> Calls<T> {
         self.deadlines.next()
     }
 
+    /// Calls that have not ended.
+    pub(super) fn alive(&self) -> u64 {
+        (self.slots.len() - self.vacant.len()) as u64
+    }
+
     /// Measured calls that have not ended.
     pub(crate) fn under_way(&self) -> u64 {
         self.under_way

@@ -282,6 +282,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.calls.get_mut(id)
     }
 
+    /// Calls that have not ended, measured or not.
+    pub(crate) fn calls_alive(&self) -> u64 {
+        self.calls.alive()
+    }
+
     /// Measured calls that have begun and not ended.
     pub(crate) fn under_way(&self) -> u64 {
         self.calls.under_way()

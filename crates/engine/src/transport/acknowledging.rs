@@ -4,7 +4,7 @@
 //! net/ipv4/tcp.c). nginx sends head and body of a short answer over HTTP/2 as two segments, and the packet that says so is a quarter of
 //! what such a call costs this program. Here the answer is looked at first (`MSG_PEEK`) and taken out of the socket after the next
 //! request was written, which carries the acknowledgement. This takes another system call for each answer, so it is done
-//! on connections where most reads were seen to send an acknowledgement, and goes on only where it helps.
+//! on connections where most reads were seen to send an acknowledgement and where it was seen to help, behind short reads alone.
 
 use std::io;
 
@@ -15,6 +15,8 @@ use rustix::net::{RecvFlags, recv};
 const READS_BEFORE: u32 = 64;
 /// Reads between two looks.
 const READS_BETWEEN: u32 = 64;
+/// A longer read, in bytes, is one of many segments, behind which a window is to be told of anyway.
+const SHORT: usize = 4096;
 /// Bytes that are taken out of a socket at once.
 pub(super) const TAKEN_AT_ONCE: usize = 16 * 1024;
 
@@ -22,41 +24,51 @@ pub(super) const TAKEN_AT_ONCE: usize = 16 * 1024;
 pub(super) struct Reader {
     pub(super) stream: TcpStream,
     untaken: usize,
+    /// Whether the last read was one behind which another may be short, too.
+    was_short: bool,
     trial: Trial,
 }
 
 impl Reader {
     pub(super) fn new(stream: TcpStream) -> Self {
-        Self { stream, untaken: 0, trial: Trial::default() }
+        Self { stream, untaken: 0, was_short: true, trial: Trial::default() }
     }
 
-    /// Makes ready for the next read, which is to be made with these flags. What is taken out of the socket goes `nowhere`.
+    /// Reads with `read`, which is given the flags to read with and says how many bytes came. What is still to be taken out of the
+    /// socket goes to `scratch`.
     #[inline]
-    pub(super) fn flags(&mut self, nowhere: &mut [u8]) -> io::Result<RecvFlags> {
-        self.take(nowhere)?;
-        Ok(if self.trial.peeks { RecvFlags::PEEK } else { RecvFlags::empty() })
-    }
-
-    /// So many bytes were read. Whether they are to be taken out of the socket later.
-    #[inline]
-    pub(super) fn has_read(&mut self, bytes: usize) -> bool {
-        self.untaken = if self.trial.peeks { bytes } else { 0 };
+    pub(super) fn read<T>(
+        &mut self,
+        scratch: &mut [u8],
+        read: impl FnOnce(&TcpStream, RecvFlags) -> io::Result<(usize, T)>,
+    ) -> io::Result<(usize, T)> {
+        self.take(scratch)?;
+        let peeks = self.trial.peeks && self.was_short;
+        let (bytes, with) = read(&self.stream, if peeks { RecvFlags::PEEK } else { RecvFlags::empty() })?;
+        self.untaken = if peeks { bytes } else { 0 };
+        self.was_short = bytes <= SHORT;
         if self.trial.left > 0 {
             self.trial.left -= 1;
             if self.trial.left == 0 {
                 self.trial.look(bare_segments(&self.stream));
             }
         }
+        Ok((bytes, with))
+    }
+
+    /// Whether bytes are still to be taken out of the socket.
+    #[inline]
+    pub(super) fn has_untaken(&self) -> bool {
         self.untaken > 0
     }
 
     /// Takes out of the socket what was read.
     #[inline]
-    pub(super) fn take(&mut self, nowhere: &mut [u8]) -> io::Result<()> {
+    pub(super) fn take(&mut self, scratch: &mut [u8]) -> io::Result<()> {
         while self.untaken > 0 {
-            let most = nowhere.len().min(self.untaken);
+            let most = scratch.len().min(self.untaken);
             // On TCP, with this flag, Linux copies nothing (tcp(7)).
-            let (_, taken) = recv(&self.stream, nowhere.get_mut(..most).unwrap_or_default(), RecvFlags::TRUNC)?;
+            let (_, taken) = recv(&self.stream, scratch.get_mut(..most).unwrap_or_default(), RecvFlags::TRUNC)?;
             // They are there: nobody else takes them.
             self.untaken = if taken == 0 { 0 } else { self.untaken.saturating_sub(taken) };
         }
@@ -180,15 +192,18 @@ mod tests {
         let (mut peer, _) = listener.accept().unwrap();
         let mut reader = Reader::new(TcpStream::from_std(stream));
         reader.trial.peeks = true;
-        let mut buffer = [0; 10_000];
-        for length in [1, 20_000, 3] {
+        let (mut buffer, mut was_short) = ([0; 10_000], true);
+        for length in [1, 20_000, 3, 4] {
             peer.write_all(&vec![length as u8; length]).unwrap();
             let mut read = 0;
             while read < length {
-                let flags = reader.flags(&mut [0; 10_000]).unwrap();
-                let (_, n) = recv(&reader.stream, &mut buffer[..], flags).unwrap();
+                let (n, ()) = reader
+                    .read(&mut [0; 1_000], |stream, flags| Ok((recv(stream, &mut buffer[..], flags)?.1, ())))
+                    .unwrap();
                 assert!(buffer[..n].iter().all(|byte| *byte == length as u8));
-                assert!(reader.has_read(n));
+                // Behind a long read the next is an ordinary one.
+                assert_eq!(reader.has_untaken(), was_short);
+                was_short = n <= SHORT;
                 read += n;
             }
             assert_eq!(read, length);

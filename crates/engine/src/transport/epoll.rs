@@ -46,8 +46,8 @@ pub(crate) struct Epoll {
     sockets: Vec<Option<Socket>>,
     /// Those with bytes that were read and may still be in the socket.
     untaken: Vec<usize>,
-    /// Where they go.
-    nowhere: Vec<u8>,
+    /// Room for bytes that are taken out of a socket and were seen before.
+    scratch: Vec<u8>,
     arrival_times: ArrivalTimes,
     /// Whether the thread was told to wake up from sleep in time.
     #[cfg(target_os = "linux")]
@@ -108,7 +108,7 @@ impl Epoll {
             timer,
             sockets,
             untaken: Vec::new(),
-            nowhere: vec![0; TAKEN_AT_ONCE],
+            scratch: vec![0; TAKEN_AT_ONCE],
             arrival_times,
             #[cfg(target_os = "linux")]
             sleeps_exactly: false,
@@ -118,11 +118,10 @@ impl Epoll {
     }
 
     /// Takes out of their sockets what was read and is still in them.
-    #[cold]
     fn take_all(&mut self) {
         for token in self.untaken.drain(..) {
             if let Ok(Socket::Tcp(reader)) = place(&mut self.sockets, token) {
-                let _ = reader.take(&mut self.nowhere);
+                let _ = reader.take(&mut self.scratch);
             }
         }
     }
@@ -218,9 +217,9 @@ impl Driver for Epoll {
     fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
         match place(&mut self.sockets, token)? {
             Socket::Tcp(reader) => {
-                let flags = reader.flags(&mut self.nowhere)?;
-                let (taken, _) = recv(&reader.stream, buffer, flags)?;
-                if reader.has_read(taken) {
+                let read = |stream: &TcpStream, flags| Ok((recv(stream, buffer, flags)?.1, ()));
+                let (taken, ()) = reader.read(&mut self.scratch, read)?;
+                if reader.has_untaken() {
                     self.untaken.push(token);
                 }
                 Ok(taken)
@@ -235,9 +234,9 @@ impl Driver for Epoll {
         let Socket::Tcp(reader) = place(&mut self.sockets, token)? else {
             return Ok((self.read(token, buffer)?, None));
         };
-        let flags = reader.flags(&mut self.nowhere)?;
-        let (taken, delay) = timestamps::read(&reader.stream, buffer, &mut self.control, flags)?;
-        if reader.has_read(taken) {
+        let read = |stream: &TcpStream, flags| timestamps::read(stream, buffer, &mut self.control, flags);
+        let (taken, delay) = reader.read(&mut self.scratch, read)?;
+        if reader.has_untaken() {
             self.untaken.push(token);
         }
         Ok((taken, delay.map(|delay| self.now().saturating_sub(delay))))
@@ -249,7 +248,7 @@ impl Driver for Epoll {
         let sent = send(socket.as_fd(), bytes, SendFlags::NOSIGNAL)?;
         if let Socket::Tcp(reader) = socket {
             // What is wrong with the socket, the next read says.
-            let _ = reader.take(&mut self.nowhere);
+            let _ = reader.take(&mut self.scratch);
         }
         Ok(sent)
     }

@@ -17,6 +17,7 @@ use brunt_model::plan::Plan;
 use brunt_model::snapshot::{Phase, Snapshot};
 use brunt_model::stop::StopHandle;
 
+use self::gathering::Gathering;
 pub use self::reports::Report;
 pub(crate) use self::reports::{Interval, StartingLine};
 use self::vitals::Vitals;
@@ -163,6 +164,7 @@ pub(crate) struct Worker<D: Driver, L: Phases<D>> {
     reports: Sender<Report>,
     number: u32,
     vitals: Vitals,
+    gathering: Gathering,
     stage: Stage,
     /// When the phase began, and the second that is under way in it.
     phase_began: u64,
@@ -204,6 +206,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             reports,
             number,
             vitals: Vitals::new(now),
+            gathering: Gathering::default(),
             stage: Stage::Preparing,
             phase_began: now,
             second: 0,
@@ -269,6 +272,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             let until = if self.network.has_work() { now } else { self.next_wake(now) };
             if let Some(pause) = self.pause().filter(|pause| now + pause < until) {
                 self.network.driver.pause(pause);
+                self.gathering.paused(pause, self.network.driver.now().saturating_sub(now));
             }
             self.network.driver.wait(until, &mut events)?;
             self.network.woke();
@@ -283,8 +287,10 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     /// How long to let answers gather, in nanoseconds.
     #[inline]
     fn pause(&self) -> Option<u64> {
-        let gathers = self.load.gathers();
-        gathers.then(|| gathering::pause(self.network.recorder.usual_service_ns(), self.network.under_way())).flatten()
+        if !self.load.gathers() {
+            return None;
+        }
+        self.gathering.pause(self.network.recorder.usual_service_ns(), self.network.calls_alive())
     }
 
     /// Does what is due by time alone.

@@ -1,7 +1,6 @@
 //! What is not to be: `figure op limit`, for example `p99 > 1.05x`, B's p99 more than 1.05 times that of A.
 //!
-//! Figures: `rate`, `mean`, `p50`, `p90`, `p99`, `p99.9`, each with a factor that ends in `x`; and `error_rate` with a
-//! difference such as `+0.5%`. Operators: `<` and `>`. It is true only where the 95 % interval lies wholly on that side of
+//! Figures: those of [`Metric`], each with a factor that ends in `x`; and `error_rate` with a difference such as `+0.5%`. Operators: `<` and `>`. It is true only where the 95 % interval lies wholly on that side of
 //! the limit, so that noise does not make it true; and where the figure could not be compared, since that must not pass
 //! for good. Where the interval reaches over the limit, it is neither shown nor ruled out ([`FailIfResult::undecided`]):
 //! the result says from which difference on it would have been seen.
@@ -53,6 +52,13 @@ pub struct FailIfResult {
     pub undecided: Option<String>,
 }
 
+/// Why a metric is not compared.
+fn why_not(comparison: &Comparison, metric: Metric) -> String {
+    let left_out = comparison.left_out.iter().find(|left_out| left_out.metric == metric);
+    let unknown = || if metric.is_of_messages() { "no messages came" } else { "it was not compared" }.to_owned();
+    left_out.map_or_else(unknown, |left_out| left_out.why.clone())
+}
+
 impl FromStr for FailIf {
     type Err = FailIfError;
 
@@ -98,7 +104,7 @@ impl FailIf {
             Limit::Ratio(metric, limit) => {
                 let found = comparison.difference(metric);
                 let found = found.map(|d| (d.ratio, d.low_ratio, d.high_ratio));
-                (found.ok_or_else(|| self.why_not(comparison, metric)), limit)
+                (found.ok_or_else(|| why_not(comparison, metric)), limit)
             }
             // Without any error there is no difference.
             Limit::Errors(limit) => {
@@ -143,11 +149,6 @@ impl FailIf {
             failed: true,
             undecided: None,
         }
-    }
-
-    fn why_not(&self, comparison: &Comparison, metric: Metric) -> String {
-        let left_out = comparison.left_out.iter().find(|left_out| left_out.metric == metric);
-        left_out.map_or_else(|| format!("{} was not compared", self.text), |left_out| left_out.why.clone())
     }
 
     fn show(&self, value: f64, low: f64, high: f64) -> String {

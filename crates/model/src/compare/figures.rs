@@ -38,6 +38,8 @@ pub struct Figures {
 pub struct MessageFigures {
     /// Messages a second.
     rate: f64,
+    /// Whether they are known one by one, and not just how many there were.
+    is_whole: bool,
     /// Calls that a first message came of or was awaited of, and gaps between messages.
     calls: u64,
     gaps: u64,
@@ -47,15 +49,22 @@ pub struct MessageFigures {
 }
 
 impl MessageFigures {
-    /// Those of messages that came within so many nanoseconds; none if there were none.
-    pub fn new(messages: &Messages, measured_ns: u64) -> Option<Self> {
+    /// Those of messages, so many of which came a second; none if there were none.
+    pub fn new(messages: &Messages, rate: f64) -> Option<Self> {
         if messages.is_empty() {
             return None;
         }
         let [first_p50, first_p99] = messages.first.quantiles([0.5, 0.99]).map(|time| Some(time?.map(|ns| ns as f64)));
         let [gap_p99] = messages.gap.quantiles([0.99]).map(|time| Some(time?.map(|ns| ns as f64)));
-        let rate = messages.count as f64 * 1e9 / measured_ns.max(1) as f64;
-        Some(Self { rate, calls: messages.first.count(), gaps: messages.gap.count(), first_p50, first_p99, gap_p99 })
+        Some(Self {
+            rate,
+            is_whole: true,
+            calls: messages.first.count(),
+            gaps: messages.gap.count(),
+            first_p50,
+            first_p99,
+            gap_p99,
+        })
     }
 }
 
@@ -64,7 +73,7 @@ impl Figures {
     pub fn of(summary: &Summary) -> Self {
         let answered = summary.total.statuses.total();
         let of = Self::new(summary.rates.answered_per_s, answered, summary.error_rate, &summary.total.response_times());
-        let messages = MessageFigures::new(&summary.total.messages, summary.run.measured_ns);
+        let messages = MessageFigures::new(&summary.total.messages, summary.rates.messages_per_s);
         Self { messages, ..of }.but_for(&Evidence::of(summary))
     }
 
@@ -74,6 +83,9 @@ impl Figures {
         let is_spoiled = |metric: &Metric| match metric {
             Metric::Rate | Metric::MessageRate => !evidence.is_rate_believed,
             Metric::Mean => !evidence.is_mean_reliable,
+            // What spoils this percentile of whole calls spoils that of their messages.
+            Metric::FirstMessageP50 => !evidence.is_reliable("p50"),
+            Metric::FirstMessageP99 | Metric::MessageGapP99 => !evidence.is_reliable("p99"),
             _ => !evidence.is_reliable(metric.name()),
         };
         // A target that saw another load than the one asked for had other times to it, too.
@@ -99,8 +111,9 @@ impl Figures {
         let (value, count) = self.value(metric);
         let nothing = match &self.messages {
             _ if !metric.is_of_messages() => "nothing was answered",
-            None => "no messages came",
-            Some(_) => "single seconds do not tell",
+            Some(of) if !of.is_whole => "no seconds of a single run tell it",
+            Some(_) if metric == Metric::MessageGapP99 => "no call had two messages",
+            _ => "no messages came",
         };
         let value = value.ok_or(nothing)?;
         if metric.quantile().is_some_and(|q| count as f64 * (1.0 - q) < LEAST_BEYOND) {
@@ -184,7 +197,8 @@ fn block(points: &[Point]) -> Figures {
     let rate = if length_ns > 0 { answered as f64 * 1e9 / length_ns as f64 } else { 0.0 };
     let ended = response.count();
     let error_ratio = if ended > 0 { not_ok as f64 / ended as f64 } else { 0.0 };
+    let per_s = if length_ns > 0 { messages as f64 * 1e9 / length_ns as f64 } else { 0.0 };
     let messages = Messages { count: messages, ..Messages::default() };
-    let messages = MessageFigures::new(&messages, length_ns);
+    let messages = MessageFigures::new(&messages, per_s).map(|figures| MessageFigures { is_whole: false, ..figures });
     Figures { messages, ..Figures::new(rate, answered, error_ratio.min(1.0), &response) }
 }

@@ -163,7 +163,7 @@ pub enum Design {
 pub struct Difference {
     /// Which.
     pub metric: Metric,
-    /// A's: the geometric mean over its rounds, runs or blocks; in calls a second or nanoseconds.
+    /// A's: the geometric mean over its rounds, runs or blocks; in calls or messages a second, or nanoseconds.
     pub a: f64,
     /// B's.
     pub b: f64,

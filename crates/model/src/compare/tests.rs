@@ -216,7 +216,7 @@ fn messages_are_compared_where_there_are_some() {
             messages.came(&first);
             messages.came(&Came { after_ns: 2_000_000 + jitter, is_first: false, is_together: false });
         }
-        Figures { messages: MessageFigures::new(&messages, 2_000_000_000), ..figures(100.0) }
+        Figures { messages: MessageFigures::new(&messages, 1000.0), ..figures(100.0) }
     };
     let rounds: Vec<_> = (0..10).map(|i| (with(10, i * 1000), with(12, (i * 7 % 10) * 1000))).collect();
     let comparison = Comparison::of_rounds(&rounds).unwrap();

@@ -15,6 +15,8 @@ use crate::text::{WIDTH, wrapped};
 
 /// Room for the plot beside a ratio.
 const PLOT: usize = 21;
+/// The same where names as long as `first_message.p99` stand at the left.
+const PLOT_BESIDE_LONG_NAMES: usize = 11;
 
 pub(super) fn text(compared: &Compared, label: Vec<String>, paint: Paint) -> String {
     let mut sections = vec![[head(compared, paint), label].concat(), conclusion(compared, paint)];
@@ -226,7 +228,9 @@ pub(super) fn notes(compared: &Compared) -> Vec<String> {
 
 fn differences(comparison: &Comparison, paint: Paint) -> Vec<String> {
     let ends = comparison.differences.iter().flat_map(|d| [d.low_ratio, d.high_ratio]);
-    let scale = Around::of(ends, PLOT);
+    // Names of messages' figures take some of its room.
+    let has_messages = comparison.differences.iter().any(|difference| difference.metric.is_of_messages());
+    let scale = Around::of(ends, if has_messages { PLOT_BESIDE_LONG_NAMES } else { PLOT });
     let what = match comparison.design {
         Design::Rounds { rounds } => format!("{rounds} rounds"),
         Design::Runs { a, b } => format!("{a} runs of A, {b} of B"),

@@ -71,9 +71,20 @@ mod packed {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<AgentPart>>, D::Error> {
-        let text = String::deserialize(from)?;
+        let text = match Written::deserialize(from)? {
+            Written::Plain(part) => return Ok(Some(part)),
+            Written::Packed(text) => text,
+        };
         let packed = STANDARD.decode(text).map_err(de::Error::custom)?;
         rmp_serde::from_slice(&packed).map_err(de::Error::custom)
+    }
+
+    /// What there is in a document: in those of the first days, JSON.
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Packed(String),
+        Plain(Box<AgentPart>),
     }
 }
 

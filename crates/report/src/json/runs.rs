@@ -18,7 +18,7 @@ impl Document {
             Censored { known: self.histograms.response.clone(), bounds: self.histograms.response_bounds.clone() };
         let figures =
             Figures::new(self.rates.answered_per_s, self.outcomes.answered, self.outcomes.error_ratio, &response);
-        let messages = MessageFigures::new(&self.messages(), self.measured.length_ns);
+        let messages = MessageFigures::new(&self.messages(), self.rates.messages_per_s);
         Figures { messages, ..figures }.but_for(&self.evidence())
     }
 

@@ -3,9 +3,10 @@
 use brunt_model::SECOND_NS;
 use brunt_model::arrivals::Spread;
 use brunt_model::capacity::{Answer, Capacity, Length, Next, Settings, Trial, next};
-use brunt_model::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, a_goes_first};
+use brunt_model::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, MessageFigures, a_goes_first};
 use brunt_model::evidence::Evidence;
 use brunt_model::histogram::{AtLeast, Censored, Histogram};
+use brunt_model::messages::{Came, Messages};
 use brunt_model::outline::{Outline, tail};
 use brunt_model::plan::{Load, Origin, Plan};
 use brunt_model::random::Random;
@@ -216,7 +217,21 @@ pub fn comparisons() -> Vec<(&'static str, Compared)> {
         &(0..10).map(|i| figures(2000.0 + f64::from(i % 3), 2e6, 0.0)).collect::<Vec<_>>(),
         &(0..10).map(|i| figures(2200.0 - f64::from(i % 4), 1.8e6, 0.0)).collect::<Vec<_>>(),
     );
+    let streaming = |first_ms: u64, i: u64| {
+        let mut messages = Messages::default();
+        for call in 0..1000 {
+            let first = Came { after_ns: first_ms * MS + call * 1000 + i * 300, is_first: true, is_together: false };
+            messages.came(&first);
+            messages.came(&Came { after_ns: 2 * MS + i * 7, is_first: false, is_together: false });
+        }
+        Figures { messages: MessageFigures::new(&messages, 2000.0 + i as f64), ..figures(1000.0, 2e6, 0.0) }
+    };
+    let rounds: Vec<_> = (0..10).map(|i| (streaming(20, i), streaming(26, i * 7 % 10))).collect();
+    let mut messages = compared(10, 1.0, 0.0);
+    messages.comparison = Comparison::of_rounds(&rounds);
+    let messages = messages.with_conditions(&conditions(&["first_message.p99 > 1.05x", "message_gap.p99 > 1.05x"]));
     vec![
+        ("messages", messages),
         ("slower", slower),
         ("same", compared(10, 1.0, 0.0)),
         ("failing", compared(10, 1.0, 0.02)),
