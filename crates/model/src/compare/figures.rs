@@ -111,7 +111,7 @@ impl Figures {
         let (value, count) = self.value(metric);
         let nothing = match &self.messages {
             _ if !metric.is_of_messages() => "nothing was answered",
-            Some(of) if !of.is_whole => "no seconds of a single run tell it",
+            Some(of) if !of.is_whole => "known of whole runs alone",
             Some(_) if metric == Metric::MessageGapP99 => "no call had two messages",
             _ => "no messages came",
         };
