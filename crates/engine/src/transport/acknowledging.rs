@@ -1,7 +1,7 @@
 //! Reads that would each send an acknowledgement of their own.
 //!
 //! When a read empties a socket, Linux acknowledges at once what came in more than one small segment (`tcp_cleanup_rbuf`,
-//! net/ipv4/tcp.c). nginx sends head and body of a short answer over HTTP/2 as two segments, and the packet that says so is a quarter of
+//! net/ipv4/tcp.c). nginx sends head and body of a short answer over HTTP/2 as two segments, and the packet that acknowledges them is a quarter of
 //! what such a call costs this program. Here the answer is looked at first (`MSG_PEEK`) and taken out of the socket after the next
 //! request was written, which carries the acknowledgement. This takes another system call for each answer, so it is done
 //! on connections where most reads were seen to send an acknowledgement and where it was seen to help, behind short reads alone.
@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, recv};
 const READS_BEFORE: u32 = 64;
 /// Reads between two looks.
 const READS_BETWEEN: u32 = 64;
-/// A longer read, in bytes, is one of many segments, behind which a window is to be told of anyway.
+/// What is longer than this, in bytes, comes in many segments, and Linux acknowledges it on the way in any case.
 const SHORT: usize = 4096;
 /// Bytes that are taken out of a socket at once.
 pub(super) const TAKEN_AT_ONCE: usize = 16 * 1024;
@@ -24,7 +24,7 @@ pub(super) const TAKEN_AT_ONCE: usize = 16 * 1024;
 pub(super) struct Reader {
     pub(super) stream: TcpStream,
     untaken: usize,
-    /// Whether the last read was one behind which another may be short, too.
+    /// Whether the last read was short, so that the next probably is, too.
     was_short: bool,
     trial: Trial,
 }
@@ -69,7 +69,7 @@ impl Reader {
             let most = scratch.len().min(self.untaken);
             // On TCP, with this flag, Linux copies nothing (tcp(7)).
             let (_, taken) = recv(&self.stream, scratch.get_mut(..most).unwrap_or_default(), RecvFlags::TRUNC)?;
-            // They are there: nobody else takes them.
+            // No bytes would mean the end of the stream, which does not come before these.
             self.untaken = if taken == 0 { 0 } else { self.untaken.saturating_sub(taken) };
         }
         Ok(())

@@ -49,7 +49,7 @@ pub struct MessageFigures {
 }
 
 impl MessageFigures {
-    /// Those of messages, so many of which came a second; none if there were none.
+    /// The figures of `messages`, which came at this rate, in messages a second. None if none came.
     pub fn new(messages: &Messages, rate: f64) -> Option<Self> {
         if messages.is_empty() {
             return None;

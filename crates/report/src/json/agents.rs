@@ -63,7 +63,7 @@ mod packed {
     use brunt_model::agents::AgentPart;
     use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de, ser};
 
-    // Called only with a part, by the shape of `skip_serializing_if`.
+    // `skip_serializing_if` leaves an agent without a part out, so there is one here.
     #[expect(clippy::ref_option, reason = "the signature is serde's")]
     pub(super) fn serialize<S: Serializer>(part: &Option<Box<AgentPart>>, to: S) -> Result<S::Ok, S::Error> {
         let packed = rmp_serde::to_vec_named(part).map_err(ser::Error::custom)?;
