@@ -56,6 +56,8 @@ pub struct Finished {
     pub stdout: String,
     /// CPU time, user and system, of the whole process.
     pub cpu_ticks: u64,
+    /// The same to the nanosecond, for what takes little of it.
+    pub cpu: Duration,
     /// From its start to its end.
     pub wall: Duration,
     /// The most memory it had resident at once, in bytes.
@@ -103,7 +105,7 @@ impl Process {
             .with_context(|| format!("{}: cannot read its CPU time", self.name))
     }
 
-    /// CPU time so far, of all of its threads, those that have ended too. None once it has ended.
+    /// CPU time so far, of all of its threads, those that have ended too. None once it was waited for.
     pub fn cpu_time(&self) -> Option<Duration> {
         let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
         let clock = nix::time::clock_getcpuclockid(pid).ok()?;
@@ -158,12 +160,13 @@ impl Process {
         }
         let wall = began.elapsed();
         let cpu_ticks = self.cpu_ticks()?;
+        let cpu = self.cpu_time().with_context(|| format!("{}: cannot read its CPU time", self.name))?;
         let status = self.child.wait()?;
         let (stdout, stderr) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
         if !status.code().is_some_and(|code| self.answers.contains(&code)) {
             bail!("{} ended with {status}: {}", self.name, stderr.trim());
         }
-        Ok(Finished { stdout, cpu_ticks, wall, peak_bytes })
+        Ok(Finished { stdout, cpu_ticks, cpu, wall, peak_bytes })
     }
 }
 

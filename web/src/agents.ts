@@ -12,10 +12,11 @@ const JUDGEMENTS: Record<string, string> = {
 
 const time = (ns: number | null): Cell => (ns === null ? { text: "–", sort: -1 } : { text: duration(ns), sort: ns });
 
-/** How an agent was lost, and from when on others did what it had left. */
-function lostText({ after_ns, reason, taken_over_ns }: Lost): string {
+/** How an agent was lost, from when on others did what it had left, and how many users came nowhere. */
+function lostText({ after_ns, reason, taken_over_ns, users_missed }: Lost): string {
   const takeover = taken_over_ns === undefined ? "" : `; others took over after ${duration(taken_over_ns)}`;
-  return `lost after ${duration(after_ns)}: ${reason}${takeover}`;
+  const missed = users_missed === undefined ? "" : `; ${count(users_missed)} users never came`;
+  return `lost after ${duration(after_ns)}: ${reason}${takeover}${missed}`;
 }
 
 /** A line for each agent; while the run goes on, of its last second. */

@@ -249,6 +249,7 @@ export interface Lost {
   after_ns: number;
   reason: string;
   taken_over_ns?: number;
+  users_missed?: number;
 }
 
 /** What the agents of a run did. */

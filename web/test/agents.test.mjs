@@ -69,14 +69,14 @@ test("each agent has a line, and can be sorted by its figures", async () => {
     assert.match(await page.textContent("#agents caption"), /^2 agents, began within \S+ of each other/);
     await page.close();
     // One that was lost says how, and since when others did what it had left; hostile names stay text.
-    result.agents.list[1] = { ...result.agents.list[1], name: "<i>a2</i>", due: 301, lost: { after_ns: 1e9, reason: "<b>gone</b>", taken_over_ns: 3.5e9 } };
+    result.agents.list[1] = { ...result.agents.list[1], name: "<i>a2</i>", due: 301, lost: { after_ns: 1e9, reason: "<b>gone</b>", taken_over_ns: 3.5e9, users_missed: 1234 } };
     await writeFile(json, JSON.stringify(result));
     await brunt("report", json, "-o", html);
     const lost = await open(browser, html);
     assert.deepEqual(lost.complaints, []);
     assert.match(await lost.page.textContent("#agents caption"), /^2 agents, 1 lost, /);
     const line = (await rows(lost.page, "agents")).find(([name]) => name === "<i>a2</i>");
-    assert.equal(line.at(-1), "lost after 1.00s: <b>gone</b>; others took over after 3.50s");
+    assert.equal(line.at(-1), "lost after 1.00s: <b>gone</b>; others took over after 3.50s; 1,234 users never came");
     // The one with more calls comes first.
     await lost.page.click("#agents thead th:nth-child(4) button");
     assert.deepEqual((await rows(lost.page, "agents")).map(([name]) => name), ["<i>a2</i>", "a1"]);

@@ -26,7 +26,7 @@ const RATE: &str = "2000";
 const LENGTH: Duration = Duration::from_secs(20);
 /// How often both run, where nothing else is asked for.
 const ROUNDS: usize = 3;
-/// The most CPU time of agents and controller, compared to one process.
+/// The most CPU time of agents and controller, compared to one process, and to as many processes as there are agents.
 const MOST_CPU: f64 = 1.15;
 /// How far apart agents may begin, as far as that is known, in nanoseconds.
 const MOST_SKEW_NS: u64 = 5_000_000;
@@ -123,12 +123,20 @@ fn carry_out(setup: &Setup, args: &[&str], agents: &[Process]) -> anyhow::Result
     let before = cpu(agents);
     let mut command = anywhere(&setup.brunt);
     command.args(args).args(["--format", "json", "--quiet"]);
-    let mut own = Duration::ZERO;
-    let began = Instant::now();
-    let process = Process::client(command, "brunt")?;
-    let finished = process.finish(Duration::from_secs(180), |process| own = process.cpu_time().unwrap_or(own))?;
-    let wall = began.elapsed();
-    Ok(Ran { report: figures(&finished.stdout)?, cpu: cpu(agents).saturating_sub(before) + own, wall })
+    let finished = Process::client(command, "brunt")?.finish(Duration::from_secs(180), |_| {})?;
+    let of_agents = cpu(agents).saturating_sub(before);
+    Ok(Ran { report: figures(&finished.stdout)?, cpu: of_agents + finished.cpu, wall: finished.wall })
+}
+
+/// The CPU time of so many processes at once that share a load, without a controller: what the work of agents costs at least on one machine.
+fn share_out(setup: &Setup, args: &[&str], number: usize) -> anyhow::Result<Duration> {
+    let mut processes = Vec::new();
+    for _ in 0..number {
+        let mut command = anywhere(&setup.brunt);
+        command.args(args).args(["--format", "json", "--quiet"]);
+        processes.push(Process::client(command, "brunt")?);
+    }
+    processes.into_iter().map(|process| Ok(process.finish(Duration::from_secs(180), |_| {})?.cpu)).sum()
 }
 
 fn due_by_second(report: &Value) -> Vec<u64> {
@@ -150,25 +158,31 @@ fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar
     // One process with as many workers as the agents have together, and one with a single worker.
     let (alone, narrow) = (flags(&number), flags("1"));
     let by_agents = [&narrow[..], &["--nats", &bus.url, "--agents", &number]].concat();
+    let part = (RATE.parse::<usize>()? / AGENTS).to_string();
+    let of_one = ["-r", &part, "-d", &length, "-t", "1", &server.url];
     let rounds = setup.rounds_or(ROUNDS);
     println!("{}; {AGENTS} agents beside one process, {RATE}/s, {rounds} rounds of {length}\n", server.about);
     let mut table = Table::new(&[
         "round",
         "one process",
         "with 1 thread",
+        "20 processes",
         "agents",
         "ratio",
         "to 1 thread",
+        "to 20 processes",
         "answered",
         "began within",
     ]);
-    let (mut ratios, mut skews) = (Vec::new(), Vec::new());
+    let (mut ratios, mut floors, mut skews) = (Vec::new(), Vec::new(), Vec::new());
     let (mut is_once, mut is_same, mut is_whole) = (true, true, true);
     for round in 1..=rounds {
         setup.wait_for_quiet();
         let one = carry_out(setup, &alone, &[])?;
         setup.wait_for_quiet();
         let single = carry_out(setup, &narrow, &[])?;
+        setup.wait_for_quiet();
+        let floor = share_out(setup, &of_one, AGENTS)?;
         setup.wait_for_quiet();
         let before = server.requests()?;
         let several = carry_out(setup, &by_agents, &agents)?;
@@ -181,21 +195,26 @@ fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar
         let of = |name: &str| several.report["agents"][name].as_u64().unwrap_or(u64::MAX / 2);
         let skew = of("start_skew_ns") + of("start_skew_uncertainty_ns");
         let ratio = several.cpu.as_secs_f64() / one.cpu.as_secs_f64();
+        let of_floor = several.cpu.as_secs_f64() / floor.as_secs_f64();
         table.row([
             round.to_string(),
             format!("{:.0} ms", one.cpu.as_secs_f64() * 1e3),
             format!("{:.0} ms", single.cpu.as_secs_f64() * 1e3),
+            format!("{:.0} ms", floor.as_secs_f64() * 1e3),
             format!("{:.0} ms", several.cpu.as_secs_f64() * 1e3),
             format!("{ratio:.3}"),
             format!("{:.3}", several.cpu.as_secs_f64() / single.cpu.as_secs_f64()),
+            format!("{of_floor:.3}"),
             answered.to_string(),
             format!("{:.2} ms", skew as f64 / 1e6),
         ]);
         ratios.push(ratio);
+        floors.push(of_floor);
         skews.push(skew);
     }
     println!("{table}");
     let ratio = median(ratios).context("no rounds")?;
+    let of_floor = median(floors).context("no rounds")?;
     let skew = skews.into_iter().max().context("no rounds")?;
     let exact = is_once && is_same && is_whole;
     let got = format!("sent once {is_once}, due alike {is_same}, sums close {is_whole}");
@@ -207,6 +226,12 @@ fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar
             format!("≤ {MOST_CPU} × one process with 20 threads"),
             format!("{ratio:.3} ×"),
             ratio <= MOST_CPU,
+        ),
+        Bar::new(
+            "20 agents: CPU time in all, beside processes as narrow",
+            format!("≤ {MOST_CPU} × 20 processes with 1 thread each"),
+            format!("{of_floor:.3} ×"),
+            of_floor <= MOST_CPU,
         ),
     ])
 }

@@ -29,6 +29,8 @@ pub enum Carrier {
         cluster: Box<Cluster>,
         /// Workers of each, if their number was given.
         threads: Option<u32>,
+        /// What becomes of a run that loses one.
+        on_lost: OnLost,
     },
 }
 
@@ -67,7 +69,7 @@ impl Carrier {
             let (s, names) = (if agents.len() == 1 { "" } else { "s" }, names(agents));
             console::note(&format!("{} agent{s} with {cores} cores: {names}", agents.len()));
         }
-        Ok(Self::Agents { cluster: Box::new(cluster), threads })
+        Ok(Self::Agents { cluster: Box::new(cluster), threads, on_lost: terms.on_lost })
     }
 
     /// Carries `plan` out.
@@ -81,12 +83,15 @@ impl Carrier {
         observer: &mut dyn Observer,
         stop: &StopHandle,
     ) -> Result<Carried> {
-        let Self::Agents { cluster, threads } = self else {
+        let Self::Agents { cluster, threads, on_lost } = self else {
             let Finished { run, script } = brunt_engine::run(plan, registry, observer, stop)?;
             return Ok(Carried { run, script, lost_its_agents: false });
         };
         // What is wrong with the plan is said here, before agents are told.
         brunt_engine::check(plan, registry)?;
+        if *on_lost == OnLost::Reassign {
+            brunt_engine::check_takeover(plan, registry)?;
+        }
         let workers = match (&plan.load, threads) {
             (_, Some(threads)) => Workers::Each(*threads),
             (Load::Open { profile, .. }, None) if plan.script.is_none() && plan.scenarios.is_none() => {

@@ -112,9 +112,9 @@ impl Progress {
 }
 
 impl Observer for Progress {
-    fn second(&mut self, second: &Live) {
+    fn second(&mut self, second: Live) {
         if let How::Drawn(_) = self.how {
-            self.last = live::brief(second);
+            self.last = live::brief(&second);
             if second.phase != Phase::Drain {
                 self.draw();
             }

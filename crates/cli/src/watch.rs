@@ -93,16 +93,16 @@ impl Terminal {
 
 impl Observer for Watch {
     /// Whoever reads the lines may stop at any time: failing to write them is no failure of the run.
-    fn second(&mut self, live: &Live) {
+    fn second(&mut self, live: Live) {
         if let Some(page) = &mut self.page {
-            page.second(live);
+            page.second(&live);
         }
         match &mut self.terminal {
             Terminal::Nothing => {}
-            Terminal::Printed(lines) => drop(console::print(lines.push(live).as_bytes())),
-            Terminal::Noted(lines) => drop(io::stderr().lock().write_all(lines.push(live).as_bytes())),
+            Terminal::Printed(lines) => drop(console::print(lines.push(&live).as_bytes())),
+            Terminal::Noted(lines) => drop(io::stderr().lock().write_all(lines.push(&live).as_bytes())),
             Terminal::Drawn(drawing) => {
-                drawing.screen.push(live);
+                drawing.screen.push(&live);
                 drawing.draw();
             }
         }

@@ -126,6 +126,7 @@ fn engine(error: &EngineError, settings: Settings) -> String {
         | EngineError::NoPort { .. }
         | EngineError::System { .. }
         | EngineError::Unscriptable { .. }
+        | EngineError::Unassignable { .. }
         | EngineError::Defect => error.to_string(),
     }
 }

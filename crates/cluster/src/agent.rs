@@ -191,6 +191,9 @@ struct Session {
     lease_ns: Option<u64>,
     /// A run, and how many takeovers it was asked for in it.
     taken: (u32, u32),
+    /// What machines count together in the run, and what of it this one has told.
+    tallies: Tallies,
+    counted: BTreeMap<String, u64>,
     /// Why it ends as soon as nothing runs any more.
     ending: Option<SessionEnd>,
 }
@@ -237,11 +240,8 @@ struct TakeoverState {
 /// A part under way.
 struct PartState {
     gate: Gate,
-    tallies: Tallies,
     is_ready: bool,
     has_begun: bool,
-    counts_together: bool,
-    counted: BTreeMap<String, u64>,
 }
 
 struct Agent<'a> {
@@ -274,7 +274,7 @@ impl Agent<'_> {
         match session.running.as_ref().and_then(|running| running.part.as_ref()) {
             _ if session.running.as_ref().is_some_and(begins) => STARTING,
             Some(part) if !part.has_begun => STARTING,
-            Some(part) if part.counts_together => COUNTING,
+            _ if session.running.is_some() && session.counts_together() => COUNTING,
             _ if !session.link.is_acknowledged() || session.ending.is_some() => UNHEARD,
             _ => AT_REST,
         }
@@ -313,7 +313,7 @@ impl Agent<'_> {
             return;
         };
         if frame.kind == Kind::Note {
-            self.take_note(&frame, answer_to, received).await;
+            self.take_note(frame, answer_to, received).await;
             return;
         }
         let id = frame.session;
@@ -343,6 +343,8 @@ impl Agent<'_> {
                             running: None,
                             lease_ns: None,
                             taken: (0, 0),
+                            tallies: Tallies::default(),
+                            counted: BTreeMap::new(),
                             ending: None,
                         });
                         return;
@@ -355,25 +357,29 @@ impl Agent<'_> {
         }
     }
 
-    async fn take_note(&mut self, frame: &Frame, answer_to: Subject, received: u64) {
-        match from_bytes(&frame.payload) {
+    async fn take_note(&mut self, frame: Frame, answer_to: Subject, received: u64) {
+        let (id, note) = (frame.session, from_bytes(&frame.payload));
+        match note {
             Ok(Note::Hello) => {
                 self.publish(&answer_to, &Frame::note(0, to_bytes(&Note::Here(self.announcement())))).await;
             }
             Ok(Note::Ping { sent, is_claimed, heard }) => {
                 let epoch = self.epoch;
-                let note = match self.session.as_mut().filter(|session| session.link.session() == frame.session) {
+                let pong = Note::Pong { sent, received, answered: self.now_ns() };
+                let answer = match self.session.as_mut().filter(|session| session.link.session() == id) {
                     Some(session) => {
                         session.heard = Instant::now();
                         if let Some(heard) = heard {
                             session.renew(epoch, heard);
                         }
-                        Note::Pong { sent, received, answered: self.now_ns() }
+                        // It gives no message.
+                        let _ = session.link.receive(frame);
+                        session.link.note(to_bytes(&pong))
                     }
-                    None if is_claimed => Note::Unknown,
-                    None => Note::Pong { sent, received, answered: self.now_ns() },
+                    None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown)),
+                    None => Frame::note(id, to_bytes(&pong)),
                 };
-                self.publish(&answer_to, &Frame::note(frame.session, to_bytes(&note))).await;
+                self.publish(&answer_to, &answer).await;
             }
             _ => {}
         }
@@ -443,9 +449,8 @@ impl Agent<'_> {
             Ok(ToAgent::Start { run, at }) => self.start(run, at),
             Ok(ToAgent::TakeOver { run, work }) => self.take_over(run, *work),
             Ok(ToAgent::Elsewhere { run, counts }) => {
-                let running = session.running.as_ref().filter(|running| running.run == run);
-                if let Some(part) = running.and_then(|running| running.part.as_ref()) {
-                    part.tallies.set_elsewhere(&counts);
+                if session.running.as_ref().is_some_and(|running| running.run == run) {
+                    session.tallies.set_elsewhere(&counts);
                 }
             }
             Ok(ToAgent::Stop { run }) => {
@@ -485,16 +490,16 @@ impl Agent<'_> {
     }
 
     fn prepare(&mut self, run: u32, machine: u32, portion: Portion, given: Value<'static>) {
-        let (gate, tallies) = (Gate::default(), Tallies::default());
+        let Some(session) = &mut self.session else { return };
+        let gate = Gate::default();
+        (session.tallies, session.counted) = (Tallies::default(), BTreeMap::new());
         let part = Part {
             portion,
             gate: Some(gate.clone()),
-            tallies: tallies.clone(),
+            tallies: session.tallies.clone(),
             surroundings: Surrounded::Elsewhere(given),
             takeover: None,
         };
-        let Some(session) = &self.session else { return };
-        let counts_together = session.plan.as_ref().is_some_and(|plan| plan.scenarios.is_some());
         let (id, sender) = (session.link.session(), self.work.clone());
         self.work_on(run, move |plan, registry, stop| {
             let mut seconds = Seconds { session: id, part: 0, machine, sender };
@@ -502,14 +507,7 @@ impl Agent<'_> {
         });
         if let Some(running) = self.session.as_mut().and_then(|session| session.running.as_mut()) {
             running.ledger.begin(0, None);
-            running.part = Some(PartState {
-                gate,
-                tallies,
-                is_ready: false,
-                has_begun: false,
-                counts_together,
-                counted: BTreeMap::new(),
-            });
+            running.part = Some(PartState { gate, is_ready: false, has_begun: false });
         }
         (self.said)(AgentEvent::Begun { portion });
     }
@@ -551,7 +549,7 @@ impl Agent<'_> {
         let part = Part {
             portion,
             gate: Some(gate.clone()),
-            tallies: Tallies::default(),
+            tallies: session.tallies.clone(),
             surroundings: Surrounded::Elsewhere(given),
             takeover: Some(Takeover { after_ns, numbers }),
         };
@@ -649,14 +647,11 @@ impl Agent<'_> {
     }
 
     fn tell_counts(&mut self) {
-        let running = self.session.as_mut().and_then(|session| session.running.as_mut());
-        let Some((run, part)) = running.and_then(|running| Some((running.run, running.part.as_mut()?))) else { return };
-        if !part.counts_together {
-            return;
-        }
-        let counts = part.tallies.here();
-        if counts != part.counted {
-            part.counted.clone_from(&counts);
+        let Some(session) = self.session.as_mut().filter(|session| session.counts_together()) else { return };
+        let Some(run) = session.running.as_ref().map(|running| running.run) else { return };
+        let counts = session.tallies.here();
+        if counts != session.counted {
+            session.counted.clone_from(&counts);
             self.send(&FromAgent::Counted { run, counts });
         }
     }
@@ -742,13 +737,13 @@ struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: &Live) {
+    fn second(&mut self, live: Live) {
         let interval = Interval {
             worker: self.machine,
             phase: live.phase,
             second: live.elapsed_ns.saturating_sub(live.length_ns) / SECOND_NS,
             length_ns: live.length_ns,
-            snapshot: live.snapshot.clone(),
+            snapshot: live.snapshot,
             open_connections: live.open_connections,
             in_flight: live.in_flight,
             oldest_ns: live.oldest_ns,
@@ -759,6 +754,11 @@ impl Observer for Seconds {
 }
 
 impl Session {
+    /// Whether there is something that machines count together.
+    fn counts_together(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.scenarios.is_some())
+    }
+
     /// The controller has heard what was said at this time of the agent's clock, so that it does not count the agent as lost for a
     /// while from then on.
     fn renew(&mut self, epoch: Instant, heard_ns: u64) {

@@ -10,12 +10,14 @@
 //! | 8 | how many of the peer's parts have arrived without a gap |
 //! | the rest | the payload |
 //!
+//! A note acknowledges too, so that who has both to say wakes the other once.
+//!
 //! This layout is the same in every version, so that one of another version is told apart from noise.
 
 use bytes::Bytes;
 
 /// The version of what controllers and agents say to each other. Both must have the same.
-pub const CLUSTER_VERSION: u16 = 2;
+pub const CLUSTER_VERSION: u16 = 3;
 
 const MAGIC: &[u8; 4] = b"BRNT";
 const HEAD_BYTES: usize = 4 + 2 + 1 + 8 + 8 + 8;
@@ -61,7 +63,7 @@ pub(crate) enum FrameError {
 }
 
 impl Frame {
-    /// A note. `session` is 0 for a note that belongs to no session.
+    /// A note that acknowledges nothing. `session` is 0 for one that belongs to no session.
     pub(crate) fn note(session: u64, payload: Vec<u8>) -> Self {
         Self { kind: Kind::Note, session, number: 0, arrived: 0, payload: payload.into() }
     }

@@ -27,6 +27,13 @@ struct Outgoing {
     sent_ns: Option<u64>,
 }
 
+impl Outgoing {
+    /// Whether it is to be sent, or sent again.
+    fn is_due(&self, now_ns: u64) -> bool {
+        self.sent_ns.is_none_or(|sent_ns| now_ns >= sent_ns.saturating_add(RESEND_NS))
+    }
+}
+
 /// More than a message may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a message of more than {most} bytes came over the bus")]
@@ -87,7 +94,18 @@ impl Link {
         }
     }
 
-    /// Takes a frame in; gives the messages that it completes, in order.
+    /// Whether the peer waits for an acknowledgement, which nothing carries that is to be sent.
+    pub(crate) fn only_acknowledges(&self, now_ns: u64) -> bool {
+        self.owes_acknowledgement && !self.outgoing.iter().take(WINDOW).any(|part| part.is_due(now_ns))
+    }
+
+    /// A note of this session, which acknowledges what has come.
+    pub(crate) fn note(&mut self, payload: Vec<u8>) -> Frame {
+        self.owes_acknowledgement = false;
+        Frame { arrived: self.arrived, ..Frame::note(self.session, payload) }
+    }
+
+    /// Takes a frame in, a note as well; gives the messages that it completes, in order.
     ///
     /// # Errors
     /// When a message is longer than it may be. The link is of no use then.
@@ -123,7 +141,7 @@ impl Link {
     pub(crate) fn poll(&mut self, now_ns: u64) -> Vec<Frame> {
         let mut frames = Vec::new();
         for part in self.outgoing.iter_mut().take(WINDOW) {
-            if part.sent_ns.is_none_or(|sent_ns| now_ns >= sent_ns.saturating_add(RESEND_NS)) {
+            if part.is_due(now_ns) {
                 part.sent_ns = Some(now_ns);
                 frames.push(Frame {
                     kind: if part.is_last { Kind::Last } else { Kind::Part },

@@ -2,9 +2,11 @@
 
 use brunt_model::SECOND_NS;
 use brunt_model::arrivals::Arrivals;
+use brunt_model::injection::UserArrivals;
 use brunt_model::interval::Interval;
 use brunt_model::plan::{Load, Plan};
 use brunt_model::schedule::Schedule;
+use brunt_model::share::Portion;
 use brunt_model::snapshot::{Phase, Snapshot};
 
 use crate::takeover::Left;
@@ -22,6 +24,32 @@ pub(crate) struct Lost {
     /// What the agent still reported of that second, and of its drain.
     begun: Snapshot,
     drained: Snapshot,
+}
+
+/// The virtual users who were to come on a lost agent and come nowhere.
+#[derive(Debug, Default)]
+pub(crate) struct Missed(Vec<(Portion, u64, u64)>);
+
+impl Missed {
+    /// Nobody has this before `until_ns` of the measured part.
+    pub(crate) fn add(&mut self, left: &Left, until_ns: u64) {
+        self.0.push((left.portion, left.since_ns, until_ns));
+    }
+
+    /// How many they are in a measured part that has lasted so long, in nanoseconds. When users come who begin after others only their agent
+    /// knew: they are not among them.
+    pub(crate) fn count(&self, plan: &Plan, measured_ns: u64) -> u64 {
+        let populations = plan.scenarios.iter().flat_map(|scenarios| scenarios.populations.iter().enumerate());
+        let open = populations.filter(|(_, population)| population.is_open() && population.after.is_none());
+        let missed = open.flat_map(|(place, population)| {
+            self.0.iter().flat_map(move |(portion, since_ns, until_ns)| {
+                let until_ns = (*until_ns).min(measured_ns);
+                let theirs = portion.shares().map(move |share| UserArrivals::of(population, place, plan.seed, share));
+                theirs.map(move |all| all.skip_while(|at| at < since_ns).take_while(|at| *at < until_ns).count() as u64)
+            })
+        });
+        missed.sum()
+    }
 }
 
 /// What an agent reported last, of a second that it did not finish and of its drain.
@@ -126,7 +154,6 @@ impl Lost {
 mod tests {
     use brunt_model::arrivals::Spread;
     use brunt_model::plan::{ProtocolOptions, Stop};
-    use brunt_model::share::Portion;
     use brunt_model::target::Url;
     use proptest::prelude::*;
 
@@ -215,6 +242,27 @@ mod tests {
         assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
         assert_eq!(seconds.iter().map(|one| one.snapshot.unsent).sum::<u64>(), 175);
         assert_eq!(seconds[2].snapshot.unfinished, 2);
+    }
+
+    #[test]
+    fn users_who_come_nowhere_are_counted() {
+        let population = |steps: serde_json::Value| serde_json::json!({"scenarios": [], "steps": steps});
+        let rate = serde_json::json!([{"kind": "rate", "from": 10.0, "to": 10.0, "seconds": 6.0}]);
+        let mut after = population(rate.clone());
+        after["after"] = 0.into();
+        let closed = population(serde_json::json!([{"kind": "users", "from": 5.0, "to": 5.0, "seconds": 6.0}]));
+        let scenarios = serde_json::json!({"files": [], "populations": [population(rate), after, closed]});
+        let plan = Plan {
+            scenarios: Some(serde_json::from_value(scenarios).unwrap()),
+            ..plan("100", Spread::Uniform, Stop::default())
+        };
+        let mut missed = Missed::default();
+        // The users with the numbers 1, 4, 7 and so on, ten of all a second: 22 to 37 in these two seconds.
+        missed.add(&left(Portion::new(1, 1, 3).unwrap(), 2 * SECOND_NS)[0], 4 * SECOND_NS);
+        assert_eq!((missed.count(&plan, 9 * SECOND_NS), missed.count(&plan, 3 * SECOND_NS)), (6, 3));
+        // Nobody else has its last second, either.
+        missed.add(&left(Portion::new(1, 1, 3).unwrap(), 5 * SECOND_NS)[0], u64::MAX);
+        assert_eq!(missed.count(&plan, 9 * SECOND_NS), 9);
     }
 
     #[test]

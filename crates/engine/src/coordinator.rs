@@ -1,6 +1,7 @@
 //! Gathers what the workers report: seconds for the observer, and the run when it is over.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -140,13 +141,14 @@ impl<'a> Coordinator<'a> {
                     if let Some(progress) = self.workers.get_mut(interval.worker as usize) {
                         progress.reported = Some(key);
                     }
-                    let second = self.add(&interval);
-                    second.open_connections += interval.open_connections;
-                    second.in_flight += interval.in_flight;
-                    second.oldest_ns = second.oldest_ns.max(interval.oldest_ns);
+                    let Interval { open_connections, in_flight, oldest_ns, .. } = *interval;
+                    let second = self.add(*interval);
+                    second.open_connections += open_connections;
+                    second.in_flight += in_flight;
+                    second.oldest_ns = second.oldest_ns.max(oldest_ns);
                 }
                 Ok(Report::Part(part)) => {
-                    self.add(&part);
+                    self.add(*part);
                 }
                 Ok(Report::Resumed { worker, second }) => {
                     if let Some(progress) = self.workers.get_mut(worker as usize) {
@@ -224,7 +226,7 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Adds what a worker has reported to its second.
-    fn add(&mut self, interval: &Interval) -> &mut Second {
+    fn add(&mut self, interval: Interval) -> &mut Second {
         let mut key = (interval.phase, interval.second);
         if let Some((phase, passed)) = self.passed.filter(|passed| key <= *passed && interval.phase == passed.0) {
             // What is told of a second that was passed on already counts in the one after.
@@ -240,13 +242,22 @@ impl<'a> Coordinator<'a> {
             progress.due += interval.snapshot.due;
             progress.ended += interval.snapshot.ended();
         }
-        let second = self.seconds.entry(key).or_default();
+        let worker = interval.worker as usize;
+        let name = self.agents.get(worker);
+        let of_agent = name.map(|name| AgentSecond::of(name, Some(&interval.snapshot), &self.plan.ok_status));
+        let second = match self.seconds.entry(key) {
+            Entry::Vacant(place) => place.insert(Second { snapshot: interval.snapshot, ..Second::default() }),
+            Entry::Occupied(place) => {
+                let second = place.into_mut();
+                second.snapshot.merge(&interval.snapshot);
+                second
+            }
+        };
         second.length_ns = second.length_ns.max(interval.length_ns);
-        second.snapshot.merge(&interval.snapshot);
-        if let Some(name) = self.agents.get(interval.worker as usize) {
+        if of_agent.is_some() {
             second.agents.resize(self.agents.len(), None);
-            if let Some(place) = second.agents.get_mut(interval.worker as usize) {
-                *place = Some(AgentSecond::of(name, Some(&interval.snapshot), &self.plan.ok_status));
+            if let Some(place) = second.agents.get_mut(worker) {
+                *place = of_agent;
             }
         }
         second
@@ -334,7 +345,7 @@ impl<'a> Coordinator<'a> {
         let said = second.agents.into_iter().chain(std::iter::repeat_with(|| None));
         let silent = |name: &Arc<str>| AgentSecond::of(name, None, &self.plan.ok_status);
         let agents = self.agents.iter().zip(said).map(|(name, said)| said.unwrap_or_else(|| silent(name))).collect();
-        self.observer.second(&Live {
+        self.observer.second(Live {
             phase,
             elapsed_ns: number * brunt_model::SECOND_NS + second.length_ns,
             planned_ns,

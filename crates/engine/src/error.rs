@@ -57,6 +57,12 @@ pub enum EngineError {
         /// The target's scheme.
         scheme: &'static str,
     },
+    /// Nobody can take over what users of a lost agent have left.
+    #[error("{what}, so others cannot take over from a lost agent (--on-lost-agent reassign): take continue or abort")]
+    Unassignable {
+        /// What keeps others from it.
+        what: String,
+    },
     /// The plan's script is wrong, or failed before the load began.
     #[error(transparent)]
     Script(#[from] ScriptError),

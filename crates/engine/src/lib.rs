@@ -58,7 +58,7 @@ pub use crate::worker::Report;
 /// Sees a run while it goes on.
 pub trait Observer {
     /// A second is over (or a phase, with what is left of its last second).
-    fn second(&mut self, live: &Live);
+    fn second(&mut self, live: Live);
 }
 
 /// A run that is over.
@@ -207,6 +207,14 @@ pub fn run_traced(
         Given { machine: &machine, part: Part::whole(plan.workers), registry, stop, trace: Some(trace) },
         observer,
     )
+}
+
+/// Checks that other machines can go on where a part of `plan` is lost ([`Takeover`]), although nobody knows how far that part has come.
+///
+/// # Errors
+/// When virtual users would do something twice that is to be done once, and what.
+pub fn check_takeover(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
+    run::check_takeover(plan, registry)
 }
 
 /// Checks everything about `plan` that can be checked without touching the network.

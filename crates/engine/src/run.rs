@@ -91,7 +91,7 @@ pub(crate) fn ask<M: Machine>(
 struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _live: &Live) {}
+    fn second(&mut self, _live: Live) {}
 }
 
 fn flood<M: Machine>(
@@ -230,9 +230,11 @@ fn run_scenarios<M: Machine>(
             false
         }
     };
-    let cast = surroundings.cast(given.machine, &given.part.tallies)?;
+    let joins_after = given.part.takeover.as_ref().map(|takeover| takeover.after_ns);
+    let shared = Shared::new(Arc::new(plan.clone()), given.stop, given.part.gate.clone()).joining(joins_after);
+    let shared = Arc::new(shared);
+    let cast = surroundings.cast(given.machine, &given.part.tallies, &shared.line.lease(), joins_after)?;
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
-    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), given.stop, given.part.gate.clone()));
     let parts: Vec<WorkerPart<VirtualUsers>> =
         cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
@@ -326,6 +328,15 @@ pub(crate) fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError>
         return Surroundings::of(plan, scenarios, registry, Portion::whole(1)).map(drop);
     }
     examine(plan, registry).map(drop)
+}
+
+/// Checks that others can go on where a part of `plan` is lost.
+///
+/// # Errors
+/// When they cannot, and why.
+pub(crate) fn check_takeover(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok(()) };
+    Surroundings::of(plan, scenarios, registry, Portion::whole(1))?.check_takeover()
 }
 
 /// A plan whose parts were found right, and what was made of them.

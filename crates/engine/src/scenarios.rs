@@ -6,12 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use brunt_model::plan::{Load, Plan, Stop};
-use brunt_model::scenario::Scenarios;
+use brunt_model::scenario::{Population, Scenarios, Step};
 use brunt_model::share::{Portion, Share};
 use brunt_model::stop::StopHandle;
 use brunt_model::target::Target;
 
 use crate::error::EngineError;
+use crate::gate::Lease;
 use crate::limits;
 use crate::network::origins::{Find, Origins};
 use crate::tally::Tallies;
@@ -43,6 +44,8 @@ pub(crate) struct Surroundings<'a> {
     plan: &'a Plan,
     scenarios: &'a Scenarios,
     script: Script,
+    /// Whether it gives rows out that nobody is to have twice.
+    gives_rows_once: bool,
     given: Value<'static>,
     /// Sees everything that users do, those of setup and teardown too.
     trace: Option<Arc<dyn Trace>>,
@@ -69,8 +72,31 @@ impl<'a> Surroundings<'a> {
                 library.rehearse(place)?;
             }
         }
+        let gives_rows_once = library.gives_rows_once();
         let script = Script::of(plan, scenarios, registry, portion)?;
-        Ok(Self { plan, scenarios, script, given: Value::Nil, trace: None, portion })
+        Ok(Self { plan, scenarios, script, gives_rows_once, given: Value::Nil, trace: None, portion })
+    }
+
+    /// Checks that others can go on where some of the users are lost, although nobody knows how far these have come.
+    ///
+    /// # Errors
+    /// When something would be done twice, or begin at another time.
+    pub(crate) fn check_takeover(&self) -> Result<(), EngineError> {
+        let what = |population: &Population| {
+            let name = population.scenarios.first().map_or("", |one| one.scenario.as_str());
+            if population.after.is_some() {
+                return Some(format!("users of '{name}' begin after others"));
+            }
+            let counts = |step: &Step| matches!(step, Step::IterationsEach { .. } | Step::IterationsShared { .. });
+            let is_counted = population.steps.iter().any(counts);
+            is_counted.then(|| format!("the iterations of '{name}' are counted"))
+        };
+        let rows =
+            || self.gives_rows_once.then(|| "the script has rows of data that nobody is to have twice".to_owned());
+        match self.scenarios.populations.iter().find_map(what).or_else(rows) {
+            Some(what) => Err(EngineError::Unassignable { what }),
+            None => Ok(()),
+        }
     }
 
     /// Shows `trace` everything that users do from now on.
@@ -110,11 +136,17 @@ impl<'a> Surroundings<'a> {
         self.run("teardown", machine, if stopped_before { &never } else { stop }).map(drop)
     }
 
-    /// The users of each worker.
+    /// The users of each worker, who make calls while `lease` lasts. Users of a takeover join once the load has lasted for `joins_after` nanoseconds.
     ///
     /// # Errors
     /// When the script is wrong, or a host that its clients call has no address.
-    pub(crate) fn cast(&self, machine: &impl Machine, tallies: &Tallies) -> Result<Vec<Cast>, EngineError> {
+    pub(crate) fn cast(
+        &self,
+        machine: &impl Machine,
+        tallies: &Tallies,
+        lease: &Lease,
+        joins_after: Option<u64>,
+    ) -> Result<Vec<Cast>, EngineError> {
         limits::raise_descriptors_fully();
         let among = AmongWorkers::new(self.scenarios, self.portion, tallies);
         let mut routes = Vec::new();
@@ -124,7 +156,11 @@ impl<'a> Surroundings<'a> {
             .map(|share| {
                 let library = self.script.begin(share.index() as u32)?;
                 library.give(&self.given)?;
-                let mut users = VirtualUsers::new(library, self.plan, self.scenarios, &among, share)?;
+                let users = VirtualUsers::new(library, self.plan, self.scenarios, &among, share)?;
+                let mut users = users.leased(lease.clone());
+                if let Some(after_ns) = joins_after {
+                    users = users.joining(after_ns);
+                }
                 self.trace.iter().for_each(|trace| users.show(trace));
                 let origins = origins(&find, users.clients(), share, &mut routes)?;
                 Ok(Cast { users, origins })

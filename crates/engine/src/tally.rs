@@ -25,12 +25,31 @@ impl Tally {
 
 /// A run's counts by name. Whoever carries a run out on several machines takes this machine's from it and puts the others' in;
 /// on a machine alone nobody does.
+///
+/// All parts of a run on one machine share them: what it had from the beginning, and what it took over.
 #[derive(Debug, Clone, Default)]
-pub struct Tallies(Arc<Mutex<BTreeMap<String, Arc<Tally>>>>);
+pub struct Tallies(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    named: Mutex<BTreeMap<String, Arc<Tally>>>,
+    /// Users alive on this machine.
+    users: AtomicU64,
+}
 
 impl Tallies {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Tally>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A user comes; gives how many are alive then, on all workers of this machine.
+    pub(crate) fn came(&self) -> u64 {
+        self.0.users.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// A user has gone.
+    pub(crate) fn went(&self) {
+        self.0.users.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// The count of this name.

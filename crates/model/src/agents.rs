@@ -66,7 +66,15 @@ pub enum AgentEnd {
         /// After how much of the measured part others went on with what it had left, in nanoseconds, if they did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taken_over_ns: Option<u64>,
+        /// Virtual users who were to come on it later, before others took over if they did, and never came.
+        #[serde(default, skip_serializing_if = "is_nobody")]
+        users_missed: u64,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_nobody(users: &u64) -> bool {
+    *users == 0
 }
 
 impl AgentPart {

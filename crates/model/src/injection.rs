@@ -3,7 +3,7 @@
 use crate::arrivals::{Arrivals, Spread};
 use crate::profile::{Profile, Segment};
 use crate::random::mix;
-use crate::scenario::Step;
+use crate::scenario::{Population, Step};
 use crate::share::Share;
 
 /// How many users have come (or are there) over time: the steps of an injection, one after the other.
@@ -91,6 +91,11 @@ impl Curve {
     }
 }
 
+/// What the random choices of the population with this place in a plan of this seed start from.
+pub const fn population_seed(seed: u64, place: usize) -> u64 {
+    seed ^ (place as u64) << 48
+}
+
 /// One share of the arrivals of an open population.
 ///
 /// The shares of a run make up one sequence, the same however many there are.
@@ -116,6 +121,11 @@ impl UserArrivals {
         let mut arrivals = Self { curve: Curve::new(steps), spread, share, seed, step: 0, drawn: 0, random: None };
         arrivals.begin_step();
         arrivals
+    }
+
+    /// The arrivals of one share of the population with this place in a plan of this seed.
+    pub fn of(population: &Population, place: usize, seed: u64, share: Share) -> Self {
+        Self::new(&population.steps, population.arrivals, share, population_seed(seed, place))
     }
 
     fn uniform(&mut self) -> Option<f64> {

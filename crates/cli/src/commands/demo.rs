@@ -102,7 +102,7 @@ struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: &Live) {
+    fn second(&mut self, live: Live) {
         if live.phase == Phase::Measured {
             let number = live.elapsed_ns.saturating_sub(live.length_ns) / brunt_model::SECOND_NS;
             let [p99] = live.snapshot.response.quantiles([0.99]);

@@ -119,11 +119,14 @@ fn when_all_are_lost_nobody_takes_over() {
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
 fn who_comes_back_after_it_was_replaced_makes_no_call() {
-    let (bus, server) = (Bus::start(), target());
+    let (bus, server, dir) = (Bus::start(), target(), Directory::new());
     let url = server.url();
-    for load in [&["-r", "300"][..], &["-c", "6"]] {
+    let (few, many) = (visit(&dir, &url, "", "brunt.users(6, '10s')"), visit(&dir, &url, "", "brunt.rate(60, '10s')"));
+    for load in
+        [&["-r", "300", "-d", "10s", &url][..], &["-c", "6", "-d", "10s", &url], &["run", &few], &["run", &many]]
+    {
         let agents = bus.agents(3);
-        let args = [load, &["-d", "10s", "-t", "1", &url]].concat();
+        let args = [load, &["-t", "1"]].concat();
         let report = reassigned(&bus, &agents, &args, || {
             agents[2].send(Signal::STOP);
             agents[..2].iter().for_each(|agent| agent.says("takes over"));
@@ -178,19 +181,65 @@ fn a_number_of_requests_is_made_all_the_same() {
     }
 }
 
+/// A script whose users say who they are, with this before its scenario.
+fn visit(dir: &Directory, url: &str, before: &str, injection: &str) -> String {
+    dir.file(
+        &format!("{}.lua", injection.replace(|c: char| !c.is_alphanumeric(), "-")),
+        format!(
+            "local brunt = require 'brunt'\nlocal http = brunt.http {{ base = '{url}' }}\n{before}\n\
+             brunt.scenario('visit', function(user) http:get('/' .. user.id) brunt.pause(0.02) end):inject {{ {injection} }}"
+        ),
+    )
+}
+
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
-fn virtual_users_are_refused_before_the_load() {
-    let (bus, server) = (Bus::start(), target());
+fn users_of_a_lost_agent_come_back_elsewhere() {
+    let (bus, server, dir) = (Bus::start(), target(), Directory::new());
+    for (injection, is_open) in [("brunt.users(6, '10s')", false), ("brunt.rate(60, '10s')", true)] {
+        let script = visit(&dir, &server.url(), "", injection);
+        let mut agents = bus.agents(3);
+        let (others, lost) = agents.split_at_mut(2);
+        let report = reassigned(&bus, others, &["run", &script, "-t", "1"], || lost[0].kill());
+        assert_eq!(report["outcomes"]["failed"], 0);
+        let lost = &agent(&report, "a3")["lost"];
+        let of = |field: &str| lost[field].as_u64().unwrap_or_else(|| panic!("no {field} in {lost:#}"));
+        let (after, taken_over) = (of("after_ns") / 1_000_000_000, of("taken_over_ns") / 1_000_000_000);
+        let points = report["series"].as_array().unwrap();
+        let at = |second: u64, field: &str| points[second as usize][field].as_u64().unwrap();
+        let visits = &report["names"]["scenarios"][0];
+        assert_eq!(visits["users_ended"], visits["users_started"], "{visits:#}");
+        if is_open {
+            // Each user makes one call, and is the target's for it: 60 come each second, 40 of them in between.
+            assert_eq!((at(after, "due"), at(taken_over + 1, "due")), (40, 60), "{report:#}");
+            let gap = (of("taken_over_ns") - of("after_ns")) as f64 / 1e9 * 20.0;
+            let missed = of("users_missed");
+            assert!((missed as f64 - gap).abs() <= 2.0, "{missed} users never came, and {gap} were due");
+            assert_eq!(visits["users_started"].as_u64().unwrap() + missed, 600);
+        } else {
+            // Two of six are gone until others have taken them over.
+            assert_eq!(
+                (at(after, "users"), at(taken_over, "users"), visits["users_started"].as_u64()),
+                (4, 6, Some(8))
+            );
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn what_nobody_may_do_twice_is_refused_before_the_load() {
+    let (bus, server, dir) = (Bus::start(), target(), Directory::new());
     let _agents = bus.agents(2);
-    let dir = Directory::new();
-    let script = format!(
-        "local brunt = require 'brunt'\nlocal http = brunt.http {{ base = '{}' }}\n\
-         brunt.scenario('visit', function() http:get('/') end):inject {{ brunt.at_once(2) }}\n",
-        server.url()
-    );
-    let script = dir.file("visit.lua", script);
-    let done = bus.command(&[&["run", &script][..], &REASSIGN].concat()).with_status(2);
-    assert!(done.stderr.contains("virtual users cannot be taken over"), "{done:#?}");
+    dir.file("users.csv", "name\nann\nbob\n");
+    let url = server.url();
+    for (before, injection, why) in [
+        ("brunt.csv('users.csv'):queue()", "brunt.users(2, '5s')", "rows of data that nobody is to have twice"),
+        ("", "brunt.iterations_shared(2, 10)", "the iterations of 'visit' are counted"),
+    ] {
+        let script = visit(&dir, &url, before, injection);
+        let done = bus.command(&[&["run", &script][..], &REASSIGN].concat()).with_status(2);
+        assert!(done.stderr.contains(why) && done.stderr.contains("take continue or abort"), "{done:#?}");
+    }
     assert_eq!(server.requests(), 0);
 }

@@ -35,9 +35,6 @@ impl Control {
         if let Some(streamed) = plan.scenarios.as_ref().and_then(|scenarios| scenarios.streamed.first()) {
             return Err(ClusterError::Streamed { file: streamed.name.clone() });
         }
-        if terms.on_lost == OnLost::Reassign && plan.scenarios.is_some() {
-            return Err(ClusterError::Unassignable);
-        }
         if !terms.secrets_from_agents {
             plan.environment = Environment::of_references(&plan);
         }

@@ -9,8 +9,8 @@ use futures_util::StreamExt as _;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{
-    AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, LISTEN, LOOK, MANNERS, MOST_BYTES,
-    OnLost, Terms,
+    AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_LEASED_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, LISTEN, LOOK,
+    MANNERS, MOST_BYTES, OnLost, Terms,
 };
 use crate::bus::{Bus, BusError};
 use crate::clock::{Comparison, Exchange};
@@ -313,7 +313,10 @@ impl Control {
         let Some(place) = self.places.get(&frame.session).copied() else { return };
         let Some(peer) = self.peers.get_mut(place) else { return };
         if frame.kind == Kind::Note {
-            match from_bytes(&frame.payload) {
+            let note = from_bytes(&frame.payload);
+            // It gives no message.
+            let _ = peer.link.receive(frame);
+            match note {
                 Ok(Note::Pong { sent, received, answered }) => {
                     peer.heard = Instant::now();
                     peer.answered = peer.answered.max(answered);
@@ -342,20 +345,34 @@ impl Control {
         }
     }
 
+    /// Asks agents for the time who were not asked for so long, in nanoseconds.
     pub(super) async fn compare_clocks(&mut self, every_ns: u64) {
         let now = self.now_ns();
-        let mut notes = Vec::new();
-        for peer in self.peers.iter_mut().filter(|peer| peer.lost.is_none()) {
-            if peer.asked_ns == 0 || now >= peer.asked_ns + every_ns {
-                peer.asked_ns = now.max(1);
-                notes.push((peer.subject.clone(), peer.link.session(), peer.answered));
+        for place in 0..self.peers.len() {
+            let is_due = |peer: &Peer| peer.lost.is_none() && (peer.asked_ns == 0 || now >= peer.asked_ns + every_ns);
+            if self.peers.get(place).is_some_and(is_due) {
+                self.ask_for_the_time(place).await;
             }
         }
-        let is_claimed = self.terms.is_some();
-        for (subject, session, answered) in notes {
-            let heard = self.reassigns().then_some(answered);
-            let note = Note::Ping { sent: self.now_ns(), is_claimed, heard };
-            self.publish(subject, &Frame::note(session, to_bytes(&note))).await;
+    }
+
+    async fn ask_for_the_time(&mut self, place: usize) {
+        let (sent, is_claimed, reassigns) = (self.now_ns(), self.terms.is_some(), self.reassigns());
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        peer.asked_ns = sent.max(1);
+        let heard = reassigns.then_some(peer.answered);
+        let frame = peer.link.note(to_bytes(&Note::Ping { sent, is_claimed, heard }));
+        let subject = peer.subject.clone();
+        self.publish(subject, &frame).await;
+    }
+
+    /// How often each agent is asked for the time, in nanoseconds.
+    fn comparing_every_ns(&self) -> u64 {
+        let is_new = |peer: &Peer| peer.lost.is_none() && peer.clock.count() < COMPARISONS;
+        match self.peers.iter().any(is_new) {
+            true => COMPARE_AT_FIRST_NS,
+            false if self.reassigns() => COMPARE_LEASED_NS,
+            false => COMPARE_NS,
         }
     }
 
@@ -380,14 +397,7 @@ impl Control {
         // Some may have waited too long for an acknowledgement.
         let waits = |(_, peer): &(usize, &Peer)| !peer.link.is_acknowledged();
         self.unsent.extend(self.peers.iter().enumerate().filter(waits).map(|(place, _)| place));
-        let is_new = |peer: &Peer| peer.lost.is_none() && peer.clock.count() < COMPARISONS;
-        let every_ns = match self.peers.iter().any(is_new) {
-            true => COMPARE_AT_FIRST_NS,
-            // Each answer renews a lease, and a note may come late.
-            false if self.reassigns() => COMPARE_NS / 4,
-            false => COMPARE_NS,
-        };
-        self.compare_clocks(every_ns).await;
+        self.compare_clocks(self.comparing_every_ns()).await;
         let is_away = self.away_since.is_some();
         let is_gone = self.away_since.is_some_and(|since| since.elapsed() >= AWAY);
         for peer in &mut self.peers {
@@ -405,8 +415,14 @@ impl Control {
     async fn flush_links(&mut self) {
         let now = self.now_ns();
         let mut frames = Vec::new();
+        let soon_ns = self.comparing_every_ns() / 2;
         for place in std::mem::take(&mut self.unsent) {
             let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.lost.is_none()) else { continue };
+            // Who is to be asked for the time before long is asked with the acknowledgement.
+            if peer.link.only_acknowledges(now) && now >= peer.asked_ns + soon_ns {
+                self.ask_for_the_time(place).await;
+                continue;
+            }
             frames.extend(peer.link.poll(now).into_iter().map(|frame| (peer.subject.clone(), frame)));
         }
         for (subject, frame) in frames {

@@ -34,9 +34,12 @@ const LOOK: Duration = Duration::from_millis(50);
 const CALL: Duration = Duration::from_millis(400);
 /// How long to listen for agents whose number is not known.
 const LISTEN: Duration = Duration::from_millis(1500);
-/// How often clocks are compared: before a run, and from then on.
+/// How often clocks are compared, in nanoseconds: before a run, and from then on. The latter is a little more than a second, so that each second
+/// that an agent reports is acknowledged with the next comparison.
 const COMPARE_AT_FIRST_NS: u64 = 20_000_000;
-const COMPARE_NS: u64 = 1_000_000_000;
+const COMPARE_NS: u64 = 1_100_000_000;
+/// The same where each answer renews a lease: a note may come late.
+const COMPARE_LEASED_NS: u64 = 250_000_000;
 /// Comparisons before a run begins.
 const COMPARISONS: usize = 8;
 /// How long after all are ready a run begins, in nanoseconds: time for the word to reach all.
@@ -54,7 +57,7 @@ pub enum OnLost {
     Continue,
     /// It ends.
     Abort,
-    /// The others do what the lost one has left.
+    /// The others do what the lost one has left. For plans that [`brunt_engine::check_takeover`] finds right.
     Reassign,
 }
 
@@ -103,12 +106,6 @@ pub enum ClusterError {
          agent take them from its own environment"
     )]
     Secrets,
-    /// What users of a lost agent did cannot be done by others.
-    #[error(
-        "--on-lost-agent reassign: virtual users cannot be taken over, as nobody knows which rows of data and which iterations a \
-         lost agent has used; take continue or abort"
-    )]
-    Unassignable,
     /// A file that the plan only names.
     #[error(
         "{file} is streamed from disk, and agents do not have it: leave stream out, so that the plan carries the rows"

@@ -10,12 +10,12 @@ use brunt_model::agents::{AgentEnd, AgentPart};
 use brunt_model::interval::Interval;
 use brunt_model::plan::{Load, Plan};
 use brunt_model::share::{Numbers, Portion};
-use brunt_model::snapshot::Phase;
+use brunt_model::snapshot::{Phase, Snapshot};
 
 use super::OnLost;
 use super::beginning::Begun;
 use crate::clock::Offset;
-use crate::loss::{LastSeconds, Lost};
+use crate::loss::{LastSeconds, Lost, Missed};
 use crate::takeover::{self, Left};
 use crate::words::{Ended, FromAgent, LeftWork};
 
@@ -50,6 +50,8 @@ pub(super) struct InRun {
     asked: u32,
     /// Measured calls that it has reported as due.
     due: u64,
+    /// Users that it has reported as alive, by their scenario.
+    users: BTreeMap<String, i64>,
     /// The second of the measured part that comes next.
     next: u64,
     has_drained: bool,
@@ -59,6 +61,7 @@ pub(super) struct InRun {
     held: Vec<Interval>,
     held_parts: BTreeMap<u32, u64>,
     lost: Option<Lost>,
+    missed: Missed,
     is_lost: bool,
     /// Whether it is lost to its controller, which may be after it has finished.
     is_gone: bool,
@@ -80,6 +83,7 @@ impl InRun {
             duties: vec![Duty { number: 0, piece, is_taken: true, from: place }],
             asked: 0,
             due: 0,
+            users: BTreeMap::new(),
             next: 0,
             has_drained: false,
             is_finished: false,
@@ -87,11 +91,44 @@ impl InRun {
             held: Vec::new(),
             held_parts: BTreeMap::new(),
             lost: None,
+            missed: Missed::default(),
             is_lost: false,
             is_gone: false,
             counts: BTreeMap::new(),
             began_there: None,
         }
+    }
+
+    /// Takes in what it has reported of its users.
+    fn count_users(&mut self, interval: &Interval) {
+        for (name, scenario) in interval.snapshot.figures.scenarios.iter() {
+            match self.users.get_mut(name) {
+                Some(alive) => *alive += scenario.users_gained(),
+                None => drop(self.users.insert(name.to_owned(), scenario.users_gained())),
+            }
+        }
+    }
+
+    /// It is lost, and its users with it: what there is to say about them, in the second that it did not report or in the drain.
+    fn lose_users(&mut self, phase: Phase) -> Option<Interval> {
+        let mut snapshot = Snapshot::default();
+        for (name, alive) in std::mem::take(&mut self.users) {
+            if alive > 0 {
+                snapshot.figures.scenarios.named(&name).users_ended = alive.cast_unsigned();
+            }
+        }
+        let second = if phase == Phase::Drain { 0 } else { self.next };
+        let interval = Interval {
+            worker: 0,
+            phase,
+            second,
+            length_ns: 0,
+            snapshot,
+            open_connections: 0,
+            in_flight: 0,
+            oldest_ns: 0,
+        };
+        (!interval.snapshot.figures.is_empty()).then_some(interval)
     }
 
     /// Says when it began, on the controller's clock, relative to when all were to begin.
@@ -193,6 +230,7 @@ impl<'a> InProgress<'a> {
             FromAgent::Second { run: of, interval } if of == run && agent.is_leaving => agent.held.push(*interval),
             FromAgent::Second { run: of, mut interval } if of == run => {
                 interval.worker = place as u32;
+                agent.count_users(&interval);
                 agent.part.add(&interval, &self.begun.plan.ok_status);
                 match interval.phase {
                     Phase::Warmup => {}
@@ -312,7 +350,7 @@ impl<'a> InProgress<'a> {
             }
         }
         let after_ns = last.measured_ns;
-        agent.part.ended = AgentEnd::Lost { after_ns, reason: reason.to_owned(), taken_over_ns: None };
+        agent.part.ended = AgentEnd::Lost { after_ns, reason: reason.to_owned(), taken_over_ns: None, users_missed: 0 };
         // Populations that are over on all others do not wait for it.
         let workers = u64::from(agent.portion.workers());
         if let Some(scenarios) = &self.begun.plan.scenarios {
@@ -330,18 +368,27 @@ impl<'a> InProgress<'a> {
             let lost = Lost::of(&self.begun.plan, &left, until_ns, worker, next, &last);
             if let Some(agent) = self.begun.agents.get_mut(place) {
                 agent.lost = lost;
+                left.iter().for_each(|left| agent.missed.add(left, until_ns));
                 if let AgentEnd::Lost { taken_over_ns, .. } = &mut agent.part.ended {
                     *taken_over_ns = Some(until_ns).filter(|until_ns| *until_ns < u64::MAX);
                 }
             }
         }
+        let is_last = self.begun.agents.iter().all(|agent| agent.is_lost || agent.is_finished);
         let Some(agent) = self.begun.agents.get_mut(place) else { return };
         if agent.lost.is_none() {
             for interval in held {
                 let interval = Interval { worker, ..interval };
+                agent.count_users(&interval);
                 agent.part.add(&interval, &self.begun.plan.ok_status);
                 // As below: who gathers goes on until every agent has finished.
                 let _ = self.reports.send(Report::Interval(Box::new(interval)));
+            }
+            // A second that nobody else reports would be one without a length.
+            let phase = if is_last { Phase::Drain } else { Phase::Measured };
+            if let Some(gone) = agent.lose_users(phase) {
+                agent.part.add(&Interval { phase: Phase::Drain, ..gone.clone() }, &self.begun.plan.ok_status);
+                let _ = self.reports.send(Report::Interval(Box::new(Interval { worker, ..gone })));
             }
             let (failed, stopped, unreached) = (None, None, None);
             let measured_ns = after_ns;
@@ -373,7 +420,9 @@ impl<'a> InProgress<'a> {
         }
         helpers.sort_by_key(|place| agents.get(*place).map_or(0, |agent| agent.duties.len()));
         let counts = matches!(plan.load, Load::Closed {}) && plan.stop.requests.is_some();
-        for (helper, piece) in takeover::deal(left.to_vec(), helpers.len(), plan.connections.most(), counts) {
+        // Users have connections of their own.
+        let connections = if plan.scenarios.is_some() { u32::MAX } else { plan.connections.most() };
+        for (helper, piece) in takeover::deal(left.to_vec(), helpers.len(), connections, counts) {
             let Some(helper) = helpers.get(helper).copied() else { continue };
             let Some(agent) = agents.get_mut(helper) else { continue };
             self.takeovers += 1;
@@ -400,6 +449,7 @@ impl<'a> InProgress<'a> {
         let duty = agent.duties.remove(at);
         let name = agent.part.name.clone();
         let Some(lost) = self.begun.agents.get_mut(duty.from) else { return };
+        lost.missed.add(&duty.piece, u64::MAX);
         if let Some(lost) = &mut lost.lost {
             lost.add(&self.begun.plan, &duty.piece, u64::MAX);
         }
@@ -436,9 +486,12 @@ impl<'a> InProgress<'a> {
         let longest = finished.map(|agent| agent.part.measured_ns).max();
         for place in 0..self.begun.agents.len() {
             let Some(agent) = self.begun.agents.get_mut(place) else { continue };
-            let Some(lost) = agent.lost.take() else { continue };
             // If every agent was lost, the run ended with the last of them.
             let end = longest.unwrap_or(agent.part.measured_ns).max(agent.part.measured_ns);
+            if let AgentEnd::Lost { users_missed, .. } = &mut agent.part.ended {
+                *users_missed = agent.missed.count(&self.begun.plan, end);
+            }
+            let Some(lost) = agent.lost.take() else { continue };
             let mut seconds = Vec::new();
             for interval in lost.end(end) {
                 agent.part.add(&interval, &ok);
@@ -478,7 +531,6 @@ mod tests {
     use brunt_model::arrivals::{Arrivals, Spread};
     use brunt_model::live::Live;
     use brunt_model::plan::{ProtocolOptions, Stop};
-    use brunt_model::snapshot::Snapshot;
     use brunt_model::summary::Run;
     use brunt_model::target::Url;
     use brunt_protocol::scenario::Value;
@@ -495,7 +547,7 @@ mod tests {
     struct Nobody;
 
     impl Observer for Nobody {
-        fn second(&mut self, _live: &Live) {}
+        fn second(&mut self, _live: Live) {}
     }
 
     /// One part of a simulated agent: the calls that are its own, and the second that it reports next.

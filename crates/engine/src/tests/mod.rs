@@ -71,7 +71,7 @@ struct Seconds {
 }
 
 impl crate::Observer for Seconds {
-    fn second(&mut self, live: &Live) {
+    fn second(&mut self, live: Live) {
         self.shown.push((live.phase, live.length_ns, live.snapshot.statuses.total()));
         self.backlogs.push((live.waiting, live.oldest_ns));
     }

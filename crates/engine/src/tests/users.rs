@@ -7,6 +7,7 @@ mod own;
 mod reading;
 mod saying;
 mod streaming;
+mod taking_over;
 mod tasks;
 
 use std::collections::BTreeMap;

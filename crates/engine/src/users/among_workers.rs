@@ -1,7 +1,6 @@
 //! What the users of all workers of a run have in common.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_model::scenario::{Scenarios, Step};
 use brunt_model::share::Portion;
@@ -26,9 +25,7 @@ struct Inner {
     quotas: Vec<Option<Quota>>,
     /// On how many workers a population is over.
     over: Vec<Arc<Tally>>,
-    /// Users alive on this machine.
-    alive: AtomicU64,
-    /// Who comes to meetings, among others.
+    /// Who is alive and who comes to meetings, among others.
     tallies: Tallies,
 }
 
@@ -42,13 +39,13 @@ impl AmongWorkers {
         let quotas = scenarios.populations.iter().map(|one| quota(one.steps.first())).collect();
         let over = (0..scenarios.populations.len()).map(|place| tallies.named(&over_on(place))).collect();
         let workers = u64::from(portion.of());
-        Self(Arc::new(Inner { workers, quotas, over, alive: AtomicU64::new(0), tallies: tallies.clone() }))
+        Self(Arc::new(Inner { workers, quotas, over, tallies: tallies.clone() }))
     }
 
     /// For one user alone.
     pub(super) fn of_one() -> Self {
         let (over, tallies) = (vec![Arc::default()], Tallies::default());
-        Self(Arc::new(Inner { workers: 1, quotas: vec![None], over, alive: AtomicU64::new(0), tallies }))
+        Self(Arc::new(Inner { workers: 1, quotas: vec![None], over, tallies }))
     }
 
     /// How many have come, all workers of all machines together, to the meeting of this name where so many users meet.
@@ -75,12 +72,12 @@ impl AmongWorkers {
 
     /// A user comes; gives how many are alive then, on all workers of this machine.
     pub(super) fn came(&self) -> u64 {
-        self.0.alive.fetch_add(1, Ordering::AcqRel) + 1
+        self.0.tallies.came()
     }
 
     /// A user has gone.
     pub(super) fn went(&self) {
-        self.0.alive.fetch_sub(1, Ordering::AcqRel);
+        self.0.tallies.went();
     }
 }
 

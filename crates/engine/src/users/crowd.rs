@@ -1,7 +1,7 @@
 //! When users come, and whether they iterate again.
 
 use brunt_model::figures::NameId;
-use brunt_model::injection::{Curve, UserArrivals};
+use brunt_model::injection::{Curve, UserArrivals, population_seed};
 use brunt_model::plan::Plan;
 use brunt_model::random;
 use brunt_model::scenario::{Population, Step};
@@ -68,7 +68,7 @@ impl Crowd {
         quota: Option<Quota>,
     ) -> Result<Self, ScriptError> {
         let own = |users: f64| share.part_of(users as u64);
-        let seed = plan.seed ^ (place as u64) << 48;
+        let seed = population_seed(plan.seed, place);
         let mut weight = 0.0;
         let mut choices = Vec::new();
         for one in &population.scenarios {
@@ -82,7 +82,7 @@ impl Crowd {
             }
             (Some(Step::IterationsShared { users, .. }), Some(quota)) => Kind::Shared { users: own(*users), quota },
             _ if population.is_open() => {
-                let mut arrivals = UserArrivals::new(&population.steps, population.arrivals, share, seed);
+                let mut arrivals = UserArrivals::of(population, place, plan.seed, share);
                 let next = arrivals.next();
                 Kind::Open { arrivals: Box::new(arrivals), next }
             }
@@ -121,6 +121,19 @@ impl Crowd {
             closed: false,
             announced: false,
         }
+    }
+
+    /// Joins a load that has lasted so long, in nanoseconds. Gives how many users of its own came before.
+    pub(super) fn join(&mut self, after_ns: u64) -> u64 {
+        // The worker whose share it was counts as one where it is over.
+        self.announced = true;
+        if let Kind::Open { arrivals, next } = &mut self.kind {
+            while next.is_some_and(|at| at < after_ns) {
+                *next = arrivals.next();
+                self.chosen += 1;
+            }
+        }
+        self.chosen
     }
 
     /// The name of its scenario with this place in the script.

@@ -35,6 +35,7 @@ use self::names::Names;
 use self::resuming::slot_of;
 use self::streaming::Inbox;
 use self::tasks::Meeting;
+use crate::gate::Lease;
 use crate::network::{Call, CallId, Network};
 use crate::trace::{Level, Sight, Trace, Traced};
 use crate::worker::Leaving;
@@ -306,8 +307,9 @@ pub(crate) struct VirtualUsers {
     gathers: bool,
     /// Whose the network's connections are, by their numbers.
     owners: Vec<Owner>,
-    /// Whether calls are made.
+    /// Whether calls are made, and until when at most.
     loading: bool,
+    lease: Lease,
     /// Why the load ends, if a script has ended it.
     leaving: Option<Leaving>,
     ready: VecDeque<(u32, u32, Wake)>,
@@ -387,6 +389,7 @@ impl VirtualUsers {
             gathers: false,
             owners: Vec::new(),
             loading: false,
+            lease: Lease::default(),
             leaving: None,
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
@@ -413,6 +416,19 @@ impl VirtualUsers {
             witness: None,
             shows_failures: false,
         }
+    }
+
+    /// The same, who make calls only while this has not run out.
+    pub(crate) fn leased(self, lease: Lease) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds: users who came before are
+    /// gone, and as many as there are to be then come anew.
+    pub(crate) fn joining(mut self, after_ns: u64) -> Self {
+        let gone: u64 = self.crowds.iter_mut().map(|crowd| crowd.join(after_ns)).sum();
+        self.next_id += gone * self.share.of();
+        self
     }
 
     /// Shows `trace` everything that the users do, or what of it it is to see.

@@ -235,7 +235,7 @@ impl VirtualUsers {
                 return;
             }
             let now = network.driver.now();
-            if now > *until.get_or_insert(now.saturating_add(LONGEST_GATHERED_NS)) {
+            if now > *until.get_or_insert(now.saturating_add(LONGEST_GATHERED_NS)) || self.lease.has_run_out(now) {
                 return;
             }
             let Some((user, generation, wake)) = self.ready.pop_front() else { return };

@@ -132,6 +132,13 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
     fn may_hang(&self) -> bool;
 }
 
+/// When a worker looks whether it should stop, if nothing wakes it before. Most waits end at the same time as the one before, as arming a
+/// timer is a system call. None ends before half a heartbeat is over, so a worker with enough to do is never woken for this.
+fn next_heartbeat(now: u64) -> u64 {
+    let half = HEARTBEAT_NS / 2;
+    now - now % half + 2 * half
+}
+
 /// Why a load ends by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Leaving {
@@ -396,7 +403,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// When to wake up if no connection has anything to say.
     fn next_wake(&self, now: u64) -> u64 {
-        let wake = self.network.next_deadline().min(now - now % HEARTBEAT_NS + HEARTBEAT_NS);
+        let wake = self.network.next_deadline().min(next_heartbeat(now));
         wake.min(match self.stage {
             Stage::Preparing => self.load.prepare_until(&self.network),
             Stage::Waiting => self.shared.line.time().unwrap_or(now + STARTING_LOOK_NS),

@@ -348,6 +348,11 @@ impl Host {
         self.declared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether rows of data are given out that nobody is to have twice.
+    pub(super) fn gives_rows_once(&self) -> bool {
+        self.declared().feeders.iter().any(|feeder| feeder.gives_once())
+    }
+
     /// The table of functions that the library begins with.
     pub(super) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
         let table = lua.create_table()?;

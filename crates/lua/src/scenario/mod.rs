@@ -381,6 +381,11 @@ impl Library {
         }
     }
 
+    /// Whether rows of data are given out that nobody is to have twice.
+    pub fn gives_rows_once(&self) -> bool {
+        self.host.gives_rows_once()
+    }
+
     /// Makes setup or teardown a scenario, of this place; none if the script has none.
     pub fn once(&self, which: &str) -> Result<Option<u32>, ScriptError> {
         let place = self.table.get::<Function>("once").and_then(|once| once.call(which));

@@ -98,6 +98,9 @@ pub struct Lost {
     /// After how much of the measured part others went on with what it had left, in nanoseconds, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over_ns: Option<u64>,
+    /// Virtual users who were to come on it later, before others took over if they did, and never came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users_missed: Option<u64>,
 }
 
 impl Agents {
@@ -127,9 +130,12 @@ impl Agent {
     fn of(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
         let lost = match &part.ended {
             AgentEnd::Finished => None,
-            AgentEnd::Lost { after_ns, reason, taken_over_ns } => {
-                Some(Lost { after_ns: *after_ns, reason: reason.clone(), taken_over_ns: *taken_over_ns })
-            }
+            AgentEnd::Lost { after_ns, reason, taken_over_ns, users_missed } => Some(Lost {
+                after_ns: *after_ns,
+                reason: reason.clone(),
+                taken_over_ns: *taken_over_ns,
+                users_missed: Some(*users_missed).filter(|users| *users > 0),
+            }),
         };
         Self {
             name: part.name.clone(),

@@ -30,12 +30,16 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
                 let unsent = summary.run.agents.iter().find(|part| part.name == agent.name);
                 let unsent = unsent.map_or(0, |part| part.measured.unsent_lost);
                 let taken_over = lost.taken_over_ns.map(|at| format!("; others took over after {}", exactly(at)));
+                let missing = match lost.users_missed {
+                    // Calls of users who never came are due nowhere.
+                    Some(users) => format!("{} users never came", count(users)),
+                    None => format!("{} calls unsent", count(unsent)),
+                };
                 let text = format!(
-                    "lost after {}: {}{}; {} calls unsent",
+                    "lost after {}: {}{}; {missing}",
                     exactly(lost.after_ns),
                     clean(&lost.reason),
                     taken_over.unwrap_or_default(),
-                    count(unsent)
                 );
                 format!("  {name:<width$}  {}", paint.bad(text))
             }

@@ -1,0 +1,170 @@
+//! Users of a lost part, whom others take over.
+
+use std::time::{Duration, Instant};
+
+use brunt_model::share::Portion;
+use proptest::prelude::*;
+
+use super::*;
+use crate::run::{self, Given};
+use crate::transport::Machine as _;
+use crate::{Gate, Part, Takeover};
+
+/// Carries a part out: its figures, and when the target was asked for what.
+fn carry_out(plan: &Plan, part: Part) -> (Run, Vec<(u64, String)>) {
+    let requests = Requests::default();
+    let net = VirtualNet::new(Server { answer: hello, waiting: BTreeMap::new(), requests: Arc::clone(&requests) });
+    carry_out_on(plan, part, &net, &requests)
+}
+
+fn carry_out_on(plan: &Plan, part: Part, net: &VirtualNet<Server>, requests: &Requests) -> (Run, Vec<(u64, String)>) {
+    let (registry, stop) = (built_in(), StopHandle::default());
+    let given = Given { machine: net, part, registry: &registry, stop: &stop, trace: None };
+    let run = run::run(plan, given, &mut Seconds::default()).map(|done| done.run).unwrap();
+    let path = |request: &str| request.split(' ').nth(1).unwrap_or("").to_owned();
+    let requests = std::mem::take(&mut *requests.lock().unwrap());
+    (run, requests.into_iter().map(|(at, _, request)| (at, path(&request))).collect())
+}
+
+fn elsewhere(portion: Portion, after_ns: Option<u64>) -> Part {
+    let takeover = after_ns.map(|after_ns| Takeover { after_ns, numbers: Vec::new() });
+    Part {
+        portion,
+        takeover,
+        surroundings: crate::Surrounded::Elsewhere(brunt_protocol::scenario::Value::Nil),
+        ..Part::whole(1)
+    }
+}
+
+fn started(run: &Run) -> u64 {
+    [&run.measured, &run.drained]
+        .iter()
+        .flat_map(|part| part.figures.scenarios.iter())
+        .map(|(_, one)| one.users_started)
+        .sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Users who come one after the other come when one machine would have had them come, whoever has them.
+    #[test]
+    fn who_was_still_to_come_comes_elsewhere(
+        poisson: bool, workers in prop::collection::vec(1_u32..4, 1..4), lost: prop::sample::Index, parts in 1_u32..5,
+        after_ms in 1_u64..900,
+    ) {
+        let arrivals = if poisson { "poisson" } else { "uniform" };
+        let script = format!(
+            "brunt.scenario('s', function(user) http:get('/' .. user.id) end)
+             :inject {{ brunt.at_once(7), brunt.rate(40, '1s'), brunt.peak(20, '500ms'), arrivals = '{arrivals}' }}"
+        );
+        let plan = plan_of(&script, &[]).unwrap();
+        let of = workers.iter().sum();
+        let (whole, mut expected) = carry_out(&plan, Part::whole(of));
+        let begin = expected[0].0;
+        let lost = lost.index(workers.len());
+        let (mut users, mut asked) = (0, Vec::new());
+        for (place, count) in workers.iter().enumerate() {
+            let portion = Portion::new(workers[..place].iter().sum(), *count, of).unwrap();
+            let (own, requests) = carry_out(&plan, elsewhere(portion, None));
+            if place != lost {
+                users += started(&own);
+                asked.extend(requests);
+                continue;
+            }
+            let before = requests.into_iter().filter(|(at, _)| *at < begin + after_ms * MS);
+            asked.extend(before.clone());
+            users += before.count() as u64;
+            for portion in portion.divided(parts) {
+                let (own, requests) = carry_out(&plan, elsewhere(portion, Some(after_ms * MS)));
+                users += started(&own);
+                // Its time begins when it joins.
+                asked.extend(requests.into_iter().map(|(at, path)| (at + after_ms * MS, path)));
+            }
+        }
+        asked.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!(users, started(&whole));
+        // Where they come at random, a step deals them out from another worker on, and their numbers are not those of their places.
+        let seen = |asked: &[(u64, String)]| asked.iter().map(|(at, path)| (*at, if poisson { "" } else { path }.to_owned())).collect::<Vec<_>>();
+        prop_assert_eq!(seen(&asked), seen(&expected));
+    }
+}
+
+#[test]
+fn as_many_users_are_there_again() {
+    let script = "brunt.scenario('s', function(user) http:get('/' .. user.id) brunt.pause(0.01) end)
+                  :inject { brunt.users(9, '2s') }";
+    let plan = plan_of(script, &[]).unwrap();
+    let lost = Portion::new(1, 1, 3).unwrap();
+    let (own, asked) = carry_out(&plan, elsewhere(lost, None));
+    assert_eq!(started(&own), 3);
+    let names =
+        |asked: &[(u64, String)]| asked.iter().map(|(_, path)| path.clone()).collect::<std::collections::BTreeSet<_>>();
+    let (mut users, mut paths) = (0, std::collections::BTreeSet::new());
+    for portion in lost.divided(2) {
+        let (run, asked) = carry_out(&plan, elsewhere(portion, Some(700 * MS)));
+        users += started(&run);
+        assert!((2 * SECOND_NS..2_100 * MS).contains(&run.measured_ns), "{}: the time before counts", run.measured_ns);
+        assert_eq!(run.series.points()[0].start_ns, 0);
+        paths.extend(names(&asked));
+    }
+    assert_eq!((users, paths), (3, names(&asked)));
+}
+
+#[test]
+fn a_throttle_makes_up_for_nothing_that_came_before() {
+    let script = "brunt.throttle('100')
+                  brunt.scenario('s', function() http:get('/') end):inject { brunt.users(20, '1s') }";
+    let (_, asked) = carry_out(&plan_of(script, &[]).unwrap(), elsewhere(Portion::whole(1), Some(500 * MS)));
+    assert!((45..=71).contains(&asked.len()), "{}", asked.len());
+    // Not fifty at once. Connecting takes 50 µs, and one call may be made that was not in the moment before.
+    let close = asked.windows(2).filter(|pair| pair[1].0 - pair[0].0 < 9 * MS).count();
+    assert!(close <= 1, "{asked:?}");
+}
+
+/// A process that is stopped and goes on later finds that its users were given to others.
+#[test]
+fn users_of_a_part_whose_lease_has_run_out_make_no_call() {
+    let script = "brunt.scenario('s', function() http:get('/') brunt.pause(0.005) end):inject { brunt.users(8, '4s') }";
+    let requests = Requests::default();
+    let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Arc::clone(&requests) };
+    let net = VirtualNet::new(server).standing_still(2 * SECOND_NS, SECOND_NS);
+    let gate = Gate::default();
+    gate.keep_time(net.clock());
+    gate.open_at(Instant::now());
+    // It stands still from 2 s to 3 s of a clock that begins at 1 s, and its lease is for 1.5 s.
+    gate.renew(Instant::now() + Duration::from_millis(1500));
+    let part = Part { gate: Some(gate), ..Part::whole(1) };
+    let (_, asked) = carry_out_on(&plan_of(script, &[]).unwrap(), part, &net, &requests);
+    assert!(asked.len() > 100 && asked.iter().all(|(at, _)| *at <= 2 * SECOND_NS), "{:?}", asked.last());
+}
+
+#[test]
+fn what_nobody_may_do_twice_is_not_taken_over() {
+    let files = [("users.csv", "name\nann\nbob\n")];
+    let check = |script: &str| {
+        let found = crate::check_takeover(&plan_of(script, &files).unwrap(), &built_in());
+        found.map_err(|error| error.to_string())
+    };
+    let scenario = "brunt.scenario('visit', function() http:get('/') end)";
+    for (script, why) in [
+        (format!("brunt.csv('users.csv'):queue() {scenario}:inject {{ brunt.rate(5, '1s') }}"), "rows of data"),
+        (format!("brunt.csv('users.csv'):per_user() {scenario}:inject {{ brunt.rate(5, '1s') }}"), "rows of data"),
+        (format!("{scenario}:inject {{ brunt.iterations_shared(2, 7) }}"), "the iterations of 'visit'"),
+        (format!("{scenario}:inject {{ brunt.iterations_each(2, 7) }}"), "the iterations of 'visit'"),
+        (
+            format!(
+                "local a = {scenario}:inject {{ brunt.at_once(2) }}
+                 brunt.scenario('b', function() end):inject {{ brunt.at_once(1), after = a }}"
+            ),
+            "users of 'b'",
+        ),
+    ] {
+        let error = check(&script).unwrap_err();
+        assert!(error.contains(why) && error.contains("--on-lost-agent reassign"), "{script}: {error}");
+    }
+    let shared = "local users = brunt.csv('users.csv'):circular() local some = brunt.csv('users.csv'):random()";
+    assert_eq!(check(&format!("{shared} {scenario}:inject {{ brunt.at_once(2), brunt.rate(5, '1s') }}")), Ok(()));
+    assert_eq!(check(&format!("{scenario}:inject {{ brunt.ramp_users(0, 5, '1s') }}")), Ok(()));
+}
