@@ -12,10 +12,10 @@ const JUDGEMENTS: Record<string, string> = {
 
 const time = (ns: number | null): Cell => (ns === null ? { text: "–", sort: -1 } : { text: duration(ns), sort: ns });
 
-/** How an agent was lost, from when on others did what it had left, and how many users came nowhere. */
+/** How an agent was lost, from when on others did what it had left, and how many users never started. */
 function lostText({ after_ns, reason, taken_over_ns, users_missed }: Lost): string {
   const takeover = taken_over_ns === undefined ? "" : `; others took over after ${duration(taken_over_ns)}`;
-  const missed = users_missed === undefined ? "" : `; ${count(users_missed)} users never came`;
+  const missed = users_missed === undefined ? "" : `; ${count(users_missed)} users never started`;
   return `lost after ${duration(after_ns)}: ${reason}${takeover}${missed}`;
 }
 

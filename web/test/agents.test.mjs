@@ -76,7 +76,7 @@ test("each agent has a line, and can be sorted by its figures", async () => {
     assert.deepEqual(lost.complaints, []);
     assert.match(await lost.page.textContent("#agents caption"), /^2 agents, 1 lost, /);
     const line = (await rows(lost.page, "agents")).find(([name]) => name === "<i>a2</i>");
-    assert.equal(line.at(-1), "lost after 1.00s: <b>gone</b>; others took over after 3.50s; 1,234 users never came");
+    assert.equal(line.at(-1), "lost after 1.00s: <b>gone</b>; others took over after 3.50s; 1,234 users never started");
     // The one with more calls comes first.
     await lost.page.click("#agents thead th:nth-child(4) button");
     assert.deepEqual((await rows(lost.page, "agents")).map(([name]) => name), ["<i>a2</i>", "a1"]);

@@ -88,9 +88,9 @@ impl Carrier {
             return Ok(Carried { run, script, lost_its_agents: false });
         };
         // What is wrong with the plan is said here, before agents are told.
-        brunt_engine::check(plan, registry)?;
-        if *on_lost == OnLost::Reassign {
-            brunt_engine::check_takeover(plan, registry)?;
+        match on_lost {
+            OnLost::Reassign => brunt_engine::check_takeover(plan, registry)?,
+            OnLost::Continue | OnLost::Abort => brunt_engine::check(plan, registry)?,
         }
         let workers = match (&plan.load, threads) {
             (_, Some(threads)) => Workers::Each(*threads),

@@ -224,6 +224,10 @@ impl Running {
         Self { run, stop, part: None, takeovers: BTreeMap::new(), ledger: Ledger::default(), ended: Ended::default() }
     }
 
+    fn has_parts(&self) -> bool {
+        self.part.is_some() || !self.takeovers.is_empty()
+    }
+
     fn gates(&self) -> impl Iterator<Item = &Gate> {
         let own = self.part.iter().map(|part| &part.gate);
         own.chain(self.takeovers.values().map(|takeover| &takeover.gate))
@@ -274,7 +278,7 @@ impl Agent<'_> {
         match session.running.as_ref().and_then(|running| running.part.as_ref()) {
             _ if session.running.as_ref().is_some_and(begins) => STARTING,
             Some(part) if !part.has_begun => STARTING,
-            _ if session.running.is_some() && session.counts_together() => COUNTING,
+            _ if session.counts_together() && session.running.as_ref().is_some_and(Running::has_parts) => COUNTING,
             _ if !session.link.is_acknowledged() || session.ending.is_some() => UNHEARD,
             _ => AT_REST,
         }

@@ -26,18 +26,18 @@ pub(crate) struct Lost {
     drained: Snapshot,
 }
 
-/// The virtual users who were to come on a lost agent and come nowhere.
+/// The virtual users who were due on a lost agent and never started.
 #[derive(Debug, Default)]
 pub(crate) struct Missed(Vec<(Portion, u64, u64)>);
 
 impl Missed {
     /// Nobody has this before `until_ns` of the measured part.
-    pub(crate) fn add(&mut self, left: &Left, until_ns: u64) {
-        self.0.push((left.portion, left.since_ns, until_ns));
+    pub(crate) fn add(&mut self, left: &[Left], until_ns: u64) {
+        self.0.extend(left.iter().map(|left| (left.portion, left.since_ns, until_ns)));
     }
 
-    /// How many they are in a measured part that has lasted so long, in nanoseconds. When users come who begin after others only their agent
-    /// knew: they are not among them.
+    /// How many they are in a measured part that has lasted so long, in nanoseconds. Leaves out populations that begin after others: only the lost
+    /// agent knew when.
     pub(crate) fn count(&self, plan: &Plan, measured_ns: u64) -> u64 {
         let populations = plan.scenarios.iter().flat_map(|scenarios| scenarios.populations.iter().enumerate());
         let open = populations.filter(|(_, population)| population.is_open() && population.after.is_none());
@@ -258,10 +258,10 @@ mod tests {
         };
         let mut missed = Missed::default();
         // The users with the numbers 1, 4, 7 and so on, ten of all a second: 22 to 37 in these two seconds.
-        missed.add(&left(Portion::new(1, 1, 3).unwrap(), 2 * SECOND_NS)[0], 4 * SECOND_NS);
+        missed.add(&left(Portion::new(1, 1, 3).unwrap(), 2 * SECOND_NS), 4 * SECOND_NS);
         assert_eq!((missed.count(&plan, 9 * SECOND_NS), missed.count(&plan, 3 * SECOND_NS)), (6, 3));
         // Nobody else has its last second, either.
-        missed.add(&left(Portion::new(1, 1, 3).unwrap(), 5 * SECOND_NS)[0], u64::MAX);
+        missed.add(&left(Portion::new(1, 1, 3).unwrap(), 5 * SECOND_NS), u64::MAX);
         assert_eq!(missed.count(&plan, 9 * SECOND_NS), 9);
     }
 

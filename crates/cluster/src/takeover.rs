@@ -12,15 +12,15 @@ pub(crate) struct Left {
     pub(crate) since_ns: u64,
 }
 
-/// Deals what is left to so many helpers: pieces, each with the place of its helper. No piece is without a connection, of all those
-/// of the run; with `counts`, none is without a call.
+/// Deals what is left to so many helpers: pieces, each with the place of its helper. No piece is without one of the `scarce` things that the run
+/// has, such as connections; with `counts`, none is without a call.
 ///
 /// Each helper has about as much to do. Where there are fewer workers left than helpers, a worker's share is divided.
-pub(crate) fn deal(left: Vec<Left>, helpers: usize, connections: u32, counts: bool) -> Vec<(usize, Left)> {
+pub(crate) fn deal(left: Vec<Left>, helpers: usize, scarce: u64, counts: bool) -> Vec<(usize, Left)> {
     let each = (helpers / left.len().max(1)).max(1);
     let mut pieces = Vec::new();
     for one in left {
-        let portions = divided(one.portion, each as u32, connections);
+        let portions = divided(one.portion, each as u32, scarce);
         let of = portions.len() as u64;
         let all: u64 = one.numbers.iter().map(|numbers| numbers.count()).sum();
         for (place, portion) in (0..).zip(portions) {
@@ -33,10 +33,10 @@ pub(crate) fn deal(left: Vec<Left>, helpers: usize, connections: u32, counts: bo
     (0..helpers.max(1)).cycle().zip(pieces).collect()
 }
 
-/// At most so many parts of a portion, each with one of the run's connections at least.
-fn divided(portion: Portion, parts: u32, connections: u32) -> Vec<Portion> {
-    let connected = |parts: &Vec<Portion>| parts.iter().all(|part| part.part_of(u64::from(connections)) > 0);
-    (2..=parts).rev().map(|parts| portion.divided(parts)).find(connected).unwrap_or_else(|| vec![portion])
+/// At most so many parts of a portion, each with one at least of what the run has so many of.
+fn divided(portion: Portion, parts: u32, scarce: u64) -> Vec<Portion> {
+    let has_one = |parts: &Vec<Portion>| parts.iter().all(|part| part.part_of(scarce) > 0);
+    (2..=parts).rev().map(|parts| portion.divided(parts)).find(has_one).unwrap_or_else(|| vec![portion])
 }
 
 /// Numbers `from` up to `until` of several ranges one after the other.
@@ -84,7 +84,7 @@ mod tests {
             losses in prop::collection::vec(any::<prop::sample::Index>(), 1..6), total in 1_u64..400,
         ) {
             let of: u32 = workers.iter().sum();
-            let connections = of + spare;
+            let connections = u64::from(of + spare);
             let mut agents: Vec<Vec<Left>> = Vec::new();
             let mut first = 0;
             for count in &workers {
@@ -106,7 +106,7 @@ mod tests {
                 let dealt = deal(left, agents.len(), connections, true);
                 prop_assert_eq!(listed(&dealt.iter().flat_map(|(_, one)| one.numbers.clone()).collect::<Vec<_>>()), numbers);
                 for (helper, one) in open {
-                    prop_assert!(one.portion.part_of(u64::from(connections)) > 0);
+                    prop_assert!(one.portion.part_of(connections) > 0);
                     agents[helper].push(one);
                 }
             }

@@ -58,7 +58,7 @@ pub enum EngineError {
         scheme: &'static str,
     },
     /// Nobody can take over what users of a lost agent have left.
-    #[error("{what}, so others cannot take over from a lost agent (--on-lost-agent reassign): take continue or abort")]
+    #[error("{what}, so no agent can take over from a lost one (--on-lost-agent reassign): take continue or abort")]
     Unassignable {
         /// What keeps others from it.
         what: String,

@@ -30,6 +30,44 @@ impl Lease {
     }
 }
 
+/// A lease as a worker sees it, whose calls wait once it has run out.
+#[derive(Debug, Default)]
+pub(crate) struct Leased {
+    lease: Lease,
+    /// Whether a call has waited since it was last seen to last.
+    has_held: bool,
+}
+
+impl Leased {
+    /// Whether no call may be begun at `now`.
+    #[inline]
+    pub(crate) fn has_run_out(&self, now: u64) -> bool {
+        self.lease.has_run_out(now)
+    }
+
+    /// The same, asked by a call that waits if so.
+    #[inline]
+    pub(crate) fn holds_back(&mut self, now: u64) -> bool {
+        let holds_back = self.lease.has_run_out(now);
+        self.has_held |= holds_back;
+        holds_back
+    }
+
+    /// Whether calls have waited that may be made at `now`. They are told once.
+    #[inline]
+    pub(crate) fn lets_go(&mut self, now: u64) -> bool {
+        let lets_go = self.has_held && !self.lease.has_run_out(now);
+        self.has_held &= !lets_go;
+        lets_go
+    }
+}
+
+impl From<Lease> for Leased {
+    fn from(lease: Lease) -> Self {
+        Self { lease, has_held: false }
+    }
+}
+
 /// Holds the workers of a run back until it is opened.
 #[derive(Debug, Clone, Default)]
 pub struct Gate(Arc<Inner>);

@@ -209,18 +209,19 @@ pub fn run_traced(
     )
 }
 
-/// Checks that other machines can go on where a part of `plan` is lost ([`Takeover`]), although nobody knows how far that part has come.
-///
-/// # Errors
-/// When virtual users would do something twice that is to be done once, and what.
-pub fn check_takeover(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
-    run::check_takeover(plan, registry)
-}
-
 /// Checks everything about `plan` that can be checked without touching the network.
 ///
 /// # Errors
 /// When something in it is wrong.
 pub fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
     run::check(plan, registry)
+}
+
+/// The same as [`check`], and that other machines can go on where a part of `plan` is lost ([`Takeover`]), although nobody knows how far that part
+/// has come.
+///
+/// # Errors
+/// When something in it is wrong, or virtual users would do something twice that is to be done once.
+pub fn check_takeover(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
+    run::check_takeover(plan, registry)
 }

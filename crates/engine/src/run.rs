@@ -330,12 +330,13 @@ pub(crate) fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError>
     examine(plan, registry).map(drop)
 }
 
-/// Checks that others can go on where a part of `plan` is lost.
+/// The same, and that others can go on where a part of `plan` is lost.
 ///
 /// # Errors
-/// When they cannot, and why.
+/// When something in it is wrong, or they cannot, and why.
 pub(crate) fn check_takeover(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
-    let Some(scenarios) = &plan.scenarios else { return Ok(()) };
+    let Some(scenarios) = &plan.scenarios else { return check(plan, registry) };
+    plan.validate()?;
     Surroundings::of(plan, scenarios, registry, Portion::whole(1))?.check_takeover()
 }
 

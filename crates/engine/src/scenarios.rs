@@ -85,7 +85,7 @@ impl<'a> Surroundings<'a> {
         let what = |population: &Population| {
             let name = population.scenarios.first().map_or("", |one| one.scenario.as_str());
             if population.after.is_some() {
-                return Some(format!("users of '{name}' begin after others"));
+                return Some(format!("'{name}' begins when another population has ended"));
             }
             let counts = |step: &Step| matches!(step, Step::IterationsEach { .. } | Step::IterationsShared { .. });
             let is_counted = population.steps.iter().any(counts);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::SECOND_NS;
-use crate::agents::AgentEnd;
+use crate::agents::{AgentEnd, AgentPart};
 use crate::connections::Connections;
 use crate::plan::{Load, Plan};
 use crate::series::Point;
@@ -75,6 +75,14 @@ fn lost_agents(run: &Run) -> Option<Remark> {
     }
     if unsent > 0 {
         parts.push(format!("{unsent} calls that fell to them were never sent"));
+    }
+    let missed = |agent: &&AgentPart| match &agent.ended {
+        AgentEnd::Lost { users_missed, .. } => *users_missed,
+        AgentEnd::Finished => 0,
+    };
+    let missed: u64 = lost.iter().map(missed).sum();
+    if missed > 0 {
+        parts.push(format!("{missed} virtual users who were due on them never started"));
     }
     let message = parts.join("; ");
     let name = &first.name;

@@ -19,17 +19,21 @@ fn run_after_run_an_agent_stays_as_it_was() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
     let (dir, url) = (Directory::new(), server.url());
-    let script = format!(
-        "local brunt = require 'brunt'\nlocal http = brunt.http {{ base = '{url}' }}\n\
-         brunt.setup(function() return {{ token = 't' }} end)\n\
-         brunt.scenario('visit', function() http:get('/') end):inject {{ brunt.iterations_shared(4, 40) }}\n"
-    );
-    let users = dir.file("visit.lua", script);
+    let script = |injection: &str| {
+        format!(
+            "local brunt = require 'brunt'\nlocal http = brunt.http {{ base = '{url}' }}\n\
+             brunt.setup(function() return {{ token = 't' }} end)\n\
+             brunt.scenario('visit', function() http:get('/') end):inject {{ {injection} }}\n"
+        )
+    };
+    let users = dir.file("visit.lua", script("brunt.iterations_shared(4, 40)"));
+    let crowd = dir.file("crowd.lua", script("brunt.at_once(40)"));
     let wrk = dir.file("w.lua", "function request() return wrk.format('GET', '/?w') end");
-    let loads: [&[&str]; 4] = [
+    let loads: [&[&str]; 5] = [
         &["-n", "50", "-c", "2", &url],
         &["-r", "500", "-n", "100", "--on-lost-agent", "reassign", &url],
         &["run", &users],
+        &["run", &crowd, "--on-lost-agent", "reassign"],
         &["-n", "50", "-c", "2", "-s", &wrk, &url],
     ];
     let round = || {

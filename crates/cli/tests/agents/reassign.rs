@@ -228,6 +228,26 @@ fn users_of_a_lost_agent_come_back_elsewhere() {
 
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
+fn users_of_an_agent_that_is_lost_at_the_end_do_not_come_after_it() {
+    let (bus, server, dir) = (Bus::start(), target(), Directory::new());
+    let script = visit(&dir, &server.url(), "", "brunt.rate(60, '5s')");
+    let mut agents = bus.agents(3);
+    let (others, lost) = agents.split_at_mut(2);
+    let report = reassigned(&bus, others, &["run", &script, "-t", "1"], || {
+        sleep(Duration::from_millis(3500));
+        lost[0].kill();
+    });
+    let lost = &agent(&report, "a3")["lost"];
+    assert!(lost["taken_over_ns"].is_null(), "{lost:#}");
+    let points = report["series"].as_array().unwrap();
+    assert!(points.len() <= 6 && points.iter().all(|point| point["length_ns"].as_u64() > Some(0)), "{points:#?}");
+    let visits = &report["names"]["scenarios"][0];
+    assert_eq!(visits["users_started"].as_u64().unwrap() + lost["users_missed"].as_u64().unwrap_or(0), 300, "{lost:#}");
+    assert_eq!(visits["users_ended"], visits["users_started"]);
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
 fn what_nobody_may_do_twice_is_refused_before_the_load() {
     let (bus, server, dir) = (Bus::start(), target(), Directory::new());
     let _agents = bus.agents(2);

@@ -81,6 +81,8 @@ pub(super) struct Control {
     unsent: HashSet<usize>,
     /// When it last looked after all of them.
     looked: Instant,
+    /// How often each is asked for the time, in nanoseconds.
+    compares_every_ns: u64,
     /// Since when the bus is away, or when it last came back.
     away_since: Option<Instant>,
     pub(super) terms: Option<Terms>,
@@ -110,6 +112,7 @@ impl Control {
             places: HashMap::new(),
             unsent: HashSet::new(),
             looked: Instant::now(),
+            compares_every_ns: COMPARE_AT_FIRST_NS,
             away_since: None,
             terms: None,
             sent_plan: None,
@@ -397,7 +400,8 @@ impl Control {
         // Some may have waited too long for an acknowledgement.
         let waits = |(_, peer): &(usize, &Peer)| !peer.link.is_acknowledged();
         self.unsent.extend(self.peers.iter().enumerate().filter(waits).map(|(place, _)| place));
-        self.compare_clocks(self.comparing_every_ns()).await;
+        self.compares_every_ns = self.comparing_every_ns();
+        self.compare_clocks(self.compares_every_ns).await;
         let is_away = self.away_since.is_some();
         let is_gone = self.away_since.is_some_and(|since| since.elapsed() >= AWAY);
         for peer in &mut self.peers {
@@ -415,7 +419,7 @@ impl Control {
     async fn flush_links(&mut self) {
         let now = self.now_ns();
         let mut frames = Vec::new();
-        let soon_ns = self.comparing_every_ns() / 2;
+        let soon_ns = self.compares_every_ns / 2;
         for place in std::mem::take(&mut self.unsent) {
             let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.lost.is_none()) else { continue };
             // Who is to be asked for the time before long is asked with the acknowledgement.

@@ -27,6 +27,12 @@ const TAKEOVER_NS: u64 = 600_000_000;
 /// What is left of a run in its last moments is not worth a takeover, in nanoseconds.
 const LAST_MOMENTS_NS: u64 = 100_000_000;
 
+/// When nobody comes or is called any more, in nanoseconds of the measured part, as far as the plan says.
+fn planned_end_ns(plan: &Plan) -> u64 {
+    let of_users = plan.scenarios.as_ref().map(|scenarios| (scenarios.seconds() * 1e9) as u64);
+    plan.duration_ns().into_iter().chain(of_users).min().unwrap_or(u64::MAX)
+}
+
 /// Something that an agent does in a run: its own part, or a piece of what a lost one has left.
 #[derive(Debug, Clone)]
 struct Duty {
@@ -109,7 +115,7 @@ impl InRun {
         }
     }
 
-    /// It is lost, and its users with it: what there is to say about them, in the second that it did not report or in the drain.
+    /// What ends the users of a lost agent, in the second that it did not report or in the drain; none if it had no users.
     fn lose_users(&mut self, phase: Phase) -> Option<Interval> {
         let mut snapshot = Snapshot::default();
         for (name, alive) in std::mem::take(&mut self.users) {
@@ -368,15 +374,18 @@ impl<'a> InProgress<'a> {
             let lost = Lost::of(&self.begun.plan, &left, until_ns, worker, next, &last);
             if let Some(agent) = self.begun.agents.get_mut(place) {
                 agent.lost = lost;
-                left.iter().for_each(|left| agent.missed.add(left, until_ns));
+                agent.missed.add(&left, until_ns);
                 if let AgentEnd::Lost { taken_over_ns, .. } = &mut agent.part.ended {
                     *taken_over_ns = Some(until_ns).filter(|until_ns| *until_ns < u64::MAX);
                 }
             }
         }
-        let is_last = self.begun.agents.iter().all(|agent| agent.is_lost || agent.is_finished);
+        let nobody_left = self.begun.agents.iter().all(|agent| agent.is_lost);
+        let has_ended = |agent: &InRun| agent.has_drained || agent.is_finished;
+        let is_over = nobody_left || self.begun.agents.iter().any(has_ended);
         let Some(agent) = self.begun.agents.get_mut(place) else { return };
         if agent.lost.is_none() {
+            let is_over = is_over || held.iter().any(|interval| interval.phase == Phase::Drain);
             for interval in held {
                 let interval = Interval { worker, ..interval };
                 agent.count_users(&interval);
@@ -384,8 +393,8 @@ impl<'a> InProgress<'a> {
                 // As below: who gathers goes on until every agent has finished.
                 let _ = self.reports.send(Report::Interval(Box::new(interval)));
             }
-            // A second that nobody else reports would be one without a length.
-            let phase = if is_last { Phase::Drain } else { Phase::Measured };
+            // A measured second that nobody else reports would be one without a length.
+            let phase = if is_over { Phase::Drain } else { Phase::Measured };
             if let Some(gone) = agent.lose_users(phase) {
                 agent.part.add(&Interval { phase: Phase::Drain, ..gone.clone() }, &self.begun.plan.ok_status);
                 let _ = self.reports.send(Report::Interval(Box::new(Interval { worker, ..gone })));
@@ -394,7 +403,6 @@ impl<'a> InProgress<'a> {
             let measured_ns = after_ns;
             self.report(Report::Finished { worker, measured_ns, interrupted: false, failed, stopped, unreached });
         }
-        let nobody_left = self.begun.agents.iter().all(|agent| agent.is_lost);
         if on_lost == OnLost::Abort || nobody_left {
             self.lost_its_agents = true;
             self.was_stopped_by_us = true;
@@ -411,8 +419,7 @@ impl<'a> InProgress<'a> {
         // What was not theirs yet begins when it was to begin, or later.
         let first = left.iter().map(|left| left.since_ns).max().unwrap_or(0);
         let after_ns = (now + TAKEOVER_NS).saturating_sub(begin).max(first);
-        let planned_ns = plan.duration_ns().unwrap_or(u64::MAX);
-        let is_over = after_ns.saturating_add(LAST_MOMENTS_NS) >= planned_ns;
+        let is_over = after_ns.saturating_add(LAST_MOMENTS_NS) >= planned_end_ns(plan);
         let mut helpers: Vec<usize> =
             (0..agents.len()).filter(|place| agents.get(*place).is_some_and(InRun::can_help)).collect();
         if is_over || self.is_stopping || self.was_stopped_by_us || helpers.is_empty() {
@@ -420,9 +427,12 @@ impl<'a> InProgress<'a> {
         }
         helpers.sort_by_key(|place| agents.get(*place).map_or(0, |agent| agent.duties.len()));
         let counts = matches!(plan.load, Load::Closed {}) && plan.stop.requests.is_some();
-        // Users have connections of their own.
-        let connections = if plan.scenarios.is_some() { u32::MAX } else { plan.connections.most() };
-        for (helper, piece) in takeover::deal(left.to_vec(), helpers.len(), connections, counts) {
+        // Of what there are only so many of, connections or users alive at once, each piece has one.
+        let scarce = match &plan.scenarios {
+            Some(scenarios) => scenarios.populations.iter().filter_map(|one| one.most_alive).min().unwrap_or(u64::MAX),
+            None => u64::from(plan.connections.most()),
+        };
+        for (helper, piece) in takeover::deal(left.to_vec(), helpers.len(), scarce, counts) {
             let Some(helper) = helpers.get(helper).copied() else { continue };
             let Some(agent) = agents.get_mut(helper) else { continue };
             self.takeovers += 1;
@@ -444,12 +454,13 @@ impl<'a> InProgress<'a> {
 
     /// An agent cannot do what it was asked to take over: nobody does it.
     fn declined(&mut self, place: usize, number: u32, problem: &str) {
-        let Some(agent) = self.begun.agents.get_mut(place) else { return };
+        // What one that ends has not begun is dealt again with the rest of what it leaves.
+        let Some(agent) = self.begun.agents.get_mut(place).filter(|agent| !agent.is_leaving) else { return };
         let Some(at) = agent.duties.iter().position(|duty| duty.number == number) else { return };
         let duty = agent.duties.remove(at);
         let name = agent.part.name.clone();
         let Some(lost) = self.begun.agents.get_mut(duty.from) else { return };
-        lost.missed.add(&duty.piece, u64::MAX);
+        lost.missed.add(std::slice::from_ref(&duty.piece), u64::MAX);
         if let Some(lost) = &mut lost.lost {
             lost.add(&self.begun.plan, &duty.piece, u64::MAX);
         }
@@ -482,12 +493,13 @@ impl<'a> InProgress<'a> {
     /// Reports the end of lost agents, once all others have ended.
     pub(super) fn finish_lost(&mut self) {
         let ok = self.begun.plan.ok_status.clone();
-        let finished = self.begun.agents.iter().filter(|agent| agent.is_finished);
-        let longest = finished.map(|agent| agent.part.measured_ns).max();
+        let measured = |agent: &InRun| agent.part.measured_ns;
+        let finished = self.begun.agents.iter().filter(|agent| agent.is_finished).map(measured).max();
+        // If every agent was lost, the run ended with the last of them.
+        let longest = finished.or_else(|| self.begun.agents.iter().map(measured).max()).unwrap_or(0);
         for place in 0..self.begun.agents.len() {
             let Some(agent) = self.begun.agents.get_mut(place) else { continue };
-            // If every agent was lost, the run ended with the last of them.
-            let end = longest.unwrap_or(agent.part.measured_ns).max(agent.part.measured_ns);
+            let end = longest.max(agent.part.measured_ns);
             if let AgentEnd::Lost { users_missed, .. } = &mut agent.part.ended {
                 *users_missed = agent.missed.count(&self.begun.plan, end);
             }

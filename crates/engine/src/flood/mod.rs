@@ -20,7 +20,7 @@ use self::exposure::Exposure;
 pub(crate) use self::growth::first_connections;
 use self::growth::{Growth, Standing};
 use self::slots::Slots;
-use crate::gate::Lease;
+use crate::gate::{Lease, Leased};
 use crate::network::{Call, CallId, Counted, End, NEVER, Network, State};
 use crate::pace::{Quota, Schedule};
 use crate::transport::Driver;
@@ -92,8 +92,7 @@ pub(crate) struct Flood {
     growth: Option<Growth>,
     exposure: Exposure,
     /// Until when calls may be made; and whether some were not, since it has run out.
-    lease: Lease,
-    is_held: bool,
+    lease: Leased,
     /// How long the last call of the open model was held up, in nanoseconds: what a connection made for those after it
     /// begins with.
     held_up: u64,
@@ -125,8 +124,7 @@ impl Flood {
             measured: false,
             calls_until: NEVER,
             exposure: Exposure::new(share == Share::WHOLE),
-            lease: Lease::default(),
-            is_held: false,
+            lease: Leased::default(),
             held_up: 0,
             ready: VecDeque::new(),
             again: VecDeque::new(),
@@ -144,23 +142,14 @@ impl Flood {
 
     /// The same, which makes calls only while this has not run out.
     pub(crate) fn leased(self, lease: Lease) -> Self {
-        Self { lease, ..self }
-    }
-
-    /// Whether no call may be made at `now`, as the lease has run out.
-    #[inline]
-    fn is_held(&mut self, now: u64) -> bool {
-        let is_held = self.lease.has_run_out(now);
-        self.is_held |= is_held;
-        is_held
+        Self { lease: lease.into(), ..self }
     }
 
     /// Goes on once the lease has been renewed: connections that were freed in the meantime have nothing that would wake them.
     fn go_on<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
-        if !self.is_held || self.lease.has_run_out(now) {
+        if !self.lease.lets_go(now) {
             return;
         }
-        self.is_held = false;
         for token in 0..network.connections.len() {
             if !network.connections[token].vacant {
                 self.give_work(network, token, now);
@@ -251,7 +240,7 @@ impl Flood {
 
     /// Closed model: calls until the connection has as many in flight as it may.
     fn refill<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        if now >= self.calls_until || self.is_held(now) {
+        if now >= self.calls_until || self.lease.holds_back(now) {
             return;
         }
         let mut composed = false;
@@ -289,7 +278,7 @@ impl Flood {
         let is_free = self.slots.as_ref().is_some_and(|slots| slots.is_free(token, &network.connections));
         if is_free
             && now < self.calls_until
-            && !self.is_held(now)
+            && !self.lease.holds_back(now)
             && let Some(id) = self.next_call(network, now)
         {
             self.place(network, token, id, now);
@@ -368,7 +357,10 @@ impl Flood {
 
     /// Open model: lists the connection among those that can carry a call.
     fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        while !self.again.is_empty() && network.connections[token].room(self.pipeline) > 0 && !self.is_held(now) {
+        while !self.again.is_empty()
+            && network.connections[token].room(self.pipeline) > 0
+            && !self.lease.holds_back(now)
+        {
             let Some(id) = self.next_again(network) else { break };
             network.send(self, token, id, now);
         }
@@ -396,7 +388,7 @@ impl Flood {
         if !slots.is_free(home, &network.connections) || network.connections[home].listed {
             return;
         }
-        if !self.is_held(now)
+        if !self.lease.holds_back(now)
             && let Some(id) = self.next_again(network)
         {
             self.place(network, home, id, now);

@@ -347,10 +347,15 @@ impl VirtualUsers {
     pub(super) fn send_gathered<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         let mut gathered = std::mem::take(&mut self.gathered);
         for token in gathered.drain(..) {
+            let now = network.driver.now();
+            if self.lease.holds_back(now) {
+                // They stay with their connections.
+                self.gathered.push(token);
+                continue;
+            }
             if network.connections[token].state == ConnectionState::Open
                 && let Some(id) = network.dequeue(token)
             {
-                let now = network.driver.now();
                 if let Some(call) = network.call_mut(id)
                     && !call.was_sent()
                 {
@@ -359,7 +364,19 @@ impl VirtualUsers {
                 network.send(self, token, id, now);
             }
         }
-        self.gathered = gathered;
+        if self.gathered.is_empty() {
+            self.gathered = gathered;
+        }
+    }
+
+    /// Sends what has waited for the lease to be renewed: connections that were freed meanwhile have nothing that would wake them.
+    pub(super) fn send_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
+        self.send_gathered(network);
+        for token in 0..network.connections.len() {
+            if network.connections[token].state == ConnectionState::Open {
+                self.serve_waiting(network, token);
+            }
+        }
     }
 
     /// Makes a connection for a call; its number.
@@ -414,6 +431,13 @@ impl VirtualUsers {
             };
             let Some(slot) = next else { return };
             let now = network.driver.now();
+            if self.lease.holds_back(now) {
+                match self.owner(token) {
+                    Owner::User(user) => drop(self.user(user).map(|user| user.waiting.push_front(slot))),
+                    _ => drop(network.origins.get(origin).map(|there| there.waiting.push_front(slot))),
+                }
+                return;
+            }
             self.send_on(network, token, slot, now);
         }
         self.grow_pool(network, token, origin);

@@ -35,7 +35,7 @@ use self::names::Names;
 use self::resuming::slot_of;
 use self::streaming::Inbox;
 use self::tasks::Meeting;
-use crate::gate::Lease;
+use crate::gate::{Lease, Leased};
 use crate::network::{Call, CallId, Network};
 use crate::trace::{Level, Sight, Trace, Traced};
 use crate::worker::Leaving;
@@ -309,7 +309,7 @@ pub(crate) struct VirtualUsers {
     owners: Vec<Owner>,
     /// Whether calls are made, and until when at most.
     loading: bool,
-    lease: Lease,
+    lease: Leased,
     /// Why the load ends, if a script has ended it.
     leaving: Option<Leaving>,
     ready: VecDeque<(u32, u32, Wake)>,
@@ -389,7 +389,7 @@ impl VirtualUsers {
             gathers: false,
             owners: Vec::new(),
             loading: false,
-            lease: Lease::default(),
+            lease: Leased::default(),
             leaving: None,
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
@@ -420,7 +420,7 @@ impl VirtualUsers {
 
     /// The same, who make calls only while this has not run out.
     pub(crate) fn leased(self, lease: Lease) -> Self {
-        Self { lease, ..self }
+        Self { lease: lease.into(), ..self }
     }
 
     /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds: users who came before are

@@ -187,6 +187,12 @@ impl VirtualUsers {
     /// What is due by time: pauses that are over, users who come, hosts that were looked up.
     pub(super) fn wake<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
         self.admit(now, &mut network.recorder);
+        if self.lease.holds_back(now) {
+            return;
+        }
+        if self.lease.lets_go(now) {
+            self.send_held(network);
+        }
         while let Some(Reverse(timer)) = self.timers.peek().copied()
             && timer.at <= now
         {

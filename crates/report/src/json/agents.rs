@@ -98,7 +98,7 @@ pub struct Lost {
     /// After how much of the measured part others went on with what it had left, in nanoseconds, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over_ns: Option<u64>,
-    /// Virtual users who were to come on it later, before others took over if they did, and never came.
+    /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users_missed: Option<u64>,
 }

@@ -31,12 +31,13 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
                 let unsent = unsent.map_or(0, |part| part.measured.unsent_lost);
                 let taken_over = lost.taken_over_ns.map(|at| format!("; others took over after {}", exactly(at)));
                 let missing = match lost.users_missed {
-                    // Calls of users who never came are due nowhere.
-                    Some(users) => format!("{} users never came", count(users)),
-                    None => format!("{} calls unsent", count(unsent)),
+                    // Calls of users who never started are due nowhere.
+                    Some(users) => format!("; {} users never started", count(users)),
+                    None if summary.run.plan.scenarios.is_some() => String::new(),
+                    None => format!("; {} calls unsent", count(unsent)),
                 };
                 let text = format!(
-                    "lost after {}: {}{}; {missing}",
+                    "lost after {}: {}{}{missing}",
                     exactly(lost.after_ns),
                     clean(&lost.reason),
                     taken_over.unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use brunt_model::series::Point;
 use brunt_model::share::Portion;
 use proptest::prelude::*;
 
@@ -123,21 +124,71 @@ fn a_throttle_makes_up_for_nothing_that_came_before() {
     assert!(close <= 1, "{asked:?}");
 }
 
-/// A process that is stopped and goes on later finds that its users were given to others.
+/// A process that is stopped and goes on later finds that its users were given to others. Calls that waited for a connection are not
+/// made, either.
 #[test]
 fn users_of_a_part_whose_lease_has_run_out_make_no_call() {
-    let script = "brunt.scenario('s', function() http:get('/') brunt.pause(0.005) end):inject { brunt.users(8, '4s') }";
-    let requests = Requests::default();
-    let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Arc::clone(&requests) };
-    let net = VirtualNet::new(server).standing_still(2 * SECOND_NS, SECOND_NS);
-    let gate = Gate::default();
-    gate.keep_time(net.clock());
-    gate.open_at(Instant::now());
-    // It stands still from 2 s to 3 s of a clock that begins at 1 s, and its lease is for 1.5 s.
-    gate.renew(Instant::now() + Duration::from_millis(1500));
-    let part = Part { gate: Some(gate), ..Part::whole(1) };
-    let (_, asked) = carry_out_on(&plan_of(script, &[]).unwrap(), part, &net, &requests);
-    assert!(asked.len() > 100 && asked.iter().all(|(at, _)| *at <= 2 * SECOND_NS), "{:?}", asked.last());
+    let batch = "http:batch({ { 'GET', '/' }, { 'GET', '/' }, { 'GET', '/' }, { 'GET', '/' }, { 'GET', '/' } })";
+    for (prelude, calls) in [
+        ("", "http:get('/')"),
+        ("", batch),
+        ("http = brunt.http { base = 'http://127.0.0.1', pool = 1 }", "http:get('/')"),
+    ] {
+        let script = format!(
+            "{prelude} brunt.scenario('s', function() {calls} brunt.pause(0.005) end):inject {{ brunt.users(8, '4s') }}"
+        );
+        let requests = Requests::default();
+        let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Arc::clone(&requests) };
+        let net = VirtualNet::new(server).standing_still(2 * SECOND_NS, SECOND_NS);
+        let gate = Gate::default();
+        gate.keep_time(net.clock());
+        gate.open_at(Instant::now());
+        // It stands still from 2 s to 3 s of a clock that begins at 1 s, and its lease is for 1.5 s.
+        gate.renew(Instant::now() + Duration::from_millis(1500));
+        let part = Part { gate: Some(gate), ..Part::whole(1) };
+        let (run, asked) = carry_out_on(&plan_of(&script, &[]).unwrap(), part, &net, &requests);
+        assert!(asked.len() > 100 && asked.iter().all(|(at, _)| *at <= 2 * SECOND_NS), "{script}: {:?}", asked.last());
+        let mut total = run.measured.clone();
+        total.merge(&run.drained);
+        assert_eq!(total.due, total.ended(), "{script}");
+    }
+}
+
+/// Once it is renewed everybody goes on, those too who waited for a connection.
+#[test]
+fn users_go_on_with_a_renewed_lease() {
+    /// Renews the lease after it has run out.
+    struct Renewing(Gate);
+    impl crate::Observer for Renewing {
+        fn second(&mut self, live: Live) {
+            if live.elapsed_ns == 3 * SECOND_NS {
+                self.0.renew(Instant::now() + Duration::from_secs(36_000));
+            }
+        }
+    }
+    fn slow(request: &str) -> (u64, String) {
+        (900 * MS, hello(request).1)
+    }
+    // Eight users with connections of their own, or with one for all of them.
+    for (prelude, least) in [("", 5.0), ("http = brunt.http { base = 'http://127.0.0.1', pool = 1 }", 0.9)] {
+        let script = format!(
+            "{prelude} brunt.scenario('s', function() http:get('/') brunt.pause(0.2) end):inject {{ brunt.users(8, '1h') }}"
+        );
+        let net = VirtualNet::new(Server { answer: slow, waiting: BTreeMap::new(), requests: Requests::default() });
+        let gate = Gate::default();
+        gate.keep_time(net.clock());
+        gate.open_at(Instant::now());
+        gate.renew(Instant::now() + Duration::from_millis(1500));
+        let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
+        let (registry, stop) = (built_in(), StopHandle::default());
+        let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };
+        let plan = Plan { timeout_ns: 60 * SECOND_NS, ..plan_of(&script, &[]).unwrap() };
+        let run = run::run(&plan, given, &mut Renewing(gate)).map(|done| done.run).unwrap();
+        // The observer renews in real time, for which made-up time does not wait. An hour of it is long enough.
+        let last: Vec<f64> = run.series.points().iter().rev().skip(2).take(3).map(Point::rate).collect();
+        assert!(last.iter().all(|rate| *rate > least), "{prelude}: {last:?}");
+        assert_eq!(run.measured.due, run.measured.ended() + run.drained.ended(), "{prelude}");
+    }
 }
 
 #[test]
@@ -158,7 +209,7 @@ fn what_nobody_may_do_twice_is_not_taken_over() {
                 "local a = {scenario}:inject {{ brunt.at_once(2) }}
                  brunt.scenario('b', function() end):inject {{ brunt.at_once(1), after = a }}"
             ),
-            "users of 'b'",
+            "'b' begins when",
         ),
     ] {
         let error = check(&script).unwrap_err();
