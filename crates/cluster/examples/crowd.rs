@@ -159,8 +159,17 @@ impl Crowd {
         };
         if frame.kind == Kind::Note {
             if let Ok(Note::Ping { sent, .. }) = from_bytes(&frame.payload) {
-                let pong = Note::Pong { sent, received, answered: self.now_ns() };
-                self.client.publish(answer_to, Frame::note(frame.session, to_bytes(&pong)).to_bytes()).await?;
+                let (id, pong) = (frame.session, to_bytes(&Note::Pong { sent, received, answered: self.now_ns() }));
+                let session = self.agents.get_mut(place).and_then(|agent| agent.session.as_mut());
+                let answer = match session.filter(|session| session.link.session() == id) {
+                    Some(session) => {
+                        // It gives no message, but acknowledges some.
+                        let _ = session.link.receive(frame)?;
+                        session.link.note(pong)
+                    }
+                    None => Frame::note(id, pong),
+                };
+                self.client.publish(answer_to, answer.to_bytes()).await?;
             }
             return Ok(());
         }
