@@ -52,7 +52,13 @@ pub struct AgentOptions {
     pub sandbox: Sandbox,
     /// Puts an error of the engine into words.
     pub words: fn(EngineError) -> String,
+    /// Sees what came of a part, on the part's own thread and before the controller is told. It may take its time, as long as a disk does:
+    /// the agent answers its controller meanwhile.
+    pub ended: PartEnded,
 }
+
+/// Sees what came of a part.
+pub type PartEnded = Arc<dyn Fn(&Run) + Send + Sync>;
 
 /// What an agent does, told while it does it.
 pub enum AgentEvent<'a> {
@@ -75,8 +81,6 @@ pub enum AgentEvent<'a> {
         /// A part of the other's.
         portion: Portion,
     },
-    /// What came of a part.
-    Finished(&'a Run),
     /// It could not do what it was told.
     Failed(&'a str),
     /// It is free again; `None` if its controller said so, or why not.
@@ -504,10 +508,11 @@ impl Agent<'_> {
             surroundings: Surrounded::Elsewhere(given),
             takeover: None,
         };
-        let (id, sender) = (session.link.session(), self.work.clone());
+        let (id, sender, ended) = (session.link.session(), self.work.clone(), Arc::clone(&self.options.ended));
         self.work_on(run, move |plan, registry, stop| {
             let mut seconds = Seconds { session: id, part: 0, machine, sender };
-            Work::Ran(0, brunt_engine::run_part(plan, part, registry, &mut seconds, stop).map(Box::new))
+            let ran = brunt_engine::run_part(plan, part, registry, &mut seconds, stop);
+            Work::Ran(0, ran.inspect(|finished| ended(&finished.run)).map(Box::new))
         });
         if let Some(running) = self.session.as_mut().and_then(|session| session.running.as_mut()) {
             running.ledger.begin(0, None);
@@ -560,10 +565,11 @@ impl Agent<'_> {
         running.ledger.begin(number, Some(after_ns / SECOND_NS));
         running.takeovers.insert(number, TakeoverState { gate, at: Some(at) });
         let (stop, registry) = (running.stop.clone(), Arc::clone(&self.registry));
-        let (id, sender) = (session.link.session(), self.work.clone());
+        let (id, sender, ended) = (session.link.session(), self.work.clone(), Arc::clone(&self.options.ended));
         let spawned = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
             let mut seconds = Seconds { session: id, part: number, machine: 0, sender: sender.clone() };
-            let ran = brunt_engine::run_part(&plan, part, &registry, &mut seconds, &stop).map(Box::new);
+            let ran = brunt_engine::run_part(&plan, part, &registry, &mut seconds, &stop);
+            let ran = ran.inspect(|finished| ended(&finished.run)).map(Box::new);
             // The agent may have ended.
             let _ = sender.send((id, Work::Ran(number, ran)));
         });
@@ -619,7 +625,6 @@ impl Agent<'_> {
                 }
             }
             Work::Ran(number, Ok(finished)) => {
-                (self.said)(AgentEvent::Finished(&finished.run));
                 if let Some(running) = &mut session.running {
                     running.ended.merge(number, finished.run);
                 }

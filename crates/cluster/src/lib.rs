@@ -28,7 +28,7 @@ mod words;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
-pub use agent::{AgentEvent, AgentOptions, serve};
+pub use agent::{AgentEvent, AgentOptions, PartEnded, serve};
 pub use bus::{Bus, BusError, token_of};
 pub use clock::Offset;
 pub use controller::{Cluster, ClusterError, OnLost, Outcome, Terms, list};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context as _, Result, bail};
 use brunt_cluster::{AgentEvent, AgentOptions, token_of};
@@ -37,6 +38,16 @@ pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
     };
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
+    let (dir, quiet, parts) = (args.keep.clone(), args.quiet, AtomicU32::new(0));
+    let ended = move |run: &Run| {
+        let number = parts.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(Err(error)) = dir.as_deref().map(|dir| keep(run, dir, number)) {
+            console::complain(&error, Settings::Flags);
+        }
+        if !quiet {
+            console::note(&finished(run));
+        }
+    };
     let options = AgentOptions {
         name: name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -44,9 +55,9 @@ pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
         cores: args.cores.unwrap_or_else(crate::plan::cores),
         sandbox: if args.no_sandbox { Sandbox::Open } else { Sandbox::Closed },
         words: |error| wording::told(&error.into(), Settings::Flags),
+        ended: Arc::new(ended),
     };
     let url = bus.shown_url();
-    let mut parts = 0;
     let mut said = |event: AgentEvent<'_>| {
         let line = match event {
             AgentEvent::Waiting => format!("agent {name} waits for runs on {url}"),
@@ -59,13 +70,6 @@ pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
             AgentEvent::TookOver { portion } => {
                 let (first, last) = (portion.first() + 1, portion.first() + portion.workers());
                 format!("takes over workers {first} to {last} of {} from an agent that was lost", portion.of())
-            }
-            AgentEvent::Finished(run) => {
-                parts += 1;
-                if let Some(Err(error)) = args.keep.as_deref().map(|dir| keep(run, dir, parts)) {
-                    console::complain(&error, Settings::Flags);
-                }
-                finished(run)
             }
             AgentEvent::Released(None) => "is free again".to_owned(),
             AgentEvent::Released(Some(why)) => format!("is free again: {why}"),
