@@ -222,7 +222,8 @@ mod tests {
             back in prop::collection::vec(0_usize..100, 0..60),
             fates in fates(),
         ) {
-            let mut fates = fates.into_iter().cycle().take(2000);
+            // A part is sent 750 times in these turns, so that one of which nothing arrives at first does in the end.
+            let mut fates = fates.into_iter().cycle().take(600);
             let message = |length: &usize| (0..*length).map(|at| (at % 251) as u8 ^ *length as u8).collect::<Vec<u8>>();
             let (mut one, mut other) = (Link::new(1, 1 << 20), Link::new(1, 1 << 20));
             for length in &there {
