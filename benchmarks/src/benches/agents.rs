@@ -50,7 +50,7 @@ const NOTICED: Duration = Duration::from_secs(3);
 
 pub(super) const BENCH: Bench = Bench {
     name: "agents",
-    about: "20 agents and their controller beside one process at 2,000 calls/s; 200 agents ready; one of 20 killed; 1,000 simulated ones.",
+    about: "20 agents and their controller beside one process and 20 processes at 2,000 calls/s; 200 agents ready; one of 20 killed; 1,000 simulated ones.",
     run,
 };
 
@@ -228,7 +228,7 @@ fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar
             ratio <= MOST_CPU,
         ),
         Bar::new(
-            "20 agents: CPU time in all, beside processes as narrow",
+            "20 agents: CPU time beside 20 processes",
             format!("≤ {MOST_CPU} × 20 processes with 1 thread each"),
             format!("{of_floor:.3} ×"),
             of_floor <= MOST_CPU,

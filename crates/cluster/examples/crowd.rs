@@ -163,7 +163,7 @@ impl Crowd {
                 let session = self.agents.get_mut(place).and_then(|agent| agent.session.as_mut());
                 let answer = match session.filter(|session| session.link.session() == id) {
                     Some(session) => {
-                        // It gives no message, but acknowledges some.
+                        // A note completes no message, but acknowledges some.
                         let _ = session.link.receive(frame)?;
                         session.link.note(pong)
                     }

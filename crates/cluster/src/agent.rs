@@ -52,12 +52,12 @@ pub struct AgentOptions {
     pub sandbox: Sandbox,
     /// Puts an error of the engine into words.
     pub words: fn(EngineError) -> String,
-    /// Sees what came of a part, on the part's own thread and before the controller is told. It may take its time, as long as a disk does:
-    /// the agent answers its controller meanwhile.
+    /// Called on the part's own thread when a part has ended, before the controller is told. It may block on a disk: the agent answers its
+    /// controller meanwhile.
     pub ended: PartEnded,
 }
 
-/// Sees what came of a part.
+/// Takes the result of a part.
 pub type PartEnded = Arc<dyn Fn(&Run) + Send + Sync>;
 
 /// What an agent does, told while it does it.
@@ -380,7 +380,7 @@ impl Agent<'_> {
                         if let Some(heard) = heard {
                             session.renew(epoch, heard);
                         }
-                        // It gives no message.
+                        // A note completes no message.
                         let _ = session.link.receive(frame);
                         session.link.note(to_bytes(&pong))
                     }

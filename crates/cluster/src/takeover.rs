@@ -12,8 +12,8 @@ pub(crate) struct Left {
     pub(crate) since_ns: u64,
 }
 
-/// Deals what is left to so many helpers: pieces, each with the place of its helper. No piece is without one of the `scarce` things that the run
-/// has, such as connections; with `counts`, none is without a call.
+/// Deals what is left to so many helpers: pieces, each with the place of its helper. The run has so many `scarce` things,
+/// such as connections, and each piece gets one at least; with `counts`, each gets a call.
 ///
 /// Each helper has about as much to do. Where there are fewer workers left than helpers, a worker's share is divided.
 pub(crate) fn deal(left: Vec<Left>, helpers: usize, scarce: u64, counts: bool) -> Vec<(usize, Left)> {

@@ -30,11 +30,11 @@ impl Lease {
     }
 }
 
-/// A lease as a worker sees it, whose calls wait once it has run out.
+/// A worker's view of its lease: calls wait while it has run out.
 #[derive(Debug, Default)]
 pub(crate) struct Leased {
     lease: Lease,
-    /// Whether a call has waited since it was last seen to last.
+    /// Whether a call waits for the renewal.
     has_held: bool,
 }
 
@@ -45,7 +45,7 @@ impl Leased {
         self.lease.has_run_out(now)
     }
 
-    /// The same, asked by a call that waits if so.
+    /// Whether a call must wait at `now`. Remembers that one does.
     #[inline]
     pub(crate) fn holds_back(&mut self, now: u64) -> bool {
         let holds_back = self.lease.has_run_out(now);
@@ -53,7 +53,7 @@ impl Leased {
         holds_back
     }
 
-    /// Whether calls have waited that may be made at `now`. They are told once.
+    /// Whether waiting calls may go on at `now`. True once for each wait.
     #[inline]
     pub(crate) fn lets_go(&mut self, now: u64) -> bool {
         let lets_go = self.has_held && !self.lease.has_run_out(now);

@@ -44,7 +44,7 @@ pub(crate) struct Surroundings<'a> {
     plan: &'a Plan,
     scenarios: &'a Scenarios,
     script: Script,
-    /// Whether it gives rows out that nobody is to have twice.
+    /// Whether a feeder of the script gives each row out only once.
     gives_rows_once: bool,
     given: Value<'static>,
     /// Sees everything that users do, those of setup and teardown too.
@@ -91,8 +91,10 @@ impl<'a> Surroundings<'a> {
             let is_counted = population.steps.iter().any(counts);
             is_counted.then(|| format!("the iterations of '{name}' are counted"))
         };
-        let rows =
-            || self.gives_rows_once.then(|| "the script has rows of data that nobody is to have twice".to_owned());
+        let rows = || {
+            self.gives_rows_once
+                .then(|| "the script gives rows of data out only once (:queue() or :per_user())".to_owned())
+        };
         match self.scenarios.populations.iter().find_map(what).or_else(rows) {
             Some(what) => Err(EngineError::Unassignable { what }),
             None => Ok(()),

@@ -36,7 +36,7 @@ pub enum OnLost {
     Continue,
     /// End the run, with exit status 4
     Abort,
-    /// Go on with the others, which do what the lost one has left (virtual users: unless something is given out once, counted or begun after others)
+    /// Go on with the others, which take over the lost one's work; not for scripts with queues, counted iterations or `after`
     Reassign,
 }
 

@@ -254,7 +254,7 @@ fn what_nobody_may_do_twice_is_refused_before_the_load() {
     dir.file("users.csv", "name\nann\nbob\n");
     let url = server.url();
     for (before, injection, why) in [
-        ("brunt.csv('users.csv'):queue()", "brunt.users(2, '5s')", "rows of data that nobody is to have twice"),
+        ("brunt.csv('users.csv'):queue()", "brunt.users(2, '5s')", "gives rows of data out only once"),
         ("", "brunt.iterations_shared(2, 10)", "the iterations of 'visit' are counted"),
     ] {
         let script = visit(&dir, &url, before, injection);

@@ -317,7 +317,7 @@ impl Control {
         let Some(peer) = self.peers.get_mut(place) else { return };
         if frame.kind == Kind::Note {
             let note = from_bytes(&frame.payload);
-            // It gives no message.
+            // A note completes no message.
             let _ = peer.link.receive(frame);
             match note {
                 Ok(Note::Pong { sent, received, answered }) => {

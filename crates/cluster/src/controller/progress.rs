@@ -27,7 +27,7 @@ const TAKEOVER_NS: u64 = 600_000_000;
 /// What is left of a run in its last moments is not worth a takeover, in nanoseconds.
 const LAST_MOMENTS_NS: u64 = 100_000_000;
 
-/// When nobody comes or is called any more, in nanoseconds of the measured part, as far as the plan says.
+/// The planned end of the measured part, in nanoseconds; `u64::MAX` without one.
 fn planned_end_ns(plan: &Plan) -> u64 {
     let of_users = plan.scenarios.as_ref().map(|scenarios| (scenarios.seconds() * 1e9) as u64);
     plan.duration_ns().into_iter().chain(of_users).min().unwrap_or(u64::MAX)
@@ -427,7 +427,7 @@ impl<'a> InProgress<'a> {
         }
         helpers.sort_by_key(|place| agents.get(*place).map_or(0, |agent| agent.duties.len()));
         let counts = matches!(plan.load, Load::Closed {}) && plan.stop.requests.is_some();
-        // Of what there are only so many of, connections or users alive at once, each piece has one.
+        // Each piece needs one of the run's connections, or one of the users that may be alive at once.
         let scarce = match &plan.scenarios {
             Some(scenarios) => scenarios.populations.iter().filter_map(|one| one.most_alive).min().unwrap_or(u64::MAX),
             None => u64::from(plan.connections.most()),

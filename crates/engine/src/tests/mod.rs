@@ -19,6 +19,7 @@ mod virtual_net;
 mod websocket;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use brunt_model::SECOND_NS;
 use brunt_model::live::Live;
@@ -28,9 +29,10 @@ use brunt_model::summary::{Run, Summary};
 use brunt_model::target::Url;
 
 use self::virtual_net::{Peer, VirtualNet};
-use crate::Part;
 use crate::StopHandle;
 use crate::run::{self, Given};
+use crate::transport::Machine as _;
+use crate::{Gate, Part};
 use brunt_protocol::Registry;
 
 const MS: u64 = 1_000_000;
@@ -75,6 +77,15 @@ impl crate::Observer for Seconds {
         self.shown.push((live.phase, live.length_ns, live.snapshot.statuses.total()));
         self.backlogs.push((live.waiting, live.oldest_ns));
     }
+}
+
+/// An open gate of a part on this machine, with a lease for so long.
+fn leased(net: &VirtualNet<impl Peer>, lease: Duration) -> Gate {
+    let gate = Gate::default();
+    gate.keep_time(net.clock());
+    gate.open_at(Instant::now());
+    gate.renew(Instant::now() + lease);
+    gate
 }
 
 /// What came of a plan: its figures, and the seconds that were seen live.

@@ -10,9 +10,8 @@ use brunt_model::summary::Run;
 use proptest::prelude::*;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
-use super::{MS, SECOND_NS, Seconds, StopHandle, built_in, plan};
+use super::{MS, SECOND_NS, Seconds, StopHandle, built_in, leased, plan};
 use crate::run::{self, Given};
-use crate::transport::Machine as _;
 use crate::{Gate, Part, Takeover};
 
 const URL: &str = "http://127.0.0.1/";
@@ -151,11 +150,8 @@ fn who_stood_still_beyond_its_lease_makes_no_call() {
     for plan in [closed, open] {
         let peer = Recorder { takes_ns: MS, ..Recorder::default() };
         let net = VirtualNet::new(peer.clone()).standing_still(2 * SECOND_NS, SECOND_NS);
-        let gate = Gate::default();
-        gate.keep_time(net.clock());
-        gate.open_at(Instant::now());
         // It stands still from 2 s to 3 s of a clock that begins at 1 s, and its lease is for 1.5 s.
-        gate.renew(Instant::now() + Duration::from_millis(1500));
+        let gate = leased(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate), ..Part::whole(1) };
         let (registry, stop) = (built_in(), StopHandle::default());
         let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };
@@ -182,10 +178,7 @@ fn a_lease_that_is_renewed_lets_calls_go_on() {
     for plan in [closed, open] {
         let peer = Recorder { takes_ns: MS, ..Recorder::default() };
         let net = VirtualNet::new(peer.clone());
-        let gate = Gate::default();
-        gate.keep_time(net.clock());
-        gate.open_at(Instant::now());
-        gate.renew(Instant::now() + Duration::from_millis(1500));
+        let gate = leased(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
         let (registry, stop) = (built_in(), StopHandle::default());
         let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };

@@ -123,9 +123,9 @@ impl Crowd {
         }
     }
 
-    /// Joins a load that has lasted so long, in nanoseconds. Gives how many users of its own came before.
+    /// Joins a load after so many nanoseconds. Returns the number of its users that were due before.
     pub(super) fn join(&mut self, after_ns: u64) -> u64 {
-        // The worker whose share it was counts as one where it is over.
+        // The controller counts the lost agent's populations as over already.
         self.announced = true;
         if let Kind::Open { arrivals, next } = &mut self.kind {
             while next.is_some_and(|at| at < after_ns) {

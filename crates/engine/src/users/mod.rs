@@ -423,8 +423,8 @@ impl VirtualUsers {
         Self { lease: lease.into(), ..self }
     }
 
-    /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds: users who came before are
-    /// gone, and as many as there are to be then come anew.
+    /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds: users due before are
+    /// skipped, and a number of users starts afresh.
     pub(crate) fn joining(mut self, after_ns: u64) -> Self {
         let gone: u64 = self.crowds.iter_mut().map(|crowd| crowd.join(after_ns)).sum();
         self.next_id += gone * self.share.of();

@@ -132,8 +132,8 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
     fn may_hang(&self) -> bool;
 }
 
-/// When a worker looks whether it should stop, if nothing wakes it before. Most waits end at the same time as the one before, as arming a
-/// timer is a system call. None ends before half a heartbeat is over, so a worker with enough to do is never woken for this.
+/// The latest time for a worker to look whether it should stop: half a heartbeat to a whole one away. A worker that is woken more often for
+/// other reasons never wakes for this. The result changes rarely, as arming a timer is a system call.
 fn next_heartbeat(now: u64) -> u64 {
     let half = HEARTBEAT_NS / 2;
     now - now % half + 2 * half

@@ -268,7 +268,7 @@ impl Feeder {
         Self { order, rows: rows.max(1), seed, portion, taken: AtomicU64::new(0) }
     }
 
-    /// Whether no row is given out twice.
+    /// Whether each row is given out only once.
     pub(super) fn gives_once(&self) -> bool {
         self.order == Order::Queue
     }

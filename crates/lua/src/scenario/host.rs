@@ -348,7 +348,7 @@ impl Host {
         self.declared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether rows of data are given out that nobody is to have twice.
+    /// Whether a feeder gives each row out only once (`:queue()`, `:per_user()` without repeating).
     pub(super) fn gives_rows_once(&self) -> bool {
         self.declared().feeders.iter().any(|feeder| feeder.gives_once())
     }

@@ -381,7 +381,7 @@ impl Library {
         }
     }
 
-    /// Whether rows of data are given out that nobody is to have twice.
+    /// Whether a feeder gives each row out only once (`:queue()`, `:per_user()` without repeating).
     pub fn gives_rows_once(&self) -> bool {
         self.host.gives_rows_once()
     }

@@ -149,7 +149,7 @@ pub struct ScenarioFigures {
     pub users_before: i64,
     /// Users that were started.
     pub users_started: u64,
-    /// Users that ended, by themselves or with the run.
+    /// Users that ended: by themselves, with the run, or with an agent that was lost.
     pub users_ended: u64,
     /// Users that arrived and found no place.
     pub not_admitted: u64,

@@ -8,7 +8,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::run::{self, Given};
-use crate::transport::Machine as _;
 use crate::{Gate, Part, Takeover};
 
 /// Carries a part out: its figures, and when the target was asked for what.
@@ -140,11 +139,8 @@ fn users_of_a_part_whose_lease_has_run_out_make_no_call() {
         let requests = Requests::default();
         let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Arc::clone(&requests) };
         let net = VirtualNet::new(server).standing_still(2 * SECOND_NS, SECOND_NS);
-        let gate = Gate::default();
-        gate.keep_time(net.clock());
-        gate.open_at(Instant::now());
         // It stands still from 2 s to 3 s of a clock that begins at 1 s, and its lease is for 1.5 s.
-        gate.renew(Instant::now() + Duration::from_millis(1500));
+        let gate = leased(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate), ..Part::whole(1) };
         let (run, asked) = carry_out_on(&plan_of(&script, &[]).unwrap(), part, &net, &requests);
         assert!(asked.len() > 100 && asked.iter().all(|(at, _)| *at <= 2 * SECOND_NS), "{script}: {:?}", asked.last());
@@ -175,10 +171,7 @@ fn users_go_on_with_a_renewed_lease() {
             "{prelude} brunt.scenario('s', function() http:get('/') brunt.pause(0.2) end):inject {{ brunt.users(8, '1h') }}"
         );
         let net = VirtualNet::new(Server { answer: slow, waiting: BTreeMap::new(), requests: Requests::default() });
-        let gate = Gate::default();
-        gate.keep_time(net.clock());
-        gate.open_at(Instant::now());
-        gate.renew(Instant::now() + Duration::from_millis(1500));
+        let gate = leased(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
         let (registry, stop) = (built_in(), StopHandle::default());
         let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };
