@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs each fuzz target for a while, starting from its corpus:
 #
-#   fuzz/smoke.sh [SECONDS [TARGET…]]        20 seconds each by default
+#   fuzz/smoke.sh [SECONDS [TARGET…]]        20 seconds each by default, one target per processor at a time
 #
 # Exit status 0: nothing was found. Needs a stable Rust toolchain and a C++ compiler, and neither nightly nor cargo-fuzz:
 # the coverage that steers libFuzzer comes from LLVM passes that stable rustc has too. Only a sanitizer would need
@@ -25,19 +25,35 @@ RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-
 -Ccodegen-units=1 ${RUSTFLAGS:-}" \
     cargo build --release --target "$host" --target-dir "$out/fuzz"
 
-for target in "$@"; do
-    echo "== $target, ${seconds} s"
+# Fuzzes one target and says what came of it.
+fuzz() {
     # What is discovered on the way stays out of the committed corpus.
-    found="$out/fuzz/corpus/$target"
-    mkdir -p "$found" "artifacts/$target"
-    log="$out/fuzz/$target.log"
-    if ! "$out/fuzz/$host/release/$target" "$found" "corpus/$target" -artifact_prefix="artifacts/$target/" \
-        -max_total_time="$seconds" -timeout=60 -max_len=4096 -rss_limit_mb=1024 -dict="dictionaries/$target.dict" \
+    found="$out/fuzz/corpus/$1"
+    mkdir -p "$found" "artifacts/$1"
+    log="$out/fuzz/$1.log"
+    if ! "$out/fuzz/$host/release/$1" "$found" "corpus/$1" -artifact_prefix="artifacts/$1/" \
+        -max_total_time="$seconds" -timeout=60 -max_len=4096 -rss_limit_mb=1024 -dict="dictionaries/$1.dict" \
         -print_final_stats=1 >"$log" 2>&1; then
+        echo "== $1"
         tail -n 40 "$log"
-        echo "$target: found something; its input lies in $PWD/artifacts/$target/" >&2
-        echo "again: $out/fuzz/$host/release/$target INPUT" >&2
-        exit 1
+        echo "$1: found something; its input lies in $PWD/artifacts/$1/" >&2
+        echo "again: $out/fuzz/$host/release/$1 INPUT" >&2
+        return 1
     fi
+    echo "== $1, $seconds s"
     grep -E ' DONE |number_of_executed|per_sec|new_units' "$log"
+}
+
+# One target per processor at a time. All take equally long, so that a batch ends together.
+failed=0
+while [ $# -gt 0 ]; do
+    running=
+    for _ in $(seq "$(nproc)"); do
+        [ $# -gt 0 ] || break
+        fuzz "$1" &
+        running="$running $!"
+        shift
+    done
+    for each in $running; do wait "$each" || failed=1; done
+    [ $failed = 0 ] || exit 1
 done

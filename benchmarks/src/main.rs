@@ -8,6 +8,7 @@ mod bar;
 mod benches;
 mod clients;
 mod clocked;
+mod counted;
 mod machine;
 mod process;
 mod race;
@@ -37,6 +38,9 @@ fn run() -> anyhow::Result<bool> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.split_first() {
         Some((first, words)) if first == clocked::AS_TARGET => return clocked::serve(words).map(|()| true),
+        Some((first, words)) if first == counted::AS_VALGRIND => {
+            return counted::become_valgrind(words).map(|()| true);
+        }
         Some((first, _)) if first == clocked::AS_BUSY_LOOP => {
             clocked::busy_loop();
             return Ok(true);

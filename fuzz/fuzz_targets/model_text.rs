@@ -3,14 +3,14 @@
 
 #![no_main]
 
-use brunt_model::compare::FailIf;
-use brunt_model::outcome::OkStatus;
-use brunt_model::profile::{HIGHEST_RATE, Profile};
-use brunt_model::secret::{Template, shown_path};
-use brunt_model::sweep::Steps;
-use brunt_model::target::{Target, Url, check_path};
-use brunt_model::threshold::Threshold;
-use brunt_model::units::{self, ExactDuration};
+use brunt_decide::compare::FailIf;
+use brunt_record::outcome::OkStatus;
+use brunt_plan::profile::{HIGHEST_RATE, Profile};
+use brunt_plan::secret::{Template, shown_path};
+use brunt_decide::sweep::Steps;
+use brunt_plan::target::{Target, Url, check_path};
+use brunt_plan::threshold::Threshold;
+use brunt_plan::units::{self, ExactDuration};
 use libfuzzer_sys::fuzz_target;
 
 fn url(text: &str) {

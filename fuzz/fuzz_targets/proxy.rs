@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-#[path = "../../crates/proxy/tests/hostile/wire.rs"]
+#[path = "../../coalescing/proxy/tests/hostile/wire.rs"]
 #[allow(dead_code)]
 mod wire;
 

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use brunt_http1::Http1;
 use brunt_lua::scenario::{LoadOptions, load};
-use brunt_model::plan::Sandbox;
+use brunt_plan::plan::Sandbox;
 use brunt_protocol::scenario::{Answered, Caller, Encoded, Setting, Value};
 use brunt_protocol::{Parts, Registry};
 use libfuzzer_sys::fuzz_target;
@@ -40,7 +40,7 @@ fn folder() -> &'static PathBuf {
 /// The client of `brunt.http { base = "http://127.0.0.1" }`.
 fn http(registry: &Registry) -> Box<dyn Caller> {
     let (protocol, _) = registry.named("http").unwrap();
-    let base = brunt_model::target::Url::parse("http://127.0.0.1/").unwrap().target;
+    let base = brunt_plan::target::Url::parse("http://127.0.0.1/").unwrap().target;
     protocol.dialect().unwrap().client(&Value::Nil, &Setting::alone(Some(&base))).unwrap()
 }
 

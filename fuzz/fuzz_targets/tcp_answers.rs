@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use brunt_model::content::Content;
+use brunt_plan::content::Content;
 use brunt_protocol::scenario::{Caller, Encoded, Setting, Value};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Progress, Protocol, Started};
@@ -104,7 +104,7 @@ fuzz_target!(|input: &[u8]| {
     let seed = u64::from_le_bytes(*seed);
     let (framing, how, by) = framing(choice);
     let whole = flood(&[bytes], &framing);
-    let target = brunt_model::target::Url::parse("tcp://a:1").expect("a URL").target;
+    let target = brunt_plan::target::Url::parse("tcp://a:1").expect("a URL").target;
     let setting = Setting::alone(Some(&target));
     let caller = Tcp.dialect().expect("there is one").client(&Value::Nil, &setting).expect("it needs no options");
     for pieces in [cut(bytes, seed), bytes.chunks(1).collect()] {

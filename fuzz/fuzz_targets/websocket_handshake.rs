@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use brunt_model::plan::{Plan, ProtocolOptions};
-use brunt_model::target::Url;
+use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::target::Url;
 use brunt_protocol::scenario::{Encoded, Setting, Value};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Client, Prepared, Progress, Protocol};

@@ -1,42 +1,8 @@
-// What was decided over several runs: found in words, in charts and in tables. Written by
-// crates/report/src/decision/page.rs.
-import { type AgainstChart, against } from "./charts/against";
-import type { Origin } from "./data";
+// What was decided over several runs: found in words, in charts and in tables.
+import { against } from "./charts/against";
+import type { Decision, Outline } from "./data";
 import { el, section, table } from "./dom";
 import { began, named, repeat } from "./origin";
-
-interface Text {
-  text: string;
-  role: string;
-  href?: string;
-}
-
-export interface Decision {
-  kind: "decision";
-  /** How far it is, while it goes on. */
-  live: string | null;
-  brunt_version: string;
-  title: string;
-  /** What its user calls it, and the command that repeats it. */
-  origin: Origin;
-  how: string[];
-  found: Text[];
-  tables: { id: string; title: string; caption: string; head: string[]; rows: Text[][] }[];
-  charts: AgainstChart[];
-  /** When its first run began. */
-  started_unix_ms?: number;
-  /** The shape of each run, in the order of the table of runs. */
-  outlines?: Outline[];
-  /** The command that makes the page of each, where they are kept. */
-  commands?: string[];
-}
-
-/** See crates/model/src/outline.rs. */
-interface Outline {
-  tails_ns: number[];
-  stretch_ns: number;
-  p99_ns: (number | null)[];
-}
 
 /** Points of a spectrum between 10 % and 1 % of the calls, 1 % and 0.1 %, and so on. */
 const TAILS_A_DECADE = 8;

@@ -1,4 +1,4 @@
-// Figures as people read them, digit for digit as brunt prints them (crates/model/src/units.rs, report/src/numbers.rs).
+// Figures as people read them, digit for digit as brunt prints them (crates/plan/src/units.rs, report/src/numbers.rs).
 import { type Bound, valueOf } from "./data";
 
 /** `value` with so many decimals, ties to even as Rust rounds them. */

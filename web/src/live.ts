@@ -1,6 +1,5 @@
 // The page of a run that goes on: what it shows comes from where the page came from, again and again.
-import type { Data, Live } from "./data";
-import type { Decision } from "./decision";
+import type { Data, Decision, Live } from "./data";
 import { el } from "./dom";
 import { LONG_WAIT_NS } from "./verdict";
 import { bound, count, counted, duration, number } from "./format";

@@ -1,7 +1,7 @@
 // The page: what matters first, then charts, then tables.
 import { agents } from "./agents";
-import { type Data, embedded } from "./data";
-import { type Decision, decision } from "./decision";
+import { type Data, type Decision, embedded } from "./data";
+import { decision } from "./decision";
 import { el, openTarget } from "./dom";
 import { follow, state } from "./live";
 import { names } from "./names";

@@ -10,6 +10,7 @@ mod grpc;
 mod http;
 mod http2;
 mod https;
+mod instructions;
 mod protocols;
 mod rate;
 mod scenario;
@@ -75,6 +76,7 @@ pub const BENCHES: &[Bench] = &[
     faults::BENCH,
     coverage::BENCH,
     timestamps::BENCH,
+    instructions::BENCH,
 ];
 
 /// Connections of the comparisons.

@@ -5,10 +5,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use brunt_cluster::{Bus, Cluster, OnLost, Terms, Wanted, Workers};
 use brunt_engine::{Finished, Observer, StopHandle};
+use brunt_judge::abort::AbortWatch;
 use brunt_lua::Session;
-use brunt_model::plan::{Load, Plan};
-use brunt_model::summary::Run;
+use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
+use brunt_record::recording::Recording;
 
 use crate::args::machines::{self, Machines};
 use crate::plan::EASY_RATE;
@@ -36,8 +37,10 @@ pub enum Carrier {
 
 /// A run that was carried out.
 pub struct Carried {
+    /// The plan as it was carried out.
+    pub plan: Plan,
     /// What happened.
-    pub run: Run,
+    pub run: Recording,
     /// What its script may still have to say.
     pub script: Option<Session>,
     /// Whether it was ended because an agent was lost.
@@ -83,9 +86,10 @@ impl Carrier {
         observer: &mut dyn Observer,
         stop: &StopHandle,
     ) -> Result<Carried> {
+        let observer = &mut AbortWatch::new(plan, observer);
         let Self::Agents { cluster, threads, on_lost } = self else {
-            let Finished { run, script } = brunt_engine::run(plan, registry, observer, stop)?;
-            return Ok(Carried { run, script, lost_its_agents: false });
+            let Finished { plan, run, script } = brunt_engine::run(plan, registry, observer, stop)?;
+            return Ok(Carried { plan, run, script, lost_its_agents: false });
         };
         // What is wrong with the plan is said here, before agents are told.
         match on_lost {
@@ -101,7 +105,7 @@ impl Carrier {
         };
         let outcome = cluster.run(plan, workers, observer, stop)?;
         let script = brunt_engine::last_words(plan, registry, stop)?;
-        Ok(Carried { run: outcome.run, script, lost_its_agents: outcome.lost_its_agents })
+        Ok(Carried { plan: outcome.plan, run: outcome.run, script, lost_its_agents: outcome.lost_its_agents })
     }
 }
 

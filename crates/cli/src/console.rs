@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use crate::commands::Exit;
+use crate::exit::Exit;
 use crate::wording::{self, Settings};
 
 /// Writes to standard output. A reader that has seen enough is no error.

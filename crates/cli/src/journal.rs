@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use brunt_engine::trace::{Level, Sight, Trace, Traced};
-use brunt_model::plan::Plan;
+use brunt_plan::plan::Plan;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 

@@ -6,9 +6,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use brunt_model::decision::{Decided, Decision};
-use brunt_model::kept::Label;
-use brunt_model::summary::Summary;
+use brunt_decide::decision::{Decided, Decision};
+use brunt_decide::kept::Label;
+use brunt_judge::summary::Summary;
+use brunt_record::catalogue::Counter;
 use brunt_report::decision::conclusion;
 use brunt_store::{Store, StoreError};
 
@@ -48,7 +49,7 @@ impl Keep {
     /// Keeps the run, or warns that it could not; its number. One that never began is not kept.
     pub fn keep(&self, summary: &Summary) -> Option<i64> {
         let Self::Run { path, label, tells } = self else { return None };
-        if summary.total.due == 0 {
+        if summary.total.numbers.get(Counter::Due) == 0 {
             return None;
         }
         let kept = with_store(path, |store| store.save(summary, label));
@@ -61,7 +62,7 @@ impl Keep {
     /// When it cannot be kept.
     pub fn keep_part(&self, summary: &Summary) -> Result<Option<i64>> {
         let Self::Run { path, label, .. } = self else { return Ok(None) };
-        if summary.total.due == 0 {
+        if summary.total.numbers.get(Counter::Due) == 0 {
             return Ok(None);
         }
         // The name is for what is decided.

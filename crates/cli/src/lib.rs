@@ -2,10 +2,10 @@
 
 mod args;
 mod carrier;
-mod check;
 mod commands;
 mod console;
 mod decided;
+mod exit;
 mod files;
 mod guide;
 mod journal;
@@ -19,10 +19,12 @@ mod results;
 mod runs;
 mod signals;
 mod site;
+mod stored;
 mod trace;
 mod ui;
 mod watch;
 mod wording;
+mod wrk_totals;
 
 use std::process::ExitCode;
 
@@ -32,9 +34,10 @@ pub use protocols::built_in;
 
 use args::Command;
 use commands::{
-    Exit, bench, coalesce_check, compare, completions, demo, find, help, man, new, proxy, report, run, serve, show,
-    sweep, types, wrk,
+    bench, coalescing, compare, completions, demo, find, help, man, new, report, run, schema, serve, show, sweep,
+    types, wrk,
 };
+use exit::Exit;
 use wording::Settings;
 
 /// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
@@ -53,7 +56,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Ok(args) => args,
         Err(error) => return args::short::shown(&error).unwrap_or_else(|| console::usage(&error)),
     };
-    let settings = Settings::of(&args);
+    let settings = args.settings();
     let done = match args.command {
         None => bench::run(&args.bench, &registry),
         Some(Command::Bench(bench)) => bench::run(&bench, &registry),
@@ -65,8 +68,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Types(types)) => types::run(&types, &registry),
         Some(Command::Serve(serve)) => serve::run(serve),
         Some(Command::Grpc(inspect)) => commands::grpc::run(&inspect, &registry),
-        Some(Command::Proxy(proxy)) => proxy::run(*proxy),
-        Some(Command::CoalesceCheck(check)) => coalesce_check::run(&check),
+        Some(Command::Coalescing(command)) => coalescing::run(command),
         Some(Command::Demo(demo)) => demo::run(&demo, &registry),
         Some(Command::Help(asked)) => help::run(&asked, &registry),
         Some(Command::Agent(agent)) => commands::agent::run(&agent, registry),
@@ -77,6 +79,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Some(Command::Ui(ui)) => commands::ui::run(&ui),
         Some(Command::Completions(completions)) => completions::run(&completions, &registry),
         Some(Command::Man(man)) => man::run(&man, &registry),
+        Some(Command::Schema(asked)) => schema::run(&asked),
     };
     ended(done, settings)
 }

@@ -1,17 +1,18 @@
 //! How far several runs are: drawn on a terminal, a line for each run elsewhere.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use brunt_engine::{Observer, StopHandle};
-use brunt_model::live::Live;
-use brunt_model::plan::Plan;
-use brunt_model::snapshot::Phase;
+use brunt_engine::{Observer, SoFar, StopHandle};
+use brunt_plan::plan::Plan;
+use brunt_record::live::Live;
+use brunt_record::snapshot::Phase;
 use brunt_report::{columns, live};
 
 use crate::args::words::Shown;
 use crate::console;
-use crate::runs::length_ns;
+use crate::plan::length_ns;
 use crate::watch::Frame;
 
 /// How many of the last runs are seen on a terminal.
@@ -112,12 +113,13 @@ impl Progress {
 }
 
 impl Observer for Progress {
-    fn second(&mut self, second: Live) {
+    fn second(&mut self, second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
         if let How::Drawn(_) = self.how {
-            self.last = live::brief(&second);
+            self.last = live::brief(second);
             if second.phase != Phase::Drain {
                 self.draw();
             }
         }
+        ControlFlow::Continue(())
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use brunt_model::decision::Decided;
+use brunt_decide::decision::Decided;
 use brunt_report::json::Document;
 use brunt_report::{decision, json};
 

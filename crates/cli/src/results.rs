@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
 use brunt_report::{Format, Style};
 
 use crate::args::Output;

@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use brunt_cluster::ClusterError;
 use brunt_engine::{EngineError, StopHandle};
-use brunt_model::plan::Plan;
-use brunt_model::summary::{Ending, Summary};
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
 use brunt_protocol::Registry;
+use brunt_record::recording::Ending;
 use brunt_report::decision::{Decision, page_data};
 use brunt_report::{Format, Style};
 
 use crate::args::words::Shown;
-use crate::carrier::Carrier;
+use crate::carrier::{Carried, Carrier};
 use crate::decided::Decided;
 use crate::kept::Keep;
 use crate::live::LivePage;
@@ -143,8 +144,8 @@ impl<'a> Runs<'a> {
         self.progress.begin(what, plan, after_ns);
         let mut plan = plan.clone();
         plan.origin.tags.clone_from(&self.tags);
-        let run = match self.carrier.run(&plan, self.registry, &mut self.progress, &self.stop) {
-            Ok(carried) => carried.run,
+        let Carried { plan, run, .. } = match self.carrier.run(&plan, self.registry, &mut self.progress, &self.stop) {
+            Ok(carried) => carried,
             Err(error) => {
                 let of_engine = error.downcast_ref().is_some_and(|error| match error {
                     EngineError::Route(route) => route.is_no_address(),
@@ -167,7 +168,7 @@ impl<'a> Runs<'a> {
             Ending::Interrupted => return Ok(Ran::Interrupted),
             Ending::Completed | Ending::Aborted(_) | Ending::Stopped(_) => {}
         }
-        let summary = Summary::of(run);
+        let summary = Summary::of(plan, run);
         match self.keep.keep_part(&summary) {
             Ok(number) => self.kept.extend(number),
             Err(problem) => {
@@ -193,9 +194,4 @@ impl<'a> Runs<'a> {
     pub fn clear(&mut self) {
         self.progress.clear();
     }
-}
-
-/// How long a run of `plan` takes, in nanoseconds, as far as that is known.
-pub fn length_ns(plan: &Plan) -> u64 {
-    plan.warmup_ns + plan.duration_ns().unwrap_or(0)
 }

@@ -9,12 +9,12 @@ use anyhow::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brunt_engine::trace::{Part, Trace, Traced};
-use brunt_model::outcome::OkStatus;
-use brunt_model::plan::Plan;
-use brunt_model::secret::{
+use brunt_plan::plan::Plan;
+use brunt_plan::secret::{
     REDACTED, Template, is_secret_field, is_secret_header, shown_argument, shown_body, shown_url,
 };
 use brunt_protocol::Direction;
+use brunt_record::outcome::OkStatus;
 use serde_json::Value;
 
 use crate::console;

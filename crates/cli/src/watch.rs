@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 
 use anyhow::Result;
-use brunt_engine::{Observer, StopHandle};
-use brunt_model::live::Live;
-use brunt_model::plan::Plan;
-use brunt_model::summary::Summary;
+use brunt_engine::{Observer, SoFar, StopHandle};
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
+use brunt_record::live::Live;
 use brunt_report::live::{Lines, Screen};
 use brunt_report::{Style, columns};
 
@@ -93,19 +94,20 @@ impl Terminal {
 
 impl Observer for Watch {
     /// Whoever reads the lines may stop at any time: failing to write them is no failure of the run.
-    fn second(&mut self, live: Live) {
+    fn second(&mut self, live: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
         if let Some(page) = &mut self.page {
-            page.second(&live);
+            page.second(live);
         }
         match &mut self.terminal {
             Terminal::Nothing => {}
-            Terminal::Printed(lines) => drop(console::print(lines.push(&live).as_bytes())),
-            Terminal::Noted(lines) => drop(io::stderr().lock().write_all(lines.push(&live).as_bytes())),
+            Terminal::Printed(lines) => drop(console::print(lines.push(live).as_bytes())),
+            Terminal::Noted(lines) => drop(io::stderr().lock().write_all(lines.push(live).as_bytes())),
             Terminal::Drawn(drawing) => {
-                drawing.screen.push(&live);
+                drawing.screen.push(live);
                 drawing.draw();
             }
         }
+        ControlFlow::Continue(())
     }
 }
 

@@ -8,13 +8,11 @@ use std::error::Error;
 
 use brunt_engine::{AskError, EngineError, RouteError, TlsError};
 use brunt_lua::ScriptError;
-use brunt_model::plan::{Family, PlanError};
-use brunt_model::setting::Setting;
+use brunt_plan::plan::{Family, PlanError};
+use brunt_plan::setting::Setting;
 use brunt_report::html::NoPage;
 use brunt_report::json::ReadError;
 use brunt_store::StoreError;
-
-use crate::args::{Args, Bench, Command};
 
 /// Where the settings of a run are written: a way out leads there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,16 +24,6 @@ pub enum Settings {
 }
 
 impl Settings {
-    /// Where a command's run has its settings from.
-    pub fn of(args: &Args) -> Self {
-        let of_bench = |bench: &Bench| if bench.kept.plan.is_some() { Self::PlanFile } else { Self::Flags };
-        match &args.command {
-            None => of_bench(&args.bench),
-            Some(Command::Bench(bench)) => of_bench(bench),
-            Some(_) => Self::Flags,
-        }
-    }
-
     /// What `setting` is called there.
     fn name(self, setting: Setting) -> &'static str {
         match self {
@@ -253,7 +241,7 @@ mod tests {
     use std::io;
 
     use anyhow::anyhow;
-    use brunt_model::secret::SecretError;
+    use brunt_plan::secret::SecretError;
 
     use super::*;
 

@@ -18,10 +18,11 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use async_nats::{Client, Message, Subject};
-use brunt_model::SECOND_NS;
-use brunt_model::interval::Interval;
-use brunt_model::plan::Plan;
-use brunt_model::snapshot::{Phase, Snapshot};
+use brunt_plan::plan::Plan;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::interval::Interval;
+use brunt_record::snapshot::{Phase, Snapshot};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 
@@ -78,7 +79,7 @@ fn name(place: usize) -> String {
 
 /// A second's figures: latencies between 0.2 and some 20 ms, most of them short.
 fn snapshot(seed: u64) -> Snapshot {
-    let mut snapshot = Snapshot { due: CALLS, ..Snapshot::default() };
+    let mut snapshot = Snapshot::of([(Counter::Due, CALLS)]);
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for call in 0..CALLS {
         state ^= state << 13;
@@ -87,14 +88,14 @@ fn snapshot(seed: u64) -> Snapshot {
         let drawn = (state >> 11) as f64 / (1_u64 << 53) as f64;
         let ns = (200_000.0 - 2_000_000.0 * (1.0 - drawn).ln()) as u64;
         snapshot.statuses.record(200);
-        snapshot.response.known.record(ns);
-        snapshot.service.known.record(ns);
-        snapshot.lag.record(ns / 1000);
+        snapshot.times.record(Timing::Response, ns);
+        snapshot.times.record(Timing::Service, ns);
+        snapshot.times.record(Timing::Lag, ns / 1000);
         let named = snapshot.figures.requests.named(&format!("request {}", call % NAMES));
         named.answered(200, ns, ns);
     }
-    snapshot.health.wall_ns = SECOND_NS;
-    snapshot.health.cpu_ns = SECOND_NS / 3;
+    snapshot.numbers.set(Counter::WorkersWall, SECOND_NS);
+    snapshot.numbers.set(Counter::WorkersCpu, SECOND_NS / 3);
     snapshot
 }
 

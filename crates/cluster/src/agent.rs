@@ -1,19 +1,20 @@
 //! An agent: waits on the bus for controllers, and carries out its part of their runs.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::{Client, Event, Message, Subject};
-use brunt_engine::{EngineError, Finished, Gate, Observer, Part, StopHandle, Surrounded, Takeover, Tallies};
-use brunt_model::SECOND_NS;
-use brunt_model::interval::Interval;
-use brunt_model::live::Live;
-use brunt_model::plan::{Plan, Sandbox};
-use brunt_model::share::Portion;
-use brunt_model::summary::{Ending, Run};
+use brunt_engine::{EngineError, Finished, Gate, Observer, Part, SoFar, StopHandle, Surrounded, Takeover, Tallies};
+use brunt_plan::plan::{Plan, Sandbox};
+use brunt_plan::share::Portion;
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
+use brunt_record::SECOND_NS;
+use brunt_record::interval::Interval;
+use brunt_record::live::Live;
+use brunt_record::recording::{Ending, Recording};
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::{Instant as Tick, sleep_until};
@@ -58,7 +59,7 @@ pub struct AgentOptions {
 }
 
 /// Takes the result of a part.
-pub type PartEnded = Arc<dyn Fn(&Run) + Send + Sync>;
+pub type PartEnded = Arc<dyn Fn(&Finished) + Send + Sync>;
 
 /// What an agent does, told while it does it.
 pub enum AgentEvent<'a> {
@@ -512,7 +513,7 @@ impl Agent<'_> {
         self.work_on(run, move |plan, registry, stop| {
             let mut seconds = Seconds { session: id, part: 0, machine, sender };
             let ran = brunt_engine::run_part(plan, part, registry, &mut seconds, stop);
-            Work::Ran(0, ran.inspect(|finished| ended(&finished.run)).map(Box::new))
+            Work::Ran(0, ran.inspect(|finished| ended(finished)).map(Box::new))
         });
         if let Some(running) = self.session.as_mut().and_then(|session| session.running.as_mut()) {
             running.ledger.begin(0, None);
@@ -569,7 +570,7 @@ impl Agent<'_> {
         let spawned = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
             let mut seconds = Seconds { session: id, part: number, machine: 0, sender: sender.clone() };
             let ran = brunt_engine::run_part(&plan, part, &registry, &mut seconds, &stop);
-            let ran = ran.inspect(|finished| ended(&finished.run)).map(Box::new);
+            let ran = ran.inspect(|finished| ended(finished)).map(Box::new);
             // The agent may have ended.
             let _ = sender.send((id, Work::Ran(number, ran)));
         });
@@ -746,19 +747,20 @@ struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: Live) {
+    fn second(&mut self, live: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
         let interval = Interval {
             worker: self.machine,
             phase: live.phase,
             second: live.elapsed_ns.saturating_sub(live.length_ns) / SECOND_NS,
             length_ns: live.length_ns,
-            snapshot: live.snapshot,
+            snapshot: live.snapshot.clone(),
             open_connections: live.open_connections,
             in_flight: live.in_flight,
             oldest_ns: live.oldest_ns,
         };
         // The agent may have ended.
         let _ = self.sender.send((self.session, Work::Second(self.part, Box::new(interval))));
+        ControlFlow::Continue(())
     }
 }
 
@@ -780,7 +782,7 @@ impl Session {
 
 impl Ended {
     /// Takes in how the part with this number ended.
-    fn merge(&mut self, number: u32, run: Run) {
+    fn merge(&mut self, number: u32, run: Recording) {
         self.parts.insert(number, run.measured_ns);
         self.measured_ns = self.measured_ns.max(run.measured_ns);
         self.status_names.extend(run.status_names);

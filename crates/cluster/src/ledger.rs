@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use brunt_model::interval::Interval;
-use brunt_model::snapshot::Phase;
+use brunt_record::interval::Interval;
+use brunt_record::snapshot::Phase;
 
 /// A second's place in a run.
 type Key = (Phase, u64);
@@ -77,11 +77,12 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::SECOND_NS;
-    use brunt_model::snapshot::Snapshot;
+    use brunt_record::SECOND_NS;
+    use brunt_record::snapshot::Snapshot;
     use proptest::prelude::*;
 
     use super::*;
+    use brunt_record::catalogue::Counter;
 
     fn second(phase: Phase, second: u64, due: u64) -> Interval {
         Interval {
@@ -89,7 +90,7 @@ mod tests {
             phase,
             second,
             length_ns: SECOND_NS,
-            snapshot: Snapshot { due, ..Snapshot::default() },
+            snapshot: Snapshot::of([(Counter::Due, due)]),
             open_connections: 1,
             in_flight: 0,
             oldest_ns: 0,
@@ -97,7 +98,7 @@ mod tests {
     }
 
     fn told(seconds: &[Interval]) -> Vec<(Phase, u64, u64)> {
-        seconds.iter().map(|one| (one.phase, one.second, one.snapshot.due)).collect()
+        seconds.iter().map(|one| (one.phase, one.second, one.snapshot.numbers.get(Counter::Due))).collect()
     }
 
     #[test]
@@ -145,7 +146,7 @@ mod tests {
                 }
             }
             prop_assert!(ledger.is_idle());
-            prop_assert_eq!(seen.iter().map(|one| one.snapshot.due).sum::<u64>(), expected);
+            prop_assert_eq!(seen.iter().map(|one| one.snapshot.numbers.get(Counter::Due)).sum::<u64>(), expected);
             prop_assert!(seen.is_sorted_by(|one, next| one.second < next.second), "{:?}", told(&seen));
         }
     }

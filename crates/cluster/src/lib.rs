@@ -2,7 +2,7 @@
 //!
 //! A *controller* is a brunt that was told to let agents carry its runs out ([`Cluster`]); an *agent* waits on the bus and carries
 //! out its part ([`serve`]). The agents' workers are numbered through, so that due times, rows of data, users and random choices are
-//! those of one machine with as many workers ([`Portion`](brunt_model::share::Portion)). Each second's figures come back and merge as
+//! those of one machine with as many workers ([`Portion`](brunt_plan::share::Portion)). Each second's figures come back and merge as
 //! those of one machine's workers do ([`brunt_engine::gather`]).
 //!
 //! | subject | who publishes | what |

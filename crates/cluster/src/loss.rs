@@ -1,13 +1,14 @@
 //! What falls due on an agent that was lost: calls that are counted, and never sent.
 
-use brunt_model::SECOND_NS;
-use brunt_model::arrivals::Arrivals;
-use brunt_model::injection::UserArrivals;
-use brunt_model::interval::Interval;
-use brunt_model::plan::{Load, Plan};
-use brunt_model::schedule::Schedule;
-use brunt_model::share::Portion;
-use brunt_model::snapshot::{Phase, Snapshot};
+use brunt_plan::arrivals::Arrivals;
+use brunt_plan::injection::UserArrivals;
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::schedule::Schedule;
+use brunt_plan::share::Portion;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::interval::Interval;
+use brunt_record::snapshot::{Phase, Snapshot};
 
 use crate::takeover::Left;
 
@@ -103,7 +104,7 @@ impl Lost {
         while (self.next + 1) * SECOND_NS <= measured_ns {
             let end = (self.next + 1) * SECOND_NS;
             let due = self.schedules.iter_mut().map(|schedule| schedule.come_due(end)).sum();
-            seconds.push(self.interval(SECOND_NS, Snapshot { due, ..Snapshot::default() }));
+            seconds.push(self.interval(SECOND_NS, Snapshot::of([(Counter::Due, due)])));
         }
         seconds
     }
@@ -117,12 +118,12 @@ impl Lost {
             let mut unsent = 0;
             schedule.drop_overdue(measured_ns, |due, count| {
                 unsent += count;
-                rest.response.bounds.record_n(measured_ns.saturating_sub(due), count);
+                rest.times.record_bounds(Timing::Response, measured_ns.saturating_sub(due), count);
             });
-            rest.unsent += unsent;
-            rest.due += schedule.come_due(measured_ns);
+            rest.numbers.add(Counter::Unsent, unsent);
+            rest.numbers.add(Counter::Due, schedule.come_due(measured_ns));
         }
-        rest.unsent_lost = rest.unsent;
+        rest.numbers.set(Counter::UnsentLost, rest.numbers.get(Counter::Unsent));
         let length_ns = measured_ns.saturating_sub(self.next * SECOND_NS);
         seconds.push(self.interval(length_ns, rest));
         let drained = std::mem::take(&mut self.drained);
@@ -152,9 +153,9 @@ impl Lost {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::arrivals::Spread;
-    use brunt_model::plan::{ProtocolOptions, Stop};
-    use brunt_model::target::Url;
+    use brunt_plan::arrivals::Spread;
+    use brunt_plan::plan::{ProtocolOptions, Stop};
+    use brunt_plan::target::Url;
     use proptest::prelude::*;
 
     use super::*;
@@ -178,9 +179,9 @@ mod tests {
         lost.add(&plan, &Left { since_ns: 4 * SECOND_NS, ..half(1)[0].clone() }, u64::MAX);
         let mut seconds = lost.until(4 * SECOND_NS);
         seconds.extend(lost.end(5 * SECOND_NS));
-        let due: Vec<_> = seconds.iter().map(|one| (one.second, one.snapshot.due)).collect();
+        let due: Vec<_> = seconds.iter().map(|one| (one.second, one.snapshot.numbers.get(Counter::Due))).collect();
         assert_eq!(due, [(1, 50), (2, 50), (3, 25), (4, 50)]);
-        assert_eq!(seconds.iter().map(|one| one.snapshot.unsent_lost).sum::<u64>(), 175);
+        assert_eq!(seconds.iter().map(|one| one.snapshot.numbers.get(Counter::UnsentLost)).sum::<u64>(), 175);
     }
 
     proptest! {
@@ -214,15 +215,15 @@ mod tests {
             seconds.extend(timetable.end(length_ns));
             for second in &seconds {
                 let begin = second.second * SECOND_NS;
-                prop_assert_eq!(second.snapshot.due, due_in(begin, begin + second.length_ns), "second {}", second.second);
+                prop_assert_eq!(second.snapshot.numbers.get(Counter::Due), due_in(begin, begin + second.length_ns), "second {}", second.second);
             }
             let total = seconds.iter().fold(Snapshot::default(), |mut total, second| {
                 total.merge(&second.snapshot);
                 total
             });
-            prop_assert_eq!(total.due, due_in(next * SECOND_NS, length_ns));
-            prop_assert_eq!((total.unsent, total.unsent_lost), (total.due, total.due));
-            prop_assert_eq!(total.response.bounds.count(), total.due);
+            prop_assert_eq!(total.numbers.get(Counter::Due), due_in(next * SECOND_NS, length_ns));
+            prop_assert_eq!((total.numbers.get(Counter::Unsent), total.numbers.get(Counter::UnsentLost)), (total.numbers.get(Counter::Due), total.numbers.get(Counter::Due)));
+            prop_assert_eq!(total.times.bounds(Timing::Response).count(), total.numbers.get(Counter::Due));
             prop_assert_eq!(seconds.last().map(|last| last.second), Some((length_ns - 1) / SECOND_NS));
             prop_assert!(seconds.iter().all(|second| second.length_ns > 0));
         }
@@ -233,15 +234,16 @@ mod tests {
         let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(3 * SECOND_NS), requests: None });
         let last = LastSeconds {
             measured_ns: 1_250_000_000,
-            begun: Snapshot { due: 25, ..Snapshot::default() },
-            drained: Snapshot { unfinished: 2, ..Snapshot::default() },
+            begun: Snapshot::of([(Counter::Due, 25)]),
+            drained: Snapshot::of([(Counter::Unfinished, 2)]),
         };
         let left = left(Portion::whole(1), last.measured_ns);
         let seconds = Lost::of(&plan, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS);
-        let told: Vec<_> = seconds.iter().map(|one| (one.phase, one.second, one.snapshot.due)).collect();
+        let told: Vec<_> =
+            seconds.iter().map(|one| (one.phase, one.second, one.snapshot.numbers.get(Counter::Due))).collect();
         assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
-        assert_eq!(seconds.iter().map(|one| one.snapshot.unsent).sum::<u64>(), 175);
-        assert_eq!(seconds[2].snapshot.unfinished, 2);
+        assert_eq!(seconds.iter().map(|one| one.snapshot.numbers.get(Counter::Unsent)).sum::<u64>(), 175);
+        assert_eq!(seconds[2].snapshot.numbers.get(Counter::Unfinished), 2);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use brunt_model::share::Portion;
+use brunt_plan::share::Portion;
 
 use crate::CLUSTER_VERSION;
 use crate::words::Announcement;

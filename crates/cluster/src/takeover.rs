@@ -1,6 +1,6 @@
 //! What a lost agent leaves to the others, and which of them takes over what. Pure: no I/O, no clock.
 
-use brunt_model::share::{Numbers, Portion};
+use brunt_plan::share::{Numbers, Portion};
 
 /// A piece of a run that somebody has to carry on with.
 #[derive(Debug, Clone, PartialEq, Eq)]

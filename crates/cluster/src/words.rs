@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use brunt_model::interval::Interval;
-use brunt_model::share::{Numbers, Portion};
+use brunt_plan::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
+use brunt_record::interval::Interval;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -170,14 +170,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use brunt_model::snapshot::{Phase, Snapshot};
+    use brunt_record::catalogue::{Counter, Timing};
+    use brunt_record::snapshot::{Phase, Snapshot};
 
     #[test]
     fn a_second_arrives_as_it_was_sent() {
-        let mut snapshot = Snapshot { due: 3, ..Snapshot::default() };
+        let mut snapshot = Snapshot::of([(Counter::Due, 3)]);
         snapshot.statuses.record(200);
-        snapshot.response.known.record_n(u64::MAX, 1 << 10);
-        snapshot.response.known.record_n(12_345, 2);
+        snapshot.times.record_n(Timing::Response, u64::MAX, 1 << 10);
+        snapshot.times.record_n(Timing::Response, 12_345, 2);
         snapshot.figures.requests.named("näme").answered(200, 5, 4);
         let interval = Interval {
             worker: 3,

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brunt_model::connections::Connections;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, Stop};
-use brunt_model::stop::StopHandle;
+use brunt_plan::connections::Connections;
+use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::stop::StopHandle;
 use brunt_protocol::asking::Reply;
 use brunt_protocol::user::{Interests, Message, Refusal, User};
 use brunt_protocol::{Client, Kept, Parts, Prepared, Registry};
+use brunt_record::outcome::Failure;
 
 use crate::Part;
 use crate::error::EngineError;

@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use brunt_model::live::{AgentSecond, Live};
-use brunt_model::plan::Plan;
-use brunt_model::series::Series;
-use brunt_model::snapshot::{Phase, Snapshot};
-use brunt_model::stop::StopHandle;
-use brunt_model::summary::{Ending, Run};
-use brunt_model::threshold::{Outlook, Standing, Threshold};
+use brunt_plan::plan::Plan;
+use brunt_plan::stop::StopHandle;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::live::{AgentSecond, Live};
+use brunt_record::observer::{Observer, SoFar};
+use brunt_record::recording::{Ending, Recording};
+use brunt_record::series::Series;
+use brunt_record::snapshot::{Phase, Snapshot};
 
-use crate::Observer;
 use crate::transport::Clock;
 use crate::watchdog::{LAST_PATIENCE_NS, Stuck, Watchdog};
 use crate::worker::{Interval, Report};
@@ -60,6 +61,8 @@ pub(crate) struct Coordinator<'a> {
     drained: Snapshot,
     series: Series,
     measured_ns: u64,
+    /// How much of the measured part was passed on.
+    passed_ns: u64,
     /// How many seconds of the drain were passed on.
     drain_seconds: u64,
     /// How much of the measured part was handed over.
@@ -71,7 +74,7 @@ pub(crate) struct Coordinator<'a> {
     users_left: i64,
     interrupted: bool,
     failed: Option<String>,
-    /// The threshold that ended the run, in words.
+    /// Why the observer ended the run, or a worker that could not reach its end, if one has.
     aborted: Option<String>,
     /// Why a script has ended the run, if one has.
     stopped: Option<String>,
@@ -103,6 +106,7 @@ impl<'a> Coordinator<'a> {
             drained: Snapshot::default(),
             series: Series::default(),
             measured_ns: 0,
+            passed_ns: 0,
             reported_ns: 0,
             drain_seconds: 0,
             under_way: (true, 0),
@@ -125,7 +129,7 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Takes reports until every worker has finished, or none is left to send any.
-    pub(crate) fn gather(mut self, reports: &Receiver<Report>, started_unix_ms: u64) -> Run {
+    pub(crate) fn gather(mut self, reports: &Receiver<Report>, started_unix_ms: u64) -> Recording {
         while self.workers.iter().any(|worker| !worker.finished) {
             let report = if self.watchdog.is_idle() {
                 reports.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -174,8 +178,7 @@ impl<'a> Coordinator<'a> {
         }
         self.pass_on(true);
         self.account_for_left_behind();
-        Run {
-            plan: self.plan.clone(),
+        Recording {
             started_unix_ms,
             ending: match (self.failed, self.aborted) {
                 (Some(reason), _) => Ending::Failed(reason),
@@ -218,9 +221,9 @@ impl<'a> Coordinator<'a> {
         let left: u64 = self.workers.iter().map(|progress| progress.due.saturating_sub(progress.ended)).sum();
         if left > 0 {
             let mut second = Second::default();
-            second.snapshot.unfinished = left;
-            second.snapshot.response.bounds.record_n(LAST_PATIENCE_NS, left);
-            second.snapshot.service.bounds.record_n(LAST_PATIENCE_NS, left);
+            second.snapshot.numbers.set(Counter::Unfinished, left);
+            second.snapshot.times.record_bounds(Timing::Response, LAST_PATIENCE_NS, left);
+            second.snapshot.times.record_bounds(Timing::Service, LAST_PATIENCE_NS, left);
             self.pass(Phase::Drain, self.drain_seconds, second);
         }
     }
@@ -233,13 +236,13 @@ impl<'a> Coordinator<'a> {
             key = (phase, passed + 1);
         }
         if interval.phase == Phase::Measured {
-            let end = interval.second * brunt_model::SECOND_NS + interval.length_ns;
+            let end = interval.second * brunt_record::SECOND_NS + interval.length_ns;
             self.reported_ns = self.reported_ns.max(end);
         }
         if let Some(progress) = self.workers.get_mut(interval.worker as usize)
             && interval.phase != Phase::Warmup
         {
-            progress.due += interval.snapshot.due;
+            progress.due += interval.snapshot.numbers.get(Counter::Due);
             progress.ended += interval.snapshot.ended();
         }
         let worker = interval.worker as usize;
@@ -276,39 +279,13 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// Ends the run where a threshold that is to end it can hold no more.
-    fn abort_if_beyond_repair(&mut self, elapsed_ns: u64) {
-        let over = self.plan.duration_ns().is_some_and(|planned_ns| elapsed_ns >= planned_ns);
-        if self.aborted.is_some() || over || !self.plan.thresholds.iter().any(Threshold::aborts) {
-            return;
-        }
-        let standing = Standing {
-            total: &self.measured,
-            measured: &self.measured,
-            measured_ns: elapsed_ns,
-            ok: &self.plan.ok_status,
-            most_users: self.series.most_users(),
-        };
-        let outlook = Outlook::of(self.plan, elapsed_ns, &self.measured, self.series.users());
-        let mut aborting = self.plan.thresholds.iter().filter(|threshold| threshold.aborts());
-        if let Some(threshold) = aborting.find(|threshold| threshold.is_beyond_repair(&standing, outlook)) {
-            let got = threshold.judge_standing(&standing).got;
-            let after = Duration::from_nanos(elapsed_ns).as_secs();
-            let text = threshold.to_string();
-            let condition = text.trim().trim_end_matches("abort").trim_end();
-            self.aborted =
-                Some(format!("the threshold {condition} could no longer pass after {after} s: it was at {got}"));
-            self.stop.stop();
-        }
-    }
-
     /// How many calls were due and neither sent nor ended after a second.
     fn backlog(&mut self, phase: Phase, second: &Second) -> u64 {
         let is_warmup = phase == Phase::Warmup;
         let (was_warmup, under_way) = self.under_way;
         // Calls of the warm-up are in no figure of what follows.
         let before = if was_warmup == is_warmup { under_way } else { 0 };
-        let under_way = (before + second.snapshot.due).saturating_sub(second.snapshot.ended());
+        let under_way = (before + second.snapshot.numbers.get(Counter::Due)).saturating_sub(second.snapshot.ended());
         self.under_way = (is_warmup, under_way);
         under_way.saturating_sub(second.in_flight)
     }
@@ -323,10 +300,10 @@ impl<'a> Coordinator<'a> {
             }
             Phase::Measured => {
                 self.measured.merge(&second.snapshot);
-                self.series.pass_to(number * brunt_model::SECOND_NS, &self.plan.ok_status);
+                self.series.pass_to(number * brunt_record::SECOND_NS, &self.plan.ok_status);
                 self.series.push(second.length_ns, &second.snapshot, &self.plan.ok_status);
                 self.series.connections_open(second.open_connections);
-                self.abort_if_beyond_repair(number * brunt_model::SECOND_NS + second.length_ns);
+                self.passed_ns = number * brunt_record::SECOND_NS + second.length_ns;
             }
             Phase::Drain => {
                 self.drain_seconds = number + 1;
@@ -345,9 +322,9 @@ impl<'a> Coordinator<'a> {
         let said = second.agents.into_iter().chain(std::iter::repeat_with(|| None));
         let silent = |name: &Arc<str>| AgentSecond::of(name, None, &self.plan.ok_status);
         let agents = self.agents.iter().zip(said).map(|(name, said)| said.unwrap_or_else(|| silent(name))).collect();
-        self.observer.second(Live {
+        let live = Live {
             phase,
-            elapsed_ns: number * brunt_model::SECOND_NS + second.length_ns,
+            elapsed_ns: number * brunt_record::SECOND_NS + second.length_ns,
             planned_ns,
             planned_requests: self.plan.stop.requests,
             length_ns: second.length_ns,
@@ -358,6 +335,18 @@ impl<'a> Coordinator<'a> {
             oldest_ns: second.oldest_ns,
             users,
             agents,
-        });
+        };
+        let so_far = SoFar {
+            measured: &self.measured,
+            measured_ns: self.passed_ns,
+            users: self.series.users(),
+            most_users: self.series.most_users(),
+        };
+        if let ControlFlow::Break(reason) = self.observer.second(&live, &so_far)
+            && self.aborted.is_none()
+        {
+            self.aborted = Some(reason);
+            self.stop.stop();
+        }
     }
 }

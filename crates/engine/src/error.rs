@@ -3,7 +3,7 @@
 use std::io;
 
 use brunt_lua::ScriptError;
-use brunt_model::plan::PlanError;
+use brunt_plan::plan::PlanError;
 use brunt_protocol::{OptionsError, UnknownScheme};
 
 use crate::transport::route::RouteError;

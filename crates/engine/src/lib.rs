@@ -1,4 +1,4 @@
-//! brunt's engine: carries a [`Plan`] out and returns what happened as a [`Run`].
+//! brunt's engine: carries a [`Plan`] out and returns what happened as a [`Recording`].
 //!
 //! [`run`] finds the target's addresses, starts the workers and gathers what they report. A worker (`worker`) is a thread
 //! with its own connections; it asks the plan's pace when a call is due, the protocol ([`Registry`]) which bytes that
@@ -26,10 +26,9 @@ mod worker;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use brunt_model::live::Live;
-use brunt_model::plan::Plan;
-use brunt_model::share::{Numbers, Portion};
-use brunt_model::summary::Run;
+use brunt_plan::plan::Plan;
+use brunt_plan::share::{Numbers, Portion};
+use brunt_record::recording::Recording;
 
 use brunt_lua::Session;
 use brunt_protocol::Registry;
@@ -42,7 +41,8 @@ use crate::transport::Clock;
 use crate::transport::epoll::Epolls;
 use crate::watchdog::Watchdog;
 
-pub use brunt_model::stop::StopHandle;
+pub use brunt_plan::stop::StopHandle;
+pub use brunt_record::observer::{Observer, SoFar};
 
 pub use crate::asking::{AskError, ask};
 pub use crate::error::EngineError;
@@ -55,16 +55,12 @@ pub use crate::transport::tls::TlsError;
 pub use crate::users::among_workers::over_on;
 pub use crate::worker::Report;
 
-/// Sees a run while it goes on.
-pub trait Observer {
-    /// A second is over (or a phase, with what is left of its last second).
-    fn second(&mut self, live: Live);
-}
-
 /// A run that is over.
 pub struct Finished {
+    /// The plan as it was carried out here: with this part's workers, and as many connections as there was room for.
+    pub plan: Plan,
     /// What happened.
-    pub run: Run,
+    pub run: Recording,
     /// What the plan's script may still have to say about it.
     pub script: Option<Session>,
 }
@@ -181,7 +177,7 @@ pub fn gather(
     observer: &mut dyn Observer,
     stop: &StopHandle,
     started_unix_ms: u64,
-) -> Run {
+) -> Recording {
     let clock: Clock = Arc::new(|| 0);
     let mut nobody = Watchdog::default();
     Coordinator::new(plan, agents.len() as u32, observer, &mut nobody, stop, clock)

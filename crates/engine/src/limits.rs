@@ -1,7 +1,7 @@
 //! What this process may have, raised as far as it goes.
 
-use brunt_model::plan::{MOST_CONNECTIONS, Plan};
-use brunt_model::share::Portion;
+use brunt_plan::plan::{MOST_CONNECTIONS, Plan};
+use brunt_plan::share::Portion;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::EngineError;

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) use brunt_model::schedule::Schedule;
-use brunt_model::share::{Numbers, Portion};
+pub(crate) use brunt_plan::schedule::Schedule;
+use brunt_plan::share::{Numbers, Portion};
 
 /// A counter that the workers of a machine share.
 #[derive(Debug)]

@@ -2,19 +2,20 @@
 //!
 //! Production and tests go through the same lines: [`Machine`] alone says where sockets and time come from.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use brunt_model::connections::Connections;
-use brunt_model::live::Live;
-use brunt_model::plan::{Load, Plan};
-use brunt_model::scenario::Scenarios;
-use brunt_model::secret::shown_url;
-use brunt_model::share::{Portion, Share};
-use brunt_model::stop::StopHandle;
-use brunt_model::summary::Run;
+use brunt_plan::connections::Connections;
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::scenario::Scenarios;
+use brunt_plan::secret::shown_url;
+use brunt_plan::share::{Portion, Share};
+use brunt_plan::stop::StopHandle;
+use brunt_record::live::Live;
+use brunt_record::recording::Recording;
 
 use crate::coordinator::Coordinator;
 use crate::error::EngineError;
@@ -29,7 +30,7 @@ use crate::transport::{Address, Machine};
 use crate::users::VirtualUsers;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Phases, Report, Shared, Worker};
-use crate::{Finished, Observer, Part, Surrounded, limits};
+use crate::{Finished, Observer, Part, SoFar, Surrounded, limits};
 use brunt_lua::{self as script, Beginning, Begun, Scripted};
 use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
@@ -81,7 +82,7 @@ pub(crate) fn ask<M: Machine>(
     plan: &Plan,
     given: Given<'_, M>,
     keep: impl FnOnce(Arc<dyn Prepared>) -> Arc<dyn Prepared>,
-) -> Result<Run, EngineError> {
+) -> Result<Recording, EngineError> {
     let Checked { scheme, prepared, tls } = examine(plan, given.registry)?;
     let checked = Checked { scheme, prepared: keep(prepared), tls };
     Ok(flood(plan, checked, given, &mut Nobody)?.run)
@@ -91,7 +92,9 @@ pub(crate) fn ask<M: Machine>(
 struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _live: Live) {}
+    fn second(&mut self, _second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+        ControlFlow::Continue(())
+    }
 }
 
 fn flood<M: Machine>(
@@ -142,7 +145,7 @@ fn flood<M: Machine>(
     if let Some(session) = &mut session {
         (0..plan.workers).filter(|worker| watchdog.has_given_up(*worker)).for_each(|worker| session.give_up(worker));
     }
-    Ok(Finished { run, script: session })
+    Ok(Finished { plan: plan.clone(), run, script: session })
 }
 
 /// The way to the plan's target.
@@ -245,7 +248,7 @@ fn run_scenarios<M: Machine>(
     if surrounded_here && let Err(error) = surroundings.teardown(given.machine, given.stop) {
         run.fail(error.to_string());
     }
-    Ok(Finished { run, script: None })
+    Ok(Finished { plan: plan.clone(), run, script: None })
 }
 
 /// Runs the setup of the plan's script, if it has one, and returns what it returns.
@@ -373,7 +376,7 @@ fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     parts: Vec<WorkerPart<L>>,
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
-) -> Result<Run, EngineError> {
+) -> Result<Recording, EngineError> {
     let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let (sender, reports) = channel();
     let mut workers = Vec::new();

@@ -5,11 +5,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brunt_model::plan::{Load, Plan, Stop};
-use brunt_model::scenario::{Population, Scenarios, Step};
-use brunt_model::share::{Portion, Share};
-use brunt_model::stop::StopHandle;
-use brunt_model::target::Target;
+use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::scenario::{Population, Scenarios, Step};
+use brunt_plan::share::{Portion, Share};
+use brunt_plan::stop::StopHandle;
+use brunt_plan::target::Target;
 
 use crate::error::EngineError;
 use crate::gate::Lease;

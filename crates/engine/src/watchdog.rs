@@ -1,7 +1,7 @@
 //! Sees from outside whether workers' users come back. Debug hooks of an interpreter do not fire in compiled loops, so
 //! nothing inside could stop one.
 
-use brunt_model::SECOND_NS;
+use brunt_record::SECOND_NS;
 
 use brunt_protocol::user::Heart;
 

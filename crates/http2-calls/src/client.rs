@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use brunt_http2::frame::{HEAD_BYTES, Head, flag, kind};
 use brunt_http2::{Config, Connection, ErrorCode, Event};
-use brunt_model::outcome::Failure;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Opening, Parts, Pending, Progress, Started};
+use brunt_record::outcome::Failure;
 
 use crate::{EndedBy, OverStreams, Wrong};
 

@@ -12,9 +12,9 @@ mod client;
 use std::borrow::Cow;
 
 use brunt_http2::{Connection, Counters, Violation};
-use brunt_model::outcome::Failure;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Kept, Malformed, Parts, Started};
+use brunt_record::outcome::Failure;
 
 pub use self::client::StreamClient;
 

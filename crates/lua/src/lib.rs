@@ -11,4 +11,4 @@ mod state;
 mod wrk;
 
 pub use self::error::ScriptError;
-pub use self::wrk::{Beginning, Begun, IN_SCENARIO, Scripted, Session, Start, begin, check, hook_name};
+pub use self::wrk::{Beginning, Begun, Errors, IN_SCENARIO, Scripted, Session, Start, Totals, begin, check, hook_name};

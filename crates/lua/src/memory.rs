@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use brunt_model::units::Size;
+use brunt_plan::units::Size;
 
 /// The least limit: what `LuaJIT`'s states of modest scripts never reach.
 const LEAST: u64 = 256 * 1024 * 1024;

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use brunt_lua::scenario::{Files, LoadOptions, Operation, Script as Scenarios, load, read};
 use brunt_lua::{Beginning, ScriptError, Start, begin, check};
-use brunt_model::content::Content;
-use brunt_model::plan::{Plan, ProtocolOptions, Sandbox, Script};
-use brunt_model::scenario::File;
-use brunt_model::stop::StopHandle;
-use brunt_model::target::Url;
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Plan, ProtocolOptions, Sandbox, Script};
+use brunt_plan::scenario::File;
+use brunt_plan::stop::StopHandle;
+use brunt_plan::target::Url;
 use brunt_protocol::Registry;
 
 /// What must be true in the sandbox: expressions of Lua.
@@ -145,7 +145,7 @@ fn with(top: &str, inside: &str) -> String {
 /// What comes of the first step of a user.
 fn first_step(plan: &Plan) -> Operation {
     let script =
-        Scenarios::of(plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_model::share::Portion::whole(1))
+        Scenarios::of(plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_plan::share::Portion::whole(1))
             .unwrap();
     let library = script.begin(0).unwrap();
     library.begin_iteration(0, 0, 1, library.place("s").unwrap())
@@ -168,7 +168,7 @@ fn wrk(sandbox: Sandbox, name: &str, script: &str) -> Result<(), ScriptError> {
         host: ("127.0.0.1".to_owned(), 1),
         workers: 2,
         sandbox,
-        environment: &brunt_model::environment::Environment::default(),
+        environment: &brunt_plan::environment::Environment::default(),
     };
     let mut begun = begin(&beginning, &StopHandle::default())?;
     for worker in &mut begun.workers {
@@ -202,7 +202,7 @@ fn a_rehearsal_stays_inside() {
     let rehearse = |script: &str| {
         let plan = scenario(Sandbox::Closed, script, Vec::new()).unwrap();
         let script =
-            Scenarios::of(&plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_model::share::Portion::whole(1))
+            Scenarios::of(&plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_plan::share::Portion::whole(1))
                 .unwrap();
         let library = script.begin_rehearsal()?;
         library.rehearse(library.place("s").unwrap())

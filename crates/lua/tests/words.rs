@@ -4,10 +4,10 @@
 
 use brunt_lua::ScriptError;
 use brunt_lua::scenario::{Files, Library, LoadOptions, Operation, Resumption, Script, read};
-use brunt_model::content::Content;
-use brunt_model::plan::{Plan, ProtocolOptions, Sandbox};
-use brunt_model::scenario::File;
-use brunt_model::target::Url;
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Plan, ProtocolOptions, Sandbox};
+use brunt_plan::scenario::File;
+use brunt_plan::target::Url;
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
 
@@ -31,7 +31,7 @@ fn plan(sandbox: Sandbox, seed: u64, top: &str, inside: &str) -> Result<Plan, Sc
 }
 
 fn script(plan: &Plan) -> Script {
-    Script::of(plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_model::share::Portion::whole(1)).unwrap()
+    Script::of(plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_plan::share::Portion::whole(1)).unwrap()
 }
 
 fn begun(library: &Library) -> Operation {
@@ -224,7 +224,7 @@ fn a_misspelt_column_of_a_query_is_found_before_anything_is_sent() {
     let loaded =
         read(files[0].clone(), Files::Plan(files[1..].to_vec()), &LoadOptions::default(), &registry()).unwrap();
     let mut plan = Plan::of_calls(Url::parse("http://localhost:1/").unwrap().target, ProtocolOptions::default());
-    plan.scenarios = Some(brunt_model::scenario::Scenarios { files, ..loaded.scenarios });
+    plan.scenarios = Some(brunt_plan::scenario::Scenarios { files, ..loaded.scenarios });
     let library = script(&plan).begin_rehearsal().unwrap();
     let found = library.rehearse(library.place("s").unwrap()).unwrap_err().to_string();
     assert!(found.contains("s.lua:5: u.db has no column 'nmae'; it has id, name"), "{found}");

@@ -1,6 +1,6 @@
 //! Arguments of calls in JSON, and the flags by which protocols have them that know a schema: Thrift and gRPC.
 
-use brunt_model::secret::shown_body;
+use brunt_plan::secret::shown_body;
 use serde_json::Value;
 
 use crate::OptionsError;
@@ -89,7 +89,7 @@ pub fn json(place: &str, text: &[u8]) -> Result<Value, OptionsError> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::content::Content;
+    use brunt_plan::content::Content;
     use serde_json::json;
 
     use super::*;

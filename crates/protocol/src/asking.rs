@@ -3,7 +3,7 @@
 //! A protocol does no I/O here either. It says what to call by options of its own, as a plan has them, and is given the answer; who
 //! put it to work connects, as the run will.
 
-use brunt_model::plan::ProtocolOptions;
+use brunt_plan::plan::ProtocolOptions;
 
 use crate::client::Kept;
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use brunt_model::outcome::Failure;
+use brunt_record::outcome::Failure;
 
-use crate::user::Message;
+use crate::message::Message;
 
 /// The way that bytes take on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

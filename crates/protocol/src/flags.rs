@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use brunt_model::content::Content;
-use brunt_model::plan::{Plan, ProtocolOptions};
-use brunt_model::secret::{REDACTED, Template, shown_json};
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::secret::{REDACTED, Template, shown_json};
 use serde_json::Value;
 
 use crate::OptionsError;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brunt_model::secret::{REDACTED, Template, is_secret_header};
+use brunt_plan::secret::{REDACTED, Template, is_secret_header};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::OptionsError;

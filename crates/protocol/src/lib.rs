@@ -21,14 +21,15 @@ pub mod asking;
 mod client;
 pub mod flags;
 pub mod headers;
+mod message;
 pub mod messages;
 mod protocol;
 mod registry;
 pub mod scenario;
 pub mod user;
 
-/// The plain data that the contract speaks of: plans, targets, outcomes.
-pub use brunt_model as model;
+/// The plain data that the contract speaks of: what a run shall do, and what happened.
+pub use {brunt_plan as plan, brunt_record as record};
 
 pub use self::client::{
     Answer, Client, Direction, Failed, Kept, Malformed, Opening, Parts, Pending, Progress, Started,

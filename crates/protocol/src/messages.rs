@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use brunt_model::units;
+use brunt_plan::units;
 use serde::{Deserialize, Serialize};
 
 use crate::client::Malformed;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brunt_model::outcome::OkStatus;
-use brunt_model::plan::{Plan, ProtocolOptions};
-use brunt_model::target::Target;
+use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::target::Target;
+use brunt_record::outcome::OkStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -42,7 +42,7 @@ pub struct Scheme {
 /// use std::sync::Arc;
 ///
 /// use brunt_protocol::flags::{Flag, Given, Takes};
-/// use brunt_protocol::model::plan::{Plan, ProtocolOptions};
+/// use brunt_protocol::plan::plan::{Plan, ProtocolOptions};
 /// use brunt_protocol::user::{Message, Repeated, User};
 /// use brunt_protocol::{Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started};
 /// use brunt_protocol::{read_options, write_options};
@@ -110,7 +110,7 @@ pub struct Scheme {
 /// registry.register(Echo);
 /// let (protocol, scheme) = registry.named("echo")?;
 /// let options = protocol.options(&Given::default())?;
-/// # let target = brunt_protocol::model::target::Url::parse("echo://localhost/")?.target;
+/// # let target = brunt_protocol::plan::target::Url::parse("echo://localhost/")?.target;
 /// let plan = Plan::of_calls(target, options);
 /// let prepared = protocol.prepare(&plan)?;
 /// assert_eq!((scheme.default_port, prepared.user().call(0).map(|call| call.bytes.to_vec())), (7, Ok(b"hi\n".to_vec())));

@@ -46,8 +46,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use brunt_model::target::Target;
-use brunt_model::units;
+use brunt_plan::target::Target;
+use brunt_plan::units;
 use serde::{Deserialize, Serialize};
 
 use crate::asking::Learn;
@@ -132,7 +132,7 @@ use crate::{Client, OptionsError, Parts};
 /// #     }
 /// # }
 ///
-/// # let base = brunt_protocol::model::target::Url::parse("echo://localhost:7/")?.target;
+/// # let base = brunt_protocol::plan::target::Url::parse("echo://localhost:7/")?.target;
 /// let caller = EchoDialect.client(&Value::Nil, &Setting::alone(Some(&base)))?;
 /// let mut call = Encoded::default();
 /// caller.encode(&[Value::text("hi")], &mut call)?;

@@ -26,14 +26,15 @@
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
-use brunt_model::breakdown::CallBreakdown;
-use brunt_model::histogram::{AtLeast, Censored, Histogram};
-use brunt_model::series::Point;
-use brunt_model::snapshot::Bytes;
-use brunt_model::summary::{Distribution, QUANTILES, Summary};
-use brunt_model::verdict;
+use brunt_judge::breakdown::CallBreakdown;
+use brunt_judge::distribution::Distribution;
+use brunt_judge::summary::Summary;
+use brunt_judge::verdict;
+use brunt_record::catalogue::{Counter, Numbers, Unit};
+use brunt_record::histogram::{AtLeast, Censored, Histogram};
+use brunt_record::series::Point;
 
-use crate::junit::iso_8601;
+use crate::dates::iso_8601;
 
 const COLUMNS: [&str; 36] = [
     "kind",
@@ -74,12 +75,22 @@ const COLUMNS: [&str; 36] = [
     "tags",
 ];
 
+/// Numbers with a column that have no place among [`COLUMNS`]: theirs come after these.
+fn further() -> impl Iterator<Item = Counter> {
+    Counter::ALL.into_iter().filter(|counter| counter.has_column() && !COLUMNS.contains(&counter.key()))
+}
+
+fn head() -> String {
+    let columns = COLUMNS.into_iter().chain(further().map(Counter::key));
+    columns.collect::<Vec<_>>().join(",")
+}
+
 /// Writes the seconds of `summary` and its total.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    writeln!(out, "{}", COLUMNS.join(","))?;
+    writeln!(out, "{}", head())?;
     rows(summary).into_iter().try_for_each(|row| writeln!(out, "{row}"))
 }
 
@@ -91,7 +102,7 @@ pub fn write_several(
     out: &mut impl Write,
     runs: impl IntoIterator<Item = io::Result<(i64, Summary)>>,
 ) -> io::Result<()> {
-    writeln!(out, "number,{}", COLUMNS.join(","))?;
+    writeln!(out, "number,{}", head())?;
     for run in runs {
         let (number, summary) = run?;
         rows(&summary).into_iter().try_for_each(|row| writeln!(out, "{number},{row}"))?;
@@ -106,12 +117,16 @@ fn rows(summary: &Summary) -> Vec<String> {
     let rows = seconds.chain([total(summary)]).chain(statuses(summary)).chain(names(summary));
     let rows = rows.chain(messages(summary)).chain(own(summary));
     let label = label(summary);
-    rows.map(|row| row.with_turned_away() + &label).collect()
+    rows.map(|row| {
+        let further = row.further();
+        row.with_turned_away() + &label + &further
+    })
+    .collect()
 }
 
 /// When the run began, what it is called, and its tags, each after a comma.
 fn label(summary: &Summary) -> String {
-    let (origin, mut row) = (&summary.run.plan.origin, Row::default());
+    let (origin, mut row) = (&summary.plan.origin, Row::default());
     row.put("");
     row.put(iso_8601(summary.run.started_unix_ms / 1000));
     row.put(origin.name.as_deref().unwrap_or(""));
@@ -127,6 +142,8 @@ pub(crate) struct Row {
     at_least: Vec<String>,
     /// Users that arrived and found no place, and those that found no row of data; of a scenario.
     turned_away: Option<[u64; 2]>,
+    /// Of a second or the total.
+    numbers: Option<Numbers>,
 }
 
 impl Row {
@@ -151,10 +168,11 @@ impl Row {
         }
     }
 
-    fn put_bytes(&mut self, bytes: Bytes) {
-        for n in [bytes.wire_in, bytes.wire_out, bytes.clear_in, bytes.clear_out] {
-            self.put(n);
+    fn put_bytes(&mut self, numbers: &Numbers) {
+        for counter in [Counter::WireIn, Counter::WireOut, Counter::ClearIn, Counter::ClearOut] {
+            self.put(numbers.get(counter));
         }
+        self.numbers = Some(*numbers);
     }
 
     fn put_ratio(&mut self, ratio: f64) {
@@ -167,6 +185,16 @@ impl Row {
         self.put(u8::from(spoiled));
         self.put(why);
         self.put("");
+    }
+
+    /// What further columns say of it, each after a comma.
+    fn further(&self) -> String {
+        let value = |counter: Counter, numbers: &Numbers| match counter.unit() {
+            Unit::Ratio => format!("{:.4}", numbers.ratio(counter)),
+            _ => numbers.get(counter).to_string(),
+        };
+        let values = further().map(|counter| self.numbers.as_ref().map_or_else(String::new, |of| value(counter, of)));
+        values.map(|value| format!(",{value}")).collect()
     }
 
     /// The row with its end.
@@ -189,20 +217,20 @@ fn second(point: &Point, has_users: bool) -> Row {
     row.put("");
     row.put(point.start_ns as f64 / 1e9);
     row.put(point.length_ns as f64 / 1e9);
-    for n in [point.due, point.answered, point.not_ok] {
+    for n in [point.numbers.get(Counter::Due), point.answered, point.not_ok] {
         row.put(n);
     }
     row.put(format_args!("{:.3}", point.rate()));
     row.put_times("response", of_times(&point.response_times()));
     row.put_times("service", of_times(&Censored { known: point.service.unpack(), bounds: Histogram::new() }));
-    row.put_bytes(point.bytes);
-    row.put(point.waited_for_connection);
+    row.put_bytes(&point.numbers);
+    row.put(point.numbers.get(Counter::WaitedForConnection));
     let lag = point.lag.unpack();
     for q in [0.5, 0.99] {
         row.put(or_empty(lag.quantile(q)));
     }
-    row.put_ratio(point.health.busiest_worker);
-    row.put_ratio(point.health.most_starved_worker);
+    row.put_ratio(point.numbers.ratio(Counter::BusiestWorker));
+    row.put_ratio(point.numbers.ratio(Counter::MostStarvedWorker));
     row.put(if has_users { point.users.to_string() } else { String::new() });
     row.put(or_empty(point.open_connections));
     row.put_verdict(verdict::is_spoiled(point), &verdict::causes(point).join(" "));
@@ -216,23 +244,23 @@ fn total(summary: &Summary) -> Row {
     row.put("");
     row.put("");
     row.put(summary.run.measured_ns as f64 / 1e9);
-    for n in [total.due, total.statuses.total(), summary.not_ok] {
+    for n in [total.numbers.get(Counter::Due), total.statuses.total(), summary.not_ok] {
         row.put(n);
     }
     row.put(format_args!("{:.3}", summary.rates.answered_per_s));
     row.put_times("response", of_distribution(times.response.as_ref()));
     row.put_times("service", of_distribution(times.service.as_ref()));
-    row.put_bytes(total.bytes);
-    row.put(total.waited_for_connection);
+    row.put_bytes(&total.numbers);
+    row.put(total.numbers.get(Counter::WaitedForConnection));
     for name in ["p50", "p99"] {
         row.put(quantile(times.lag.as_ref(), name).map_or(String::new(), |lag| lag.value.to_string()));
     }
-    row.put_ratio(total.health.busiest_worker);
-    row.put_ratio(total.health.most_starved_worker);
+    row.put_ratio(total.numbers.ratio(Counter::BusiestWorker));
+    row.put_ratio(total.numbers.ratio(Counter::MostStarvedWorker));
     let has_users = !summary.breakdown.scenarios.is_empty();
     row.put(if has_users { summary.run.series.most_users().to_string() } else { String::new() });
     row.put(or_empty(summary.run.series.points().iter().filter_map(|point| point.open_connections).max()));
-    row.put_verdict(!summary.verdict.is_trustworthy(), &summary.verdict.sentence());
+    row.put_verdict(!summary.verdict.is_trustworthy(), &summary.verdict.sentence);
     row
 }
 
@@ -301,7 +329,7 @@ fn names(summary: &Summary) -> Vec<Row> {
 /// A row for each time of messages, over all calls and by the names of requests.
 fn messages(summary: &Summary) -> Vec<Row> {
     let times = &summary.times;
-    let (all, per_s) = (&summary.total.messages, summary.rates.messages_per_s);
+    let (all, per_s) = (summary.total.messages(), summary.rates.messages_per_s);
     let over_all = [&times.first_message, &times.message_gap, &times.each_message, &times.last_message];
     let mut streams = vec![(String::new(), per_s, over_all)];
     for request in &summary.breakdown.requests {
@@ -445,6 +473,5 @@ fn of_distribution(times: Option<&Distribution>) -> [(&'static str, Option<AtLea
 }
 
 fn quantile(times: Option<&Distribution>, name: &str) -> Option<AtLeast<u64>> {
-    let at = QUANTILES.iter().position(|(known, _)| *known == name)?;
-    times?.quantiles.get(at).copied()
+    times?.quantile(name)
 }

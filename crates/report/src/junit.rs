@@ -10,13 +10,13 @@
 
 use std::io::{self, Write};
 
-use brunt_model::breakdown::{CheckBreakdown, ScenarioBreakdown};
-use brunt_model::summary::{Ending, Summary};
+use brunt_judge::breakdown::{CheckBreakdown, ScenarioBreakdown};
+use brunt_judge::summary::Summary;
+use brunt_record::recording::Ending;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
+use crate::dates::iso_8601;
 use crate::numbers::{count, counted, percent};
 use crate::style::Style;
 use crate::text;
@@ -86,11 +86,11 @@ impl Suite {
             xml.create_element("properties").write_empty()?;
             return Ok(());
         }
-        let plan = &summary.run.plan;
+        let plan = &summary.plan;
         let named = |name: &str, value: String| (name.to_owned(), value);
         let mut properties = vec![
             named("target", plan.target.url()),
-            named("verdict", summary.verdict.sentence()),
+            named("verdict", summary.verdict.sentence.clone()),
             named("seed", plan.seed.to_string()),
             named("started", iso_8601(summary.run.started_unix_ms / 1000)),
         ];
@@ -167,7 +167,7 @@ fn thresholds(summary: &Summary) -> Suite {
 }
 
 fn checks(summary: &Summary) -> Suite {
-    let decided = summary.run.plan.thresholds.iter().any(brunt_model::threshold::Threshold::is_about_checks);
+    let decided = summary.plan.thresholds.iter().any(brunt_plan::threshold::Threshold::is_about_checks);
     let case = |check: &CheckBreakdown| {
         let all = check.passes + check.fails;
         let failure = (check.fails > 0 && !decided).then(|| {
@@ -199,27 +199,4 @@ fn scenarios(summary: &Summary) -> Suite {
 /// `text` for an attribute, whose line breaks XML's readers turn into spaces anyway.
 fn in_a_line(text: &str) -> String {
     in_xml(text).replace(['\n', '\t', '\r'], " ")
-}
-
-/// Seconds since 1970 as `2026-01-01T00:00:00Z`; of years after 9999, which has no such form, the number of seconds.
-pub(crate) fn iso_8601(unix_s: u64) -> String {
-    let moment = i64::try_from(unix_s).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    moment.and_then(|moment| moment.format(&Rfc3339).ok()).unwrap_or_else(|| unix_s.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (unix_s, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_767_225_599, "2025-12-31T23:59:59Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-        ] {
-            assert_eq!(iso_8601(unix_s), text);
-        }
-    }
 }

@@ -1,12 +1,12 @@
 //! Kept runs as a list for people, the newest last: next to where they type.
 
-use brunt_model::histogram::AtLeast;
-use brunt_model::kept::{Entry, RUN};
-use brunt_model::units::Number;
+use brunt_decide::kept::{Entry, RUN};
+use brunt_plan::units::Number;
+use brunt_record::histogram::AtLeast;
 
 use crate::columns;
+use crate::dates::iso_8601;
 use crate::decision::table::{Cell, Table};
-use crate::junit::iso_8601;
 use crate::numbers::{brief, duration, percent};
 use crate::style::{Paint, Role, Style};
 
@@ -106,7 +106,7 @@ fn what(entry: &Entry) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::kept::Label;
+    use brunt_decide::kept::Label;
 
     use super::*;
 

@@ -20,12 +20,13 @@
 
 use std::io::{self, Write};
 
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
 
 pub mod browse;
 mod chart;
 pub mod columns;
 pub mod csv;
+mod dates;
 pub mod decision;
 mod format;
 pub mod html;
@@ -34,6 +35,7 @@ pub mod junit;
 pub mod kept;
 pub mod live;
 mod numbers;
+pub mod schema;
 mod style;
 pub mod text;
 pub mod wrk;

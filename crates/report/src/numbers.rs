@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use brunt_model::histogram::AtLeast;
-use brunt_model::units::Duration;
+use brunt_plan::units::Duration;
+use brunt_record::histogram::AtLeast;
 
 /// The longest text that [`brief`] leaves whole, in characters.
 const LONGEST_TEXT: usize = 160;

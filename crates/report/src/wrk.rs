@@ -16,10 +16,12 @@
 
 use std::io::{self, Write};
 
-use brunt_model::connections::Connections;
-use brunt_model::histogram::AtLeast;
-use brunt_model::outcome::Failure;
-use brunt_model::summary::{Distribution, QUANTILES, Summary};
+use brunt_judge::distribution::Distribution;
+use brunt_judge::summary::Summary;
+use brunt_plan::connections::Connections;
+use brunt_record::catalogue::Counter;
+use brunt_record::histogram::AtLeast;
+use brunt_record::outcome::Failure;
 
 use crate::numbers::{clean, counted};
 use crate::style::Style;
@@ -32,14 +34,14 @@ const PRINTED: [(&str, &str); 4] = [("50", "p50"), ("75", "p75"), ("90", "p90"),
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Result<()> {
-    let run = &summary.run;
-    let duration_ns = run.plan.duration_ns().unwrap_or(run.measured_ns);
-    writeln!(out, "Running {} test @ {}", whole_seconds(duration_ns), clean(&run.plan.target.url()))?;
-    let connections = match run.plan.connections {
+    let (plan, run) = (&summary.plan, &summary.run);
+    let duration_ns = plan.duration_ns().unwrap_or(run.measured_ns);
+    writeln!(out, "Running {} test @ {}", whole_seconds(duration_ns), clean(&plan.target.url()))?;
+    let connections = match plan.connections {
         Connections::Fixed(number) => number.into(),
-        Connections::UpTo(_) => summary.total.connections.made,
+        Connections::UpTo(_) => summary.total.numbers.get(Counter::ConnectionsMade),
     };
-    writeln!(out, "  {} threads and {connections} connections", run.plan.workers)?;
+    writeln!(out, "  {} threads and {connections} connections", plan.workers)?;
     writeln!(out, "  Thread Stats   Avg      Stdev     Max   +/- Stdev")?;
     write_row(out, "Latency", &latency(summary), microseconds)?;
     write_row(out, "Req/Sec", &thread_rate(summary), metric)?;
@@ -77,7 +79,7 @@ fn latency(summary: &Summary) -> Row {
 
 /// Requests a second of one thread, a value from each point of the series; whole ones, as wrk has them.
 fn thread_rate(summary: &Summary) -> Row {
-    let workers = f64::from(summary.run.plan.workers.max(1));
+    let workers = f64::from(summary.plan.workers.max(1));
     let rates: Vec<_> = summary.run.series.points().iter().map(|point| (point.rate() / workers).floor()).collect();
     if summary.run.measured.statuses.total() == 0 || rates.is_empty() {
         return Row::EMPTY;
@@ -105,8 +107,7 @@ fn write_row(out: &mut impl Write, name: &str, row: &Row, unit: fn(f64) -> Strin
 fn write_latency(out: &mut impl Write, response: Option<&Distribution>) -> io::Result<()> {
     writeln!(out, "  Latency Distribution")?;
     for (percent, name) in PRINTED {
-        let at = QUANTILES.iter().position(|(known, _)| *known == name);
-        let value = at.and_then(|at| response?.quantiles.get(at).copied()).unwrap_or(AtLeast::exactly(0));
+        let value = response.and_then(|times| times.quantile(name)).unwrap_or(AtLeast::exactly(0));
         writeln!(out, "{percent:>7}%{}", cell(&microseconds(value.value as f64 / 1e3), 10))?;
     }
     Ok(())
@@ -115,7 +116,7 @@ fn write_latency(out: &mut impl Write, response: Option<&Distribution>) -> io::R
 fn write_totals(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let measured = &summary.run.measured;
     let took = microseconds(summary.run.measured_ns as f64 / 1e3);
-    let read = binary(measured.bytes.clear_in as f64);
+    let read = binary(measured.numbers.get(Counter::ClearIn) as f64);
     writeln!(out, "  {} requests in {took}, {read}B read", measured.statuses.total())?;
     let errors = SocketErrors::of(summary);
     if errors != SocketErrors::default() {
@@ -132,9 +133,10 @@ fn write_totals(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 
 fn write_verdict(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     if !summary.verdict.is_trustworthy() {
-        writeln!(out, "Verdict: {}", summary.verdict.sentence())?;
+        writeln!(out, "Verdict: {}", summary.verdict.sentence)?;
     }
-    let (unfinished, unsent) = (summary.total.unfinished, summary.total.unsent);
+    let (unfinished, unsent) =
+        (summary.total.numbers.get(Counter::Unfinished), summary.total.numbers.get(Counter::Unsent));
     if unfinished + unsent > 0 {
         let calls = counted(unfinished + unsent, "call");
         writeln!(out, "Lower bounds: {calls} had not ended ({unfinished} unfinished, {unsent} unsent)")?;

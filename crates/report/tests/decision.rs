@@ -1,11 +1,11 @@
-//! Every view of what is decided over several runs, byte for byte. `UPDATE_GOLDEN=1 cargo test -p brunt-report` writes
-//! the files anew.
+//! Views of what is decided over several runs, byte for byte: the text of each, every view of one of each kind.
+//! `UPDATE_GOLDEN=1 cargo test -p brunt-report` writes the files anew.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::path::PathBuf;
 
-use brunt_model::decision::Decided;
+use brunt_decide::decision::Decided;
 use brunt_report::Style;
 use brunt_report::decision::{Decision, Format, Runs, page_data, read, render};
 use brunt_report::json::ReadError;
@@ -36,6 +36,10 @@ fn without_colour(text: &str) -> String {
     parts.fold(first, |plain, part| plain + part.split_once('m').map_or("", |(_, rest)| rest))
 }
 
+/// The decisions of which every view is kept. The others differ in their words, which the text has, and their JSON fits the
+/// schema and is read back.
+const WHOLE: [&str; 3] = ["capacity-found", "comparison-messages", "sweep-fallen"];
+
 fn check_views(name: &str, decision: Decision<'_>) {
     let text = rendered(Format::Text, decision, false);
     for line in text.lines() {
@@ -45,17 +49,16 @@ fn check_views(name: &str, decision: Decision<'_>) {
     let coloured = rendered(Format::Text, decision, true);
     assert_eq!(without_colour(&coloured), text, "{name}: colour changes nothing but colour");
     check(&format!("{name}.txt"), &text);
-    check(&format!("{name}.ansi"), &coloured);
     let csv = rendered(Format::Csv, decision, false);
     let columns = |line: &str| line.split('"').step_by(2).collect::<String>().matches(',').count();
     let header = csv.lines().next().map(columns);
     assert!(csv.lines().all(|line| Some(columns(line)) == header), "{name}: {csv}");
-    check(&format!("{name}.csv"), &csv);
-    check(&format!("{name}.md"), &rendered(Format::Markdown, decision, false));
-    let json = rendered(Format::Json, decision, false);
-    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(document["version"], 1, "{name}");
-    check(&format!("{name}.json"), &json);
+    if WHOLE.contains(&name) {
+        check(&format!("{name}.ansi"), &coloured);
+        check(&format!("{name}.csv"), &csv);
+        check(&format!("{name}.md"), &rendered(Format::Markdown, decision, false));
+        check(&format!("{name}.json"), &rendered(Format::Json, decision, false));
+    }
 }
 
 #[test]
@@ -82,8 +85,8 @@ fn sweeps() {
 /// What a document says of its run is what the run said.
 #[test]
 fn a_result_that_is_read_back_says_the_same() {
-    use brunt_model::compare::Figures;
-    use brunt_model::evidence::Evidence;
+    use brunt_decide::compare::Figures;
+    use brunt_decide::evidence::Evidence;
     for (name, summary) in fixtures::all() {
         let document = brunt_report::render(brunt_report::Format::Json, &summary, Style::default()).unwrap();
         let document = brunt_report::json::read(&document).unwrap();
@@ -187,11 +190,10 @@ fn what_is_no_decision_is_told_from_a_broken_one() {
     );
 }
 
-/// Every document fits `docs/decision.schema.json`, which allows nothing else.
+/// Every document fits its schema, which allows nothing else.
 #[test]
 fn every_document_fits_the_schema() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decision.schema.json");
-    let schema: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let schema = brunt_report::schema::decision().to_value();
     assert!(jsonschema::draft202012::meta::is_valid(&schema));
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     for (name, decided) in all() {

@@ -76,7 +76,7 @@ fn read(xml: &str) -> Element {
     open.pop().unwrap().children.pop().unwrap()
 }
 
-fn report(summary: &brunt_model::summary::Summary) -> Element {
+fn report(summary: &brunt_judge::summary::Summary) -> Element {
     read(&String::from_utf8(render(Format::Junit, summary, Style::default()).unwrap()).unwrap())
 }
 
@@ -156,10 +156,10 @@ fn every_file_is_valid_by_the_strict_schema() {
         path
     };
     let mut hostile = fixtures::shop();
-    hostile.run.ending = brunt_model::summary::Ending::Failed("a\u{0}b\u{1b}[2J \"<&>'\u{fffe}\n c".to_owned());
-    hostile.run.plan.origin.name = Some("  two\t  spaces\n".to_owned());
+    hostile.run.ending = brunt_record::recording::Ending::Failed("a\u{0}b\u{1b}[2J \"<&>'\u{fffe}\n c".to_owned());
+    hostile.plan.origin.name = Some("  two\t  spaces\n".to_owned());
     let all = fixtures::all().into_iter().chain(vec![("secretive", fixtures::secretive()), ("hostile", hostile)]);
-    let render = |summary: &brunt_model::summary::Summary| render(Format::Junit, summary, Style::default()).unwrap();
+    let render = |summary: &brunt_judge::summary::Summary| render(Format::Junit, summary, Style::default()).unwrap();
     let files: Vec<_> = all.map(|(name, summary)| written(name, &render(&summary))).collect();
     let said = validated(&files);
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
@@ -203,7 +203,7 @@ fn thresholds_and_errors_fail() {
 #[test]
 fn a_check_fails_where_no_threshold_is_on_checks() {
     let mut summary = fixtures::shop();
-    summary.run.plan.thresholds.clear();
+    summary.plan.thresholds.clear();
     let report = report(&summary);
     let checks = failures(suite(&report, "checks"));
     assert_eq!(checks[0], ("home: has a cart", Some("failed 5 of 300 times (1.67%)")));
@@ -221,7 +221,7 @@ fn a_target_that_never_answered_is_a_failure() {
 #[test]
 fn no_text_breaks_the_file() {
     let mut summary = fixtures::clean();
-    summary.run.ending = brunt_model::summary::Ending::Failed("a\u{0}b\u{1b}[2J \"<&>'\u{fffe}\nc".to_owned());
+    summary.run.ending = brunt_record::recording::Ending::Failed("a\u{0}b\u{1b}[2J \"<&>'\u{fffe}\nc".to_owned());
     let report = report(&summary);
     let run = failures(suite(&report, "run"));
     assert_eq!(run[0], ("the run came to its end", Some("ab[2J \"<&>' c")));

@@ -4,14 +4,15 @@
 
 mod fixtures;
 
-use brunt_model::live::Live;
-use brunt_model::plan::Plan;
-use brunt_model::snapshot::Phase;
+use brunt_plan::plan::Plan;
+use brunt_record::catalogue::Counter;
+use brunt_record::live::Live;
+use brunt_record::snapshot::Phase;
 use brunt_report::html::Running;
 use serde_json::{Value, json};
 
 fn plan() -> Plan {
-    fixtures::clean().run.plan
+    fixtures::clean().plan
 }
 
 fn data(running: &Running) -> Value {
@@ -37,7 +38,11 @@ fn before_the_first_second_there_is_nothing_to_see() {
 fn the_figures_are_those_of_the_seconds_that_count() {
     let seconds = fixtures::live(12);
     let of = |phase| seconds.iter().filter(move |second| second.phase == phase).map(|second| &second.snapshot);
-    let due: u64 = [Phase::Measured, Phase::Drain].into_iter().flat_map(of).map(|snapshot| snapshot.due).sum();
+    let due: u64 = [Phase::Measured, Phase::Drain]
+        .into_iter()
+        .flat_map(of)
+        .map(|snapshot| snapshot.numbers.get(Counter::Due))
+        .sum();
     let answered: u64 = of(Phase::Measured).map(|snapshot| snapshot.statuses.total()).sum();
     let data = data(&running(&seconds));
     assert_eq!(data["outcomes"]["due"], due);

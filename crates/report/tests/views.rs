@@ -1,15 +1,15 @@
 //! What holds for every view, whatever the run.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use brunt_model::outcome::{Failure, OkStatus};
-use brunt_model::units::{Duration, Number};
+use brunt_plan::units::{Duration, Number};
+use brunt_record::outcome::{Failure, OkStatus};
 use brunt_report::{Format, Style, html, live, render};
 
 mod fixtures;
 
 const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false, dated: false };
 
-fn text(format: Format, summary: &brunt_model::summary::Summary, style: Style) -> String {
+fn text(format: Format, summary: &brunt_judge::summary::Summary, style: Style) -> String {
     String::from_utf8(render(format, summary, style).unwrap()).unwrap()
 }
 
@@ -41,7 +41,7 @@ fn the_text_fits_a_terminal() {
             assert_eq!(line.trim_end(), line, "{name}: spaces at a line's end");
         }
         // Scenarios and messages have sections of their own, which no other run shows.
-        let (scenarios, messages) = (!summary.breakdown.scenarios.is_empty(), !summary.total.messages.is_empty());
+        let (scenarios, messages) = (!summary.breakdown.scenarios.is_empty(), !summary.total.messages().is_empty());
         let most = 66 + 58 * usize::from(scenarios) + 24 * usize::from(messages);
         assert!(text.lines().count() <= most, "{name}: {} lines", text.lines().count());
     }
@@ -80,7 +80,7 @@ fn the_verdict_stands_in_every_format() {
 #[test]
 fn every_view_shows_the_same_numbers() {
     let summary = fixtures::clean();
-    let p99 = summary.times.response.as_ref().unwrap().quantiles[4].value;
+    let p99 = summary.times.response.as_ref().unwrap().quantiles[4].value_ns;
     let rate = summary.rates.answered_per_s;
     let [report, wrk, json, csv, junit] = [Format::Text, Format::Wrk, Format::Json, Format::Csv, Format::Junit]
         .map(|format| text(format, &summary, COLOURED));
@@ -110,7 +110,7 @@ fn every_row_of_the_csv_has_every_column() {
 
 #[test]
 fn the_screen_keeps_to_its_width_and_height() {
-    let mut screen = live::Screen::new(&fixtures::open().run.plan);
+    let mut screen = live::Screen::new(&fixtures::open().plan);
     for second in fixtures::live(70) {
         screen.push(&second);
         for (width, height) in [(0, 0), (1, 1), (10, 5), (40, 12), (80, 23), (200, 49), (300, 1000)] {
@@ -126,7 +126,7 @@ fn the_screen_keeps_to_its_width_and_height() {
 /// A run with names, failures and thresholds, as it is seen.
 fn busy_screen() -> live::Screen {
     let shop = fixtures::shop();
-    let mut screen = live::Screen::new(&shop.run.plan);
+    let mut screen = live::Screen::new(&shop.plan);
     let mut second = fixtures::live(3).remove(3);
     second.snapshot.merge(&shop.total);
     for (failure, n) in [(Failure::Timeout, 3), (Failure::Closed, 1)] {
@@ -158,7 +158,7 @@ fn a_classic_terminal_shows_what_matters_and_a_large_one_more() {
 
 #[test]
 fn nothing_is_red_before_there_is_a_figure() {
-    let plan = fixtures::shop().run.plan;
+    let plan = fixtures::shop().plan;
     assert!(!plan.thresholds.is_empty());
     let red = |screen: &live::Screen| screen.lines(80, 23, COLOURED).iter().any(|line| line.contains("\u{1b}[31m"));
     let mut screen = live::Screen::new(&plan);
@@ -166,7 +166,7 @@ fn nothing_is_red_before_there_is_a_figure() {
     assert!(first.contains("running") && !red(&screen), "{first}");
     // A second in which nothing ended is no failure yet.
     let mut silent = fixtures::live(1).remove(2);
-    silent.snapshot = brunt_model::snapshot::Snapshot { due: 100, ..Default::default() };
+    silent.snapshot = brunt_record::snapshot::Snapshot::of([(brunt_record::catalogue::Counter::Due, 100)]);
     (silent.waiting, silent.oldest_ns) = (36, 900_000_000);
     screen.push(&silent);
     assert!(!red(&screen), "{:#?}", screen.lines(80, 23, COLOURED));

@@ -2,7 +2,7 @@
 //!
 //! Every query is bounded, and none reads a run's content. A row that cannot be read costs no other.
 
-use brunt_model::kept::{Figure, Filter, Limit, Listed, Page, TrendPoint};
+use brunt_decide::kept::{Figure, Filter, Limit, Listed, Page, TrendPoint};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 

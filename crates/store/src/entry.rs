@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use brunt_model::kept::{Digest, Entry, Label};
+use brunt_decide::kept::{Digest, Entry, Label};
 use rusqlite::{Connection, Row, params};
 
 use super::schema;

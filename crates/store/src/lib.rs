@@ -7,9 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brunt_model::decision::Decided;
-use brunt_model::kept::{Digest, Entry, Label, RUN};
-use brunt_model::summary::Summary;
+use brunt_decide::decision::Decided;
+use brunt_decide::kept::{Digest, Entry, Label, RUN};
+use brunt_judge::summary::Summary;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
 
 mod browse;
@@ -203,7 +203,7 @@ impl Store {
     /// # Errors
     /// When there is no room, or the file cannot be written to. Then nothing of it is kept.
     pub fn save(&mut self, summary: &Summary, label: &Label) -> Result<i64, StoreError> {
-        let content = packed::pack(&summary.run)
+        let content = packed::pack_run(&summary.plan, &summary.run)
             .map_err(|e| StoreError::Other { path: self.path.clone(), problem: e.to_string() })?;
         let (most_runs, most_bytes) = (self.most_runs, self.most_bytes);
         if content.len() as u64 > most_bytes {
@@ -289,8 +289,8 @@ impl Store {
         let damaged =
             |e: io::Error| StoreError::Damaged { path: self.path.clone(), problem: format!("run {number}: {e}") };
         if kind == RUN {
-            let run = packed::unpack(&content).map_err(damaged)?;
-            return Ok(Kept::Run(Box::new(Summary::of(run))));
+            let (plan, run) = packed::unpack_run(&content).map_err(damaged)?;
+            return Ok(Kept::Run(Box::new(Summary::of(plan, run))));
         }
         Ok(Kept::Decision(Box::new(packed::unpack(&content).map_err(damaged)?), runs))
     }

@@ -2,11 +2,13 @@
 
 use std::io::{self, Read as _, Write as _};
 
+use brunt_plan::plan::Plan;
+use brunt_record::recording::Recording;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// The most that a run may become when it is read, in bytes.
 const MOST_JSON: u64 = 4 << 30;
@@ -17,6 +19,31 @@ pub(super) fn pack(content: &impl Serialize) -> io::Result<Vec<u8>> {
     serde_json::to_writer(&mut encoder, content)?;
     encoder.flush()?;
     encoder.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
+}
+
+/// A run as it is kept: one object of the plan and what the recording has.
+#[derive(Serialize)]
+struct Run<'a> {
+    plan: &'a Plan,
+    #[serde(flatten)]
+    run: &'a Recording,
+}
+
+/// The plan of a run that is kept.
+#[derive(Deserialize)]
+struct Planned {
+    plan: Plan,
+}
+
+pub(super) fn pack_run(plan: &Plan, run: &Recording) -> io::Result<Vec<u8>> {
+    pack(&Run { plan, run })
+}
+
+/// What [`pack_run`] wrote. Plan and recording are read one after the other: `flatten` would read statuses, which are
+/// numbers, as the texts that JSON's keys are.
+pub(super) fn unpack_run(bytes: &[u8]) -> io::Result<(Plan, Recording)> {
+    let Planned { plan } = unpack(bytes)?;
+    Ok((plan, unpack(bytes)?))
 }
 
 pub(super) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use brunt_model::kept::{Filter, Page, TrendPoint};
-use brunt_model::plan::{Plan, ProtocolOptions};
-use brunt_model::summary::Run;
-use brunt_model::target::Url;
+use brunt_decide::kept::{Filter, Page, TrendPoint};
+use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::target::Url;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::recording::{Ending, Recording};
 
 use super::*;
 
@@ -36,25 +37,25 @@ impl Drop for Directory {
 /// A run with a second of calls, the number of which tells it from others.
 fn summary(calls: u64) -> Summary {
     let target = Url::parse("http://127.0.0.1:8080/").unwrap().target;
-    let mut run = Run {
-        plan: Plan::of_calls(target, ProtocolOptions::default()),
+    let plan = Plan::of_calls(target, ProtocolOptions::default());
+    let mut run = Recording {
         started_unix_ms: 1_767_225_600_000,
-        ending: brunt_model::summary::Ending::Completed,
+        ending: Ending::Completed,
         measured_ns: 1_000_000_000,
-        measured: brunt_model::snapshot::Snapshot { due: calls, ..Default::default() },
-        drained: brunt_model::snapshot::Snapshot::default(),
-        series: brunt_model::series::Series::default(),
+        measured: brunt_record::snapshot::Snapshot::of([(brunt_record::catalogue::Counter::Due, calls)]),
+        drained: brunt_record::snapshot::Snapshot::default(),
+        series: brunt_record::series::Series::default(),
         status_names: std::collections::BTreeMap::new(),
         redirected_to: None,
         agents: Vec::new(),
     };
     for i in 0..calls {
         run.measured.statuses.record(200);
-        run.measured.response.known.record(1_000_000 + i * i);
-        run.measured.service.known.record(900_000 + i);
+        run.measured.times.record(Timing::Response, 1_000_000 + i * i);
+        run.measured.times.record(Timing::Service, 900_000 + i);
     }
-    run.series.push(1_000_000_000, &run.measured, &run.plan.ok_status);
-    Summary::of(run)
+    run.series.push(1_000_000_000, &run.measured, &plan.ok_status);
+    Summary::of(plan, run)
 }
 
 fn named(name: &str) -> Label {
@@ -87,7 +88,7 @@ fn lists_have_the_newest_first_and_can_be_narrowed() {
     assert_eq!(due, [30, 20, 10]);
     let tagged = store.list(&[("branch".into(), "a".into())]).unwrap();
     assert_eq!(tagged.iter().map(|entry| entry.due).collect::<Vec<_>>(), [30, 10]);
-    assert_eq!(store.load(&Which::Name("a".into())).unwrap().total.due, 30);
+    assert_eq!(store.load(&Which::Name("a".into())).unwrap().total.numbers.get(Counter::Due), 30);
     assert_eq!(tagged[0].label, named("a"));
 }
 
@@ -96,9 +97,9 @@ fn lists_tell_scripts_apart_that_have_one_target() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
     let mut scripted = summary(1);
-    scripted.run.plan.script = Some(brunt_model::plan::Script {
+    scripted.plan.script = Some(brunt_plan::plan::Script {
         file: "examples/counter.lua".into(),
-        content: brunt_model::content::Content(Vec::new()),
+        content: brunt_plan::content::Content(Vec::new()),
         args: Vec::new(),
     });
     store.save(&scripted, &Label::default()).unwrap();
@@ -236,8 +237,8 @@ fn only_its_owner_may_read_it() {
 
 /// A comparison of nothing, which tells it from others by `a`.
 fn decided(a: &str) -> Decided {
-    Decided::Comparison(brunt_model::compare::Compared {
-        origin: brunt_model::plan::Origin::default(),
+    Decided::Comparison(brunt_decide::compare::Compared {
+        origin: brunt_plan::plan::Origin::default(),
         a: a.to_owned(),
         b: "b".to_owned(),
         how: String::new(),
@@ -292,7 +293,7 @@ fn a_file_without_decisions_is_read_and_gets_them_when_it_is_written_to() {
     drop(store);
     let mut read = Store::open_kept(&directory.file()).unwrap();
     assert_eq!(read.list(&[]).unwrap()[0].kind, "run");
-    assert_eq!(read.load(&Which::Number(first)).unwrap().total.due, 1);
+    assert_eq!(read.load(&Which::Number(first)).unwrap().total.numbers.get(Counter::Due), 1);
     let page = read.page(&Filter::default(), 0, 10).unwrap();
     assert_eq!((page.count, page.runs[0].sparkline.as_ref()), (1, None));
     assert!(read.figures(&Filter::default()).unwrap().is_empty());
@@ -307,11 +308,11 @@ fn a_file_without_decisions_is_read_and_gets_them_when_it_is_written_to() {
 fn nightly(directory: &Directory, limits: &[&str]) -> Store {
     let mut store = Store::open(&directory.file()).unwrap();
     for (night, limit) in (1..).zip(limits) {
-        let mut run = summary(10 * night).run;
-        run.plan.thresholds = vec![format!("p99<{limit}").parse().unwrap()];
+        let Summary { mut plan, mut run, .. } = summary(10 * night);
+        plan.thresholds = vec![format!("p99<{limit}").parse().unwrap()];
         run.started_unix_ms += night * 86_400_000;
         let tags = vec![("version".to_owned(), format!("1.{}", night / 2)), ("branch".to_owned(), "main".to_owned())];
-        store.save(&Summary::of(run), &Label { name: Some("Nightly".to_owned()), tags }).unwrap();
+        store.save(&Summary::of(plan, run), &Label { name: Some("Nightly".to_owned()), tags }).unwrap();
     }
     store
 }

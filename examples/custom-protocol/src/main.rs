@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use brunt_protocol::flags::{Flag, Given, Takes, revealed};
-use brunt_protocol::model::plan::{Plan, ProtocolOptions};
+use brunt_protocol::plan::plan::{Plan, ProtocolOptions};
 use brunt_protocol::user::{Message, Repeated, User};
 use brunt_protocol::{
     Answer, Client, Malformed, Opening, OptionsError, Parts, Prepared, Progress, Protocol, Scheme, Started,

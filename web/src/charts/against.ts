@@ -1,42 +1,15 @@
 // Figures against a value: lines, points and the intervals of points; with what is marked on the way.
 import uPlot from "uplot";
+import type { Chart, Line } from "../data";
 import { clock, duration, number } from "../format";
 import { limitOf } from "../verdict";
 import { axis, figure } from "./chart";
 import { decades, percentile } from "./spectrum";
 import { apart, axisDuration, axisNumber, CLOCK_STEPS, roundValues } from "./ticks";
-import { type Colour, colour, FONT, markers } from "./theme";
-
-export interface AgainstChart {
-  id: string;
-  title: string;
-  summary: string;
-  /** What the x-axis is of; where it has names, they stand at 0, 1, 2, …. */
-  x: string;
-  /** Whether a place is one call in so many, or seconds; else it is a plain number. */
-  x_is?: "percentile" | "time";
-  names: string[];
-  x_is_logarithmic: boolean;
-  y_is_logarithmic: boolean;
-  unit: "ns" | "per_s" | "ratio";
-  lines: {
-    label: string;
-    colour: Colour;
-    how: "line" | "points" | "dashed";
-    /** How its points look, so that they are told apart without colours. */
-    mark?: Mark;
-    points: { x: number; y: number; interval?: [number, number] }[];
-  }[];
-  /** What is marked on the x-axis: where, and what it is. */
-  marks: [number, string][];
-  /** A value that others are held against. */
-  level: number | null;
-  /** Thresholds on what is shown, as they are written. */
-  limits?: string[];
-}
+import { colour, FONT, markers } from "./theme";
 
 /** A disc, a cross, a ring. */
-export type Mark = "●" | "✕" | "○";
+type Mark = NonNullable<Line["mark"]>;
 
 /** How many times as large or small as what was measured a limit may be and still be drawn. */
 const NEAR = 10;
@@ -49,7 +22,7 @@ const UNITS = {
   ratio: { text: (n: number) => n.toFixed(3), tick: (n: number) => String(Number(n.toFixed(3))) },
 };
 
-export function against(chart: AgainstChart): HTMLElement {
+export function against(chart: Chart): HTMLElement {
   const { text, tick } = UNITS[chart.unit];
   const table = (points: { x: number; y: number }[]): uPlot.AlignedData => {
     // Of several at one place the chart has the middle one; the others are drawn as points all the same.
@@ -106,7 +79,7 @@ export function against(chart: AgainstChart): HTMLElement {
     // Decades alone would leave most of a sweep's doubled values unnamed.
     return chart.x_is_logarithmic ? { splits: (plot, _, min, max) => measuredInView(plot, min, max), filter: (_, all) => all } : {};
   };
-  const dashOf = (line: AgainstChart["lines"][number], i: number): number[] | undefined =>
+  const dashOf = (line: Line, i: number): number[] | undefined =>
     line.how === "dashed" ? [6, 4] : chart.x_is && i > 0 ? [10, 4] : undefined;
   const yRange = (): [number, number] => {
     const all = chart.level === null ? ys : [...ys, chart.level];
@@ -182,7 +155,7 @@ function point(ctx: CanvasRenderingContext2D, mark: Mark, x: number, y: number, 
 }
 
 /** Points with their intervals, what is marked, and the level. */
-function draw(plot: uPlot, chart: AgainstChart, limits: { text: string; ns: number }[]): void {
+function draw(plot: uPlot, chart: Chart, limits: { text: string; ns: number }[]): void {
   const { ctx, bbox } = plot;
   const scale = window.devicePixelRatio;
   ctx.save();

@@ -5,10 +5,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use brunt_model::outcome::OkStatus;
-use brunt_model::plan::Sandbox;
-use brunt_model::profile::Profile;
-use brunt_model::threshold::Threshold;
+use brunt_plan::plan::Sandbox;
+use brunt_plan::profile::Profile;
+use brunt_plan::threshold::Threshold;
+use brunt_record::outcome::OkStatus;
 use brunt_report::Format;
 use clap::{Args, ValueEnum};
 

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use brunt_model::compare::FailIf;
+use brunt_decide::compare::FailIf;
 use clap::Args;
 
 use super::values;

@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use brunt_model::capacity::{LOWEST_RATE, PRECISION};
-use brunt_model::profile::HIGHEST_RATE;
-use brunt_model::units;
+use brunt_decide::capacity::{LOWEST_RATE, PRECISION};
+use brunt_plan::profile::HIGHEST_RATE;
+use brunt_plan::units;
 use clap::Args;
 
 use super::values;

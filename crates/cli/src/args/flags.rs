@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use brunt_model::content::Content;
-use brunt_model::secret::REDACTED;
+use brunt_plan::content::Content;
+use brunt_plan::secret::REDACTED;
 use brunt_protocol::flags::{Flag, FlagValue, Given, Takes};
 use brunt_protocol::{Protocol, Registry};
 use clap::builder::PossibleValuesParser;
@@ -246,12 +246,12 @@ mod tests {
             fn flags(&self) -> &[Flag] {
                 std::slice::from_ref(&self.0)
             }
-            fn options(&self, _: &Given) -> Result<brunt_model::plan::ProtocolOptions, brunt_protocol::OptionsError> {
-                Ok(brunt_model::plan::ProtocolOptions::default())
+            fn options(&self, _: &Given) -> Result<brunt_plan::plan::ProtocolOptions, brunt_protocol::OptionsError> {
+                Ok(brunt_plan::plan::ProtocolOptions::default())
             }
             fn prepare(
                 &self,
-                _: &brunt_model::plan::Plan,
+                _: &brunt_plan::plan::Plan,
             ) -> Result<std::sync::Arc<dyn brunt_protocol::Prepared>, brunt_protocol::OptionsError> {
                 Err(brunt_protocol::OptionsError(String::new()))
             }

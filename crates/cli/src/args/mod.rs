@@ -2,14 +2,12 @@
 //! one validated plan of them.
 
 pub mod bench;
-pub mod coalesce_check;
 pub mod compare;
 pub mod find;
 pub mod flags;
 pub mod grpc;
 pub mod kept;
 pub mod machines;
-pub mod proxy;
 pub mod repeat;
 pub mod run;
 pub mod secrets;
@@ -25,7 +23,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use brunt_protocol::Registry;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use bench::{Bench, Load, Output, Saving, Tls};
@@ -35,6 +33,9 @@ pub use flags::ProtocolFlags;
 pub use kept::{Report, Runs, Show, Ui};
 pub use serve::{Grpc, Http, Serve, ServeTls, Server, Thrift, Ws};
 pub use sweep::Sweep;
+
+use crate::commands::coalescing;
+use crate::wording::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,6 +66,18 @@ pub struct Args {
     pub bench: Bench,
 }
 
+impl Args {
+    /// Where the command's run has its settings from.
+    pub fn settings(&self) -> Settings {
+        let bench = match &self.command {
+            None => &self.bench,
+            Some(Command::Bench(bench)) => bench,
+            Some(_) => return Settings::Flags,
+        };
+        if bench.kept.plan.is_some() { Settings::PlanFile } else { Settings::Flags }
+    }
+}
+
 const USAGE: &str = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]\n       brunt COMMAND …";
 
 #[derive(Debug, Subcommand)]
@@ -93,10 +106,8 @@ pub enum Command {
     Serve(Serve),
     /// Look at what a gRPC server tells of its schema by reflection
     Grpc(Box<grpc::Inspect>),
-    /// Run a reverse proxy that can serve identical requests in flight once
-    Proxy(Box<proxy::Proxy>),
-    /// Say whether a server or proxy coalesces identical requests, and whether that is safe
-    CoalesceCheck(coalesce_check::CoalesceCheck),
+    #[command(flatten)]
+    Coalescing(coalescing::Command),
     /// Watch a target freeze, by the closed and by the open model: 10 seconds
     Demo(Demo),
     /// Print a topic of the guide, or what a command does
@@ -117,6 +128,8 @@ pub enum Command {
     Completions(Completions),
     /// Print the manual pages
     Man(Man),
+    /// Print the JSON Schema of a document that brunt writes
+    Schema(Schema),
 }
 
 /// The definitions, with the flags of the registry's protocols.
@@ -241,6 +254,21 @@ pub struct Types {
 pub struct Completions {
     /// Which shell
     pub shell: Shell,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Schema {
+    /// Which document
+    pub document: Document,
+}
+
+/// A document that brunt writes as JSON.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Document {
+    /// The result of a run
+    Result,
+    /// What sweep, find or compare decided
+    Decision,
 }
 
 #[derive(Debug, clap::Args)]

@@ -5,12 +5,15 @@ use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
 
-use brunt_model::secret::{REDACTED, Template, is_secret_header, shown_argument, shown_url};
+use anyhow::Result;
+use brunt_plan::plan::Plan;
+use brunt_plan::secret::{REDACTED, Template, is_secret_header, shown_argument, shown_url};
+use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
-use super::words::{SCRIPT_ARGS, SHOWN, Words};
+use super::words::{SCRIPT_ARGS, SHOWN, Words, read, run_flags};
 use super::{command, secrets};
 
 /// Flags of single commands that say where a result goes, or what is printed of it.
@@ -42,13 +45,43 @@ fn of_words(words: impl Iterator<Item = OsString>, registry: &Registry, seed: Op
     Some(line.join(" "))
 }
 
+/// The command of the one run that [`Words::with`] makes, as it may be shown: with the seed, the length and the warm-up of
+/// `plan` where it was given others or none.
+///
+/// # Errors
+/// As [`Words::with`].
+pub fn of_run<S: AsRef<OsStr>>(words: &Words, more: &[S], plan: &Plan, registry: &Registry) -> Result<String> {
+    let is = |word: &OsString, flag: &str| word.to_string_lossy().starts_with(flag);
+    let mut line = words.line(more, registry)?;
+    // Of several runs each may have a seed of its own.
+    line.retain(|word| !is(word, "--seed="));
+    let length = plan.stop.duration_ns.map(|ns| ("--duration=", ExactDuration(ns).to_string()));
+    let warmup = (plan.warmup_ns > 0).then(|| ("--warmup=", ExactDuration(plan.warmup_ns).to_string()));
+    for (flag, value) in [Some(("--seed=", plan.seed.to_string())), length, warmup].into_iter().flatten() {
+        if !line.iter().any(|word| is(word, flag)) {
+            line.insert(0, OsString::from(format!("{flag}{value}")));
+        }
+    }
+    Ok(format!("brunt {}", shown_flags(&line, registry)?))
+}
+
+/// The run flags in `flags` as they may be shown: each as its definition says, whichever way it was written.
+///
+/// # Errors
+/// When one of them is no flag of a run.
+pub fn shown_flags<S: AsRef<OsStr>>(flags: &[S], registry: &Registry) -> Result<String> {
+    let matches = read(flags.iter().map(AsRef::as_ref), registry)?;
+    let Some((_, matches)) = matches.subcommand() else { return Ok(String::new()) };
+    Ok(shown(&run_flags(registry), matches, |id| SHOWN.contains(&id), registry).join(" "))
+}
+
 fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 /// The arguments that were given of those that `definitions` has and `is_aside` does not leave out: flags, then what stands
 /// without a flag, then a script's arguments.
-pub(super) fn shown(
+fn shown(
     definitions: &Command,
     matches: &ArgMatches,
     is_aside: impl Fn(&str) -> bool,
@@ -93,7 +126,7 @@ fn shown_value(id: &str, value: &OsStr, registry: &Registry) -> String {
     match (id, value.split_once('=')) {
         // The flags of one side of a comparison.
         ("a" | "b", _) => shlex::split(&value)
-            .and_then(|words| Words::shown(&words, registry).ok())
+            .and_then(|words| shown_flags(&words, registry).ok())
             .unwrap_or_else(|| REDACTED.to_owned()),
         ("env", Some((name, value))) if is_secret_header(name) => format!("{name}={}", Template::secret(value).shown()),
         ("env", _) => value.into_owned(),

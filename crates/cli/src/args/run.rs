@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use brunt_engine::trace::Level;
-use brunt_model::outcome::OkStatus;
+use brunt_record::outcome::OkStatus;
 use clap::Args;
 
 use super::bench::{Confinement, Connecting, Output, Saving, Tls};

@@ -7,8 +7,8 @@ use clap::Command;
 use clap::error::ErrorKind;
 
 use super::words::run_flags;
-use crate::commands::Exit;
 use crate::console;
+use crate::exit::Exit;
 
 /// What `brunt -h` says.
 pub const HELP: &str = "\
@@ -44,6 +44,7 @@ Commands
   grpc              services and messages that a gRPC server has
   proxy, coalesce-check  serve identical requests in flight once
   completions, man  for your shell
+  schema            of what -o FILE.json holds
 
 brunt http://localhost:8080/               as fast as it goes, for 10 s
 brunt -r 2000 -d 30s http://localhost:8080/
@@ -59,7 +60,7 @@ const FLAGS: [&str; 11] =
 const LENGTHS: [(&str, &str, &str); 3] = [("find", "5s", "1s"), ("sweep", "5s", "1s"), ("compare", "3s", "500ms")];
 
 /// The order in which commands are listed.
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "bench",
     "run",
     "find",
@@ -79,6 +80,7 @@ const COMMANDS: [&str; 19] = [
     "help",
     "completions",
     "man",
+    "schema",
 ];
 
 /// Leaves in the short help of commands that make runs what most calls need, and gives them defaults of their own.

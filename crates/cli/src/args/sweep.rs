@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use brunt_model::sweep::{Axis, Steps};
+use brunt_decide::sweep::{Axis, Steps};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::words::Words;
@@ -69,7 +69,7 @@ fn vary(text: &str) -> Result<Vary, String> {
     }
     let unit = UNITS.into_iter().find(|unit| values.ends_with(unit)).unwrap_or_default();
     let numbers = values.strip_suffix(unit).unwrap_or(values);
-    let steps = numbers.parse().map_err(|e: brunt_model::sweep::StepsError| e.to_string())?;
+    let steps = numbers.parse().map_err(|e: brunt_decide::sweep::StepsError| e.to_string())?;
     Ok(Vary { flag: flag.to_owned(), values: steps, unit: unit.to_owned() })
 }
 

@@ -4,11 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use brunt_decide::compare::LEAST_ROUNDS;
 use brunt_engine::trace::Level;
-use brunt_model::compare::LEAST_ROUNDS;
-use brunt_model::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
-use brunt_model::target::{Url, UrlError};
-use brunt_model::units;
+use brunt_plan::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
+use brunt_plan::target::{Url, UrlError};
+use brunt_plan::units;
 use brunt_report::Format;
 use brunt_testbed::server::{Delay, Stall};
 use clap::builder::{PossibleValuesParser, TypedValueParser};

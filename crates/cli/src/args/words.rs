@@ -6,8 +6,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use brunt_model::plan::Plan;
-use brunt_model::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_report::decision::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -17,7 +15,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::bench::LiveServing;
 use super::machines::Machines;
-use super::{Bench, Saving, command, flags, of, repeat, secrets};
+use super::{Bench, Saving, command, flags, of, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
 const SINGLE: [&str; 7] = ["verbose", "latency", "no_histograms", "plan", "write_plan", "once", "show_secrets"];
@@ -134,28 +132,8 @@ impl Words {
         }
     }
 
-    /// The command of the one run that [`Words::with`] makes, as it may be shown: with the seed, the length and the warm-up of
-    /// `plan` where it was given others or none.
-    ///
-    /// # Errors
-    /// As [`Words::with`].
-    pub fn command<S: AsRef<OsStr>>(&self, more: &[S], plan: &Plan, registry: &Registry) -> Result<String> {
-        let is = |word: &OsString, flag: &str| word.to_string_lossy().starts_with(flag);
-        let mut words = self.line(more, registry)?;
-        // Of several runs each may have a seed of its own.
-        words.retain(|word| !is(word, "--seed="));
-        let length = plan.stop.duration_ns.map(|ns| ("--duration=", ExactDuration(ns).to_string()));
-        let warmup = (plan.warmup_ns > 0).then(|| ("--warmup=", ExactDuration(plan.warmup_ns).to_string()));
-        for (flag, value) in [Some(("--seed=", plan.seed.to_string())), length, warmup].into_iter().flatten() {
-            if !words.iter().any(|word| is(word, flag)) {
-                words.insert(0, OsString::from(format!("{flag}{value}")));
-            }
-        }
-        Ok(format!("brunt {}", Self::shown(&words, registry)?))
-    }
-
     /// The words of one run, in which `more` take the place of those that were given.
-    fn line<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Vec<OsString>> {
+    pub(super) fn line<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Vec<OsString>> {
         let mut theirs = Self::default();
         let matches = read(more.iter().map(AsRef::as_ref), registry)?;
         if let Some((_, matches)) = matches.subcommand() {
@@ -171,16 +149,6 @@ impl Words {
             words.extend(script_args.iter().cloned());
         }
         Ok(words)
-    }
-
-    /// The flags that `more` gives, as they may be shown: each as its definition says, whichever way it was written.
-    ///
-    /// # Errors
-    /// As [`Words::with`].
-    pub fn shown<S: AsRef<OsStr>>(more: &[S], registry: &Registry) -> Result<String> {
-        let matches = read(more.iter().map(AsRef::as_ref), registry)?;
-        let Some((_, matches)) = matches.subcommand() else { return Ok(String::new()) };
-        Ok(repeat::shown(&run_flags(registry), matches, |id| SHOWN.contains(&id), registry).join(" "))
     }
 
     /// The same, aimed at `target`.
@@ -224,7 +192,7 @@ impl Words {
 }
 
 /// These words as `brunt bench` takes them.
-fn read<'a>(words: impl Iterator<Item = &'a OsStr>, registry: &Registry) -> Result<ArgMatches> {
+pub(super) fn read<'a>(words: impl Iterator<Item = &'a OsStr>, registry: &Registry) -> Result<ArgMatches> {
     let line = ["brunt", "bench"].into_iter().map(OsStr::new).chain(words);
     command(registry)?.try_get_matches_from(line).map_err(|error| problem(&secrets::without_secrets(error, registry)))
 }
@@ -391,7 +359,7 @@ mod tests {
             ("-s a.lua -- abcdef 3 @TOKEN", "-s a.lua -- [redacted] 3 @TOKEN"),
         ] {
             let flags = shlex::split(flags).unwrap();
-            assert_eq!(Words::shown(&flags, &crate::built_in()).unwrap(), expected);
+            assert_eq!(super::super::repeat::shown_flags(&flags, &crate::built_in()).unwrap(), expected);
         }
     }
 

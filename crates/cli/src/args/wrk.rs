@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use brunt_model::SECOND_NS;
-use brunt_model::secret::{REDACTED, escaped, shown_path};
+use brunt_plan::secret::{REDACTED, escaped, shown_path};
+use brunt_record::SECOND_NS;
 use brunt_report::Format;
 
 use super::bench::{Bench, Load, Output, Request, Saving, Tls};

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context as _, Result, bail};
 use brunt_cluster::{AgentEvent, AgentOptions, token_of};
-use brunt_engine::StopHandle;
-use brunt_model::plan::Sandbox;
-use brunt_model::summary::{Run, Summary};
+use brunt_engine::{Finished, StopHandle};
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Sandbox;
 use brunt_protocol::Registry;
+use brunt_record::catalogue::Counter;
 use brunt_report::{Format, Style};
 
-use super::{Exit, manifest};
+use super::manifest;
 use crate::args::machines::Agent;
+use crate::exit::Exit;
 use crate::wording::{self, Settings};
 use crate::{carrier, console, files, signals};
 
@@ -39,13 +41,13 @@ pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
     let (dir, quiet, parts) = (args.keep.clone(), args.quiet, AtomicU32::new(0));
-    let ended = move |run: &Run| {
+    let ended = move |part: &Finished| {
         let number = parts.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(Err(error)) = dir.as_deref().map(|dir| keep(run, dir, number)) {
+        if let Some(Err(error)) = dir.as_deref().map(|dir| keep(part, dir, number)) {
             console::complain(&error, Settings::Flags);
         }
         if !quiet {
-            console::note(&finished(run));
+            console::note(&finished(part));
         }
     };
     let options = AgentOptions {
@@ -84,13 +86,15 @@ pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn finished(run: &Run) -> String {
-    let (answered, due) = (run.measured.statuses.total() + run.drained.statuses.total(), run.measured.due);
+fn finished(Finished { run, .. }: &Finished) -> String {
+    let (answered, due) =
+        (run.measured.statuses.total() + run.drained.statuses.total(), run.measured.numbers.get(Counter::Due));
     format!("its part is over: {due} calls due, {answered} answered")
 }
 
 /// Writes a part down.
-fn keep(run: &Run, dir: &Path, number: u32) -> Result<()> {
+fn keep(part: &Finished, dir: &Path, number: u32) -> Result<()> {
     let path = dir.join(format!("{number:03}.json"));
-    files::write(&path, &brunt_report::render(Format::Json, &Summary::of(run.clone()), Style::default())?)
+    let summary = Summary::of(part.plan.clone(), part.run.clone());
+    files::write(&path, &brunt_report::render(Format::Json, &summary, Style::default())?)
 }

@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use brunt_cluster::{Announcement, Offset};
 use serde_json::json;
 
-use super::Exit;
 use crate::args::machines::Agents;
+use crate::exit::Exit;
 use crate::{carrier, console};
 
 /// How long to wait, if nothing else is said.

@@ -7,20 +7,23 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use brunt_engine::trace::{Sight, Trace};
 use brunt_engine::{Finished, StopHandle};
-use brunt_model::plan::Plan;
-use brunt_model::secret::REDACTED;
-use brunt_model::summary::{Ending, Summary};
+use brunt_judge::abort::AbortWatch;
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
+use brunt_plan::secret::REDACTED;
 use brunt_protocol::Registry;
+use brunt_record::catalogue::Counter;
+use brunt_record::recording::Ending;
 
-use super::Exit;
 use crate::args::machines::Machines;
 use crate::args::{Bench, Output, repeat};
 use crate::carrier::{Carried, Carrier};
+use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::results::Results;
 use crate::trace::Printer;
 use crate::watch::Watch;
-use crate::{console, files, plan, signals};
+use crate::{console, files, plan, signals, wrk_totals};
 
 pub fn run(args: &Bench, registry: &Registry) -> Result<Exit> {
     let mut plan = plan::of(args, registry)?;
@@ -95,8 +98,8 @@ pub fn carry_out(
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
     let carried = match trace {
         None => carrier.run(plan, registry, &mut watch, &stop),
-        Some(trace) => brunt_engine::run_traced(plan, registry, &mut watch, &stop, trace)
-            .map(|Finished { run, script }| Carried { run, script, lost_its_agents: false })
+        Some(trace) => brunt_engine::run_traced(plan, registry, &mut AbortWatch::new(plan, &mut watch), &stop, trace)
+            .map(|Finished { plan, run, script }| Carried { plan, run, script, lost_its_agents: false })
             .map_err(Into::into),
     };
     // They are free for others as soon as the load is over.
@@ -106,8 +109,8 @@ pub fn carry_out(
         // The result stands apart from what it is of.
         drop(console::print(b"\n"));
     }
-    let Carried { run, script, lost_its_agents } = carried?;
-    let summary = Summary::of(run);
+    let Carried { plan, run, script, lost_its_agents } = carried?;
+    let summary = Summary::of(plan, run);
     let written = results.write(&summary);
     // A result that could not be written is all the more worth keeping.
     let kept = keep.keep(&summary);
@@ -118,7 +121,7 @@ pub fn carry_out(
     if let Some(script) = script
         && !matches!(exit, Exit::Wrong | Exit::AgentsLost)
     {
-        script.done(&summary, &stop)?;
+        script.done(wrk_totals::totals(&summary), &stop)?;
     }
     // Who reads the result sees it there.
     if !results.is_for_people() {
@@ -156,14 +159,14 @@ fn never_answered(summary: &Summary) -> String {
         let reason = failures.reasons(failure).first().map_or(String::new(), |(reason, _)| format!(" ({reason})"));
         format!(": {}{reason}", failure.name())
     });
-    let text = format!("error: {} never answered{}", summary.run.plan.target.url(), worst.unwrap_or_default());
+    let text = format!("error: {} never answered{}", summary.plan.target.url(), worst.unwrap_or_default());
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
 fn exit_of(summary: &Summary) -> Exit {
     if let Ending::Failed(_) = summary.run.ending {
         Exit::Wrong
-    } else if summary.run.ending == Ending::Interrupted && summary.total.due == 0 {
+    } else if summary.run.ending == Ending::Interrupted && summary.total.numbers.get(Counter::Due) == 0 {
         // Ended before the measured part: nothing is known of the target, good or bad.
         Exit::Done
     } else if !summary.answered() {

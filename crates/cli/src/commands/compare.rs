@@ -1,28 +1,25 @@
 //! `brunt compare`: whether B differs from A, and by how much.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_model::SECOND_NS;
-use brunt_model::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_BLOCK_POINTS, LEAST_RUNS};
-use brunt_model::evidence::Evidence;
-use brunt_model::plan::{Load, Origin, Plan};
-use brunt_model::secret::shown_url;
-use brunt_model::units::ExactDuration;
+use brunt_decide::compare::{self, Compared, ComparedRun, Comparison, Figures};
+use brunt_decide::evidence::Evidence;
+use brunt_plan::plan::{Load, Origin, Plan};
+use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
+use brunt_record::SECOND_NS;
 use brunt_report::decision::Decision;
-use brunt_report::json::{self, Document};
-use brunt_store::{Store, Which};
 
-use super::Exit;
 use super::show::found;
 use crate::args::words::Words;
 use crate::args::{Bench, Compare, repeat};
 use crate::decided::Decided;
-use crate::kept::{self, Keep};
-use crate::runs::{Ran, Runs, length_ns};
-use crate::{console, files, plan};
+use crate::exit::Exit;
+use crate::kept::Keep;
+use crate::plan::length_ns;
+use crate::runs::{Ran, Runs};
+use crate::{console, plan, stored};
 
 const DEFAULT_DURATION_NS: u64 = 3 * SECOND_NS;
 const DEFAULT_WARMUP_NS: u64 = SECOND_NS / 2;
@@ -30,8 +27,8 @@ const DEFAULT_WARMUP_NS: u64 = SECOND_NS / 2;
 pub fn run(args: &Compare, registry: &Registry) -> Result<Exit> {
     let shown = &args.words.shown;
     let decided = Decided::of(shown)?;
-    let compared = if let Some([a, b]) = results(args)? {
-        let mut compared = of_results(&a, &b)?.with_conditions(&args.fail_if);
+    let compared = if let Some([a, b]) = stored::sides(args)? {
+        let mut compared = stored::compare_sides(&a, &b)?.with_conditions(&args.fail_if);
         compared.origin = plan::origin(&shown.saving);
         compared.origin.command = repeat::of_process(registry, None);
         let decision = Decision::Comparison(&compared);
@@ -53,213 +50,6 @@ pub fn run(args: &Compare, registry: &Registry) -> Result<Exit> {
     Ok(exit)
 }
 
-/// A side of a comparison of results.
-struct Results {
-    name: String,
-    documents: Vec<Document>,
-    /// The numbers of those that are kept.
-    kept: Vec<i64>,
-}
-
-/// What a side of a comparison names.
-enum Named<'a> {
-    /// A file or directory of results.
-    File(&'a Path),
-    /// A run that was kept.
-    Run(Which),
-    /// All that were kept with a tag.
-    Tagged(String, String),
-}
-
-/// What `target` names, if not a target.
-fn named<'a>(target: &'a OsString, store: &mut Option<Store>) -> Option<Named<'a>> {
-    let path = Path::new(target);
-    if path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
-        return Some(Named::File(path));
-    }
-    let text = target.to_str()?;
-    if text.contains('/') {
-        return None;
-    }
-    if let Some((key, value)) = text.split_once('=') {
-        return Some(Named::Tagged(key.to_owned(), value.to_owned()));
-    }
-    match text.parse().ok()? {
-        // A name may be that of a host, too: it is that of a run where one is called so.
-        which @ Which::Name(_) => store.as_mut()?.number(&which).is_ok().then_some(Named::Run(which)),
-        which => Some(Named::Run(which)),
-    }
-}
-
-/// The results that are named instead of targets, if any are.
-fn results(args: &Compare) -> Result<Option<[Results; 2]>> {
-    let [a, b] = args.words.targets.as_slice() else { return Ok(None) };
-    let store = || kept::path(args.words.shown.saving.store.as_deref()).and_then(|path| Ok(Store::open_kept(&path)?));
-    let mut opened = store().ok();
-    for target in [a, b] {
-        refuse_missing(target)?;
-    }
-    let (a_named, b_named) = match (named(a, &mut opened), named(b, &mut opened)) {
-        (None, None) => return Ok(None),
-        (Some(a), Some(b)) => (a, b),
-        _ => bail!(
-            "{} and {} cannot be compared: name two targets, or two results (files, directories, runs that were kept)",
-            a.display(),
-            b.display()
-        ),
-    };
-    if !args.words.is_bare() || args.a.is_some() || args.b.is_some() || args.keep.is_some() {
-        bail!("stored results cannot be run again: run flags, --a, --b and --keep need live targets");
-    }
-    let read = |named: Named<'_>| match named {
-        Named::File(path) => read(path),
-        Named::Run(which) => kept_run(&mut store()?, &which),
-        Named::Tagged(key, value) => tagged(&mut store()?, key, value),
-    };
-    Ok(Some([read(a_named)?, read(b_named)?]))
-}
-
-/// Refuses what can only be a file or directory, and is not there, before it is taken for a host.
-///
-/// # Errors
-/// When `target` has a slash and neither a scheme, a port, nor a dot before it.
-fn refuse_missing(target: &OsString) -> Result<()> {
-    let Some(text) = target.to_str().filter(|text| !text.contains("://")) else { return Ok(()) };
-    let Some((before, _)) = text.split_once('/') else { return Ok(()) };
-    let is_host = before.contains([':', '.']) && !before.starts_with('.') || before == "localhost";
-    if !is_host && !Path::new(target).exists() {
-        let text = shown_url(text);
-        bail!("there is no file or directory {text} (a target of that name is written http://{text})");
-    }
-    Ok(())
-}
-
-/// Compares run `b` with run `a`, both kept.
-///
-/// # Errors
-/// When one of them is not there, or they are too short to be compared.
-pub fn of_kept(store: &mut Store, a: i64, b: i64) -> Result<Compared> {
-    let [a, b] = [a, b].map(|number| kept_run(store, &Which::Number(number)));
-    of_results(&a?, &b?)
-}
-
-/// A run that was kept.
-fn kept_run(store: &mut Store, which: &Which) -> Result<Results> {
-    let number = store.number(which)?;
-    let document = Document::of(&store.load(&Which::Number(number))?);
-    let name = format!("run {number} ({})", document.plan.target.url());
-    Ok(Results { name, documents: vec![document], kept: vec![number] })
-}
-
-/// All runs that were kept with a tag, the oldest first.
-fn tagged(store: &mut Store, key: String, value: String) -> Result<Results> {
-    let tag = format!("{key}={value}");
-    let mut kept: Vec<_> = store.list(&[(key, value)])?.into_iter().filter(|entry| entry.kind == "run").collect();
-    kept.reverse();
-    let kept: Vec<_> = kept.iter().map(|entry| entry.number).collect();
-    let load = |number: &i64| Ok(Document::of(&store.load(&Which::Number(*number))?));
-    let documents = kept.iter().map(load).collect::<Result<Vec<_>>>()?;
-    let Some(first) = documents.first() else {
-        bail!("no run that was kept has the tag {tag}: `brunt runs --tag {tag}` lists those that have")
-    };
-    let name = format!("{} runs tagged {tag} ({})", documents.len(), first.plan.target.url());
-    Ok(Results { name, documents, kept })
-}
-
-/// A result, or all in a directory.
-fn read(path: &Path) -> Result<Results> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    if path.is_dir() {
-        for entry in path.read_dir().with_context(|| format!("cannot read {}", path.display()))? {
-            let path = entry.with_context(|| format!("cannot read {}", path.display()))?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
-                paths.push(path);
-            }
-        }
-        paths.sort();
-    } else {
-        paths.push(path.to_owned());
-    }
-    let of_file = |path: &PathBuf| json::read_each(&files::read(path)?).with_context(|| path.display().to_string());
-    let documents = paths.iter().map(of_file).collect::<Result<Vec<_>>>()?.concat();
-    let name = match documents.as_slice() {
-        [] => bail!("{} holds no results: expected files that end in .json", path.display()),
-        [one] => format!("{} ({})", path.display(), one.plan.target.url()),
-        [first, ..] => format!("{} ({} results of {})", path.display(), documents.len(), first.plan.target.url()),
-    };
-    Ok(Results { name, documents, kept: Vec::new() })
-}
-
-/// Refuses a side whose results were not run alike: their mean would be of different experiments.
-fn check_alike(side: &Results) -> Result<()> {
-    let Some(first) = side.documents.first() else { return Ok(()) };
-    for (number, document) in (2..).zip(side.documents.iter().skip(1)) {
-        let mut differing = compare::differences(&first.plan, &document.plan);
-        if first.plan.target != document.plan.target {
-            let urls = [&first.plan, &document.plan].map(|plan| plan.target.url());
-            differing.insert(0, format!("target {} and {}", urls[0], urls[1]));
-        }
-        if !differing.is_empty() {
-            let of = |at: usize| side.kept.get(at).map_or_else(|| format!("result {}", at + 1), |n| format!("run {n}"));
-            bail!(
-                "{}: {} and {} were not run alike ({}): compare runs of one plan, by a tag or directory of their own",
-                side.name,
-                of(0),
-                of(number - 1),
-                differing.join("; ")
-            );
-        }
-    }
-    Ok(())
-}
-
-fn of_results(a: &Results, b: &Results) -> Result<Compared> {
-    check_alike(a)?;
-    check_alike(b)?;
-    let differing = match (a.documents.first(), b.documents.first()) {
-        (Some(a), Some(b)) => compare::differences(&a.plan, &b.plan),
-        _ => Vec::new(),
-    };
-    let comparison = match (a.documents.as_slice(), b.documents.as_slice()) {
-        ([a_one], [b_one]) => {
-            let blocks = |name: &str, document: &Document| {
-                compare::blocks(&document.points()).ok_or_else(|| {
-                    anyhow!(
-                        "{name} is too short to be compared by itself: {} s or more are needed (-d), or several results \
-                         of each in a directory, or both run in turn by brunt compare with two URLs",
-                        BLOCKS * LEAST_BLOCK_POINTS
-                    )
-                })
-            };
-            Comparison::of_blocks(&blocks(&a.name, a_one)?, &blocks(&b.name, b_one)?)
-        }
-        (a_all, b_all) => {
-            for (name, documents) in [(&a.name, a_all), (&b.name, b_all)] {
-                if documents.len() < LEAST_RUNS {
-                    bail!("{name}: at least {LEAST_RUNS} results are needed where several are compared");
-                }
-            }
-            let figures = |documents: &[Document]| documents.iter().map(Document::figures).collect::<Vec<_>>();
-            Comparison::of_runs(&figures(a_all), &figures(b_all))
-        }
-    };
-    let runs = |side: &Results, is_b: bool| -> Vec<_> {
-        let run = |(number, document): (usize, &Document)| ComparedRun { is_b, number, evidence: document.evidence() };
-        (1..).zip(&side.documents).map(run).collect()
-    };
-    Ok(Compared {
-        origin: Origin::default(),
-        a: a.name.clone(),
-        b: b.name.clone(),
-        how: String::new(),
-        differing,
-        comparison,
-        conditions: Vec::new(),
-        interrupted: false,
-        runs: [runs(a, false), runs(b, true)].concat(),
-    })
-}
-
 /// A side of a comparison of targets.
 struct Side {
     name: String,
@@ -273,7 +63,7 @@ struct Side {
 impl Side {
     /// The command of one of its runs.
     fn command(&self, plan: &Plan, registry: &Registry) -> Result<String> {
-        self.line.command(&self.words, plan, registry)
+        repeat::of_run(&self.line, &self.words, plan, registry)
     }
 }
 
@@ -329,7 +119,8 @@ fn sides(args: &Compare, registry: &Registry) -> Result<[Side; 2]> {
         defaults(&mut bench);
         let plan = plan::of(&bench, registry)?;
         let line = args.words.aimed_at(url);
-        let flags = (!words.is_empty()).then(|| Words::shown(&words, registry)).transpose().with_context(whose)?;
+        let flags =
+            (!words.is_empty()).then(|| repeat::shown_flags(&words, registry)).transpose().with_context(whose)?;
         let name = [Some(plan.target.url()), flags].into_iter().flatten().collect::<Vec<_>>().join(" ");
         Ok(Side { name, plan, line, words: words.into_iter().map(OsString::from).collect() })
     };
@@ -403,10 +194,10 @@ fn rounds(
 
 fn told(run: &Evidence) -> String {
     let p99 = run.p99_ns.map_or(String::new(), |p99| {
-        format!(", p99 {}{}", if p99.at_least { "≥" } else { "" }, brunt_model::units::Duration(p99.value))
+        format!(", p99 {}{}", if p99.at_least { "≥" } else { "" }, brunt_plan::units::Duration(p99.value))
     });
     let verdict = if run.is_trustworthy() { String::new() } else { format!("; {}", run.verdict) };
-    format!("{}/s{p99}{verdict}", brunt_model::units::Number(run.answered_per_s.round()))
+    format!("{}/s{p99}{verdict}", brunt_plan::units::Number(run.answered_per_s.round()))
 }
 
 /// How the runs of both sides are made, as far as they are made alike.

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use brunt_protocol::Registry;
 
-use super::Exit;
 use crate::args::{self, Completions};
 use crate::console;
+use crate::exit::Exit;
 
 pub fn run(args: &Completions, registry: &Registry) -> Result<Exit> {
     let mut script = Vec::new();

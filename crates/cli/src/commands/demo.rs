@@ -1,27 +1,30 @@
 //! `brunt demo`: a target that freezes, seen by the closed and by the open model at the same time.
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration as Time;
 
 use anyhow::{Context as _, Result, anyhow};
-use brunt_engine::{Observer, StopHandle};
-use brunt_model::histogram::AtLeast;
-use brunt_model::live::Live;
-use brunt_model::plan::Plan;
-use brunt_model::profile::Profile;
-use brunt_model::snapshot::Phase;
-use brunt_model::summary::{Distribution, QUANTILES, Summary};
-use brunt_model::units::Duration;
-use brunt_model::verdict::Judgement;
+use brunt_engine::{EngineError, Finished, Observer, SoFar, StopHandle};
+use brunt_judge::distribution::Distribution;
+use brunt_judge::summary::Summary;
+use brunt_judge::verdict::Judgement;
+use brunt_plan::plan::Plan;
+use brunt_plan::profile::Profile;
+use brunt_plan::units::Duration;
 use brunt_protocol::Registry;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::histogram::AtLeast;
+use brunt_record::live::Live;
+use brunt_record::snapshot::Phase;
 use brunt_report::{Format, Style, html};
 use brunt_testbed::server::{Config, Delay, Server, Stall};
 
-use super::Exit;
 use crate::args::{Bench, Demo, Load};
+use crate::exit::Exit;
 use crate::{console, files, plan, signals};
 
 /// How long each answer takes: long enough that a few connections leave CPU to spare.
@@ -77,7 +80,8 @@ fn side_by_side(plans: &[Plan; 2], registry: &Registry, stop: &StopHandle) -> Re
         let printed = show_seconds(&receive, |line| console::print(line.as_bytes()));
         let ended = |run: thread::ScopedJoinHandle<'_, _>| match run.join() {
             Ok(finished) => {
-                Ok(Summary::of(Result::<brunt_engine::Finished, _>::map_err(finished, anyhow::Error::from)?.run))
+                let Finished { plan, run, .. } = Result::<_, EngineError>::map_err(finished, anyhow::Error::from)?;
+                Ok(Summary::of(plan, run))
             }
             Err(_) => Err(anyhow!("a run of the demo panicked: this is a fault in brunt, please report it")),
         };
@@ -102,13 +106,14 @@ struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: Live) {
+    fn second(&mut self, live: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
         if live.phase == Phase::Measured {
-            let number = live.elapsed_ns.saturating_sub(live.length_ns) / brunt_model::SECOND_NS;
-            let [p99] = live.snapshot.response.quantiles([0.99]);
+            let number = live.elapsed_ns.saturating_sub(live.length_ns) / brunt_record::SECOND_NS;
+            let [p99] = live.snapshot.times.get(Timing::Response).quantiles([0.99]);
             // Nobody prints them once standard output has failed.
             drop(self.send.send(Second { side: self.side, number, answered: live.snapshot.statuses.total(), p99 }));
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -149,7 +154,7 @@ fn comparison(sides: [&Summary; 2]) -> String {
     let mut row = |name: &str, cell: &dyn Fn(&Summary) -> String| {
         let _ = writeln!(text, "{name:<16}{:>18}{:>18}", cell(sides[0]), cell(sides[1]));
     };
-    row("requests", &|summary| summary.total.due.to_string());
+    row("requests", &|summary| summary.total.numbers.get(Counter::Due).to_string());
     for name in ["p50", "p90", "p99"] {
         row(name, &|summary| summary.times.response.as_ref().map_or_else(String::new, |times| quantile(times, name)));
     }
@@ -167,8 +172,7 @@ fn comparison(sides: [&Summary; 2]) -> String {
 }
 
 fn quantile(times: &Distribution, name: &str) -> String {
-    let place = QUANTILES.iter().position(|(known, _)| *known == name);
-    place.and_then(|place| times.quantiles.get(place)).map_or_else(String::new, |value| shown(*value))
+    times.quantile(name).map_or_else(String::new, shown)
 }
 
 fn shown(ns: AtLeast<u64>) -> String {

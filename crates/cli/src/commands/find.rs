@@ -1,19 +1,19 @@
 //! `brunt find URL`: the highest rate that meets the thresholds.
 
 use anyhow::{Result, bail};
-use brunt_model::arrivals::Spread;
-use brunt_model::capacity::{self, Answer, Capacity, Length, Next, Outcome, Settings, Trial};
-use brunt_model::evidence::Evidence;
-use brunt_model::plan::{Load, Origin, Plan};
-use brunt_model::profile::Profile;
-use brunt_model::units::ExactDuration;
+use brunt_decide::capacity::{self, Answer, Capacity, Length, Next, Outcome, Settings, Trial};
+use brunt_decide::evidence::Evidence;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Origin, Plan};
+use brunt_plan::profile::Profile;
+use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_report::decision::Decision;
 
-use super::Exit;
 use crate::args::words::Words;
 use crate::args::{Find, repeat};
 use crate::decided::Decided;
+use crate::exit::Exit;
 use crate::runs::{Ran, Runs};
 use crate::{console, plan};
 
@@ -89,7 +89,7 @@ fn search(
         let rate = format!("--rate={}", settings.rate(step));
         let length = plan.stop.duration_ns.map(|ns| format!("--duration={}", ExactDuration(ns)));
         plan.origin.command =
-            words.command(&[Some(rate), length].into_iter().flatten().collect::<Vec<_>>(), &plan, registry)?;
+            repeat::of_run(words, &[Some(rate), length].into_iter().flatten().collect::<Vec<_>>(), &plan, registry)?;
         let number = trials.len() + 1;
         let what = format!("trial {number}: {}/s", settings.rate(step));
         let so_far = Capacity { settings, answer: interrupted(&trials), trials: trials.clone() };

@@ -6,14 +6,14 @@ use anyhow::{Result, anyhow, bail};
 use brunt_grpc::definition::signature;
 use brunt_grpc::reflection::{Reflection, ReflectionError};
 use brunt_grpc::schema::Schema;
-use brunt_model::target::Url;
+use brunt_plan::target::Url;
 use brunt_protocol::Registry;
 use brunt_protocol::flags::{FlagValue, Given};
 use brunt_protocol::headers::headers;
 
-use super::Exit;
 use crate::args::grpc::{Describe, Inspect, List, Server, What};
 use crate::console;
+use crate::exit::Exit;
 use crate::plan::asking::Asker;
 use crate::plan::{DEFAULT_TIMEOUT_NS, tls, transport};
 

@@ -6,9 +6,9 @@ use anyhow::{Result, bail};
 use brunt_protocol::Registry;
 use clap::Command;
 
-use super::Exit;
 use crate::args::{self, Help};
 use crate::console;
+use crate::exit::Exit;
 use crate::guide::{self, TOPICS};
 
 /// How wide pages are at most, in columns: lines that are read with ease.

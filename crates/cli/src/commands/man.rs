@@ -6,8 +6,8 @@ use clap::Command;
 use clap::builder::Resettable;
 use clap_mangen::Man;
 
-use super::Exit;
 use crate::args;
+use crate::exit::Exit;
 use crate::guide::{TOPICS, roff};
 use crate::{console, files};
 

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 
-use super::Exit;
 use crate::args::New;
+use crate::exit::Exit;
 use crate::{console, files};
 
 /// What is written.

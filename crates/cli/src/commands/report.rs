@@ -7,9 +7,9 @@ use brunt_report::decision::Runs;
 use brunt_report::{decision, html};
 use brunt_store::{Kept, Store, Which};
 
-use super::Exit;
 use super::show::found;
 use crate::args::Report;
+use crate::exit::Exit;
 use crate::result_file::{self, Written};
 use crate::{console, files, kept};
 

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use brunt_engine::trace::{Level, Trace};
-use brunt_model::plan::Plan;
+use brunt_plan::plan::Plan;
 use brunt_protocol::Registry;
 use brunt_report::text::scenario_list;
 
-use super::{Exit, bench};
+use super::bench;
 use crate::args::repeat;
 use crate::args::run::{Run, WrittenDown};
 use crate::console;
+use crate::exit::Exit;
 use crate::journal::Journal;
 use crate::kept::Keep;
 use crate::plan;

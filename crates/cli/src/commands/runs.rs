@@ -7,9 +7,9 @@ use brunt_report::Style;
 use brunt_report::kept::listing;
 use brunt_store::Store;
 
-use super::Exit;
 use crate::args::Runs;
 use crate::args::kept::{ListFormat, RunsCommand};
+use crate::exit::Exit;
 use crate::{console, kept};
 
 /// How many are listed where no number is asked for.

@@ -5,65 +5,91 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use brunt_proxy::{Coalescing, Proxy};
 use brunt_testbed::grpc;
 use brunt_testbed::server::{self, Config, Speaks, Tokens};
 use brunt_testbed::tls::{Identity, Pem, Tls, server_config};
 
-use super::Exit;
-use super::proxy::Place;
+use super::coalescing::Before;
 use crate::args::{Grpc, Http, Serve, ServeTls, Server, Thrift, Ws};
+use crate::exit::Exit;
 use crate::signals::Waiter;
 use crate::{console, files};
 
 pub fn run(args: Serve) -> Result<Exit> {
     match args.server {
-        Server::Http(args) if args.coalesce => serve_coalesced(*args),
         Server::Http(args) => {
-            let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
-            serve(http(*args), duration, write_cert, "requests")
+            let (duration, write_cert, coalesce) = (args.duration, args.tls.write_cert.clone(), args.coalesce);
+            let config = http(*args);
+            serve(duration, write_cert, || if coalesce { coalesced(&config) } else { target(config, "requests") })
         }
-        Server::Ws(args) => {
-            let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
-            serve(websocket(*args), duration, write_cert, "messages")
+        Server::Ws(args) => serve(args.duration, args.tls.write_cert.clone(), || target(websocket(*args), "messages")),
+        Server::Thrift(args) => serve(args.duration, args.tls.write_cert.clone(), || target(thrift(*args), "calls")),
+        Server::Grpc(args) => {
+            if let Some(path) = &args.message_log {
+                files::check_writable(path)?;
+            }
+            serve(args.duration, args.tls.write_cert.clone(), || grpc(*args))
         }
-        Server::Thrift(args) => {
-            let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
-            serve(thrift(*args), duration, write_cert, "calls")
-        }
-        Server::Grpc(args) => serve_grpc(*args),
     }
+}
+
+/// A server that has started.
+struct Running {
+    url: String,
+    certificate_pem: Option<String>,
+    /// Ends it; what it has done.
+    stop: Box<dyn FnOnce() -> String>,
 }
 
 /// Serves until it is told to stop, or for so many nanoseconds.
-fn serve(config: Config, duration: Option<u64>, write_cert: Option<PathBuf>, answered: &str) -> Result<Exit> {
+fn serve(duration: Option<u64>, write_cert: Option<PathBuf>, start: impl FnOnce() -> Result<Running>) -> Result<Exit> {
     if let Some(path) = &write_cert {
         files::check_writable(path)?;
     }
     let waiter = Waiter::new()?;
-    let server = server::Server::start(config).context("cannot serve")?;
-    if let (Some(path), Some(pem)) = (write_cert, server.certificate_pem()) {
+    let running = start().context("cannot serve")?;
+    if let (Some(path), Some(pem)) = (write_cert, running.certificate_pem) {
         files::write(&path, pem.as_bytes())?;
     }
-    console::print(format!("listening on {}\n", server.url()).as_bytes())?;
+    console::print(format!("listening on {}\n", running.url).as_bytes())?;
     waiter.wait(duration.map(Duration::from_nanos));
-    let (answers, connections) = (server.requests(), server.connections());
-    server.stop();
-    console::print(format!("answered {answers} {answered} on {connections} connections\n").as_bytes())?;
+    console::print(format!("answered {}\n", (running.stop)()).as_bytes())?;
     Ok(Exit::Done)
 }
 
-/// Serves gRPC until it is told to stop, or for as long as it is to.
-fn serve_grpc(args: Grpc) -> Result<Exit> {
-    let (duration, write_cert) = (args.duration, args.tls.write_cert.clone());
-    if let Some(path) = &write_cert {
-        files::check_writable(path)?;
-    }
-    if let Some(path) = &args.message_log {
-        files::check_writable(path)?;
-    }
-    let waiter = Waiter::new()?;
-    let config = grpc::Config {
+fn target(config: Config, answered: &'static str) -> Result<Running> {
+    let server = server::Server::start(config)?;
+    Ok(Running {
+        url: server.url(),
+        certificate_pem: server.certificate_pem().map(str::to_owned),
+        stop: Box::new(move || {
+            let (answers, connections) = (server.requests(), server.connections());
+            server.stop();
+            format!("{answers} {answered} on {connections} connections")
+        }),
+    })
+}
+
+/// The target by way of a proxy that coalesces.
+fn coalesced(asked: &Config) -> Result<Running> {
+    let (address, workers) = (asked.address.clone(), asked.workers);
+    let (tls, certificate_pem) = asked.tls.as_ref().map(server_config).transpose()?.unzip();
+    let target = Config { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None, ..*asked };
+    let target = server::Server::start(target)?;
+    let proxy = Before::start(&target.url(), &address, workers, tls)?;
+    Ok(Running {
+        url: proxy.url(),
+        certificate_pem,
+        stop: Box::new(move || {
+            let (asked, answered) = (proxy.stop(), target.requests());
+            target.stop();
+            format!("{asked} requests, by {answered} of the target's answers")
+        }),
+    })
+}
+
+fn grpc(args: Grpc) -> Result<Running> {
+    let server = grpc::Server::start(&grpc::Config {
         address: args.address,
         workers: args.workers as usize,
         delay: args.delay,
@@ -71,57 +97,16 @@ fn serve_grpc(args: Grpc) -> Result<Exit> {
         tls: tls(args.tls),
         seed: args.seed,
         message_log: args.message_log,
-    };
-    let server = grpc::Server::start(&config).context("cannot serve")?;
-    if let (Some(path), Some(pem)) = (write_cert, server.certificate_pem()) {
-        files::write(&path, pem.as_bytes())?;
-    }
-    console::print(format!("listening on {}\n", server.url()).as_bytes())?;
-    waiter.wait(duration.map(Duration::from_nanos));
-    let (calls, connections) = (server.calls(), server.connections());
-    server.stop();
-    console::print(format!("answered {calls} calls on {connections} connections\n").as_bytes())?;
-    Ok(Exit::Done)
-}
-
-/// Longer than the target can be told to take for an answer.
-const LONGEST_ANSWER: Duration = Duration::from_secs(2 * 3600);
-
-/// Serves by way of a proxy that coalesces, until it is told to stop.
-fn serve_coalesced(args: Http) -> Result<Exit> {
-    let (duration, workers) = (args.duration.map(Duration::from_nanos), args.workers as usize);
-    let write_cert = args.tls.write_cert.clone();
-    if let Some(path) = &write_cert {
-        files::check_writable(path)?;
-    }
-    let waiter = Waiter::new()?;
-    let asked = http(args);
-    let (address, tls) = (asked.address.clone(), asked.tls.clone());
-    let target = Config { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None, ..asked };
-    let target = server::Server::start(target).context("cannot serve")?;
-    let upstream = target.url().parse().context("cannot pass on to the target")?;
-    let (listen, place) = Place::bind(&address).context("cannot serve")?;
-    let mut config = brunt_proxy::Config::new(upstream, listen);
-    (config.threads, config.coalesce) = (Some(workers), Some(Coalescing::default()));
-    // How slow answers are, and how many ask for them, is for the target to say.
-    (config.response_timeout, config.max_connections) = (LONGEST_ANSWER, usize::MAX);
-    // A load opens connections long before it uses them, and may read slowly by design.
-    (config.header_timeout, config.keep_alive_timeout) = (LONGEST_ANSWER, LONGEST_ANSWER);
-    config.client_timeout = LONGEST_ANSWER;
-    if let Some(tls) = &tls {
-        let (made, certificate) = server_config(tls).context("cannot serve")?;
-        config.identity = Some(brunt_proxy::Identity::Made(made));
-        if let Some(path) = write_cert {
-            files::write(&path, certificate.as_bytes())?;
-        }
-    }
-    let proxy = Proxy::start(config).context("cannot serve")?;
-    console::print(format!("listening on {}\n", place.url(tls.is_some(), proxy.address())).as_bytes())?;
-    waiter.wait(duration);
-    let (asked, answered) = (proxy.stop().requests, target.requests());
-    target.stop();
-    console::print(format!("answered {asked} requests, by {answered} of the target's answers\n").as_bytes())?;
-    Ok(Exit::Done)
+    })?;
+    Ok(Running {
+        url: server.url(),
+        certificate_pem: server.certificate_pem().map(str::to_owned),
+        stop: Box::new(move || {
+            let (calls, connections) = (server.calls(), server.connections());
+            server.stop();
+            format!("{calls} calls on {connections} connections")
+        }),
+    })
 }
 
 fn http(args: Http) -> Config {

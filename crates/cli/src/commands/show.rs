@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
 use brunt_report::decision::Runs;
 use brunt_store::{Kept, Store, Which};
 
-use super::Exit;
 use crate::args::{Output, Show};
 use crate::decided::Decided;
+use crate::exit::Exit;
 use crate::kept;
 use crate::result_file::{self, Written};
 use crate::results::Results;
@@ -37,14 +37,15 @@ pub fn found<'a>(kept: &'a [i64], store: Option<&'a Path>) -> Runs<'a> {
     Runs { kept, store, ..Runs::default() }
 }
 
-fn show_decided(args: &Show, decided: &brunt_model::decision::Decided, runs: Runs<'_>) -> Result<()> {
+fn show_decided(args: &Show, decided: &brunt_decide::decision::Decided, runs: Runs<'_>) -> Result<()> {
     let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
     let places = Decided::new(&args.outputs, None, format, false, args.no_color)?;
     places.dated().write(decided.decision(), runs)
 }
 
 fn show(args: &Show, summary: &Summary) -> Result<()> {
-    let fewer = (!args.without.is_empty()).then(|| summary.run.without(&args.without)).transpose()?.map(Summary::of);
+    let fewer = (!args.without.is_empty()).then(|| summary.run.without(&args.without)).transpose()?;
+    let fewer = fewer.map(|run| Summary::of(summary.plan.clone(), run));
     let summary = fewer.as_ref().unwrap_or(summary);
     let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
     let output = Output {

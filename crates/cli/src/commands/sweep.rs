@@ -1,18 +1,19 @@
 //! `brunt sweep URL`: a run for each of several values of a flag.
 
 use anyhow::{Context as _, Result, anyhow};
-use brunt_model::SECOND_NS;
-use brunt_model::evidence::Evidence;
-use brunt_model::plan::Plan;
-use brunt_model::sweep::{Axis, Step, Sweep};
-use brunt_model::units::{Duration, Number};
+use brunt_decide::evidence::Evidence;
+use brunt_decide::sweep::{Axis, Step, Sweep};
+use brunt_plan::plan::Plan;
+use brunt_plan::units::{Duration, Number};
 use brunt_protocol::Registry;
+use brunt_record::SECOND_NS;
 use brunt_report::decision::Decision;
 
-use super::Exit;
 use crate::args::{self, Bench, repeat};
 use crate::decided::Decided;
-use crate::runs::{Ran, Runs, length_ns};
+use crate::exit::Exit;
+use crate::plan::length_ns;
+use crate::runs::{Ran, Runs};
 use crate::{console, plan};
 
 const DEFAULT_DURATION_NS: u64 = 5 * SECOND_NS;
@@ -69,7 +70,7 @@ fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Pla
         if !words.0.has("seed") {
             plan.seed = *seed.get_or_insert(plan.seed);
         }
-        plan.origin.command = words.0.command(&[&shown], &plan, registry)?;
+        plan.origin.command = repeat::of_run(&words.0, &[&shown], &plan, registry)?;
         plans.push((value, plan));
     }
     Ok((axis, plans))

@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use brunt_lua::scenario::types;
 use brunt_protocol::Registry;
 
-use super::Exit;
 use crate::args::Types;
+use crate::exit::Exit;
 use crate::{console, files};
 
 pub fn run(args: &Types, registry: &Registry) -> Result<Exit> {

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::Exit;
 use crate::args::Ui;
+use crate::exit::Exit;
 use crate::signals::Waiter;
 use crate::{console, kept, ui};
 

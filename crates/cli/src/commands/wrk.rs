@@ -3,9 +3,10 @@
 use anyhow::Result;
 use brunt_protocol::Registry;
 
-use super::{Exit, bench};
+use super::bench;
 use crate::args::wrk::{USAGE, Wrk};
 use crate::console;
+use crate::exit::Exit;
 
 pub fn run(wrk: &Wrk, registry: &Registry) -> Result<Exit> {
     if wrk.version {

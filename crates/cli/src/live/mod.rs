@@ -9,10 +9,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use brunt_engine::StopHandle;
-use brunt_model::live::Live;
-use brunt_model::plan::Plan;
-use brunt_model::summary::Summary;
-use brunt_model::units::ExactDuration;
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
+use brunt_plan::units::ExactDuration;
+use brunt_record::live::Live;
 use brunt_report::html::{self, Running};
 use tokio::sync::{mpsc, oneshot};
 
@@ -171,7 +171,7 @@ impl Drop for LivePage {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::snapshot::{Phase, Snapshot};
+    use brunt_record::snapshot::{Phase, Snapshot};
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use brunt_model::live::Live;
+use brunt_record::live::Live;
 use brunt_report::html::Running;
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_SECURITY_POLICY};

@@ -1,17 +1,17 @@
 //! What protocols ask of targets before the load: one call each, as the run will connect.
 
 use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use brunt_engine::{AskError, EngineError, StopHandle};
-use brunt_model::plan::{Plan, ProtocolOptions, Transport};
-use brunt_model::target::Target;
+use brunt_plan::plan::{Plan, ProtocolOptions, Transport};
+use brunt_plan::target::Target;
 use brunt_protocol::Registry;
 use brunt_protocol::asking::{Ask, Reply};
 
+use crate::exit::NoAnswer;
 use crate::wording::{Settings, told};
 
 /// Asks targets, and remembers whether one gave no answer.
@@ -66,19 +66,11 @@ impl Asker {
     /// That of `made`.
     pub fn told<T, E: Error + Send + Sync + 'static>(&self, made: Result<T, E>) -> Result<T> {
         made.map_err(|error| {
-            if self.is_unanswered.load(Ordering::Relaxed) { NoAnswer(error.to_string()).into() } else { error.into() }
+            if self.is_unanswered.load(Ordering::Relaxed) {
+                NoAnswer::new(error.to_string()).into()
+            } else {
+                error.into()
+            }
         })
     }
 }
-
-/// A target that was asked something before the load gave no answer.
-#[derive(Debug)]
-pub struct NoAnswer(String);
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for NoAnswer {}

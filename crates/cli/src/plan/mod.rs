@@ -10,17 +10,17 @@ use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_model::SECOND_NS;
-use brunt_model::arrivals::Spread;
-use brunt_model::connections::Connections;
-use brunt_model::content::Content;
-use brunt_model::environment::Environment;
-use brunt_model::plan::{ArrivalTimes, Family, Load, Origin, PLAN_VERSION, Plan, Script, Stop, Tls, Transport};
-use brunt_model::profile::Profile;
-use brunt_model::random::Random;
-use brunt_model::secret::{REDACTED, Template};
-use brunt_model::target::Url;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::connections::Connections;
+use brunt_plan::content::Content;
+use brunt_plan::environment::Environment;
+use brunt_plan::plan::{ArrivalTimes, Family, Load, Origin, PLAN_VERSION, Plan, Script, Stop, Tls, Transport};
+use brunt_plan::profile::Profile;
+use brunt_plan::random::Random;
+use brunt_plan::secret::{REDACTED, Template};
+use brunt_plan::target::Url;
 use brunt_protocol::{Registry, options_of, options_read};
+use brunt_record::SECOND_NS;
 
 use self::asking::Asker;
 use crate::args::bench::{Arrivals, Bench, Connecting, Saving};
@@ -51,6 +51,11 @@ pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
     }
     plan.validate()?;
     Ok(plan)
+}
+
+/// How long a run of `plan` takes, in nanoseconds, as far as that is known.
+pub fn length_ns(plan: &Plan) -> u64 {
+    plan.warmup_ns + plan.duration_ns().unwrap_or(0)
 }
 
 /// What its user calls a run or decision.

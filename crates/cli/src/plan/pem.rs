@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use brunt_model::secret::Template;
+use brunt_plan::secret::Template;
 
 use crate::files;
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use brunt_lua::scenario::{self, Asking, LoadOptions, Loaded};
-use brunt_model::arrivals::Spread;
-use brunt_model::environment::Environment;
-use brunt_model::outcome::OkStatus;
-use brunt_model::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Stop};
-use brunt_model::scenario::{Population, Scenarios, Step, Weighted};
-use brunt_model::secret::{Template, is_secret_header};
+use brunt_plan::arrivals::Spread;
+use brunt_plan::environment::Environment;
+use brunt_plan::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Stop};
+use brunt_plan::scenario::{Population, Scenarios, Step, Weighted};
+use brunt_plan::secret::{Template, is_secret_header};
 use brunt_protocol::Registry;
+use brunt_record::outcome::OkStatus;
 
 use super::asking::Asker;
 use super::{DEFAULT_TIMEOUT_NS, cores, fresh_seed, origin, tls, transport};

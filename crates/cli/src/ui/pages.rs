@@ -11,7 +11,7 @@ use brunt_store::{Kept, Store, StoreError, Which};
 use http::StatusCode;
 
 use super::query::Query;
-use crate::commands::compare;
+use crate::stored;
 use crate::wording::{self, Settings};
 
 /// How many runs a page of the list has.
@@ -158,7 +158,7 @@ impl Pages {
         };
         // The older one is what the newer one is compared with.
         let (a, b) = (a.min(b), a.max(b));
-        let compared = compare::of_kept(&mut self.open()?, a, b)?;
+        let compared = stored::compare_kept(&mut self.open()?, a, b)?;
         let decision = Decision::Comparison(&compared);
         if query.get("page") == "1" {
             let mut page = Vec::new();

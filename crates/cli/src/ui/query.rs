@@ -1,6 +1,6 @@
 //! Names and values of a URL's query, or of a form that was sent (WHATWG URL, application/x-www-form-urlencoded).
 
-use brunt_model::kept::Filter;
+use brunt_decide::kept::Filter;
 
 /// The most pairs that are read; no page of ours has so many.
 const MOST_PAIRS: usize = 64;

@@ -121,6 +121,14 @@ fn help_fits_a_terminal() {
 }
 
 #[test]
+fn the_schemas_are_printed() {
+    for document in ["result", "decision"] {
+        let schema: serde_json::Value = serde_json::from_str(&run(["schema", document]).with_status(0).stdout).unwrap();
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    }
+}
+
+#[test]
 fn the_version_is_that_of_the_package() {
     assert_eq!(run(["--version"]).with_status(0).stdout, concat!("brunt ", env!("CARGO_PKG_VERSION"), "\n"));
 }

@@ -5,12 +5,14 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
-use brunt_model::kept::Label;
-use brunt_model::plan::{Plan, ProtocolOptions};
-use brunt_model::series::Series;
-use brunt_model::snapshot::Snapshot;
-use brunt_model::summary::{Ending, Run, Summary};
-use brunt_model::target::Url;
+use brunt_decide::kept::Label;
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::target::Url;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::recording::{Ending, Recording};
+use brunt_record::series::Series;
+use brunt_record::snapshot::Snapshot;
 use brunt_store::Store;
 use brunt_testbed::server::{Config, Server};
 use rustix::process::{Pid, Signal, kill_process};
@@ -177,8 +179,8 @@ fn reads_back(file: &str, has_histograms: bool) {
 /// A run of so many seconds.
 fn long(seconds: u64) -> Summary {
     let target = Url::parse("http://127.0.0.1:8080/").unwrap().target;
-    let mut run = Run {
-        plan: Plan::of_calls(target, ProtocolOptions::default()),
+    let plan = Plan::of_calls(target, ProtocolOptions::default());
+    let mut run = Recording {
         started_unix_ms: 1_767_225_600_000,
         ending: Ending::Completed,
         measured_ns: seconds * 1_000_000_000,
@@ -190,16 +192,16 @@ fn long(seconds: u64) -> Summary {
         agents: Vec::new(),
     };
     for second in 0..seconds {
-        let mut snapshot = Snapshot { due: 100, ..Snapshot::default() };
+        let mut snapshot = Snapshot::of([(Counter::Due, 100)]);
         for call in 0..100 {
             snapshot.statuses.record(200);
-            snapshot.response.known.record(1_000_000 + call * 1000 + second);
-            snapshot.service.known.record(1_000_000 + call * 1000);
+            snapshot.times.record(Timing::Response, 1_000_000 + call * 1000 + second);
+            snapshot.times.record(Timing::Service, 1_000_000 + call * 1000);
         }
         run.measured.merge(&snapshot);
-        run.series.push(1_000_000_000, &snapshot, &run.plan.ok_status);
+        run.series.push(1_000_000_000, &snapshot, &plan.ok_status);
     }
-    Summary::of(run)
+    Summary::of(plan, run)
 }
 
 #[test]

@@ -3,28 +3,18 @@
 use std::time::Instant;
 
 use brunt_engine::StopHandle;
-use brunt_model::agents::AgentPart;
-use brunt_model::environment::Environment;
-use brunt_model::plan::Plan;
-use brunt_model::secret;
+use brunt_plan::plan::Plan;
+use brunt_plan::secret;
 use brunt_protocol::scenario::Value;
+use brunt_record::agents::AgentPart;
 use serde_bytes::ByteBuf;
 
 use super::control::{Control, Said};
-use super::progress::InRun;
+use super::progress::{Begun, InRun};
 use super::{COMPARISONS, ClusterError, LEAD_NS, LOOK, MANNERS, OnLost, Order};
 use crate::clock::Offset;
 use crate::roster::deal;
 use crate::words::{FromAgent, ToAgent};
-
-/// A run that has begun.
-pub(super) struct Begun {
-    pub(super) plan: Plan,
-    pub(super) given: Value<'static>,
-    /// When, on the controller's clock, in nanoseconds.
-    pub(super) at: u64,
-    pub(super) agents: Vec<InRun>,
-}
 
 impl Control {
     /// Brings the agents to the start.
@@ -36,7 +26,7 @@ impl Control {
             return Err(ClusterError::Streamed { file: streamed.name.clone() });
         }
         if !terms.secrets_from_agents {
-            plan.environment = Environment::of_references(&plan);
+            plan.environment = plan.referenced_environment();
         }
         if has_secrets(&plan) && !self.bus.is_private() {
             return Err(ClusterError::Secrets);

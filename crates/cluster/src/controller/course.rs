@@ -4,8 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_protocol::scenario::Value;
 
-use super::beginning::Begun;
 use super::control::{Control, Said};
+use super::progress::Begun;
 use super::progress::InProgress;
 use super::{Beginning, LOOK, Order, Over};
 use crate::words::{FromAgent, ToAgent};

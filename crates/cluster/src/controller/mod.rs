@@ -14,10 +14,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use brunt_engine::{Observer, Report, StopHandle};
-use brunt_model::agents::AgentPart;
-use brunt_model::plan::Plan;
-use brunt_model::summary::Run;
-use brunt_model::wire::WireError;
+use brunt_plan::plan::Plan;
+use brunt_plan::wire::WireError;
+use brunt_record::agents::AgentPart;
+use brunt_record::recording::Recording;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use self::control::{Control, Peer};
@@ -151,8 +151,10 @@ fn busy_text(busy: &[(String, String)]) -> String {
 
 /// What came of a run.
 pub struct Outcome {
-    /// Its figures.
-    pub run: Run,
+    /// The plan, with the number of workers that all agents had together.
+    pub plan: Plan,
+    /// What happened.
+    pub run: Recording,
     /// Whether it was ended because an agent was lost.
     pub lost_its_agents: bool,
 }
@@ -278,14 +280,14 @@ impl Cluster {
         let mut run = brunt_engine::gather(plan, &agents, &reported, observer, stop, started_unix_ms);
         let over = await_over(&ending)?;
         // What is shown of the run is how many threads it had in all.
-        run.plan.workers = over.agents.iter().map(|agent| agent.workers).sum();
+        let workers = over.agents.iter().map(|agent| agent.workers).sum();
         run.agents = over.agents;
         run.status_names = over.status_names;
         run.redirected_to = over.redirected_to;
         if let Some(reason) = over.failed {
             run.fail(reason);
         }
-        Ok(Outcome { run, lost_its_agents: over.lost_its_agents })
+        Ok(Outcome { plan: Plan { workers, ..plan.clone() }, run, lost_its_agents: over.lost_its_agents })
     }
 }
 

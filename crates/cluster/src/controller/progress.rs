@@ -5,15 +5,16 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use brunt_engine::{Report, StopHandle};
-use brunt_model::SECOND_NS;
-use brunt_model::agents::{AgentEnd, AgentPart};
-use brunt_model::interval::Interval;
-use brunt_model::plan::{Load, Plan};
-use brunt_model::share::{Numbers, Portion};
-use brunt_model::snapshot::{Phase, Snapshot};
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::share::{Numbers, Portion};
+use brunt_protocol::scenario::Value;
+use brunt_record::SECOND_NS;
+use brunt_record::agents::{AgentEnd, AgentPart};
+use brunt_record::catalogue::Counter;
+use brunt_record::interval::Interval;
+use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::OnLost;
-use super::beginning::Begun;
 use crate::clock::Offset;
 use crate::loss::{LastSeconds, Lost, Missed};
 use crate::takeover::{self, Left};
@@ -44,6 +45,15 @@ struct Duty {
     is_taken: bool,
     /// The lost agent whose accounts have what is not done of it.
     from: usize,
+}
+
+/// A run that has begun.
+pub(super) struct Begun {
+    pub(super) plan: Plan,
+    pub(super) given: Value<'static>,
+    /// When, on the controller's clock, in nanoseconds.
+    pub(super) at: u64,
+    pub(super) agents: Vec<InRun>,
 }
 
 /// An agent in a run.
@@ -242,7 +252,7 @@ impl<'a> InProgress<'a> {
                     Phase::Warmup => {}
                     Phase::Measured => {
                         agent.next = interval.second + 1;
-                        agent.due += interval.snapshot.due;
+                        agent.due += interval.snapshot.numbers.get(Counter::Due);
                     }
                     Phase::Drain => agent.has_drained = true,
                 }
@@ -295,7 +305,8 @@ impl<'a> InProgress<'a> {
         }
         if let Some(reason) = unreached {
             // As on one machine, the run ends if nobody reaches the target; one agent that does not is lost to the others.
-            let others_reach = self.begun.agents.iter().any(|agent| agent.part.measured.connections.made > 0);
+            let others_reach =
+                self.begun.agents.iter().any(|agent| agent.part.measured.numbers.get(Counter::ConnectionsMade) > 0);
             if others_reach {
                 let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
                 self.lose(place, &reason, on_lost, now);
@@ -368,7 +379,7 @@ impl<'a> InProgress<'a> {
         let name = agent.part.name.clone();
         if !agent.has_drained {
             let reported_ns = after_ns.max(agent.next * SECOND_NS);
-            let left = agent.left(reported_ns, agent.due + last.begun.due);
+            let left = agent.left(reported_ns, agent.due + last.begun.due());
             let next = agent.next;
             let until_ns = if on_lost == OnLost::Reassign { self.reassign(place, &left, now) } else { u64::MAX };
             let lost = Lost::of(&self.begun.plan, &left, until_ns, worker, next, &last);
@@ -537,19 +548,21 @@ impl<'a> InProgress<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
     use std::sync::mpsc::channel;
 
-    use brunt_engine::Observer;
-    use brunt_model::arrivals::{Arrivals, Spread};
-    use brunt_model::live::Live;
-    use brunt_model::plan::{ProtocolOptions, Stop};
-    use brunt_model::summary::Run;
-    use brunt_model::target::Url;
+    use brunt_engine::{Observer, SoFar};
+    use brunt_plan::arrivals::{Arrivals, Spread};
+    use brunt_plan::plan::{ProtocolOptions, Stop};
+    use brunt_plan::target::Url;
     use brunt_protocol::scenario::Value;
+    use brunt_record::live::Live;
+    use brunt_record::recording::Recording;
     use proptest::prelude::*;
 
     use super::*;
     use crate::ledger::Ledger;
+    use brunt_record::catalogue::Timing;
 
     const MS: u64 = 1_000_000;
     /// How long words take, and how long an agent is silent when it is found lost.
@@ -559,7 +572,9 @@ mod tests {
     struct Nobody;
 
     impl Observer for Nobody {
-        fn second(&mut self, _live: Live) {}
+        fn second(&mut self, _second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+            ControlFlow::Continue(())
+        }
     }
 
     /// One part of a simulated agent: the calls that are its own, and the second that it reports next.
@@ -609,9 +624,9 @@ mod tests {
                 while (part.next + 1) * SECOND_NS <= now.min(duration_ns) {
                     let end = (part.next + 1) * SECOND_NS;
                     let due: u64 = part.arrivals.iter_mut().map(|arrivals| arrivals.pass(end)).sum();
-                    let mut snapshot = Snapshot { due, ..Snapshot::default() };
+                    let mut snapshot = Snapshot::of([(Counter::Due, due)]);
                     (0..due).for_each(|_| snapshot.statuses.record(200));
-                    snapshot.response.known.record_n(1, due);
+                    snapshot.times.record_n(Timing::Response, 1, due);
                     let (second, length_ns) = (part.next, SECOND_NS);
                     let interval = Interval {
                         worker: 0,
@@ -645,7 +660,7 @@ mod tests {
     }
 
     /// Runs `plan` over simulated agents. Agent `i` dies at `deaths[i]`, in nanoseconds, or never.
-    fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64], on_lost: OnLost) -> Run {
+    fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64], on_lost: OnLost) -> Recording {
         let (reports, reported) = channel();
         let of = workers.iter().sum();
         let duration_ns = plan.duration_ns().unwrap();
@@ -735,15 +750,15 @@ mod tests {
             deaths[0] = u64::MAX;
             let run = carry_out(&plan, &workers, &deaths, on_lost);
             let total = &run.measured;
-            prop_assert_eq!(total.due, whole(&plan, 12 * SECOND_NS));
-            prop_assert_eq!(total.due, total.statuses.total() + total.unsent);
-            prop_assert_eq!(total.unsent, total.unsent_lost);
-            prop_assert_eq!(total.response.bounds.count(), total.unsent);
+            prop_assert_eq!(total.numbers.get(Counter::Due), whole(&plan, 12 * SECOND_NS));
+            prop_assert_eq!(total.numbers.get(Counter::Due), total.statuses.total() + total.numbers.get(Counter::Unsent));
+            prop_assert_eq!(total.numbers.get(Counter::Unsent), total.numbers.get(Counter::UnsentLost));
+            prop_assert_eq!(total.times.bounds(Timing::Response).count(), total.numbers.get(Counter::Unsent));
             let of_agents = |of: fn(&Snapshot) -> u64| run.agents.iter().map(|agent| of(&agent.measured)).sum::<u64>();
-            prop_assert_eq!(of_agents(|one| one.due), total.due);
-            prop_assert_eq!(of_agents(|one| one.unsent), total.unsent);
+            prop_assert_eq!(of_agents(|one| one.due), total.numbers.get(Counter::Due));
+            prop_assert_eq!(of_agents(|one| one.unsent), total.numbers.get(Counter::Unsent));
             let due: u64 = run.series.points().iter().map(|point| point.due).sum();
-            prop_assert_eq!((due, run.series.points().len()), (total.due, 12));
+            prop_assert_eq!((due, run.series.points().len()), (total.numbers.get(Counter::Due), 12));
         }
     }
 
@@ -751,7 +766,7 @@ mod tests {
     fn only_the_calls_until_the_takeover_are_unsent() {
         let plan = plan("100", Spread::Uniform, 20 * SECOND_NS);
         let run = carry_out(&plan, &[1, 1, 1, 1], &[5_500 * MS, u64::MAX, 9_100 * MS], OnLost::Reassign);
-        assert_eq!(run.measured.due, 2000);
+        assert_eq!(run.measured.numbers.get(Counter::Due), 2000);
         let gap = |place: usize| {
             let AgentEnd::Lost { after_ns, taken_over_ns, .. } = &run.agents[place].ended else { panic!("{place}") };
             (taken_over_ns.unwrap() - after_ns) as f64 / 1e9
@@ -760,8 +775,12 @@ mod tests {
         assert!((3.0..3.2).contains(&gap(0)) && (2.6..2.8).contains(&gap(2)), "{} {}", gap(0), gap(2));
         // The second one had its own calls and a third of the first one's.
         let expected = 25.0 * gap(0) + 25.0 * (1.0 + 1.0 / 3.0) * gap(2);
-        assert!((run.measured.unsent as f64 - expected).abs() <= 4.0, "{} {expected}", run.measured.unsent);
+        assert!(
+            (run.measured.numbers.get(Counter::Unsent) as f64 - expected).abs() <= 4.0,
+            "{} {expected}",
+            run.measured.numbers.get(Counter::Unsent)
+        );
         let last = run.series.points().last().unwrap();
-        assert_eq!((last.due, last.ended()), (100, 100));
+        assert_eq!((last.numbers.get(Counter::Due), last.ended()), (100, 100));
     }
 }

@@ -6,10 +6,10 @@
 //! answers wait for this worker, since then it is not connections that are short; and after the target or the system has refused
 //! one, a single one now and then until that is made.
 
-use brunt_model::SECOND_NS;
-use brunt_model::arrivals::{Arrival, Arrivals};
-use brunt_model::plan::Plan;
-use brunt_model::profile::Profile;
+use brunt_plan::arrivals::{Arrival, Arrivals};
+use brunt_plan::plan::Plan;
+use brunt_plan::profile::Profile;
+use brunt_record::SECOND_NS;
 
 use super::CONNECTING_AT_ONCE;
 use crate::network::NEVER;
@@ -159,8 +159,8 @@ impl Growth {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::arrivals::Spread;
-    use brunt_model::share::Share;
+    use brunt_plan::arrivals::Spread;
+    use brunt_plan::share::Share;
 
     use super::*;
 

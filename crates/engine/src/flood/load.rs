@@ -1,7 +1,8 @@
 //! A flood as its worker and its network see it.
 
-use brunt_model::outcome::Failure;
-use brunt_model::snapshot::Phase;
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
+use brunt_record::snapshot::Phase;
 
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
 use crate::network::{Call, CallId, Counted, End, Gone, Load, NEVER, State};
@@ -188,7 +189,7 @@ impl<D: Driver> Phases<D> for Flood {
 
     fn hand_over(&mut self, network: &mut FloodNetwork<D>, until: u64) {
         if let Pace::Open(schedule) = &mut self.pace {
-            network.recorder.snapshot.due += schedule.come_due(until);
+            network.recorder.snapshot.numbers.add(Counter::Due, schedule.come_due(until));
         }
     }
 

@@ -10,11 +10,12 @@ mod slots;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use brunt_model::arrivals::Arrivals;
-use brunt_model::plan::{self, Plan};
-use brunt_model::profile::Profile;
-use brunt_model::share::{Portion, Share};
-use brunt_model::snapshot::Phase;
+use brunt_plan::arrivals::Arrivals;
+use brunt_plan::plan::{self, Plan};
+use brunt_plan::profile::Profile;
+use brunt_plan::share::{Portion, Share};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::snapshot::Phase;
 
 use self::exposure::Exposure;
 pub(crate) use self::growth::first_connections;
@@ -31,7 +32,7 @@ const ENDING_NS: u64 = 100_000_000;
 /// Connections being made at once in the beginning: less than what a listening socket usually holds.
 const CONNECTING_AT_ONCE: usize = 128;
 /// How long the beginning may go without a new connection before the load begins without the rest, in nanoseconds.
-const CONNECTING_PATIENCE_NS: u64 = brunt_model::SECOND_NS;
+const CONNECTING_PATIENCE_NS: u64 = brunt_record::SECOND_NS;
 
 /// The network of a flood, whose calls are known by their numbers among all calls.
 type FloodNetwork<D> = Network<D, u64>;
@@ -466,8 +467,8 @@ impl Flood {
             let own = own_delay::of(due, ready_since, connection.held_up, now);
             (connection.held_up, self.held_up) = (own.held_up, own.held_up);
             let snapshot = &mut network.recorder.snapshot;
-            snapshot.lag.record(own.call);
-            snapshot.waited_for_connection += u64::from(own.has_waited);
+            snapshot.times.record(Timing::Lag, own.call);
+            snapshot.numbers.add(Counter::WaitedForConnection, u64::from(own.has_waited));
             let exposed = self.exposure.of(network, now - own.call, now);
             let call = Call::new(number, due, self.measured, Counted::Already);
             let id = network.begin(Call { late: own.call, exposed, ..call });

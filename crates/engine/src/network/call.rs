@@ -9,10 +9,15 @@
 //! [`Network::complete`](super::Network::complete) alone calls, with the [`End`] that is then recorded: no call can be
 //! lost on the way. Times only grow along the line, since each transition takes the later of its own time and the one before.
 
-use brunt_model::outcome::Failure;
+use brunt_record::messages::{Came, Ended};
+use brunt_record::outcome::Failure;
 
 use super::deadlines::{Deadlines, NEVER};
-use super::streams::Stream;
+
+/// Why a call has failed that took too long.
+pub(super) const LATE: &str = "no complete answer within the timeout";
+/// Why a call has failed whose next message did not come within the longest gap.
+pub(super) const STALLED: &str = "no message within the longest gap allowed";
 
 /// Names a call while it lives: the slot that holds it, and which of the slot's calls it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,6 +184,77 @@ struct Slot<T> {
     /// Grows with each call that the slot has held.
     generation: u32,
     call: Option<Call<T>>,
+}
+
+/// What is known of the messages of a call. Times are nanoseconds on the run's clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stream {
+    /// The longest gap that is allowed.
+    stall_ns: u64,
+    /// When the call as a whole has taken too long.
+    limit: u64,
+    messages: u64,
+    first: u64,
+    last: u64,
+    /// Which read the last message came with.
+    read: u64,
+    /// The status so far.
+    status: u16,
+    is_left: bool,
+}
+
+impl Default for Stream {
+    fn default() -> Self {
+        Self::new(u64::MAX, NEVER)
+    }
+}
+
+impl Stream {
+    /// The stream of a call before its first message. The call times out at `limit`; both times are nanoseconds.
+    pub(super) fn new(stall_ns: u64, limit: u64) -> Self {
+        Self { stall_ns, limit, messages: 0, first: 0, last: 0, read: 0, status: 0, is_left: false }
+    }
+
+    /// A message has come at `at`, with the bytes of this read.
+    pub(super) fn came<T>(&mut self, call: &mut Call<T>, at: u64, read: u64, status: u16) -> Came {
+        let before = if self.messages == 0 { call.sent } else { self.last };
+        let at = at.max(before);
+        let is_first = self.messages == 0;
+        let is_together = !is_first && self.read == read;
+        self.messages += 1;
+        self.first = if is_first { at } else { self.first };
+        (self.last, self.read, self.status) = (at, read, status);
+        call.expires = self.limit.min(at.saturating_add(self.stall_ns));
+        Came { after_ns: at - before, is_first, is_together }
+    }
+
+    /// Its user leaves it: the status so far, if a message has come.
+    pub(super) fn leave(&mut self) -> Option<u16> {
+        if self.messages == 0 {
+            return None;
+        }
+        self.is_left = true;
+        Some(self.status)
+    }
+
+    /// Whether the call is late for want of its next message alone, and why it fails then.
+    pub(super) fn lateness<T>(&self, call: &Call<T>) -> Option<(Failure, &'static str)> {
+        (call.streams && call.expires < self.limit).then_some((Failure::Stalled, STALLED))
+    }
+
+    /// What there is to say of its messages, of a call that ends so at `at`.
+    pub(super) fn ended<T>(&self, call: &Call<T>, end: End<'_>, at: u64) -> Ended {
+        let waits_in_vain = matches!(end, End::Unfinished | End::Failed(Failure::Timeout | Failure::Stalled, _));
+        let before = if self.messages == 0 { call.sent } else { self.last };
+        Ended {
+            messages: self.messages,
+            last_ns: self.last.saturating_sub(call.sent),
+            between_ns: self.last.saturating_sub(self.first),
+            waited_ns: (waits_in_vain && call.was_sent()).then(|| at.saturating_sub(before)),
+            is_answered: matches!(end, End::Answered(_)),
+            is_left: self.is_left,
+        }
+    }
 }
 
 /// The calls of a worker that have begun and not ended.

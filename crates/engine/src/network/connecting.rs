@@ -2,8 +2,9 @@
 
 use std::io;
 
-use brunt_model::outcome::Failure;
-use brunt_model::random::mix;
+use brunt_plan::random::mix;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
 use rustls::{ClientConnection, HandshakeKind};
 
 use super::call::{CallId, End, Place};
@@ -71,7 +72,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Err(error) => self.address_failed(load, token, &error, now),
             Ok(true) => {
                 let began = self.connections[token].began;
-                self.recorder.snapshot.connect.record(now.saturating_sub(began));
+                self.recorder.snapshot.times.record(Timing::Connect, now.saturating_sub(began));
                 self.connections[token].connected = now;
                 match self.origins.route(self.connections[token].origin).and_then(|route| route.tls.as_ref()) {
                     None => self.open(load, token, now),
@@ -102,7 +103,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.channel = Channel::Tls(session);
         connection.state = State::Handshaking;
         match outcome {
-            Ok(written) => self.recorder.snapshot.bytes.wire_out += written as u64,
+            Ok(written) => self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64),
             Err(error) => self.connecting_failed(load, token, Failure::Write, &reason_of(&error), now),
         }
     }
@@ -113,7 +114,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let Channel::Tls(tls) = &mut connection.channel else { return };
         if tls.wants_write() {
             match write_tls(&mut self.driver, token, tls) {
-                Ok(written) => self.recorder.snapshot.bytes.wire_out += written as u64,
+                Ok(written) => self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64),
                 Err(error) => {
                     let reason = reason_of(&error);
                     return self.broken(load, token, Failure::Write, &reason, now);
@@ -121,9 +122,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         if connection.state == State::Handshaking && !tls.is_handshaking() {
-            self.recorder.snapshot.tls.record(now.saturating_sub(connection.connected));
+            self.recorder.snapshot.times.record(Timing::Tls, now.saturating_sub(connection.connected));
             let resumed = tls.handshake_kind() == Some(HandshakeKind::Resumed);
-            self.recorder.snapshot.connections.tls_resumed += u64::from(resumed);
+            self.recorder.snapshot.numbers.add(Counter::TlsResumed, u64::from(resumed));
             self.connections[token].connected = now;
             self.open(load, token, now);
         }
@@ -150,7 +151,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn opened<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         let connection = &self.connections[token];
         if connection.state == State::Opening {
-            self.recorder.snapshot.handshake.record(now.saturating_sub(connection.connected));
+            self.recorder.snapshot.times.record(Timing::Handshake, now.saturating_sub(connection.connected));
             self.ready(load, token, now);
         }
     }
@@ -166,7 +167,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connecting -= 1;
         self.last_connected = now;
         self.has_connected = true;
-        self.recorder.snapshot.connections.made += 1;
+        self.recorder.snapshot.numbers.add(Counter::ConnectionsMade, 1);
         self.send_queue(load, token, now);
         if self.connections[token].generation == generation {
             load.next_calls(self, token, now);
@@ -195,7 +196,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         now: u64,
     ) {
         self.connecting -= 1;
-        self.recorder.snapshot.connections.failed += 1;
+        self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
         if !self.has_connected {
             self.refusal = Some(reason.to_owned());
         }
@@ -283,7 +284,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             if resendable && call.first_byte == NEVER && call.idempotent && !call.again {
                 call.again = true;
                 call.place = Place::Queued(token);
-                self.recorder.snapshot.connections.reconnects += u64::from(self.recorder.counts(call));
+                self.recorder.snapshot.numbers.add(Counter::Reconnects, u64::from(self.recorder.counts(call)));
                 self.connections[token].queue.push_back(id);
             } else if late {
                 let (failure, reason) = self.lateness(id);
@@ -331,7 +332,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let drained = std::mem::take(&mut connection.draining);
         if connection.holds.are_any() {
             let now = self.driver.now();
-            connection.holds.end(now, &mut self.recorder.snapshot.held_back);
+            connection.holds.end(now, &mut self.recorder.snapshot.numbers);
         }
         let events = &mut self.recorder.snapshot.events;
         connection.client.take_events(&mut |name, count| events.add(name, count));

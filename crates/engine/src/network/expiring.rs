@@ -1,14 +1,11 @@
 //! Deadlines: of calls, of connecting, of backing off, of pauses.
 
-use brunt_model::outcome::Failure;
+use brunt_record::outcome::Failure;
 
 use super::call::{CallId, End, Place};
 use super::deadlines::NEVER;
 use super::{Load, Network, State};
 use crate::transport::Driver;
-
-/// Why a call has failed that took too long.
-pub(super) const LATE: &str = "no complete answer within the timeout";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Ends whatever has waited too long.

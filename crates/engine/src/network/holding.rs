@@ -1,10 +1,9 @@
 //! What a peer's limits hold back: calls for want of a stream, bodies for want of a flow-control window.
 
-use brunt_model::snapshot::HeldBack;
-
 use super::deadlines::NEVER;
 use super::{Network, State};
 use crate::transport::Driver;
+use brunt_record::catalogue::{Counter, Numbers};
 
 /// What holds a connection back, and since when. Times are nanoseconds on the run's clock.
 #[derive(Debug, Clone, Copy)]
@@ -29,13 +28,13 @@ impl Holds {
     }
 
     /// Adds the time up to `now`, and begins to count anew.
-    pub(super) fn count(&mut self, now: u64, held_back: &mut HeldBack) {
-        for (since, total) in [
-            (&mut self.blocked_since, &mut held_back.flow_control_ns),
-            (&mut self.full_since, &mut held_back.stream_limit_ns),
+    pub(super) fn count(&mut self, now: u64, numbers: &mut Numbers) {
+        for (since, counter) in [
+            (&mut self.blocked_since, Counter::HeldBackByFlowControl),
+            (&mut self.full_since, Counter::HeldBackByStreamLimit),
         ] {
             if *since != NEVER {
-                *total += now.saturating_sub(*since);
+                numbers.add(counter, now.saturating_sub(*since));
                 *since = now.max(*since);
             }
         }
@@ -43,14 +42,14 @@ impl Holds {
 
     /// Nothing holds the connection back any more.
     #[cold]
-    pub(super) fn end(&mut self, now: u64, held_back: &mut HeldBack) {
-        self.count(now, held_back);
+    pub(super) fn end(&mut self, now: u64, numbers: &mut Numbers) {
+        self.count(now, numbers);
         *self = Self::default();
     }
 
     #[cold]
-    fn change(&mut self, is_full: bool, now: u64, held_back: &mut HeldBack) {
-        self.count(now, held_back);
+    fn change(&mut self, is_full: bool, now: u64, numbers: &mut Numbers) {
+        self.count(now, numbers);
         let since = |holds: bool, since: u64| if holds { since.min(now) } else { NEVER };
         self.full_since = since(is_full, self.full_since);
         self.blocked_since = since(self.is_blocked, self.blocked_since);
@@ -70,7 +69,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let holds = &mut connection.holds;
         if is_full != (holds.full_since != NEVER) || holds.is_blocked != (holds.blocked_since != NEVER) {
             let now = self.driver.now();
-            holds.change(is_full, now, &mut self.recorder.snapshot.held_back);
+            holds.change(is_full, now, &mut self.recorder.snapshot.numbers);
         }
     }
 }

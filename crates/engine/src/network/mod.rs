@@ -19,9 +19,9 @@ mod unsent;
 
 use std::collections::VecDeque;
 
-use brunt_model::messages;
-use brunt_model::outcome::{Failure, OkStatus};
-use brunt_model::plan::{ArrivalTimes, Plan};
+use brunt_plan::plan::{ArrivalTimes, Plan};
+use brunt_record::messages;
+use brunt_record::outcome::{Failure, OkStatus};
 
 use self::call::Calls;
 pub(crate) use self::call::{Call, CallId, Counted, End, Place};
@@ -172,7 +172,7 @@ impl Terms {
             timeout_ns: plan.timeout_ns,
             connect_timeout_ns: plan.connect_timeout_ns,
             reconnect: plan.reconnect,
-            is_open: matches!(plan.load, brunt_model::plan::Load::Open { .. }),
+            is_open: matches!(plan.load, brunt_plan::plan::Load::Open { .. }),
             arrival_times: plan.transport.arrival_times,
         }
     }
@@ -319,7 +319,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
         let at = self.recorder.ended_at(call, failure, now);
         let Some(ended) = self.calls.stream(id).map(|stream| stream.ended(call, end, at)) else { return };
-        self.recorder.snapshot.messages.ended(&ended);
+        self.recorder.snapshot.stream_ended(&ended);
         load.stream_ended(&mut self.recorder, call, &ended);
     }
 
@@ -347,7 +347,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let snapshot = &mut self.recorder.snapshot;
         let events = &mut snapshot.events;
         for connection in &mut self.connections.0 {
-            connection.holds.count(now, &mut snapshot.held_back);
+            connection.holds.count(now, &mut snapshot.numbers);
             connection.client.take_events(&mut |name, count| events.add(name, count));
         }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use brunt_model::outcome::Failure;
-use brunt_model::share::Share;
-use brunt_model::target::Target;
+use brunt_plan::share::Share;
+use brunt_plan::target::Target;
+use brunt_record::outcome::Failure;
 
 use crate::transport::route::{Route, RouteError};
 use brunt_lua::scenario::ScriptClient;

@@ -2,11 +2,12 @@
 
 use std::io::{self, Read};
 
-use brunt_model::outcome::Failure;
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 
 use super::call::{CallId, End, Place};
 use super::connection::Channel;
-use super::sending::{reason_of, write_tls};
+use super::sending::{After, reason_of, write_tls};
 use super::{AnswerOf, Judgement, Load, Network, State};
 use crate::transport::{Driver, refusal};
 use brunt_protocol::Progress;
@@ -17,17 +18,6 @@ const READS_IN_A_ROW: usize = 16;
 const CLEAR_BYTES: usize = 16 * 1024;
 /// How often a call is sent again since a peer did not process it.
 const MOST_TURNED_AWAY: u8 = 8;
-
-/// What came of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
-    /// Its call has ended.
-    Ended,
-    /// Its call takes another.
-    GoesOn,
-    /// Its connection is gone.
-    Gone,
-}
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Reads what is there. `ended` says that the end is near, so that it is read for, too.
@@ -61,7 +51,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 Ok((n, arrived)) => {
                     let now = self.driver.now();
-                    self.recorder.snapshot.bytes.wire_in += n as u64;
+                    self.recorder.snapshot.numbers.add(Counter::WireIn, n as u64);
                     self.recorder.reads(arrived, now);
                     self.received(load, token, buffer.get(..n).unwrap_or(&[]), now);
                     self.recorder.has_read();
@@ -128,7 +118,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Bytes for the protocol arrived.
     fn received_clear<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
-        self.recorder.snapshot.bytes.clear_in += bytes.len() as u64;
+        self.recorder.snapshot.numbers.add(Counter::ClearIn, bytes.len() as u64);
         self.connections[token].bytes_in += bytes.len() as u64;
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -216,7 +206,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.connections[token].generation == generation
             }
             Progress::Unasked => {
-                self.recorder.snapshot.unasked += 1;
+                self.recorder.snapshot.numbers.add(Counter::Unasked, 1);
                 true
             }
             Progress::Failed(failed) => {
@@ -329,7 +319,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 again.push(id);
             }
         }
-        self.recorder.snapshot.connections.reconnects += again.len() as u64;
+        self.recorder.snapshot.numbers.add(Counter::Reconnects, again.len() as u64);
         if !again.is_empty() {
             load.turned_away(self, again, now);
         }

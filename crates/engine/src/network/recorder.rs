@@ -1,11 +1,12 @@
 //! What a worker writes down about its calls.
 
-use brunt_model::SECOND_NS;
-use brunt_model::histogram::Histogram;
-use brunt_model::instrument::{Arrival, CallTimes};
-use brunt_model::outcome::{Failure, OkStatus};
-use brunt_model::plan::ArrivalTimes;
-use brunt_model::snapshot::Snapshot;
+use brunt_plan::plan::ArrivalTimes;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::histogram::Histogram;
+use brunt_record::instrument::{self, Arrival, CallTimes, Parts};
+use brunt_record::outcome::{Failure, OkStatus};
+use brunt_record::snapshot::Snapshot;
 
 use super::Terms;
 use super::call::{Call, Counted, End};
@@ -179,16 +180,17 @@ impl Recorder {
         let mut snapshot = std::mem::take(&mut self.snapshot);
         snapshot.figures = figures;
         self.snapshot.figures = names;
-        snapshot.response.known.merge(&self.plain);
-        snapshot.service.known.merge(&self.plain);
-        snapshot.first_byte.merge(&self.plain);
+        snapshot.times.merge_known(Timing::Response, &self.plain);
+        snapshot.times.merge_known(Timing::Service, &self.plain);
+        snapshot.times.merge_known(Timing::FirstByte, &self.plain);
         self.plain.clear();
-        snapshot.instrument.add_exact(&self.exact, std::mem::take(&mut self.exact_calls));
+        let exact_calls = std::mem::take(&mut self.exact_calls);
+        instrument::add_exact(&mut snapshot.numbers, &mut snapshot.times, &self.exact, exact_calls);
         // The last one that was timed stands for those after it, too, also where that was in the interval before.
         // Where none was, and failures alone would speak for all, those before stand as they were read.
-        let is_of_failures = snapshot.instrument.response.cover(&snapshot.response);
+        let is_of_failures = Parts::of_response(&snapshot.times).cover();
         if let Some(last) = self.last_timed.as_ref().or(self.untimed.as_ref().filter(|_| is_of_failures)) {
-            snapshot.instrument.weigh_more(last, std::mem::take(&mut self.sampler.skipped));
+            instrument::weigh_more(&mut snapshot.times, last, std::mem::take(&mut self.sampler.skipped));
         }
         self.exact.clear();
         snapshot
@@ -290,7 +292,7 @@ impl Recorder {
         if call.counted != Counted::Already {
             call.counted = Counted::Already;
             if self.counts(call) {
-                self.snapshot.due += 1;
+                self.snapshot.numbers.add(Counter::Due, 1);
             }
         }
     }
@@ -309,13 +311,13 @@ impl Recorder {
             End::Answered(status) => self.answered(call, status, now),
             End::Failed(failure, reason) => self.failed(call, failure, reason, now),
             End::Unfinished => {
-                self.snapshot.unfinished += 1;
-                self.snapshot.response.bounds.record(call.response_ns(now));
-                self.snapshot.service.bounds.record(call.service_ns(now));
+                self.snapshot.numbers.add(Counter::Unfinished, 1);
+                self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
+                self.snapshot.times.record_bound(Timing::Service, call.service_ns(now));
             }
             End::Unsent => {
-                self.snapshot.unsent += 1;
-                self.snapshot.response.bounds.record(call.response_ns(now));
+                self.snapshot.numbers.add(Counter::Unsent, 1);
+                self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
             }
             End::Withdrawn => {}
         }
@@ -341,14 +343,14 @@ impl Recorder {
                 let at = at.clamp(call.sent, now);
                 self.exact.record_n(at - call.sent, weight);
                 self.exact_calls += 1;
-                snapshot.instrument.receiving.record_n(now - at, weight);
+                snapshot.times.record_n(Timing::Receiving, now - at, weight);
                 if !self.sampler.is_slow {
                     self.last_timed = Some(Self::times(call, Some(at), at, now));
                 }
             }
             Reading::Arrived(at) => {
                 let times = Self::times(call, Self::first_byte(call, at, now), at, now);
-                snapshot.instrument.record(&times, self.sampler.weight(call.service_ns(now)));
+                snapshot.arrived(&times, self.sampler.weight(call.service_ns(now)));
                 if !self.sampler.is_slow {
                     self.last_timed = Some(times);
                 }
@@ -356,16 +358,16 @@ impl Recorder {
             // What ends when it is sent has no answer that could be late.
             Reading::Nothing => {
                 let times = Self::times(call, Self::first_byte(call, now, now), now, now);
-                snapshot.instrument.record(&times, 1);
+                snapshot.arrived(&times, 1);
             }
         }
         if is_plain {
             self.plain.record(call.service_ns(now));
             return;
         }
-        snapshot.response.known.record(call.response_ns(now));
-        snapshot.service.known.record(call.service_ns(now));
-        snapshot.first_byte.record(call.service_ns(call.first_byte.min(now)));
+        snapshot.times.record(Timing::Response, call.response_ns(now));
+        snapshot.times.record(Timing::Service, call.service_ns(now));
+        snapshot.times.record(Timing::FirstByte, call.service_ns(call.first_byte.min(now)));
     }
 
     /// Whether an answer with this status is a success.
@@ -379,7 +381,7 @@ impl Recorder {
         if self.ok.holds(status) {
             self.usual = Some(status);
         } else {
-            self.snapshot.refused.record(response_ns);
+            self.snapshot.times.record(Timing::Refused, response_ns);
         }
     }
 
@@ -387,16 +389,16 @@ impl Recorder {
         let snapshot = &mut self.snapshot;
         let response = call.response_ns(now);
         snapshot.failures.record(failure, reason);
-        snapshot.response.known.record(response);
-        snapshot.failed.record(response);
+        snapshot.times.record(Timing::Response, response);
+        snapshot.times.record(Timing::Failed, response);
         if !call.was_sent() {
-            snapshot.instrument.record_never_sent(response);
+            instrument::record_never_sent(&mut snapshot.times, response);
             return;
         }
-        snapshot.service.known.record(call.service_ns(now));
+        snapshot.times.record(Timing::Service, call.service_ns(now));
         let arrived = self.ended_at(call, Some(failure), now);
         // As in the times as read, only answers have a first byte.
-        self.snapshot.instrument.record(&Self::times(call, None, arrived, now), 1);
+        self.snapshot.arrived(&Self::times(call, None, arrived, now), 1);
     }
 
     /// When the first byte of an answer came that arrived at `arrived` and was read at `now`.
@@ -425,9 +427,9 @@ impl Recorder {
     /// So many calls that never were any of [`Calls`](super::call::Calls), due at about `due`, are not sent by `end`: no
     /// connection was free for them.
     pub(crate) fn unsent_overdue(&mut self, due: u64, calls: u64, end: u64) {
-        self.snapshot.unsent += calls;
-        self.snapshot.waited_for_connection += calls;
-        self.snapshot.response.bounds.record_n(end.saturating_sub(due), calls);
+        self.snapshot.numbers.add(Counter::Unsent, calls);
+        self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
+        self.snapshot.times.record_bounds(Timing::Response, end.saturating_sub(due), calls);
     }
 
     /// A call that never was one of [`Calls`](super::call::Calls), due at `due`, has failed at `now`: it is counted by the
@@ -520,8 +522,8 @@ mod tests {
             end(call * 1000, Some(call * 1000 + 50), End::Failed(Failure::Mismatch, "no"));
         }
         let snapshot = recorder.take();
-        assert_eq!((snapshot.due, snapshot.response.known.count()), (5, 5));
-        assert_eq!(snapshot.instrument.response.value.count(), 5);
-        assert_eq!(snapshot.instrument.first_byte.count(), 1);
+        assert_eq!((snapshot.numbers.get(Counter::Due), snapshot.times.known(Timing::Response).count()), (5, 5));
+        assert_eq!(snapshot.times.known(Timing::ResponseValue).count(), 5);
+        assert_eq!(snapshot.times.known(Timing::FirstByteValue).count(), 1);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use brunt_model::outcome::Failure;
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 
 use super::call::{CallId, Counted, End, Place};
 use super::connection::{Channel, Connection};
-use super::receiving::After;
 use super::{Load, Network, State};
 use crate::transport::Driver;
 use brunt_protocol::user::Message;
@@ -25,6 +25,17 @@ struct Sent {
     clear: usize,
     /// On the wire.
     wire: usize,
+}
+
+/// What came of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    /// Its call has ended.
+    Ended,
+    /// Its call takes another.
+    GoesOn,
+    /// Its connection is gone.
+    Gone,
 }
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
@@ -221,8 +232,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     #[inline]
     fn count(&mut self, sent: Sent) {
-        self.recorder.snapshot.bytes.clear_out += sent.clear as u64;
-        self.recorder.snapshot.bytes.wire_out += sent.wire as u64;
+        self.recorder.snapshot.numbers.add(Counter::ClearOut, sent.clear as u64);
+        self.recorder.snapshot.numbers.add(Counter::WireOut, sent.wire as u64);
     }
 
     /// Ends the calls that wait for nothing but to be sent, once the socket has taken everything.
@@ -285,7 +296,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             tls.send_close_notify();
             // Best effort: ignore a failed close_notify.
             let written = write_tls(&mut self.driver, token, tls).unwrap_or(0);
-            self.recorder.snapshot.bytes.wire_out += written as u64;
+            self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
         }
     }
 

@@ -1,10 +1,11 @@
 //! One suite for every protocol: what a peer can do to a call, and what must come of it. A protocol says how it speaks
 //! ([`Speech`]) and runs [`every_behaviour`].
 
-use brunt_model::arrivals::Spread;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, ProtocolOptions, Stop};
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, carry_out, carry_out_on, plan};
@@ -204,12 +205,15 @@ pub(super) fn every_behaviour(speech: Speech) {
 fn success(speech: Speech) {
     let summary = against(speech, Manner::Answer);
     // 1 ms each, one after the other, in one second.
-    assert_eq!(summary.total.due, 1000);
+    assert_eq!(summary.total.numbers.get(Counter::Due), 1000);
     assert_eq!(summary.total.statuses.total(), 1000);
-    assert_eq!((summary.total.connections.made, summary.total.connections.reconnects), (1, 0));
+    assert_eq!(
+        (summary.total.numbers.get(Counter::ConnectionsMade), summary.total.numbers.get(Counter::Reconnects)),
+        (1, 0)
+    );
     let service = summary.times.service.unwrap();
     assert_eq!((service.min, service.max.value), (MS, MS));
-    assert_eq!(summary.total.bytes.clear_in, 1000 * speech.answer.len() as u64);
+    assert_eq!(summary.total.numbers.get(Counter::ClearIn), 1000 * speech.answer.len() as u64);
 }
 
 fn in_any_pieces(speech: Speech) {
@@ -226,25 +230,33 @@ fn refused(speech: Speech) {
     let summary = carry_out(&speech.plan(), Refusal).summary;
     all_failed(&summary, Failure::Connect, "connection refused");
     // It backs off, and does not spin.
-    assert!((3..20).contains(&summary.total.due), "{}", summary.total.due);
+    assert!((3..20).contains(&summary.total.numbers.get(Counter::Due)), "{}", summary.total.numbers.get(Counter::Due));
 }
 
 fn never_connected(speech: Speech) {
     let summary = carry_out(&speech.plan(), BlackHole).summary;
     assert!(summary.failures(Failure::ConnectTimeout) > 0);
-    assert_eq!(summary.failures(Failure::ConnectTimeout), summary.total.due, "the last one in the drain");
+    assert_eq!(
+        summary.failures(Failure::ConnectTimeout),
+        summary.total.numbers.get(Counter::Due),
+        "the last one in the drain"
+    );
 }
 
 fn connecting_at_the_end(speech: Speech) {
     for load in [Load::Closed {}, Load::Open { profile: "400".parse().unwrap(), arrivals: Spread::Uniform }] {
         let plan = Plan { reconnect: true, connections: 50.into(), load, ..speech.plan() };
         let summary = carry_out(&plan, SlowToAccept(Server::new(speech, Manner::Answer))).summary;
-        assert!(summary.total.due > 300, "{}", summary.total.due);
-        assert_eq!(summary.total.statuses.total(), summary.total.due, "a good server has answered every call");
+        assert!(summary.total.numbers.get(Counter::Due) > 300, "{}", summary.total.numbers.get(Counter::Due));
+        assert_eq!(
+            summary.total.statuses.total(),
+            summary.total.numbers.get(Counter::Due),
+            "a good server has answered every call"
+        );
     }
     let plan = Plan { reconnect: true, drain_ns: 5 * MS, ..speech.plan() };
     let summary = carry_out(&plan, SlowToAccept(Server::new(speech, Manner::Answer))).summary;
-    assert_eq!(summary.total.unsent, 1, "the drain was too short");
+    assert_eq!(summary.total.numbers.get(Counter::Unsent), 1, "the drain was too short");
 }
 
 fn reset_mid_answer(speech: Speech) {
@@ -255,7 +267,7 @@ fn reset_mid_answer(speech: Speech) {
 fn closed_early(speech: Speech) {
     let summary = against(speech, Manner::CloseEarly);
     all_failed(&summary, Failure::Closed, "before the answer was complete");
-    assert_eq!(summary.total.connections.reconnects, 0, "a fresh connection that closes is no idle one");
+    assert_eq!(summary.total.numbers.get(Counter::Reconnects), 0, "a fresh connection that closes is no idle one");
 }
 
 fn closed_after_each_answer(speech: Speech) {
@@ -263,19 +275,19 @@ fn closed_after_each_answer(speech: Speech) {
     assert!(summary.total.statuses.total() > 400);
     if speech.idempotent {
         assert_eq!(summary.total.failures.total(), 0, "{:?}", summary.total.failures);
-        assert!(summary.total.connections.reconnects > 400, "{:?}", summary.total.connections);
+        assert!(summary.total.numbers.get(Counter::Reconnects) > 400, "{:?}", summary.total.numbers);
     } else {
         // What may have been carried out is not sent twice.
         let failures = &summary.total.failures;
         assert_eq!(failures.total(), summary.failures(Failure::Closed), "{failures:?}");
-        assert_eq!(summary.total.connections.reconnects, 0);
+        assert_eq!(summary.total.numbers.get(Counter::Reconnects), 0);
     }
 }
 
 fn silent(speech: Speech) {
     let summary = against(speech, Manner::Silence);
     // 200 ms each, and a little to connect anew: four or five in a second, the last in the drain.
-    assert!((4..=5).contains(&summary.total.due), "{}", summary.total.due);
+    assert!((4..=5).contains(&summary.total.numbers.get(Counter::Due)), "{}", summary.total.numbers.get(Counter::Due));
     all_failed(&summary, Failure::Timeout, "no complete answer within the timeout");
     let failed = summary.times.failed.unwrap();
     assert!(failed.min >= 200 * MS && failed.max.value < 260 * MS, "{failed:?}");
@@ -290,7 +302,7 @@ fn slow_drip(speech: Speech) {
 fn garbage(speech: Speech) {
     let summary = against(speech, Manner::Garbage);
     all_failed(&summary, Failure::Protocol, "");
-    assert!(summary.total.due < 30, "it backs off: {}", summary.total.due);
+    assert!(summary.total.numbers.get(Counter::Due) < 30, "it backs off: {}", summary.total.numbers.get(Counter::Due));
 }
 
 fn oversize(speech: Speech) {
@@ -308,7 +320,7 @@ fn deadline_with_calls_in_flight(speech: Speech) {
     plan.timeout_ns = 60_000 * MS;
     plan.drain_ns = 300 * MS;
     let summary = carry_out(&plan, Server::new(speech, Manner::Silence)).summary;
-    assert_eq!((summary.total.due, summary.total.unfinished), (1, 1));
+    assert_eq!((summary.total.numbers.get(Counter::Due), summary.total.numbers.get(Counter::Unfinished)), (1, 1));
     let response = summary.times.response.unwrap();
     assert!(response.max.at_least && response.max.value >= 1300 * MS, "{response:?}");
     assert_eq!(summary.rates.answered_per_s, 0.0);
@@ -318,9 +330,9 @@ fn open_model_without_a_target(speech: Speech) {
     let mut plan = speech.plan();
     plan.load = Load::Open { profile: "1000".parse().unwrap(), arrivals: Spread::Uniform };
     let summary = carry_out(&plan, Refusal).summary;
-    assert_eq!(summary.total.due, 1000);
+    assert_eq!(summary.total.numbers.get(Counter::Due), 1000);
     assert!(summary.failures(Failure::Connect) > 0);
-    assert_eq!(summary.failures(Failure::Connect) + summary.total.unsent, 1000);
+    assert_eq!(summary.failures(Failure::Connect) + summary.total.numbers.get(Counter::Unsent), 1000);
     assert!(!summary.answered());
 }
 
@@ -336,7 +348,7 @@ fn by_count(speech: Speech) {
         };
         let summary = carry_out(&plan, Server::new(speech, Manner::Answer)).summary;
         assert_eq!(summary.total.statuses.total(), 100, "{connections} × {pipeline}, reconnect {reconnect}");
-        assert_eq!(summary.total.due, 100);
+        assert_eq!(summary.total.numbers.get(Counter::Due), 100);
         assert!(summary.rates.answered_per_s > 0.0);
     }
 }
@@ -358,7 +370,7 @@ fn interrupted(speech: Speech) {
     let stop = StopHandle::default();
     let peer = Interrupter(Server::new(speech, Manner::Answer), stop.clone(), 100);
     let summary = carry_out_on(&speech.plan(), &VirtualNet::new(peer), &stop).summary;
-    assert_eq!(summary.run.ending, brunt_model::summary::Ending::Interrupted);
+    assert_eq!(summary.run.ending, brunt_record::recording::Ending::Interrupted);
     assert_eq!(summary.total.statuses.total(), 100, "the call in flight still ends");
     assert!(summary.run.measured_ns < 110 * MS);
 }

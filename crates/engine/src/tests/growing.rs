@@ -1,10 +1,11 @@
 //! Connections that grow with a rate.
 
-use brunt_model::arrivals::Spread;
-use brunt_model::connections::Connections;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, Stop};
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::connections::Connections;
+use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
@@ -53,7 +54,7 @@ fn at_rate(rate: &str, most: u32) -> Plan {
 }
 
 fn made(summary: &Summary) -> u64 {
-    summary.total.connections.made
+    summary.total.numbers.get(Counter::ConnectionsMade)
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn a_rate_has_as_many_connections_as_it_takes() {
     for workers in [1, 2, 3] {
         let plan = Plan { workers, ..at_rate("2000", 1000) };
         let summary = carry_out(&plan, Target::taking(80 * MS)).summary;
-        assert_eq!((summary.total.due, summary.not_ok), (10_000, 0));
+        assert_eq!((summary.total.numbers.get(Counter::Due), summary.not_ok), (10_000, 0));
         // 2,000 a second for 80 ms each: 160 in flight, and one more a worker for the call about to be sent.
         assert!((160..=170).contains(&made(&summary)), "{} on {workers} workers", made(&summary));
         let slowest = summary.times.response.unwrap().max.value;
@@ -99,7 +100,10 @@ fn a_waiting_call_takes_what_comes_first() {
 fn growth_stops_at_its_limit() {
     let summary = carry_out(&at_rate("2000", 64), Target::taking(80 * MS)).summary;
     assert_eq!(made(&summary), 64);
-    assert!(summary.total.waited_for_connection > 5000 && summary.total.unsent > 1000);
+    assert!(
+        summary.total.numbers.get(Counter::WaitedForConnection) > 5000
+            && summary.total.numbers.get(Counter::Unsent) > 1000
+    );
 }
 
 /// 20,000 calls are due while the target says nothing: each waits, and gets its connection in an orderly queue.
@@ -124,7 +128,7 @@ fn a_stall_opens_no_flood_of_connections() {
     let plan = Plan { connect_timeout_ns: 60 * SECOND_NS, drain_ns: SECOND_NS, ..at_rate("4000", 20_000) };
     let summary = carry_out(&plan, target).summary;
     // A target that says nothing for 4 s ends the run.
-    assert_eq!((summary.total.due, summary.total.unsent), (16_000, 16_000));
+    assert_eq!((summary.total.numbers.get(Counter::Due), summary.total.numbers.get(Counter::Unsent)), (16_000, 16_000));
     let begun = most.load(std::sync::atomic::Ordering::Relaxed);
     assert!(begun <= 128, "{begun} at once");
 }
@@ -134,7 +138,11 @@ fn a_target_that_takes_no_more_connections_costs_no_call() {
     let target = Target { accepts: 60, ..Target::taking(40 * MS) };
     let summary = carry_out(&at_rate("1600/1s,1000/4s", 1000), target).summary;
     assert_eq!((made(&summary), summary.not_ok), (60, 0));
-    assert!(summary.total.connections.failed <= 10, "asked once a second: {}", summary.total.connections.failed);
+    assert!(
+        summary.total.numbers.get(Counter::ConnectionsFailed) <= 10,
+        "asked once a second: {}",
+        summary.total.numbers.get(Counter::ConnectionsFailed)
+    );
     assert!(summary.total.troubles.count(Failure::Connect) > 0, "{:?}", summary.total.troubles);
 }
 
@@ -143,7 +151,7 @@ fn a_target_that_is_away_is_asked_as_often_as_with_a_fixed_number() {
     let away = 2 * SECOND_NS..4 * SECOND_NS;
     let target = || Target { away: away.clone(), ..Target::taking(10 * MS) };
     let growing = carry_out(&Plan { reconnect: true, ..at_rate("400", 1000) }, target()).summary;
-    let failed = growing.total.connections.failed;
+    let failed = growing.total.numbers.get(Counter::ConnectionsFailed);
     assert!(failed > 0 && failed < 200, "{failed} attempts in two seconds");
     assert!(growing.total.statuses.total() > 1000, "it came back: {:?}", growing.total.statuses);
 }
@@ -186,5 +194,5 @@ fn a_generator_that_stood_still_does_not_ask_for_connections() {
 fn a_warm_up_leaves_its_connections() {
     let plan = Plan { warmup_ns: SECOND_NS, ..at_rate("2000", 1000) };
     let summary = carry_out(&plan, Target::taking(80 * MS)).summary;
-    assert_eq!((summary.not_ok, summary.total.waited_for_connection), (0, 0));
+    assert_eq!((summary.not_ok, summary.total.numbers.get(Counter::WaitedForConnection)), (0, 0));
 }

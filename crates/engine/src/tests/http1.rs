@@ -1,7 +1,8 @@
 //! HTTP/1.1: the suite, and what is its own.
 
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Plan, ProtocolOptions, Transport};
+use brunt_plan::plan::{Plan, ProtocolOptions, Transport};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
 
 use super::behaviour::{Speech, every_behaviour};
 use super::virtual_net::{Act, Peer, Reaction};
@@ -52,11 +53,11 @@ impl Peer for Unsteady {
 #[test]
 fn answers_that_are_not_ok_have_latency_of_their_own() {
     let total = carry_out(&plan(HTTP.url), Unsteady(0)).summary.total;
-    let refused = &total.refused;
+    let refused = total.times.known(Timing::Refused);
     assert!(refused.count() > 100);
     assert_eq!((refused.min(), refused.max()), (Some(5 * MS), Some(5 * MS)));
     assert_eq!(total.statuses.sorted().last(), Some(&(503, refused.count())));
-    assert_eq!(total.response.known.count(), total.statuses.total(), "they are among all");
+    assert_eq!(total.times.known(Timing::Response).count(), total.statuses.total(), "they are among all");
 }
 
 fn posting() -> Plan {
@@ -69,7 +70,7 @@ fn a_post_is_not_sent_twice() {
     let acts = vec![(MS, Act::Send(HTTP.answer.to_vec())), (MS + 1, Act::Close)];
     let summary = carry_out(&posting(), Always(acts)).summary;
     assert!(summary.failures(Failure::Closed) > 100);
-    assert_eq!(summary.total.connections.reconnects, 0);
+    assert_eq!(summary.total.numbers.get(Counter::Reconnects), 0);
 }
 
 #[test]
@@ -103,9 +104,9 @@ fn an_address_that_refuses_is_seen_where_another_works() {
     let transport = Transport { addresses, ..Transport::default() };
     let plan = Plan { reconnect: true, transport, ..plan(HTTP.url) };
     let total = carry_out(&plan, HalfOpen(0)).summary.total;
-    assert_eq!((total.failures.total(), total.connections.failed), (0, 0));
+    assert_eq!((total.failures.total(), total.numbers.get(Counter::ConnectionsFailed)), (0, 0));
     let troubles = total.troubles.reasons(Failure::Connect);
-    assert_eq!(troubles, [("[::1]:80: connection refused", total.connections.made)]);
+    assert_eq!(troubles, [("[::1]:80: connection refused", total.numbers.get(Counter::ConnectionsMade))]);
 }
 
 #[test]
@@ -114,8 +115,8 @@ fn an_announced_close_is_no_failure() {
     let acts = vec![(MS, Act::Send(answer.to_vec())), (MS, Act::Close)];
     let summary = carry_out(&posting(), Always(acts)).summary;
     assert_eq!(summary.total.failures.total(), 0);
-    assert_eq!(summary.total.connections.reconnects, 0);
-    let made = summary.total.connections.made;
+    assert_eq!(summary.total.numbers.get(Counter::Reconnects), 0);
+    let made = summary.total.numbers.get(Counter::ConnectionsMade);
     assert!(made.abs_diff(summary.total.statuses.total()) <= 1, "{made} connections");
     // Connecting anew is part of what a user waits for, and not of what the server takes.
     let (response, service) = (summary.times.response.unwrap(), summary.times.service.unwrap());
@@ -153,9 +154,9 @@ fn a_408_on_an_idle_connection_is_nobodys_failure() {
             vec![(MS, Act::Send(HTTP.answer.to_vec())), (20 * MS, Act::Send(timeout.to_vec())), (20 * MS, Act::Close)]
         }
     }
-    let load = brunt_model::plan::Load::Open {
+    let load = brunt_plan::plan::Load::Open {
         profile: "10".parse().unwrap(),
-        arrivals: brunt_model::arrivals::Spread::Uniform,
+        arrivals: brunt_plan::arrivals::Spread::Uniform,
     };
     let summary = carry_out(&Plan { load, ..plan(HTTP.url) }, Impatient).summary;
     assert_eq!(summary.total.statuses.sorted(), [(200, 10)]);

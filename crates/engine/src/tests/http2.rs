@@ -8,11 +8,12 @@ use brunt_http1::options::{Content, Options, Version};
 use brunt_http2::frame::{
     ErrorCode, HEAD_BYTES, Head, PREFACE, flag, kind, setting, write_goaway, write_reset, write_settings,
 };
-use brunt_model::arrivals::Spread;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, Stop};
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_protocol::messages::{Framing, Messages};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, carry_out, carry_out_on, plan};
@@ -127,7 +128,7 @@ fn calls_share_a_connection_however_bytes_are_cut() {
             let summary =
                 carry_out_on(&plan, &VirtualNet::new(server).in_pieces_of(piece), &StopHandle::default()).summary;
             assert_all_answered(&summary, 300);
-            assert_eq!(summary.total.connections.made, 1);
+            assert_eq!(summary.total.numbers.get(Counter::ConnectionsMade), 1);
         }
     }
 }
@@ -153,9 +154,9 @@ fn answers_gather_where_many_calls_share_a_connection() {
         let summary = carry_out(&plan_of(streams, 10_000), server).summary;
         assert_all_answered(&summary, 10_000);
         // The pause is in no time of the target's.
-        let service = summary.total.instrument.service.value;
+        let service = summary.total.times.known(Timing::ServiceValue);
         assert!(service.max().unwrap() <= 3 * MS + 100_000, "{service:?}");
-        assert!(summary.total.instrument.receiving.max().unwrap() <= 100_000);
+        assert!(summary.total.times.known(Timing::Receiving).max().unwrap() <= 100_000);
         writes.load(Ordering::Relaxed)
     };
     let (few, many) = (written(10), written(100));
@@ -169,14 +170,14 @@ fn a_peer_that_takes_few_streams_gets_no_more() {
         let summary = carry_out(&plan, Server::new(FEW, |_, stream| send(10 * MS, answer(stream)))).summary;
         assert_all_answered(&summary, 200);
         assert!(summary.run.measured_ns >= 200 / 4 * 10 * MS, "{}", summary.run.measured_ns);
-        let held_back = summary.total.held_back;
+        let held_back = summary.total.numbers;
         // From the fourth call on, until the last ones are in flight.
-        assert!((490 * MS..=500 * MS).contains(&held_back.stream_limit_ns), "{held_back:?}");
-        assert_eq!(held_back.flow_control_ns, 0);
+        assert!((490 * MS..=500 * MS).contains(&held_back.get(Counter::HeldBackByStreamLimit)), "{held_back:?}");
+        assert_eq!(held_back.get(Counter::HeldBackByFlowControl), 0);
     }
     // Who asks for no more is not held back.
     let summary = carry_out(&plan_of(4, 200), Server::new(FEW, |_, stream| send(10 * MS, answer(stream)))).summary;
-    assert!(summary.total.held_back.is_nothing());
+    assert!(summary.total.numbers.get(Counter::HeldBackByStreamLimit) == 0);
 }
 
 #[test]
@@ -185,7 +186,7 @@ fn a_slow_call_is_reset_and_its_connection_goes_on() {
     let summary = carry_out(&plan_of(5, 300), Server::new(&[], manner)).summary;
     let total = &summary.total;
     assert_eq!((total.statuses.total(), summary.failures(Failure::Timeout)), (299, 1));
-    assert_eq!(total.connections.made, 1);
+    assert_eq!(total.numbers.get(Counter::ConnectionsMade), 1);
 }
 
 #[test]
@@ -202,14 +203,14 @@ fn refused_streams_and_those_that_a_goaway_leaves_out_are_sent_again() {
     for plan in both_models(&plan_of(10, 500)) {
         let refused = carry_out(&plan, Server::new(&[], refusing)).summary;
         assert_all_answered(&refused, 500);
-        let reconnects = refused.total.connections.reconnects;
-        assert!(reconnects > 50 && refused.total.connections.made == 1);
+        let reconnects = refused.total.numbers.get(Counter::Reconnects);
+        assert!(reconnects > 50 && refused.total.numbers.get(Counter::ConnectionsMade) == 1);
         assert_eq!(refused.total.events.get("RST_STREAM REFUSED_STREAM"), reconnects);
         assert!(refused.total.events.get("header bytes saved") > 500 * 20);
         let left = carry_out(&plan, Server::new(&[], leaving)).summary;
         assert_all_answered(&left, 500);
-        assert!(left.total.connections.made > 20, "{:?}", left.total.connections);
-        assert!(left.total.events.get("GOAWAY") >= left.total.connections.made - 1);
+        assert!(left.total.numbers.get(Counter::ConnectionsMade) > 20, "{:?}", left.total.numbers);
+        assert!(left.total.events.get("GOAWAY") >= left.total.numbers.get(Counter::ConnectionsMade) - 1);
     }
 }
 
@@ -266,11 +267,11 @@ fn bodies_keep_to_the_peers_windows() {
         let plan = Plan { protocol: options.to_protocol(), timeout_ns: 60_000 * MS, ..plan_of(3, 6) };
         let summary = carry_out(&plan, Server::new(SMALL, |_, stream| send(MS, answer(stream)))).summary;
         assert_all_answered(&summary, 6);
-        assert!(summary.total.bytes.clear_out > 6 * length as u64);
+        assert!(summary.total.numbers.get(Counter::ClearOut) > 6 * length as u64);
         // A window that stays closed costs the call, not the connection.
         let silent = Server { gives_back: false, ..Server::new(SMALL, |_, stream| send(MS, answer(stream))) };
         let summary = carry_out(&Plan { timeout_ns: 100 * MS, ..plan }, silent).summary;
-        assert_eq!((summary.failures(Failure::Timeout), summary.total.connections.made), (6, 1));
+        assert_eq!((summary.failures(Failure::Timeout), summary.total.numbers.get(Counter::ConnectionsMade)), (6, 1));
     }
 }
 
@@ -283,12 +284,18 @@ fn time_blocked_by_flow_control_is_counted() {
     let summary = carry_out(&plan, Server::new(SMALL, |_, stream| send(5 * MS, answer(stream)))).summary;
     assert_all_answered(&summary, 10);
     // Each body takes three windows. The second and the third open 1 ms after the one before was used up.
-    let held_back = summary.total.held_back;
-    assert_eq!((held_back.flow_control_ns, held_back.stream_limit_ns), (20 * MS, 0));
+    let held_back = summary.total.numbers;
+    assert_eq!(
+        (held_back.get(Counter::HeldBackByFlowControl), held_back.get(Counter::HeldBackByStreamLimit)),
+        (20 * MS, 0)
+    );
     // A window that stays closed holds the connection back until the call is given up.
     let silent = Server { gives_back: false, ..Server::new(SMALL, |_, stream| send(MS, answer(stream))) };
     let total = carry_out(&Plan { timeout_ns: 50 * MS, ..plan }, silent).summary.total;
-    assert_eq!((total.failures.count(Failure::Timeout), total.held_back.flow_control_ns), (10, 500 * MS));
+    assert_eq!(
+        (total.failures.count(Failure::Timeout), total.numbers.get(Counter::HeldBackByFlowControl)),
+        (10, 500 * MS)
+    );
 }
 
 #[test]
@@ -341,10 +348,10 @@ fn many_streams_of_messages_share_a_connection_and_each_is_timed_by_itself() {
         let plan = plan_of_messages(10, 40, events_until_done());
         let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
         assert_all_answered(&summary, 40);
-        let all = &summary.total.messages;
-        assert_eq!((all.count, all.streams, summary.total.connections.made), (200, 40, 1));
-        assert_eq!((all.first.known.min(), all.first.known.max()), (Some(10 * MS), Some(10 * MS)));
-        let gaps: Vec<_> = all.gap.known.values().map(|(ns, n)| ((ns + MS / 2) / MS, n)).collect();
+        let all = summary.total.messages();
+        assert_eq!((all.count(), all.streams(), summary.total.numbers.get(Counter::ConnectionsMade)), (200, 40, 1));
+        assert_eq!((all.first().known.min(), all.first().known.max()), (Some(10 * MS), Some(10 * MS)));
+        let gaps: Vec<_> = all.gap().known.values().map(|(ns, n)| ((ns + MS / 2) / MS, n)).collect();
         assert_eq!(gaps, [(0, 40), (10, 40), (20, 40), (30, 40)]);
         assert_eq!(summary.times.response.unwrap().max.value, 75 * MS);
     }
@@ -362,7 +369,7 @@ fn data_frames_are_the_chunks_of_http_2() {
         let net = VirtualNet::new(Server::new(&[], manner)).in_pieces_of(piece);
         let summary = carry_out_on(&plan_of_messages(3, 9, chunks.clone()), &net, &StopHandle::default()).summary;
         assert_all_answered(&summary, 9);
-        assert_eq!((summary.total.messages.count, summary.total.messages.streams), (27, 9));
+        assert_eq!((summary.total.messages().count(), summary.total.messages().streams()), (27, 9));
     }
 }
 
@@ -410,8 +417,8 @@ fn a_stream_that_goes_wrong_fails_by_name_and_its_neighbours_go_on() {
         let messages = Messages { stall_ns: Some(40 * MS), ..events_until_done() };
         let total = carry_out(&plan_of_messages(10, 20, messages), Server::new(&[], manner)).summary.total;
         assert_eq!(total.failures.reasons(failure), [(expected, 1)]);
-        assert_eq!((total.statuses.total(), total.connections.made), (19, 1));
-        assert_eq!((total.messages.count, total.messages.streams), (19 * 5 + 1, 20), "{expected}");
+        assert_eq!((total.statuses.total(), total.numbers.get(Counter::ConnectionsMade)), (19, 1));
+        assert_eq!((total.messages().count(), total.messages().streams()), (19 * 5 + 1, 20), "{expected}");
     }
 }
 
@@ -423,7 +430,7 @@ fn answers_that_are_no_success_are_no_streams() {
         send(MS, [head, frame(kind::DATA, flag::END_STREAM, stream, b"data: a\n\n")].concat())
     };
     let total = carry_out(&plan_of_messages(2, 6, events_until_done()), Server::new(&[], manner)).summary.total;
-    assert_eq!((total.statuses.sorted(), total.messages.is_empty()), (vec![(500, 6)], true));
+    assert_eq!((total.statuses.sorted(), total.messages().is_empty()), (vec![(500, 6)], true));
 }
 
 #[test]
@@ -431,10 +438,14 @@ fn streams_of_messages_at_a_rate_are_all_accounted_for() {
     let load = Load::Open { profile: "200".parse().unwrap(), arrivals: Spread::Uniform };
     let plan = Plan { load, ..plan_of_messages(10, 100, events_until_done()) };
     let total = carry_out(&plan, Server::new(&[], events)).summary.total;
-    assert_eq!((total.due, total.statuses.total(), total.messages.count), (100, 100, 500));
+    assert_eq!((total.numbers.get(Counter::Due), total.statuses.total(), total.messages().count()), (100, 100, 500));
     // A stream takes 75 ms, so that ten carry 133 a second of the 200: calls wait for one.
-    assert!(total.waited_for_connection > 50, "{}", total.waited_for_connection);
-    assert_eq!(total.messages.first.known.max(), Some(10 * MS), "waiting for a stream is no time of a message");
+    assert!(
+        total.numbers.get(Counter::WaitedForConnection) > 50,
+        "{}",
+        total.numbers.get(Counter::WaitedForConnection)
+    );
+    assert_eq!(total.messages().first().known.max(), Some(10 * MS), "waiting for a stream is no time of a message");
 }
 
 #[test]
@@ -448,6 +459,6 @@ fn a_goaway_lets_streams_of_messages_end() {
     };
     let summary = carry_out(&plan_of_messages(5, 30, events_until_done()), Server::new(&[], manner)).summary;
     assert_all_answered(&summary, 30);
-    assert_eq!(summary.total.messages.count, 150);
-    assert!(summary.total.connections.made > 1);
+    assert_eq!(summary.total.messages().count(), 150);
+    assert!(summary.total.numbers.get(Counter::ConnectionsMade) > 1);
 }

@@ -1,8 +1,10 @@
 //! What was measured is kept, and every call accounted for, whatever goes wrong.
 
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, ProtocolOptions, Stop};
-use brunt_model::summary::{Ending, Summary};
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
+use brunt_record::recording::Ending;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, Seconds, carry_out, carry_out_on, plan, run_on};
@@ -33,7 +35,7 @@ fn a_driver_that_fails_ends_the_run_and_keeps_what_was_measured() {
         summary.run.ending
     );
     assert!((7000..7600).contains(&summary.total.statuses.total()), "{}", summary.total.statuses.total());
-    assert_eq!(summary.total.unfinished, 3);
+    assert_eq!(summary.total.numbers.get(Counter::Unfinished), 3);
 }
 
 #[test]
@@ -41,7 +43,7 @@ fn a_worker_that_panics_ends_the_run_and_keeps_what_the_others_measured() {
     let stop = Stop { duration_ns: Some(5 * SECOND_NS), requests: None };
     let plan = Plan { stop, workers: 2, connections: 2.into(), ..plan(URL) };
     let net = VirtualNet::new(After(MS)).panicking_at(3_500 * MS);
-    let run = run_on(&plan, &net, &StopHandle::default(), &mut Seconds::default());
+    let run = run_on(&plan, &net, &StopHandle::default(), &mut Seconds::default()).run;
     assert!(matches!(&run.ending, Ending::Failed(reason) if reason.contains("panicked")), "{:?}", run.ending);
     // Two seconds of the one, two and a half at least of the other, which stops when it hears of it.
     let answered = run.measured.statuses.total() + run.drained.statuses.total();
@@ -68,23 +70,32 @@ fn bytes_count_as_sent_when_the_socket_has_taken_them() {
     }
     let body = vec![b'x'; 50_000_000];
     let options =
-        Options { method: "POST".to_owned(), body: Some(brunt_model::content::Content(body)), ..Options::default() };
+        Options { method: "POST".to_owned(), body: Some(brunt_plan::content::Content(body)), ..Options::default() };
     let plan = Plan { protocol: options.to_protocol(), ..plan(URL) };
     let total = carry_out(&plan, Early(0)).summary.total;
     let calls = total.statuses.total();
     assert!(calls > 100, "{calls}");
-    assert_eq!(total.bytes.clear_out, total.bytes.wire_out);
-    assert!(total.bytes.clear_out <= (calls + 1) * 110_000, "{} bytes for {calls} calls", total.bytes.clear_out);
+    assert_eq!(total.numbers.get(Counter::ClearOut), total.numbers.get(Counter::WireOut));
+    assert!(
+        total.numbers.get(Counter::ClearOut) <= (calls + 1) * 110_000,
+        "{} bytes for {calls} calls",
+        total.numbers.get(Counter::ClearOut)
+    );
 }
 
 #[test]
 fn calls_that_were_never_sent_waited_for_a_connection() {
-    let load = Load::Open { profile: "100".parse().unwrap(), arrivals: brunt_model::arrivals::Spread::Uniform };
+    let load = Load::Open { profile: "100".parse().unwrap(), arrivals: brunt_plan::arrivals::Spread::Uniform };
     let plan = Plan { load, timeout_ns: 10 * SECOND_NS, drain_ns: SECOND_NS, ..plan(URL) };
     let total = carry_out(&plan, After(100 * MS)).summary.total;
-    assert_eq!(total.due, 100);
-    assert!(total.unsent > 80);
-    assert!(total.waited_for_connection >= total.due - 2, "{} of {}", total.waited_for_connection, total.due);
+    assert_eq!(total.numbers.get(Counter::Due), 100);
+    assert!(total.numbers.get(Counter::Unsent) > 80);
+    assert!(
+        total.numbers.get(Counter::WaitedForConnection) >= total.numbers.get(Counter::Due) - 2,
+        "{} of {}",
+        total.numbers.get(Counter::WaitedForConnection),
+        total.numbers.get(Counter::Due)
+    );
 }
 
 /// Greets a WebSocket client and then pings without end, reading nothing.
@@ -119,8 +130,16 @@ fn a_peer_that_pings_and_never_reads_fills_no_memory() {
     let plan = Plan { protocol: options.to_protocol(), timeout_ns: 10 * SECOND_NS, ..plan("ws://127.0.0.1/") };
     let summary = carry_out(&plan, Pinging { greeted: false }).summary;
     // The newest ping is answered once the peer reads again; it never does.
-    assert_eq!((summary.total.unfinished, summary.total.failures.total()), (1, 0), "{:?}", summary.total.failures);
-    assert!(summary.total.bytes.clear_in > 1_000_000 && summary.total.bytes.clear_out < 10_000);
+    assert_eq!(
+        (summary.total.numbers.get(Counter::Unfinished), summary.total.failures.total()),
+        (1, 0),
+        "{:?}",
+        summary.total.failures
+    );
+    assert!(
+        summary.total.numbers.get(Counter::ClearIn) > 1_000_000
+            && summary.total.numbers.get(Counter::ClearOut) < 10_000
+    );
 }
 
 #[test]
@@ -153,6 +172,10 @@ fn a_throttled_scenario_that_is_cut_short_has_no_call_too_many() {
         );
         let played = super::users::play(&script, super::users::hello);
         // A second, and 200 ms more for those who are in an iteration.
-        assert!(played.summary.total.due <= rate * 12 / 10 + 2, "{} at {rate}/s", played.summary.total.due);
+        assert!(
+            played.summary.total.numbers.get(Counter::Due) <= rate * 12 / 10 + 2,
+            "{} at {rate}/s",
+            played.summary.total.numbers.get(Counter::Due)
+        );
     }
 }

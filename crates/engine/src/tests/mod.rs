@@ -18,21 +18,23 @@ mod users;
 mod virtual_net;
 mod websocket;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brunt_model::SECOND_NS;
-use brunt_model::live::Live;
-use brunt_model::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Sandbox, Stop, Transport};
-use brunt_model::snapshot::Phase;
-use brunt_model::summary::{Run, Summary};
-use brunt_model::target::Url;
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Sandbox, Stop, Transport};
+use brunt_plan::target::Url;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::live::Live;
+use brunt_record::snapshot::Phase;
 
 use self::virtual_net::{Peer, VirtualNet};
 use crate::StopHandle;
 use crate::run::{self, Given};
 use crate::transport::Machine as _;
-use crate::{Gate, Part};
+use crate::{Finished, Gate, Part};
 use brunt_protocol::Registry;
 
 const MS: u64 = 1_000_000;
@@ -57,11 +59,11 @@ fn plan(url: &str) -> Plan {
         reconnect: false,
         pipeline: 1,
         transport: Transport::default(),
-        ok_status: brunt_model::outcome::OkStatus::default(),
+        ok_status: brunt_record::outcome::OkStatus::default(),
         thresholds: Vec::new(),
-        origin: brunt_model::plan::Origin::default(),
+        origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::Open,
-        environment: brunt_model::environment::Environment::default(),
+        environment: brunt_plan::environment::Environment::default(),
     }
 }
 
@@ -73,9 +75,10 @@ struct Seconds {
 }
 
 impl crate::Observer for Seconds {
-    fn second(&mut self, live: Live) {
+    fn second(&mut self, live: &Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
         self.shown.push((live.phase, live.length_ns, live.snapshot.statuses.total()));
         self.backlogs.push((live.waiting, live.oldest_ns));
+        ControlFlow::Continue(())
     }
 }
 
@@ -113,26 +116,34 @@ fn carry_out<P: Peer>(plan: &Plan, peer: P) -> Outcome {
 
 fn carry_out_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle) -> Outcome {
     let mut seconds = Seconds::default();
-    let summary = Summary::of(run_on(plan, net, stop, &mut seconds));
+    let summary = judged(run_on(plan, net, stop, &mut seconds));
     let total = &summary.total;
-    assert_eq!(total.due, total.ended(), "due is the sum of outcomes: {total:#?}");
-    assert_eq!(total.response.count(), total.due, "every call has a response time");
+    assert_eq!(total.numbers.get(Counter::Due), total.ended(), "due is the sum of outcomes: {total:#?}");
+    assert_eq!(
+        total.times.get(Timing::Response).count(),
+        total.numbers.get(Counter::Due),
+        "every call has a response time"
+    );
     assert_eq!(
         total.statuses.total() + total.failures.total(),
-        total.response.known.count(),
+        total.times.known(Timing::Response).count(),
         "calls that ended have one that is known"
     );
     Outcome { summary, seconds: seconds.shown, backlogs: seconds.backlogs }
 }
 
 /// A whole run, put together as the real ones are.
-fn run_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle, seconds: &mut Seconds) -> Run {
+fn run_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle, seconds: &mut Seconds) -> Finished {
     let registry = built_in();
     run::run(
         plan,
         Given { machine: net, part: Part::whole(plan.workers), registry: &registry, stop, trace: None },
         seconds,
     )
-    .map(|done| done.run)
     .unwrap()
+}
+
+/// Every figure of what was done.
+fn judged(finished: Finished) -> Summary {
+    Summary::of(finished.plan, finished.run)
 }

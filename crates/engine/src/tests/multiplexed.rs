@@ -7,16 +7,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use brunt_judge::summary::Summary;
 use brunt_lua::scenario::{Files, LoadOptions, read};
-use brunt_model::arrivals::Spread;
-use brunt_model::content::Content;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, ProtocolOptions, Stop};
-use brunt_model::scenario::{File, Scenarios};
-use brunt_model::summary::Summary;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_plan::scenario::{File, Scenarios};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
-use super::{MS, Seconds, built_in, plan};
+use super::{MS, Seconds, built_in, judged, plan};
 use crate::StopHandle;
 use crate::run::{self, Given};
 use brunt_protocol::flags::Given as Flags;
@@ -200,8 +201,13 @@ fn carry_out(plan: &Plan, limit: Option<u32>, manner: Manner) -> (Summary, Seen)
     let (net, stop) = (VirtualNet::new(server), StopHandle::default());
     let given =
         Given { machine: &net, part: crate::Part::whole(plan.workers), registry: &registry, stop: &stop, trace: None };
-    let summary = Summary::of(run::run(plan, given, &mut Seconds::default()).unwrap().run);
-    assert_eq!(summary.total.due, summary.total.ended(), "due is the sum of outcomes: {:#?}", summary.total);
+    let summary = judged(run::run(plan, given, &mut Seconds::default()).unwrap());
+    assert_eq!(
+        summary.total.numbers.get(Counter::Due),
+        summary.total.ended(),
+        "due is the sum of outcomes: {:#?}",
+        summary.total
+    );
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     (summary, seen)
 }
@@ -218,7 +224,7 @@ fn answers_come_in_any_order_and_each_call_has_its_own() {
         carry_out(&plan_of(10, 300), None, |_, id| vec![answer(if id % 3 == 0 { 5 * MS } else { MS }, id)]);
     assert_eq!((summary.total.statuses.total(), summary.total.failures.total()), (300, 0));
     assert_eq!((seen.most_in_flight, seen.requests.len()), (10, 1));
-    let service = &summary.total.service.known;
+    let service = &summary.total.times.known(Timing::Service);
     assert_eq!((service.quantile(0.5).map(|ns| ns / MS), service.max().map(|ns| ns / MS)), (Some(1), Some(5)));
 }
 
@@ -260,20 +266,23 @@ fn streams_beside_each_other_have_times_and_stalls_of_their_own() {
     let plan = Plan { pipeline: 10, ..plan("mux://127.0.0.1/stream") };
     let plan = Plan { stop: Stop { duration_ns: None, requests: Some(300) }, ..plan };
     let (summary, seen) = carry_out(&plan, None, manner);
-    let (total, all) = (&summary.total, &summary.total.messages);
+    let (total, all) = (&summary.total, summary.total.messages());
     assert_eq!((total.statuses.total(), summary.failures(Failure::Stalled)), (270, 30));
     assert_eq!((seen.requests.len(), seen.given_up), (1, 30), "one connection for all, and the peer was told");
-    assert_eq!((all.streams, all.count), (300, 30 + 90 * 2 + 180 * 3));
-    assert_eq!((all.first.known.min(), all.first.known.max()), (Some(5 * MS), Some(6 * MS)));
-    assert_eq!((all.gap.known.max(), all.gap.bounds.min(), all.gap.bounds.count()), (Some(20 * MS), Some(30 * MS), 30));
-    assert_eq!(total.service.known.max(), Some(35 * MS), "5 ms to the message before, and 30");
+    assert_eq!((all.streams(), all.count()), (300, 30 + 90 * 2 + 180 * 3));
+    assert_eq!((all.first().known.min(), all.first().known.max()), (Some(5 * MS), Some(6 * MS)));
+    assert_eq!(
+        (all.gap().known.max(), all.gap().bounds.min(), all.gap().bounds.count()),
+        (Some(20 * MS), Some(30 * MS), 30)
+    );
+    assert_eq!(total.times.known(Timing::Service).max(), Some(35 * MS), "5 ms to the message before, and 30");
 }
 
 #[test]
 fn a_message_of_no_stream_breaks_the_contract_by_name() {
     let (summary, _) = carry_out(&plan_of(1, 3), None, |_, id| vec![message(MS, id), answer(2 * MS, id)]);
     assert_eq!(summary.total.failures.reasons(Failure::Protocol), [("a message of no stream in flight", 3)]);
-    assert!(summary.total.messages.is_empty());
+    assert!(summary.total.messages().is_empty());
 }
 
 #[test]
@@ -290,9 +299,13 @@ fn calls_that_a_draining_peer_has_not_processed_are_made_again_elsewhere() {
         let (summary, seen) = carry_out(&plan, None, manner);
         let total = &summary.total;
         assert_eq!((total.statuses.total(), total.failures.total()), (500, 0), "{:?}", total.failures);
-        assert!(total.connections.reconnects > 0 && seen.requests.len() >= 25, "{:?}", total.connections);
+        assert!(total.numbers.get(Counter::Reconnects) > 0 && seen.requests.len() >= 25, "{:?}", total.numbers);
         let sent: usize = seen.requests.values().map(Vec::len).sum();
-        assert_eq!(sent as u64, 500 + total.connections.reconnects, "made again once for each time turned away");
+        assert_eq!(
+            sent as u64,
+            500 + total.numbers.get(Counter::Reconnects),
+            "made again once for each time turned away"
+        );
     }
 }
 
@@ -368,7 +381,7 @@ fn a_peer_that_asks_and_never_reads_is_hung_up_on() {
     let registry = registry();
     let (net, stop) = (VirtualNet::new(Asking(false)), StopHandle::default());
     let given = Given { machine: &net, part: crate::Part::whole(1), registry: &registry, stop: &stop, trace: None };
-    let summary = Summary::of(run::run(&plan("mux://127.0.0.1/"), given, &mut Seconds::default()).unwrap().run);
+    let summary = judged(run::run(&plan("mux://127.0.0.1/"), given, &mut Seconds::default()).unwrap());
     let reasons = summary.total.failures.reasons(Failure::Protocol);
     assert!(
         !reasons.is_empty() && reasons.iter().all(|(reason, _)| reason.contains("does not read them")),

@@ -1,10 +1,12 @@
 //! wrk's scripts over whole runs.
 
-use brunt_model::arrivals::Spread;
-use brunt_model::connections::Connections;
-use brunt_model::content::Content;
-use brunt_model::plan::{Load, Plan, Script, Stop};
-use brunt_model::summary::{Ending, Summary};
+use brunt_judge::summary::Summary;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::connections::Connections;
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Load, Plan, Script, Stop};
+use brunt_record::catalogue::Counter;
+use brunt_record::recording::Ending;
 
 use super::virtual_net::{Act, Peer, Reaction};
 use super::{MS, SECOND_NS, carry_out, plan};
@@ -41,7 +43,7 @@ const BATCHES: &str = "function request() return table.concat({ wrk.format(), wr
 #[test]
 fn a_batch_is_due_with_its_first_request_whatever_the_rate() {
     let summary = carry_out(&at_rate("10", BATCHES), Server).summary;
-    assert_eq!((summary.total.due, summary.total.statuses.total()), (30, 30));
+    assert_eq!((summary.total.numbers.get(Counter::Due), summary.total.statuses.total()), (30, 30));
     assert_eq!(summary.times.response.unwrap().max.value, MS, "no time is before another");
 }
 
@@ -49,13 +51,16 @@ fn a_batch_is_due_with_its_first_request_whatever_the_rate() {
 fn a_batch_at_the_end_of_a_schedule_is_no_longer_than_that() {
     let plan = Plan { stop: Stop { duration_ns: None, requests: Some(7) }, ..at_rate("10", BATCHES) };
     let summary = carry_out(&plan, Server).summary;
-    assert_eq!((summary.total.due, summary.total.statuses.total()), (7, 7));
+    assert_eq!((summary.total.numbers.get(Counter::Due), summary.total.statuses.total()), (7, 7));
 }
 
 fn stopped(plan: &Plan) -> Summary {
     // That due is the sum of outcomes is checked for every run.
     let summary = carry_out(plan, Server).summary;
-    assert_eq!(summary.total.statuses.total() + summary.total.unsent, summary.total.due);
+    assert_eq!(
+        summary.total.statuses.total() + summary.total.numbers.get(Counter::Unsent),
+        summary.total.numbers.get(Counter::Due)
+    );
     assert_eq!(summary.run.ending, Ending::Completed);
     summary
 }
@@ -72,6 +77,6 @@ fn a_script_that_stops_its_thread_leaves_no_call_behind() {
         assert!(stopped(&open).total.statuses.total() <= 21);
         // Overdue calls are there, too.
         let late = Plan { connections: Connections::Fixed(connections), reconnect, pipeline, ..at_rate("5000", stops) };
-        assert!(stopped(&late).total.unsent > 0);
+        assert!(stopped(&late).total.numbers.get(Counter::Unsent) > 0);
     }
 }

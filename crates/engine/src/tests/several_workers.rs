@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use brunt_model::arrivals::Spread;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, Stop, Tls, Transport};
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Plan, Stop, Tls, Transport};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
 use rustls::ServerConnection;
 use rustls::pki_types::PrivateKeyDer;
 
@@ -36,9 +37,13 @@ fn workers_share_what_is_to_be_done_and_nothing_is_done_twice() {
             ..plan("http://127.0.0.1/")
         };
         let counted = carry_out(&several(Load::Closed {}, Some(1000)), Server).summary.total;
-        assert_eq!((counted.due, counted.statuses.total()), (1000, 1000), "{workers} workers");
+        assert_eq!((counted.due(), counted.statuses.total()), (1000, 1000), "{workers} workers");
         let paced = carry_out(&several(open("700..900/2s", Spread::Uniform), None), Server).summary;
-        assert_eq!((paced.total.due, paced.total.statuses.total()), (1600, 1600), "{workers} workers");
+        assert_eq!(
+            (paced.total.numbers.get(Counter::Due), paced.total.statuses.total()),
+            (1600, 1600),
+            "{workers} workers"
+        );
         assert_eq!(paced.times.lag.unwrap().max.value, 0);
     }
 }
@@ -52,8 +57,11 @@ fn a_run_of_several_workers_goes_the_same_way_each_time() {
         ..plan("http://127.0.0.1/")
     };
     let [first, again] = [(); 2].map(|()| carry_out(&plan, Server).summary);
-    assert_eq!(first.total.response, again.total.response);
-    assert_eq!(first.total.waited_for_connection, again.total.waited_for_connection);
+    assert_eq!(first.total.times.get(Timing::Response), again.total.times.get(Timing::Response));
+    assert_eq!(
+        first.total.numbers.get(Counter::WaitedForConnection),
+        again.total.numbers.get(Counter::WaitedForConnection)
+    );
 }
 
 /// The same server behind TLS, for a name.
@@ -127,7 +135,7 @@ fn a_run_over_tls_goes_on_made_up_time_too() {
         assert_eq!((summary.total.statuses.total(), summary.total.failures.total()), (4000, 0), "{alpn:?}");
         let tls = summary.times.tls.unwrap();
         assert_eq!((tls.count, tls.min), (4, MS), "one flight of the server's (TLS 1.3)");
-        assert!(summary.total.bytes.wire_out > summary.total.bytes.clear_out);
+        assert!(summary.total.numbers.get(Counter::WireOut) > summary.total.numbers.get(Counter::ClearOut));
     }
 }
 

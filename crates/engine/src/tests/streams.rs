@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use brunt_http1::options::Options;
-use brunt_model::arrivals::Spread;
-use brunt_model::histogram::AtLeast;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, Stop};
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_protocol::messages::{Framing, Messages};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::histogram::AtLeast;
+use brunt_record::outcome::Failure;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, carry_out, carry_out_on, plan};
@@ -82,11 +83,11 @@ fn exact(ns: u64) -> AtLeast<u64> {
 #[test]
 fn first_message_gaps_and_last_are_exact() {
     let summary = carry_out(&events(10, Some("[DONE]"), None), usual()).summary;
-    let (times, all) = (&summary.times, &summary.total.messages);
-    assert_eq!((all.count, all.streams, all.together, all.left), (50, 10, 10, 0));
+    let (times, all) = (&summary.times, summary.total.messages());
+    assert_eq!((all.count(), all.streams(), all.together(), all.left()), (50, 10, 10, 0));
     let first = times.first_message.as_ref().unwrap();
     assert_eq!((first.min, first.max, first.count), (10 * MS, exact(10 * MS), 10));
-    let gaps: Vec<_> = all.gap.known.values().map(|(ns, n)| ((ns + MS / 2) / MS, n)).collect();
+    let gaps: Vec<_> = all.gap().known.values().map(|(ns, n)| ((ns + MS / 2) / MS, n)).collect();
     assert_eq!(gaps, [(0, 10), (10, 10), (20, 10), (30, 10)]);
     let gap = times.message_gap.as_ref().unwrap();
     assert_eq!((gap.min, gap.max), (0, exact(30 * MS)));
@@ -105,9 +106,9 @@ fn pieces_change_nothing() {
     for piece in [1, 2, 7] {
         let net = VirtualNet::new(usual()).in_pieces_of(piece);
         let summary = carry_out_on(&events(3, Some("[DONE]"), None), &net, &StopHandle::default()).summary;
-        let all = &summary.total.messages;
-        assert_eq!((all.count, all.streams, summary.total.failures.total()), (15, 3, 0));
-        assert_eq!((all.first.known.max(), all.gap.known.max()), (Some(10 * MS), Some(30 * MS)));
+        let all = summary.total.messages();
+        assert_eq!((all.count(), all.streams(), summary.total.failures.total()), (15, 3, 0));
+        assert_eq!((all.first().known.max(), all.gap().known.max()), (Some(10 * MS), Some(30 * MS)));
     }
 }
 
@@ -116,8 +117,9 @@ fn an_own_delay_is_no_gap() {
     // The worker stands still from the second message to after the third.
     let plan = events(1, Some("[DONE]"), None);
     let net = VirtualNet::new(usual()).standing_still(SECOND_NS + 25 * MS, 20 * MS);
-    let all = carry_out_on(&plan, &net, &StopHandle::default()).summary.total.messages;
-    assert_eq!((all.count, all.gap.known.max()), (5, Some(30 * MS)), "{all:?}");
+    let total = carry_out_on(&plan, &net, &StopHandle::default()).summary.total;
+    let all = total.messages();
+    assert_eq!((all.count(), all.gap().known.max()), (5, Some(30 * MS)), "{all:?}");
 }
 
 #[test]
@@ -127,31 +129,34 @@ fn a_stall_is_a_failure_at_its_time_and_a_bound() {
     let total = &summary.total;
     assert_eq!((summary.failures(Failure::Stalled), total.statuses.total()), (4, 0));
     assert_eq!(total.failures.reasons(Failure::Stalled), [("no message within the longest gap allowed", 4)]);
-    assert_eq!(total.service.known.max(), Some(55 * MS), "25 ms to the last message, and 30");
-    assert_eq!((total.messages.gap.known.max(), total.messages.gap.bounds.max()), (Some(15 * MS), Some(30 * MS)));
+    assert_eq!(total.times.known(Timing::Service).max(), Some(55 * MS), "25 ms to the last message, and 30");
+    assert_eq!(
+        (total.messages().gap().known.max(), total.messages().gap().bounds.max()),
+        (Some(15 * MS), Some(30 * MS))
+    );
     let gap = summary.times.message_gap.unwrap();
     assert_eq!(gap.max, AtLeast { value: 30 * MS, at_least: true });
-    assert!(total.messages.last.is_empty() && total.messages.each.is_empty());
+    assert!(total.messages().last().is_empty() && total.messages().each().is_empty());
 }
 
 #[test]
 fn the_longest_gap_does_not_hurry_the_first_message() {
     let acts = vec![(90 * MS, HEAD.to_owned() + &event("a")), (100 * MS, event("b") + END)];
     let total = carry_out(&events(4, None, Some(30 * MS)), stream(acts)).summary.total;
-    assert_eq!((total.statuses.total(), total.messages.count), (4, 8));
+    assert_eq!((total.statuses.total(), total.messages().count()), (4, 8));
     // Nor does it lengthen the timeout, which is 200 ms.
     let acts = (0..12).map(|n| (20 * n * MS, if n == 0 { HEAD.to_owned() } else { event("x") })).collect();
     let total = carry_out(&events(2, None, Some(30 * MS)), stream(acts)).summary.total;
-    assert_eq!((total.failures.count(Failure::Timeout), total.service.known.max()), (2, Some(200 * MS)));
+    assert_eq!((total.failures.count(Failure::Timeout), total.times.known(Timing::Service).max()), (2, Some(200 * MS)));
     // The last that came in time was sent after 180 ms, or with the timeout.
-    assert!(total.messages.gap.bounds.max().unwrap() <= 20 * MS, "{:?}", total.messages.gap.bounds.max());
+    assert!(total.messages().gap().bounds.max().unwrap() <= 20 * MS, "{:?}", total.messages().gap().bounds.max());
 }
 
 #[test]
 fn a_first_message_that_never_comes_is_a_lower_bound() {
     let acts = vec![(10 * MS, HEAD.to_owned()), (20 * MS, chunk(": still there\n\n"))];
     let summary = carry_out(&events(3, None, None), stream(acts)).summary;
-    assert_eq!((summary.failures(Failure::Timeout), summary.total.messages.streams), (3, 0));
+    assert_eq!((summary.failures(Failure::Timeout), summary.total.messages().streams()), (3, 0));
     let first = summary.times.first_message.unwrap();
     assert_eq!((first.count, first.max), (3, AtLeast { value: 200 * MS, at_least: true }));
     assert!(summary.times.message_gap.is_none());
@@ -162,12 +167,16 @@ fn a_stream_that_ends_early_is_told_by_name() {
     let body = vec![(10 * MS, HEAD.to_owned() + &event("a")), (20 * MS, END.to_owned())];
     let total = carry_out(&events(3, Some("[DONE]"), None), stream(body.clone())).summary.total;
     assert_eq!(total.failures.reasons(Failure::EndedEarly), [("the stream ended without its last message", 3)]);
-    assert_eq!((total.messages.count, total.connections.made), (3, 1), "its connection goes on");
+    assert_eq!(
+        (total.messages().count(), total.numbers.get(Counter::ConnectionsMade)),
+        (3, 1),
+        "its connection goes on"
+    );
     assert_eq!(carry_out(&events(3, None, None), stream(body)).summary.total.failures.total(), 0);
     let closed = vec![(10 * MS, HEAD.to_owned() + &event("a")), (20 * MS, "close".to_owned())];
     let total = carry_out(&events(3, None, None), stream(closed)).summary.total;
-    assert_eq!((total.failures.count(Failure::Closed), total.messages.count), (3, 3));
-    assert!(total.messages.gap.bounds.is_empty(), "nothing was waited for in vain");
+    assert_eq!((total.failures.count(Failure::Closed), total.messages().count()), (3, 3));
+    assert!(total.messages().gap().bounds.is_empty(), "nothing was waited for in vain");
 }
 
 #[test]
@@ -175,7 +184,7 @@ fn answers_that_are_no_success_are_no_streams() {
     let busy = "HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\ndata: a\n\n".to_owned();
     let summary = carry_out(&events(3, Some("[DONE]"), None), stream(vec![(MS, busy)])).summary;
     assert_eq!(summary.total.statuses.sorted(), [(503, 3)]);
-    assert!(summary.total.messages.is_empty() && summary.times.first_message.is_none());
+    assert!(summary.total.messages().is_empty() && summary.times.first_message.is_none());
 }
 
 #[test]
@@ -185,17 +194,18 @@ fn an_endless_event_ends_its_call() {
         std::iter::once((MS, HEAD.to_owned() + &chunk("data: "))).chain((1..30).map(|n| (n * MS, piece.clone())));
     let total = carry_out(&events(1, Some("[DONE]"), None), stream(acts.collect())).summary.total;
     assert_eq!(total.failures.reasons(Failure::Protocol), [("a message of more than 16 MiB", 1)]);
-    assert!(total.bytes.clear_in < 18 << 20);
+    assert!(total.numbers.get(Counter::ClearIn) < 18 << 20);
 }
 
 #[test]
 fn very_many_messages_are_all_counted() {
     let many = event("x").repeat(20_000);
     let acts = vec![(MS, HEAD.to_owned()), (2 * MS, many.clone()), (3 * MS, many + END)];
-    let all = carry_out(&events(2, None, None), stream(acts)).summary.total.messages;
-    assert_eq!((all.count, all.streams, all.gap.count()), (80_000, 2, 79_998));
+    let total = carry_out(&events(2, None, None), stream(acts)).summary.total;
+    let all = total.messages();
+    assert_eq!((all.count(), all.streams(), all.gap().count()), (80_000, 2, 79_998));
     // What one read does not hold is read with the next, at the same time.
-    assert!(all.together > 79_000 && all.gap.known.max() == Some(MS), "{}", all.together);
+    assert!(all.together() > 79_000 && all.gap().known.max() == Some(MS), "{}", all.together());
 }
 
 #[test]
@@ -206,10 +216,10 @@ fn streams_at_a_rate_are_all_accounted_for() {
     // A stream takes 75 ms, so that three connections carry 40 of the 50 a second.
     let summary = carry_out(&plan, usual()).summary;
     let total = &summary.total;
-    assert_eq!((total.due, total.failures.total()), (50, 0));
-    assert_eq!(total.messages.streams, total.statuses.total());
-    assert_eq!(total.messages.first.known.max(), Some(10 * MS), "waiting for a connection is no time of a message");
-    assert!(total.waited_for_connection > 0 && summary.times.response.unwrap().max.value > 75 * MS);
+    assert_eq!((total.numbers.get(Counter::Due), total.failures.total()), (50, 0));
+    assert_eq!(total.messages().streams(), total.statuses.total());
+    assert_eq!(total.messages().first().known.max(), Some(10 * MS), "waiting for a connection is no time of a message");
+    assert!(total.numbers.get(Counter::WaitedForConnection) > 0 && summary.times.response.unwrap().max.value > 75 * MS);
 }
 
 #[test]
@@ -218,13 +228,13 @@ fn streams_under_way_at_the_end_say_how_long_they_had_waited() {
     let stop = Stop { duration_ns: Some(50 * MS), requests: None };
     let plan = Plan { stop, timeout_ns: 10 * SECOND_NS, ..events(1, None, None) };
     let total = carry_out(&plan, stream(acts)).summary.total;
-    assert_eq!((total.unfinished, total.messages.count), (1, 1));
-    assert_eq!(total.messages.gap.bounds.max(), Some(240 * MS), "50 ms and 200 of the drain, without the first 10");
+    assert_eq!((total.numbers.get(Counter::Unfinished), total.messages().count()), (1, 1));
+    assert_eq!(total.messages().gap().bounds.max(), Some(240 * MS), "50 ms and 200 of the drain, without the first 10");
 }
 
 #[test]
 fn a_flood_of_plain_answers_has_no_messages() {
     let hello = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ndata: a\n\n".to_owned();
     let summary: Summary = carry_out(&plan("http://127.0.0.1/"), stream(vec![(MS, hello)])).summary;
-    assert!(summary.total.messages.is_empty() && summary.times.message_gap.is_none());
+    assert!(summary.total.messages().is_empty() && summary.times.message_gap.is_none());
 }

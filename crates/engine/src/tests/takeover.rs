@@ -1,12 +1,14 @@
 //! Parts that take over what others have left, and leases that keep a part which stood still from going on.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use brunt_model::arrivals::Spread;
-use brunt_model::plan::{Load, Plan, Stop};
-use brunt_model::share::{Numbers, Portion};
-use brunt_model::summary::Run;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::share::{Numbers, Portion};
+use brunt_record::catalogue::Counter;
+use brunt_record::recording::Recording;
 use proptest::prelude::*;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
@@ -33,17 +35,17 @@ impl Peer for Recorder {
 }
 
 /// Carries a part out: its figures, and when the target was asked.
-fn carry_out(plan: &Plan, part: Part, takes_ns: u64) -> (Run, Vec<u64>) {
+fn carry_out(plan: &Plan, part: Part, takes_ns: u64) -> (Recording, Vec<u64>) {
     let peer = Recorder { takes_ns, ..Recorder::default() };
     let (net, registry, stop) = (VirtualNet::new(peer.clone()), built_in(), StopHandle::default());
     carry_out_on(&peer, plan, Given { machine: &net, part, registry: &registry, stop: &stop, trace: None })
 }
 
-fn carry_out_on(peer: &Recorder, plan: &Plan, given: Given<'_, VirtualNet<Recorder>>) -> (Run, Vec<u64>) {
+fn carry_out_on(peer: &Recorder, plan: &Plan, given: Given<'_, VirtualNet<Recorder>>) -> (Recording, Vec<u64>) {
     let run = run::run(plan, given, &mut Seconds::default()).map(|done| done.run).unwrap();
     let (mut total, measured) = (run.measured.clone(), &run.measured);
     total.merge(&run.drained);
-    assert_eq!(total.due, total.ended(), "due is the sum of outcomes: {measured:#?}");
+    assert_eq!(total.numbers.get(Counter::Due), total.ended(), "due is the sum of outcomes: {measured:#?}");
     let asked = std::mem::take(&mut *peer.asked.lock().unwrap());
     (run, asked)
 }
@@ -88,7 +90,7 @@ proptest! {
             let portion = Portion::new(workers[..place].iter().sum(), *count, of).unwrap();
             let (own, times) = carry_out(&plan, part(portion, None), 0);
             if place != lost {
-                due += own.measured.due;
+                due += own.measured.numbers.get(Counter::Due);
                 asked.extend(times);
                 continue;
             }
@@ -100,14 +102,14 @@ proptest! {
             for portion in finer {
                 let takeover = Takeover { after_ns, numbers: Vec::new() };
                 let (own, times) = carry_out(&plan, part(portion, Some(takeover)), 0);
-                due += own.measured.due;
+                due += own.measured.numbers.get(Counter::Due);
                 // Its time begins when it joins.
                 asked.extend(times.into_iter().map(|at| at + after_ns));
             }
         }
         asked.sort_unstable();
         expected.sort_unstable();
-        prop_assert_eq!(due, whole.measured.due);
+        prop_assert_eq!(due, whole.measured.numbers.get(Counter::Due));
         prop_assert_eq!(asked, expected);
     }
 }
@@ -124,9 +126,9 @@ fn a_number_of_requests_is_completed_and_connections_are_taken_over() {
     for (portion, from, until) in ranges {
         let numbers = vec![Numbers { from, until, ..all }];
         let (run, asked) = carry_out(&plan, part(portion, Some(Takeover { after_ns: 300 * MS, numbers })), MS);
-        assert_eq!((run.measured.due, asked.len() as u64), (until - from, until - from));
-        assert_eq!(run.measured.connections.made, 1, "of six connections two were its");
-        made += run.measured.due;
+        assert_eq!((run.measured.numbers.get(Counter::Due), asked.len() as u64), (until - from, until - from));
+        assert_eq!(run.measured.numbers.get(Counter::ConnectionsMade), 1, "of six connections two were its");
+        made += run.measured.numbers.get(Counter::Due);
         assert!(run.measured_ns > 300 * MS, "{}: the time before counts", run.measured_ns);
     }
     assert_eq!(made, 233);
@@ -136,8 +138,13 @@ fn a_number_of_requests_is_completed_and_connections_are_taken_over() {
 fn seconds_of_a_part_that_joins_are_those_of_the_run() {
     let takeover = Takeover { after_ns: 700 * MS, numbers: Vec::new() };
     let (run, asked) = carry_out(&paced("100", Spread::Uniform, None), part(Portion::whole(1), Some(takeover)), 0);
-    assert_eq!((run.measured.due, asked.len(), run.measured_ns), (130, 130, 2 * SECOND_NS));
-    let due: Vec<_> = run.series.points().iter().map(|point| (point.start_ns, point.length_ns, point.due)).collect();
+    assert_eq!((run.measured.numbers.get(Counter::Due), asked.len(), run.measured_ns), (130, 130, 2 * SECOND_NS));
+    let due: Vec<_> = run
+        .series
+        .points()
+        .iter()
+        .map(|point| (point.start_ns, point.length_ns, point.numbers.get(Counter::Due)))
+        .collect();
     assert_eq!(due, [(0, SECOND_NS, 30), (SECOND_NS, SECOND_NS, 100)]);
 }
 
@@ -166,10 +173,11 @@ fn a_lease_that_is_renewed_lets_calls_go_on() {
     /// Renews the lease when it has been asked nothing for a while.
     struct Renewing(Gate);
     impl crate::Observer for Renewing {
-        fn second(&mut self, live: brunt_model::live::Live) {
+        fn second(&mut self, live: &brunt_record::live::Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
             if live.elapsed_ns >= 2 * SECOND_NS {
                 self.0.renew(Instant::now() + Duration::from_secs(3600));
             }
+            ControlFlow::Continue(())
         }
     }
     let closed =
@@ -187,7 +195,7 @@ fn a_lease_that_is_renewed_lets_calls_go_on() {
         let (before, after): (Vec<u64>, Vec<u64>) = asked.iter().partition(|at| **at < 2_600 * MS);
         // The observer renews in real time, and made-up time does not wait for it. If it comes too late, no more calls are made.
         assert!(before.len() > 100 && (after.is_empty() || after[0] >= 3 * SECOND_NS), "{:?}", after.first());
-        let total = run.measured.due;
+        let total = run.measured.numbers.get(Counter::Due);
         assert_eq!(total, run.measured.ended() + run.drained.ended());
     }
 }

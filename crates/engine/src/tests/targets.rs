@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use brunt_http1::options::{Lines, Options};
-use brunt_model::arrivals::Spread;
-use brunt_model::connections::Connections;
-use brunt_model::content::Content;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan, Stop};
+use brunt_plan::arrivals::Spread;
+use brunt_plan::connections::Connections;
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, StopHandle, carry_out_on, plan};
@@ -76,7 +77,7 @@ fn every_call_goes_where_its_line_says() {
         let net = VirtualNet::new(Hosts(Arc::clone(&seen)));
         let summary = carry_out_on(&over(THREE, plan.clone()), &net, &StopHandle::default()).summary;
         let seen = seen.lock().unwrap();
-        assert_eq!((summary.not_ok, summary.total.ended()), (0, summary.total.due), "{name}");
+        assert_eq!((summary.not_ok, summary.total.ended()), (0, summary.total.numbers.get(Counter::Due)), "{name}");
         assert!(seen.hosts.values().all(|hosts| hosts.len() == 1), "{name}: a connection goes to one host: {seen:?}");
         let count = |host: &str| seen.requests.get(host).copied().unwrap_or(0);
         let (first, twice, closing) = (count("127.0.0.1"), count("127.0.0.2"), count("127.0.0.3:81"));
@@ -109,7 +110,7 @@ fn a_host_that_refuses_stops_no_other() {
     let net = VirtualNet::new(Refusing(Hosts(Arc::clone(&seen)), 0));
     let plan = over(THREE, Plan { connections: 3.into(), ..plan("http://127.0.0.1/") });
     let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
-    assert_eq!(summary.total.ended(), summary.total.due);
+    assert_eq!(summary.total.ended(), summary.total.numbers.get(Counter::Due));
     let refused = summary.total.failures.count(Failure::Connect);
     assert!(refused > 0 && summary.total.statuses.total() > refused, "{:?}", summary.total);
     // How long a target that refuses is left alone is in no call's time.

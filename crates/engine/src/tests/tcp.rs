@@ -1,8 +1,9 @@
 //! Plain TCP: the suite, and what is its own.
 
-use brunt_model::content::Content;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Load, Plan};
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Load, Plan};
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 
 use super::behaviour::{Speech, every_behaviour};
 use super::virtual_net::{Act, Peer, Reaction};
@@ -49,24 +50,24 @@ fn another_answer_is_a_mismatch() {
     let summary = carry_out(&TCP.plan(), Always(vec![(MS, Act::Send(b"\0\0\0\x02no".to_vec()))])).summary;
     let failed = summary.failures(Failure::Mismatch);
     assert!(failed > 900, "{failed}");
-    assert!(summary.total.connections.made >= failed, "what is owed goes with its connection");
+    assert!(summary.total.numbers.get(Counter::ConnectionsMade) >= failed, "what is owed goes with its connection");
 }
 
 #[test]
 fn without_an_answer_a_call_ends_when_it_is_sent() {
     let options = Options { send: Content(b"gauge:1|g\n".to_vec()), ..Options::default() };
-    let load = Load::Open { profile: "500".parse().unwrap(), arrivals: brunt_model::arrivals::Spread::Uniform };
+    let load = Load::Open { profile: "500".parse().unwrap(), arrivals: brunt_plan::arrivals::Spread::Uniform };
     let summary = carry_out(&Plan { load, ..sending(&options) }, Always(Vec::new())).summary;
-    assert_eq!((summary.total.due, summary.total.statuses.total()), (500, 500));
+    assert_eq!((summary.total.numbers.get(Counter::Due), summary.total.statuses.total()), (500, 500));
     assert_eq!(summary.times.service.unwrap().max.value, 0, "made-up time does not pass while sending");
     // The closed model counts and ends, too.
     let mut counted = sending(&options);
-    counted.stop = brunt_model::plan::Stop { duration_ns: None, requests: Some(1000) };
+    counted.stop = brunt_plan::plan::Stop { duration_ns: None, requests: Some(1000) };
     let summary = carry_out(&counted, Always(Vec::new())).summary;
-    assert_eq!((summary.total.statuses.total(), summary.total.bytes.clear_out), (1000, 10_000));
+    assert_eq!((summary.total.statuses.total(), summary.total.numbers.get(Counter::ClearOut)), (1000, 10_000));
     // With a connection for each.
     let summary = carry_out(&Plan { reconnect: true, ..counted }, Always(Vec::new())).summary;
-    assert_eq!((summary.total.statuses.total(), summary.total.connections.made), (1000, 1000));
+    assert_eq!((summary.total.statuses.total(), summary.total.numbers.get(Counter::ConnectionsMade)), (1000, 1000));
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn a_peer_that_takes_nothing_holds_calls_up() {
     }
     let options = Options { send: Content(b"x".to_vec()), ..Options::default() };
     let summary = carry_out(&sending(&options), Full).summary;
-    assert!(summary.total.due < 10, "{}", summary.total.due);
+    assert!(summary.total.numbers.get(Counter::Due) < 10, "{}", summary.total.numbers.get(Counter::Due));
     assert_eq!(summary.failures(Failure::Timeout), summary.total.failures.total());
     assert_eq!(summary.run.measured_ns, SECOND_NS);
 }

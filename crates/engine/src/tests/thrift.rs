@@ -1,8 +1,8 @@
 //! Thrift: the suite, in each protocol over each transport.
 
-use brunt_model::content::Content;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::ProtocolOptions;
+use brunt_plan::content::Content;
+use brunt_plan::plan::ProtocolOptions;
+use brunt_record::outcome::Failure;
 
 use super::behaviour::{Speech, every_behaviour};
 use brunt_thrift::options::{IdlFile, Options, TransportName, WireName};

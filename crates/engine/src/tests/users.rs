@@ -12,11 +12,14 @@ mod tasks;
 
 use std::collections::BTreeMap;
 
-use brunt_model::content::Content;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Plan, ProtocolOptions, Stop};
-use brunt_model::scenario::File;
-use brunt_model::summary::{Distribution, Ending, Summary};
+use brunt_judge::distribution::Distribution;
+use brunt_judge::summary::Summary;
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Plan, ProtocolOptions, Stop};
+use brunt_plan::scenario::File;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
+use brunt_record::recording::Ending;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::*;
@@ -85,7 +88,7 @@ impl Played {
         self.requests.iter().map(|(at, ..)| (at - first + MS / 2) / MS).collect()
     }
 
-    fn scenario(&self, name: &str) -> &brunt_model::figures::ScenarioFigures {
+    fn scenario(&self, name: &str) -> &brunt_record::figures::ScenarioFigures {
         self.summary.total.figures.scenarios.get(name).unwrap()
     }
 }
@@ -128,14 +131,18 @@ fn play_against(plan: &Plan, peer: impl Peer, stop: &StopHandle) -> Summary {
 }
 
 fn play_on(plan: &Plan, net: &VirtualNet<impl Peer>, stop: &StopHandle) -> Summary {
-    let summary = Summary::of(run_on(plan, net, stop, &mut Seconds::default()));
+    let summary = judged(run_on(plan, net, stop, &mut Seconds::default()));
     let total = &summary.total;
-    assert_eq!(total.due, total.ended(), "due is the sum of outcomes: {total:#?}");
-    assert_eq!(total.response.count(), total.due, "every call has a response time");
-    let named: u64 = total.figures.requests.iter().map(|(_, calls)| calls.due).sum();
-    assert_eq!(named, total.due, "every call has a name");
+    assert_eq!(total.numbers.get(Counter::Due), total.ended(), "due is the sum of outcomes: {total:#?}");
+    assert_eq!(
+        total.times.get(Timing::Response).count(),
+        total.numbers.get(Counter::Due),
+        "every call has a response time"
+    );
+    let named: u64 = total.figures.requests.iter().map(|(_, calls)| calls.numbers.get(Counter::Due)).sum();
+    assert_eq!(named, total.numbers.get(Counter::Due), "every call has a name");
     let ended: u64 = total.figures.requests.iter().map(|(_, calls)| calls.ended()).sum();
-    assert_eq!(ended, total.due, "every named call has ended");
+    assert_eq!(ended, total.numbers.get(Counter::Due), "every named call has ended");
     for (name, scenario) in total.figures.scenarios.iter() {
         assert_eq!(scenario.users_gained(), 0, "the users of {name} have all ended");
     }
@@ -161,8 +168,8 @@ fn a_user_does_what_its_function_says() {
     assert!(played.requests[3].2.ends_with("\r\n\r\n{\"item\":2,\"user\":1}"), "{}", played.requests[3].2);
     assert!(played.requests[3].2.contains("\r\nContent-Type: application/json\r\nContent-Length: 19\r\n"));
     let figures = &played.summary.total.figures;
-    assert_eq!(figures.requests.get("home").unwrap().due, 3);
-    assert_eq!(figures.requests.get("POST /cart").unwrap().due, 3);
+    assert_eq!(figures.requests.get("home").unwrap().numbers.get(Counter::Due), 3);
+    assert_eq!(figures.requests.get("POST /cart").unwrap().numbers.get(Counter::Due), 3);
     let group = figures.groups.get("cart").unwrap();
     assert_eq!(group.with_pauses.lower().max().map(|ns| ns / MS), Some(51));
     assert_eq!(group.without_pauses.lower().max().map(|ns| ns / MS), Some(1));
@@ -176,7 +183,7 @@ fn a_user_does_what_its_function_says() {
     assert_eq!(played.summary.total.failed_check.total(), 3, "a call with a failed check is marked once");
     assert_eq!(played.scenario("shop").iterations.count(), 3);
     // One connection for the user, kept over its iterations.
-    assert_eq!(played.summary.total.connections.made, 1);
+    assert_eq!(played.summary.total.numbers.get(Counter::ConnectionsMade), 1);
 }
 
 #[test]
@@ -190,10 +197,10 @@ fn figures_by_name_hold_no_delay_of_the_generator() {
     let net = VirtualNet::new(server).standing_still(SECOND_NS + 20 * MS, 300 * MS);
     let summary = play_on(&plan.unwrap(), &net, &StopHandle::default());
     let home = summary.total.figures.requests.get("home").unwrap();
-    let ended = home.response.known.max().unwrap();
+    let ended = home.times.known(Timing::Response).max().unwrap();
     assert!(ended < 2 * MS, "{ended} ns");
     assert_eq!(summary.times.response.unwrap().max.value, ended);
-    assert!(summary.total.response.known.max().unwrap() > 299 * MS, "as read it is longer");
+    assert!(summary.total.times.known(Timing::Response).max().unwrap() > 299 * MS, "as read it is longer");
 }
 
 #[test]
@@ -205,11 +212,11 @@ fn users_come_when_they_are_due_and_their_first_call_is_due_then() {
     );
     assert_eq!(played.times(), [0, 0, 100, 200, 300]);
     assert_eq!(played.scenario("s").users_started, 5);
-    assert_eq!(played.summary.total.connections.made, 5, "each user has its own connection");
+    assert_eq!(played.summary.total.numbers.get(Counter::ConnectionsMade), 5, "each user has its own connection");
     // Connecting takes 50 µs here: it is between when the call was due and when it was sent.
     let total = &played.summary.total;
-    let longest = |times: &brunt_model::histogram::Censored| times.lower().max().unwrap();
-    assert_eq!(longest(&total.response) - longest(&total.service), 50_000);
+    let longest = |times: &brunt_record::histogram::Censored| times.lower().max().unwrap();
+    assert_eq!(longest(&total.times.get(Timing::Response)) - longest(&total.times.get(Timing::Service)), 50_000);
 }
 
 #[test]
@@ -377,7 +384,7 @@ fn a_batch_goes_over_several_connections_as_a_browser_has_them() {
     let times = played.times();
     assert_eq!(times[..8], [0, 10, 10, 10, 10, 10, 10, 20]);
     assert_eq!(times[8..], [30, 30, 40]);
-    assert_eq!(played.summary.total.connections.made, 8);
+    assert_eq!(played.summary.total.numbers.get(Counter::ConnectionsMade), 8);
     assert_eq!(played.summary.total.figures.checks.get("GET /7: seven").unwrap().passes, 1);
 }
 
@@ -392,8 +399,8 @@ fn a_pool_is_shared_by_all_users() {
         slow,
     );
     assert_eq!(played.times(), [0, 0, 10, 10, 20, 20]);
-    assert_eq!(played.summary.total.connections.made, 2);
-    let longest = played.summary.total.response.lower().max().unwrap();
+    assert_eq!(played.summary.total.numbers.get(Counter::ConnectionsMade), 2);
+    let longest = played.summary.total.times.get(Timing::Response).lower().max().unwrap();
     assert!(longest >= 30 * MS, "waiting for the pool counts");
 }
 
@@ -491,7 +498,7 @@ fn a_rate_over_all_calls_is_reached_and_held() {
          brunt.scenario('s', function() http:get('/') end):inject { brunt.users(20, '1s') }",
         hello,
     );
-    let due = played.summary.total.due;
+    let due = played.summary.total.numbers.get(Counter::Due);
     // Users who are in an iteration at the end still make their call.
     assert!((99..=121).contains(&due), "{due}");
     let times = played.times();
@@ -530,7 +537,7 @@ fn the_end_of_a_run_cuts_short_what_is_under_way() {
     plan.drain_ns = 50 * MS;
     let played = play_with(&plan, never);
     let total = &played.summary.total;
-    assert_eq!((total.statuses.total(), total.unfinished), (2, 2));
+    assert_eq!((total.statuses.total(), total.numbers.get(Counter::Unfinished)), (2, 2));
     assert_eq!(total.figures.groups.get("g").unwrap().unfinished, 2);
     assert_eq!(played.scenario("s").iterations.bounds.count(), 2);
 }

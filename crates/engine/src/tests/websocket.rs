@@ -2,8 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
 use super::behaviour::{Speech, every_behaviour};
@@ -96,8 +97,8 @@ fn a_call_of_its_own_connection_ends_with_the_goodbye() {
     let summary = carry_out(&Plan { reconnect: true, ..plan(WEBSOCKET.url) }, peer).summary;
     let total = &summary.total;
     assert!(total.statuses.total() > 900 && total.failures.total() == 0, "{total:?}");
-    assert_eq!(total.handshake.count(), total.connections.made);
-    assert!(total.connections.made.abs_diff(total.statuses.total()) <= 1);
+    assert_eq!(total.times.known(Timing::Handshake).count(), total.numbers.get(Counter::ConnectionsMade));
+    assert!(total.numbers.get(Counter::ConnectionsMade).abs_diff(total.statuses.total()) <= 1);
 }
 
 #[test]
@@ -111,7 +112,10 @@ fn another_message_is_a_mismatch_and_no_more() {
         let failed = summary.failures(Failure::Mismatch);
         assert!(failed > 800, "{failed}");
         assert_eq!(summary.total.failures.reasons(Failure::Mismatch), [(reason, failed)]);
-        assert!(summary.total.connections.made >= failed, "the echo that is owed goes with its connection");
+        assert!(
+            summary.total.numbers.get(Counter::ConnectionsMade) >= failed,
+            "the echo that is owed goes with its connection"
+        );
     }
 }
 
@@ -122,19 +126,19 @@ fn a_push_that_nobody_asked_for_spoils_no_later_latency() {
     let push = (14 * MS, Act::Send(b"\x81\x04news".to_vec()));
     let summary = carry_out(&plan(WEBSOCKET.url), Grants::then(vec![echo, push])).summary;
     assert!(summary.total.statuses.total() > 30 && summary.failures(Failure::Mismatch) > 30);
-    let answered = &summary.total.response.known;
+    let answered = &summary.total.times.known(Timing::Response);
     assert!(answered.values().all(|(value, _)| !(5 * MS..=9 * MS).contains(&value)), "an echo was taken for another's");
 }
 
 #[test]
 fn what_nobody_asked_for_is_counted_and_disturbs_nothing() {
-    let load = brunt_model::plan::Load::Open {
+    let load = brunt_plan::plan::Load::Open {
         profile: "10".parse().unwrap(),
-        arrivals: brunt_model::arrivals::Spread::Uniform,
+        arrivals: brunt_plan::arrivals::Spread::Uniform,
     };
     let acts = vec![(MS, Act::Send(WEBSOCKET.answer.to_vec())), (20 * MS, Act::Send(b"\x81\x04news".to_vec()))];
     let summary = carry_out(&Plan { load, ..plan(WEBSOCKET.url) }, Grants::then(acts)).summary;
-    assert_eq!((summary.total.statuses.total(), summary.total.unasked), (10, 10));
+    assert_eq!((summary.total.statuses.total(), summary.total.numbers.get(Counter::Unasked)), (10, 10));
     assert_eq!(summary.total.failures.total(), 0);
 }
 
@@ -146,7 +150,7 @@ fn pings_are_answered_and_fragments_joined() {
     assert_eq!(summary.total.failures.total(), 0, "{:?}", summary.total.failures);
     // Each pong has brought the same acts once more: echoes that nobody asked for, or for the next call.
     assert!(summary.total.statuses.total() >= 1000);
-    assert!(summary.total.bytes.clear_out > 11 * 1000, "pongs are sent: {:?}", summary.total.bytes);
+    assert!(summary.total.numbers.get(Counter::ClearOut) > 11 * 1000, "pongs are sent: {:?}", summary.total.numbers);
 }
 
 #[test]
@@ -180,8 +184,15 @@ fn a_handshake_that_is_refused_is_no_call() {
         let failures = &summary.total.failures;
         assert_eq!((failures.total(), summary.total.statuses.total()), (summary.failures(failure), 0), "{failures:?}");
         assert!(failures.reasons(failure).iter().all(|(got, _)| *got == reason), "{failures:?}");
-        assert!(summary.total.connections.failed > 0 && summary.total.connections.made == 0);
-        assert!(summary.total.due < 30, "it backs off: {}", summary.total.due);
+        assert!(
+            summary.total.numbers.get(Counter::ConnectionsFailed) > 0
+                && summary.total.numbers.get(Counter::ConnectionsMade) == 0
+        );
+        assert!(
+            summary.total.numbers.get(Counter::Due) < 30,
+            "it backs off: {}",
+            summary.total.numbers.get(Counter::Due)
+        );
     }
 }
 

@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use brunt_model::outcome::Failure;
-use brunt_model::summary::Run;
-use brunt_model::target::Target;
+use brunt_plan::target::Target;
+use brunt_record::outcome::Failure;
+use brunt_record::recording::Recording;
 
 use super::{Part, Trace, Traced};
 use crate::transport::Clock;
@@ -50,7 +50,7 @@ impl FloodTrace {
     }
 
     /// The run is over: shows how its call ended, if no protocol could know: the connection failed, or time was up.
-    pub(crate) fn finish(&self, run: &Run) {
+    pub(crate) fn finish(&self, run: &Recording) {
         if self.shared.ended.load(Ordering::Relaxed) {
             return;
         }

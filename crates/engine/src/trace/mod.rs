@@ -2,8 +2,8 @@
 
 mod flood;
 
-use brunt_model::outcome::Failure;
 use brunt_protocol::{Direction, Told};
+use brunt_record::outcome::Failure;
 
 pub(crate) use self::flood::FloodTrace;
 

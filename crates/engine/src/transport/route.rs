@@ -3,8 +3,8 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-use brunt_model::outcome::Failure;
-use brunt_model::plan::{Family, Plan};
+use brunt_plan::plan::{Family, Plan};
+use brunt_record::outcome::Failure;
 
 use super::tls::{TlsError, TlsRoute};
 use super::{Address, Resolve};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::refusal;
-use brunt_model::environment::Environment;
-use brunt_model::plan::{Plan, Tls};
-use brunt_model::secret::SecretError;
-use brunt_model::setting::Setting;
+use brunt_plan::environment::Environment;
+use brunt_plan::plan::{Plan, Tls};
+use brunt_plan::secret::SecretError;
+use brunt_plan::setting::Setting;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};

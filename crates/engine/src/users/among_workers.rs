@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use brunt_model::scenario::{Scenarios, Step};
-use brunt_model::share::Portion;
+use brunt_plan::scenario::{Scenarios, Step};
+use brunt_plan::share::Portion;
 
 use crate::pace::Quota;
 use crate::tally::{Tallies, Tally};

@@ -1,6 +1,6 @@
 //! Users' calls: from what a user wants to a connection.
 
-use brunt_model::target::Target;
+use brunt_plan::target::Target;
 
 use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers};
 use crate::network::origins::Pool;
@@ -225,7 +225,7 @@ impl VirtualUsers {
         let counted = if call.optional { Counted::OnceEnded } else { Counted::AtOnce };
         let begun = Call::new(slot, call.due, self.loading, counted);
         if !call.optional && network.recorder.counts(&begun) {
-            self.names.record(&mut network.recorder, call.label, brunt_model::figures::CallFigures::due);
+            self.names.record(&mut network.recorder, call.label, brunt_record::figures::CallFigures::due);
         }
         let id = network.begin(begun);
         call.state = State::UnderWay;

@@ -1,11 +1,11 @@
 //! When users come, and whether they iterate again.
 
-use brunt_model::figures::NameId;
-use brunt_model::injection::{Curve, UserArrivals, population_seed};
-use brunt_model::plan::Plan;
-use brunt_model::random;
-use brunt_model::scenario::{Population, Step};
-use brunt_model::share::Share;
+use brunt_plan::injection::{Curve, UserArrivals, population_seed};
+use brunt_plan::plan::Plan;
+use brunt_plan::random;
+use brunt_plan::scenario::{Population, Step};
+use brunt_plan::share::Share;
+use brunt_record::figures::NameId;
 
 use super::{Outcome, VirtualUser, VirtualUsers, Wake};
 use crate::network::{NEVER, Recorder};
@@ -187,7 +187,7 @@ impl Crowd {
 }
 
 fn seconds(ns: u64) -> f64 {
-    ns as f64 / brunt_model::SECOND_NS as f64
+    ns as f64 / brunt_record::SECOND_NS as f64
 }
 
 /// Never before the time that it stands for.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brunt_model::outcome::Failure;
+use brunt_record::outcome::Failure;
 
 use super::{UsersNetwork, VirtualUser, VirtualUsers};
 use crate::network::{AnswerOf, End, Gone, Judgement, State as ConnectionState};

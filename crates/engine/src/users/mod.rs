@@ -20,13 +20,13 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brunt_model::figures::NameId;
-use brunt_model::outcome::{Failure, OkStatus};
-use brunt_model::plan::Plan;
-use brunt_model::profile::Profile;
-use brunt_model::scenario::Scenarios;
-use brunt_model::share::Share;
-use brunt_model::target::Target;
+use brunt_plan::plan::Plan;
+use brunt_plan::profile::Profile;
+use brunt_plan::scenario::Scenarios;
+use brunt_plan::share::Share;
+use brunt_plan::target::Target;
+use brunt_record::figures::NameId;
+use brunt_record::outcome::{Failure, OkStatus};
 
 use self::among_workers::AmongWorkers;
 use self::crowd::Crowd;

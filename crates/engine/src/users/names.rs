@@ -1,6 +1,6 @@
 //! Numbers of what is counted by name, as scripts know them.
 
-use brunt_model::figures::{Example, Figures, NameId};
+use brunt_record::figures::{Example, Figures, NameId};
 
 use crate::network::Recorder;
 
@@ -44,7 +44,7 @@ impl Names {
     pub(super) fn label(&mut self, figures: &mut Figures, name: &str, tags: &[String]) -> u32 {
         if self.labels.len() >= MOST_LABELS {
             if self.others == 0 {
-                let others = brunt_model::figures::OTHERS;
+                let others = brunt_record::figures::OTHERS;
                 let id = figures.requests.id(others);
                 self.labels.push(Label { name: others.to_owned(), id: Some(id), ..Label::default() });
                 self.others = self.labels.len() as u32;
@@ -79,7 +79,7 @@ impl Names {
         &self,
         recorder: &mut Recorder,
         label: u32,
-        record: impl FnMut(&mut brunt_model::figures::CallFigures),
+        record: impl FnMut(&mut brunt_record::figures::CallFigures),
     ) {
         if let Some(Label { id: Some(id), tags, .. }) = self.get(label) {
             recorder.snapshot.figures.each(*id, tags, record);

@@ -1,7 +1,7 @@
 //! What comes of users' calls, as their network tells it.
 
-use brunt_model::messages;
-use brunt_model::outcome::Failure;
+use brunt_record::messages;
+use brunt_record::outcome::Failure;
 
 use super::{Owner, State, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, MessageOf, Recorder};
@@ -149,7 +149,7 @@ impl VirtualUsers {
     /// Counts a call whose answer was optional as due by its name, since it has an outcome.
     fn count_optional(&self, recorder: &mut Recorder, call: &Call<u32>, label: u32) {
         if recorder.counts(call) {
-            self.names.record(recorder, label, brunt_model::figures::CallFigures::due);
+            self.names.record(recorder, label, brunt_record::figures::CallFigures::due);
         }
     }
 

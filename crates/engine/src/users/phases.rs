@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use brunt_model::figures::Figure as _;
-use brunt_model::snapshot::Phase;
+use brunt_record::figures::Figure as _;
+use brunt_record::snapshot::Phase;
 
 use super::crowd::Crowd;
 use super::{LOOK_NS, TIMED, UsersNetwork, VirtualUsers};

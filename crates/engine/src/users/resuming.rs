@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use brunt_model::figures::{Example, NameId};
+use brunt_record::catalogue::Timing;
+use brunt_record::figures::{Example, NameId};
 
 use super::{Outcome, State, TimedWake, UserCall, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{NEVER, Recorder};
@@ -212,7 +213,7 @@ impl VirtualUsers {
                 }
             };
             // What a user waits for by the clock is the generator's to keep: how late it is, is its own doing.
-            network.recorder.snapshot.lag.record(now - timer.at);
+            network.recorder.snapshot.times.record(Timing::Lag, now - timer.at);
             self.ready.push_back((timer.user, timer.generation, wake));
         }
         self.look_at_meetings();
@@ -262,7 +263,7 @@ impl VirtualUsers {
             Wake::Begin if self.is_surplus(user) => return self.end_user(network, user, true),
             Wake::Begin => {
                 if let Some(due) = self.user(user).and_then(|user| user.arrived) {
-                    network.recorder.snapshot.lag.record(now.saturating_sub(due));
+                    network.recorder.snapshot.times.record(Timing::Lag, now.saturating_sub(due));
                 }
                 self.begin_iteration(user, now)
             }

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use brunt_model::outcome::Failure;
-use brunt_model::units::Duration;
+use brunt_plan::units::Duration;
 use brunt_protocol::Parts;
 use brunt_protocol::scenario::{Answered, Value};
 use brunt_protocol::user::Message;
+use brunt_record::outcome::Failure;
 
 use super::resuming::ticket;
 use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wake};

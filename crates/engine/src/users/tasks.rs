@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use brunt_model::figures::NameId;
+use brunt_record::figures::NameId;
 
 use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wake};
 use crate::tally::Tally;

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-use brunt_model::SECOND_NS;
-use brunt_model::plan::Plan;
-use brunt_model::snapshot::{Phase, Snapshot};
-use brunt_model::stop::StopHandle;
+use brunt_plan::plan::Plan;
+use brunt_plan::stop::StopHandle;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Placed, Timing, Timings, places};
+use brunt_record::snapshot::{Phase, Snapshot};
 
 use self::gathering::Gathering;
 pub use self::reports::Report;
@@ -26,6 +27,9 @@ use crate::gate::Gate;
 use crate::network::origins::Origins;
 use crate::network::{Load, NEVER, Network, Terms};
 use crate::transport::{Driver, Machine, Ready};
+
+/// What making connections takes.
+const CONNECTING: [Timing; 3] = [Timing::Connect, Timing::Tls, Timing::Handshake];
 
 /// How often a worker looks whether it should stop, at least, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
@@ -425,10 +429,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         // How connections were made belongs to the result, also when a warm-up comes first.
         let begun = self.network.recorder.take();
         self.connected_ahead = Snapshot {
-            connect: begun.connect,
-            tls: begun.tls,
-            handshake: begun.handshake,
-            connections: begun.connections,
+            numbers: *Placed::<places::Connections>::of(&begun.numbers).numbers(),
+            times: Timings::of(CONNECTING.map(|timing| (timing, begun.times.get(timing).clone()))),
             troubles: begun.troubles,
             ..Snapshot::default()
         };
@@ -508,8 +510,12 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         let began = self.phase_began + self.second * SECOND_NS;
         let left = end.saturating_sub(began);
         // A phase that ends with a full second has nothing left, but for what ended at that very moment.
-        let Snapshot { due, figures, .. } = &self.network.recorder.snapshot;
-        if left > 0 || *due > 0 || !figures.is_empty() || self.network.recorder.snapshot.ended() > 0 {
+        let Snapshot { numbers, figures, .. } = &self.network.recorder.snapshot;
+        if left > 0
+            || numbers.get(Counter::Due) > 0
+            || !figures.is_empty()
+            || self.network.recorder.snapshot.ended() > 0
+        {
             self.hand_over(phase, end, left);
         }
     }
@@ -544,9 +550,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     fn hand_over(&mut self, phase: Phase, end: u64, length_ns: u64) {
         self.load.hand_over(&mut self.network, end);
-        let health = &mut self.network.recorder.snapshot.health;
-        *health = self.vitals.lap(end);
-        health.script_ns = self.load.take_busy_ns();
+        let numbers = &mut self.network.recorder.snapshot.numbers;
+        numbers.set_health(&self.vitals.lap(end));
+        numbers.set(Counter::WorkersScript, self.load.take_busy_ns());
         let interval = self.interval(phase, length_ns);
         self.second += 1;
         let _ = self.reports.send(Report::Interval(Box::new(interval)));

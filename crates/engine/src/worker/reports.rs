@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-pub(crate) use brunt_model::interval::Interval;
+pub(crate) use brunt_record::interval::Interval;
 
 use crate::gate::{Gate, Lease};
 

@@ -1,8 +1,7 @@
 //! How a worker's thread itself fares: CPU time used, and time it stood ready without a CPU.
 
-use brunt_model::snapshot::Health;
-
 use super::HEARTBEAT_NS;
+use brunt_record::catalogue::Numbers;
 
 /// How much later than planned a heartbeat may come before the worker has stood still, in nanoseconds.
 const TOLERATED_NS: u64 = 20_000_000;
@@ -53,7 +52,7 @@ impl Vitals {
     }
 
     /// What happened since the last time, until `end`, which may be past.
-    pub(super) fn lap(&mut self, end: u64) -> Health {
+    pub(super) fn lap(&mut self, end: u64) -> Numbers {
         let (cpu_ns, starved_ns) = (cpu_ns(), self.starved_ns());
         let wall = end.saturating_sub(self.wall_ns);
         let cpu = cpu_ns.saturating_sub(self.cpu_ns);
@@ -62,7 +61,7 @@ impl Vitals {
         let still = (self.still_ns - later).min(wall.saturating_sub(cpu));
         let starved = starved_ns.saturating_sub(self.starved_ns).max(still);
         (self.wall_ns, self.cpu_ns, self.starved_ns, self.still_ns) = (end, cpu_ns, starved_ns, later);
-        Health::of_interval(wall, cpu, starved)
+        Numbers::of_health(wall, cpu, starved)
     }
 
     /// The second figure of schedstat: time on a run queue, in nanoseconds (Linux, Documentation/scheduler/sched-stats).
@@ -90,7 +89,9 @@ fn cpu_ns() -> u64 {
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
+    use brunt_record::catalogue::Counter;
 
     const MS: u64 = 1_000_000;
 
@@ -101,11 +102,11 @@ mod tests {
             vitals.beat(at * MS);
             if at == 1000 {
                 let health = vitals.lap(1000 * MS);
-                assert!(health.most_starved_worker < 0.1, "{health:?}");
+                assert!(health.ratio(Counter::MostStarvedWorker) < 0.1, "{health:?}");
             }
         }
         vitals.beat(3450 * MS);
-        let share = |health: Health| (health.most_starved_worker * 20.0).round() / 20.0;
+        let share = |health: Numbers| (health.ratio(Counter::MostStarvedWorker) * 20.0).round() / 20.0;
         // The heartbeat planned for 1.25 s came at 3.45 s.
         assert_eq!([2000, 3000, 4000].map(|end| share(vitals.lap(end * MS))), [0.75, 1.0, 0.45]);
         assert!(share(vitals.lap(5000 * MS)) < 0.1);

@@ -6,21 +6,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use brunt_model::content::Content;
-use brunt_model::figures::{LONGEST_UNIT, OwnFigures, OwnKind};
-use brunt_model::plan::{ProtocolOptions, Sandbox};
-use brunt_model::profile::Profile;
-use brunt_model::scenario::{File, Population, Streamed};
-use brunt_model::share::Portion;
-use brunt_model::target::{Target, Url};
-use brunt_model::threshold::Threshold;
-use brunt_model::units;
+use brunt_plan::content::Content;
+use brunt_plan::plan::{ProtocolOptions, Sandbox};
+use brunt_plan::profile::Profile;
+use brunt_plan::scenario::{File, Population, Streamed};
+use brunt_plan::share::Portion;
+use brunt_plan::target::{Target, Url};
+use brunt_plan::threshold::Threshold;
+use brunt_plan::units;
+use brunt_record::figures::{LONGEST_UNIT, OwnFigures, OwnKind};
 use bstr::BStr;
 use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
 use super::by_flags::Offered;
-use super::data::{Feeder, Kind, Order, Rows, SharedFeeder, Table as DataTable};
+use super::data::{Feeder, Order, Rows, SharedFeeder};
 use super::stream::Stream;
+use super::table::{Kind, Table as DataTable};
 use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value};
 use crate::error;
 use crate::state::{is_inside, read_inside};
@@ -652,7 +653,7 @@ fn add_bytes(lua: &Lua, table: &Table) -> mlua::Result<()> {
 /// Functions that are about values alone.
 fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let duration = lua.create_function(|_, text: String| {
-        Ok(units::parse_duration(&text).ok().map(|ns| ns as f64 / brunt_model::SECOND_NS as f64))
+        Ok(units::parse_duration(&text).ok().map(|ns| ns as f64 / brunt_record::SECOND_NS as f64))
     })?;
     table.raw_set("duration", duration)?;
     let unknown = lua.create_function(|_, (whose, name, known): (String, String, String)| {

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use csv_core::ReadRecordResult;
 use serde::de::IgnoredAny;
 
-use super::data::{Kind, Table, wrong_cells, wrong_record};
+use super::table::{Kind, Table, wrong_cells, wrong_record};
 
 /// The most places that an index has: 8 bytes each.
 const MOST_PLACES: usize = 1 << 20;

@@ -26,3 +26,4 @@ pub use self::hook::{IN_SCENARIO, hook_name};
 pub use self::session::{Beginning, Begun, Scripted, Session, begin};
 pub use self::start::Start;
 pub use self::state::check;
+pub use self::stats::{Errors, Totals};

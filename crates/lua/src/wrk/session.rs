@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brunt_model::environment::Environment;
-use brunt_model::plan::{Sandbox, Script};
-use brunt_model::stop::StopHandle;
-use brunt_model::summary::Summary;
+use brunt_plan::environment::Environment;
+use brunt_plan::plan::{Sandbox, Script};
+use brunt_plan::stop::StopHandle;
 use mlua::{Function, Lua, ObjectLike as _, Table};
 
 use super::address::{connects, to_text};
-use super::stats::{self, Stats, Totals};
+use super::stats::{Stats, Totals};
 use super::thread::Thread;
 use super::user::ScriptUser;
 use super::{Start, state};
@@ -179,10 +178,9 @@ impl Session {
     ///
     /// # Errors
     /// When it fails, or has not come back although it was asked to end by `stop`.
-    pub fn done(self, summary: &Summary, stop: &StopHandle) -> Result<(), ScriptError> {
-        let totals = Totals::of(summary);
-        let latency = Stats::microseconds(&summary.total.response.lower());
-        let requests = Stats::rates(stats::thread_rates(summary));
+    pub fn done(self, totals: Totals, stop: &StopHandle) -> Result<(), ScriptError> {
+        let latency = Stats::microseconds(&totals.response);
+        let requests = Stats::rates(totals.rates.clone());
         // A run that was ended early is no reason to say nothing about it: only what comes now counts.
         let stopped_before = stop.is_stopped();
         let never = StopHandle::default();
@@ -190,9 +188,9 @@ impl Session {
             at.set("done()");
             let called = match state::function(&self.main, "done") {
                 None => Ok(()),
-                Some(done) => latency
-                    .object(&self.main)
-                    .and_then(|latency| done.call::<()>((totals, latency, requests.object(&self.main)?))),
+                Some(done) => totals.table(&self.main).and_then(|summary| {
+                    done.call::<()>((summary, latency.object(&self.main)?, requests.object(&self.main)?))
+                }),
             };
             state::flush(&self.main);
             called.map_err(|error| ScriptError::from_lua("done()", &self.file, &error))

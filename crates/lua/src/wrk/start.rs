@@ -1,6 +1,6 @@
 //! What a script's requests are made from where it does not say otherwise.
 
-use brunt_model::plan::{Plan, Script};
+use brunt_plan::plan::{Plan, Script};
 
 use super::ready_made::MOST_HEADERS;
 use crate::ScriptError;
@@ -76,9 +76,9 @@ fn no_request(script: &Script, problem: &str) -> ScriptError {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::content::Content;
-    use brunt_model::plan::ProtocolOptions;
-    use brunt_model::target::Url;
+    use brunt_plan::content::Content;
+    use brunt_plan::plan::ProtocolOptions;
+    use brunt_plan::target::Url;
     use brunt_protocol::Registry;
     use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brunt_model::plan::{Sandbox, Script};
+use brunt_plan::plan::{Sandbox, Script};
 use mlua::{Function, Lua, ObjectLike as _, Table};
 
 use super::{Start, address};

@@ -1,9 +1,7 @@
-//! What `done(summary, latency, requests)` gets, from a run's summary.
+//! What `done(summary, latency, requests)` gets.
 
-use brunt_model::histogram::Histogram;
-use brunt_model::outcome::Failure;
-use brunt_model::summary::Summary;
-use mlua::{IntoLua, Lua, ObjectLike as _, Table, Value};
+use brunt_record::histogram::Histogram;
+use mlua::{Lua, ObjectLike as _, Table, Value};
 
 /// A distribution as wrk's scripts see it: `min`, `max`, `mean`, `stdev`, `percentile(p)`, `(i)`, `#`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -91,63 +89,48 @@ impl Stats {
     }
 }
 
-/// The table `summary`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Totals {
-    duration_us: u64,
-    requests: u64,
-    bytes: u64,
-    connect: u64,
-    read: u64,
-    write: u64,
-    status: u64,
-    timeout: u64,
+/// What a run came to, as `done` is told of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Totals {
+    /// How long the measured part took, in nanoseconds.
+    pub measured_ns: u64,
+    /// Calls answered in it.
+    pub answered: u64,
+    /// Bytes received in it, after decryption.
+    pub bytes_in: u64,
+    /// Calls that failed, and answers whose status is an error.
+    pub errors: Errors,
+    /// Response times of all calls.
+    pub response: Histogram,
+    /// Answers a second of one thread: a sample for each second of the measured part.
+    pub rates: Vec<u64>,
+}
+
+/// Errors as wrk counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Errors {
+    /// No connection could be made.
+    pub connect: u64,
+    /// An answer could not be read.
+    pub read: u64,
+    /// A call could not be sent.
+    pub write: u64,
+    /// The status was above 399.
+    pub status: u64,
+    /// No answer came in time.
+    pub timeout: u64,
 }
 
 impl Totals {
-    pub(super) fn of(summary: &Summary) -> Self {
-        let measured = &summary.run.measured;
-        let failed = |failures: &[Failure]| failures.iter().map(|failure| summary.total.failures.count(*failure)).sum();
-        Self {
-            duration_us: summary.run.measured_ns / 1000,
-            requests: measured.statuses.total(),
-            bytes: measured.bytes.clear_in,
-            connect: failed(&[
-                Failure::Resolve,
-                Failure::Connect,
-                Failure::ConnectTimeout,
-                Failure::Ports,
-                Failure::Descriptors,
-                Failure::Tls,
-            ]),
-            read: failed(&[Failure::Read, Failure::Closed, Failure::Protocol]),
-            write: failed(&[Failure::Write]),
-            status: measured.statuses.sorted().iter().filter(|(status, _)| *status > 399).map(|(_, n)| n).sum(),
-            timeout: failed(&[Failure::Timeout]),
-        }
-    }
-}
-
-impl IntoLua for Totals {
-    fn into_lua(self, lua: &Lua) -> mlua::Result<Value> {
-        let errors = lua.create_table_from([
-            ("connect", self.connect),
-            ("read", self.read),
-            ("write", self.write),
-            ("status", self.status),
-            ("timeout", self.timeout),
-        ])?;
-        let totals = [("duration", self.duration_us), ("requests", self.requests), ("bytes", self.bytes)];
+    /// The table `summary`.
+    pub(super) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
+        let Errors { connect, read, write, status, timeout } = self.errors;
+        let errors = [("connect", connect), ("read", read), ("write", write), ("status", status), ("timeout", timeout)];
+        let totals = [("duration", self.measured_ns / 1000), ("requests", self.answered), ("bytes", self.bytes_in)];
         let summary = lua.create_table_from(totals)?;
-        summary.set("errors", errors)?;
-        Ok(Value::Table(summary))
+        summary.set("errors", lua.create_table_from(errors)?)?;
+        Ok(summary)
     }
-}
-
-/// One thread's requests a second: each point of the series gives a value.
-pub(super) fn thread_rates(summary: &Summary) -> Vec<u64> {
-    let workers = f64::from(summary.run.plan.workers.max(1));
-    summary.run.series.points().iter().map(|point| (point.rate() / workers) as u64).collect()
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use brunt_model::content::Content;
-use brunt_model::plan::{Sandbox, Script};
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Sandbox, Script};
 use mlua::Lua;
 use proptest::prelude::*;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use brunt_http2::Connection;
 use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, OverStreams, StreamClient, Wrong};
-use brunt_model::outcome::Failure;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Kept, Malformed, Parts, Started};
+use brunt_record::outcome::Failure;
 
 use crate::framing::{Fault, Reader, decompressed, write_message};
 use crate::request::{Writer, parts};

@@ -10,6 +10,7 @@
 mod client;
 pub mod definition;
 pub mod fitting;
+mod flags;
 pub mod framing;
 pub mod options;
 pub mod reflection;
@@ -23,13 +24,13 @@ mod words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brunt_model::outcome::OkStatus;
-use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_protocol::flags::{Flag, Given, shown_options};
 use brunt_protocol::headers::header_value;
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::{Message, Refusal, User};
 use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
+use brunt_record::outcome::OkStatus;
 use prost_reflect::MethodDescriptor;
 use prost_reflect::prost_types::method_options::IdempotencyLevel;
 
@@ -55,7 +56,7 @@ impl Protocol for Grpc {
     }
 
     fn flags(&self) -> &[Flag] {
-        &options::FLAGS
+        &flags::FLAGS
     }
 
     fn multiplexes(&self, _given: &Given) -> bool {
@@ -64,7 +65,7 @@ impl Protocol for Grpc {
 
     fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
         given.refuse_user("grpc")?;
-        Ok(options::options(given)?.to_protocol())
+        Ok(flags::options(given)?.to_protocol())
     }
 
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {

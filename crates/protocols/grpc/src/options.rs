@@ -1,17 +1,13 @@
 //! What gRPC calls are made from: the `protocol` part of a plan for `grpc` and `grpcs`.
 
-use brunt_model::content::Content;
-use brunt_model::plan::ProtocolOptions;
+use brunt_plan::content::Content;
+use brunt_plan::plan::ProtocolOptions;
 use brunt_protocol::OptionsError;
-use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, most_answer_bytes};
-use brunt_protocol::flags::{Flag, Given, Takes};
-use brunt_protocol::headers::{HEADER, Header, headers};
-use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
+use brunt_protocol::headers::Header;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::reflection::Reflection;
-use crate::schema::{self, Schema, Sources, parts_of};
+use crate::schema::{self, Schema, Sources};
 
 /// How the calls of a flood over gRPC are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,66 +52,6 @@ pub struct ProtoFile {
 pub enum Compression {
     /// By gzip.
     Gzip,
-}
-
-/// The flags of gRPC. Those for calls, arguments and answers are Thrift's, too.
-pub(crate) const FLAGS: [Flag; 11] = [
-    Flag::new(
-        "proto",
-        Takes::Texts("FILE"),
-        "The .proto file that defines the service, repeatable; what it imports is read, too",
-    )
-    .conflicts_with(&["descriptor-set"]),
-    Flag::new("proto-path", Takes::Texts("DIR"), "Where imported files are looked for as well, repeatable").short('I'),
-    Flag::new("descriptor-set", Takes::File("FILE"), "A descriptor set instead of .proto files (protoc -o)"),
-    Flag::new(
-        "reflection",
-        Takes::Nothing,
-        "Ask the server for the schema instead (server reflection), before the load",
-    )
-    .conflicts_with(&["proto", "descriptor-set"]),
-    CALL,
-    ARGS,
-    ARGS_LINES,
-    MAX_ANSWER,
-    HEADER,
-    STALL_TIMEOUT,
-    Flag::new("compress", Takes::OneOf("NAME", &["gzip"]), "Compress the messages that are sent"),
-];
-
-/// The options that the flags ask for.
-pub(crate) fn options(given: &Given) -> Result<Options, OptionsError> {
-    let files: Vec<_> = given.texts("proto").map(str::to_owned).collect();
-    let mut descriptor_set = given.file("descriptor-set").map(|(_, content)| content.clone());
-    let has_reflection = given.has("reflection");
-    if files.is_empty() && descriptor_set.is_none() && !has_reflection {
-        let problem = "grpc:// needs the schema of the service: give --proto FILE.proto or --descriptor-set FILE, or \
-                       --reflection to ask the server";
-        return Err(OptionsError(problem.to_owned()));
-    }
-    let Some(call) = given.text("call") else {
-        let problem = "grpc:// needs the method to call: give --call PACKAGE.SERVICE/METHOD";
-        return Err(OptionsError(problem.to_owned()));
-    };
-    let dirs: Vec<_> = given.texts("proto-path").map(str::to_owned).collect();
-    let proto = read_proto(&files, &dirs, &mut |path| given.read(path))?;
-    let (args, headers) = (arguments(given)?, headers(given)?);
-    if has_reflection {
-        // What is wrong with the flags has been said by now, so that nobody is asked in vain.
-        let ask = |options: &ProtocolOptions| given.ask(options);
-        let told = Reflection::new(&ask, &headers).descriptor_set(parts_of(call).0);
-        descriptor_set = Some(Content(told.map_err(|error| OptionsError(format!("--reflection: {error}")))?));
-    }
-    Ok(Options {
-        proto,
-        descriptor_set,
-        call: call.to_owned(),
-        args,
-        headers,
-        compress: given.has("compress").then_some(Compression::Gzip),
-        max_answer_bytes: most_answer_bytes(given),
-        stall_ns: stall_timeout(given)?,
-    })
 }
 
 /// The files by these paths, and those that they import, which come last.

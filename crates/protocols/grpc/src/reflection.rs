@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use brunt_model::content::Content;
+use brunt_plan::content::Content;
 use brunt_protocol::asking::{Ask, Reply};
 use brunt_protocol::headers::Header;
 use prost::Message as _;

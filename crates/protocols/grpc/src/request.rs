@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use brunt_http2::hpack::Encoder;
-use brunt_model::target::Target;
+use brunt_plan::target::Target;
 use brunt_protocol::OptionsError;
 use prost_reflect::MethodDescriptor;
 
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn heads_come_apart_again() {
-        let target = brunt_model::target::Url::parse("grpc://shop.example:50051/").unwrap().target;
+        let target = brunt_plan::target::Url::parse("grpc://shop.example:50051/").unwrap().target;
         let metadata = [("X-User".to_owned(), "a: b".to_owned()), ("Host".to_owned(), "other".to_owned())];
         let envelope = Envelope::new(&target, &metadata, Some(Compression::Gzip), Some(1_000_000_000)).unwrap();
         let mut call = Vec::new();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use brunt_model::target::Target;
+use brunt_plan::target::Target;
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::headers::{Header, header_fields};
 use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use super::response::{ENDED_EARLY, Parser, Step};
-use brunt_model::outcome::Failure;
 use brunt_protocol::messages::{Framing, Messages};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Parts, Progress, Started};
+use brunt_record::outcome::Failure;
 
 /// The hint of a request whose answer's body nobody will read.
 pub(super) const DISCARD: u32 = 1;

@@ -15,8 +15,8 @@ mod scenario;
 
 use std::sync::{Arc, OnceLock};
 
-use brunt_model::plan::{Plan, ProtocolOptions};
-use brunt_model::target::Target;
+use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::target::Target;
 
 use self::client::{Http1Client, Streaming};
 use self::options::{Options, Version};
@@ -121,14 +121,14 @@ impl Prepared for PreparedHttp {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::plan::{Load, PLAN_VERSION, Plan, Sandbox, Stop, Transport};
-    use brunt_model::target::Url;
+    use brunt_plan::plan::{Load, PLAN_VERSION, Plan, Sandbox, Stop, Transport};
+    use brunt_plan::target::Url;
 
     use super::*;
 
     /// A plan for `http://127.0.0.1:8080/a?b=c`.
     pub(super) fn plan() -> Plan {
-        let second = brunt_model::SECOND_NS;
+        let second = brunt_record::SECOND_NS;
         Plan {
             version: PLAN_VERSION,
             target: Url::parse("http://127.0.0.1:8080/a?b=c").unwrap().target,
@@ -147,11 +147,11 @@ mod tests {
             reconnect: false,
             pipeline: 1,
             transport: Transport::default(),
-            ok_status: brunt_model::outcome::OkStatus::default(),
+            ok_status: brunt_record::outcome::OkStatus::default(),
             thresholds: Vec::new(),
-            origin: brunt_model::plan::Origin::default(),
+            origin: brunt_plan::plan::Origin::default(),
             sandbox: Sandbox::default(),
-            environment: brunt_model::environment::Environment::default(),
+            environment: brunt_plan::environment::Environment::default(),
         }
     }
 

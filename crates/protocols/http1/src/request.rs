@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use brunt_model::plan::Plan;
-use brunt_model::random::choice;
-use brunt_model::secret::REDACTED;
-use brunt_model::target::{self, Target, Url};
+use brunt_plan::plan::Plan;
+use brunt_plan::random::choice;
+use brunt_plan::secret::REDACTED;
+use brunt_plan::target::{self, Target, Url};
 
 use brunt_protocol::OptionsError;
 use brunt_protocol::headers::{Header, authorization, check_token, header_value};
@@ -392,7 +392,7 @@ impl User for Flood {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::secret::Template;
+    use brunt_plan::secret::Template;
 
     use brunt_protocol::headers::Header;
 

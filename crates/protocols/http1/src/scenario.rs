@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brunt_model::target::{self, Target, Url};
+use brunt_plan::target::{self, Target, Url};
 use cookie::time::OffsetDateTime;
 
 use super::client::{DISCARD, Http1Client, Streaming, streams_hint};

@@ -164,7 +164,7 @@ fn length(prefix: LengthPrefix, bytes: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::content::Content;
+    use brunt_plan::content::Content;
     use proptest::prelude::*;
 
     use super::*;

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use brunt_model::outcome::Failure;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, Failed, Malformed, Parts, Progress, Started};
+use brunt_record::outcome::Failure;
 
 use super::answer::Reader;
 use super::options::{Framing, Options};
@@ -172,7 +172,7 @@ impl Client for TcpClient {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::content::Content;
+    use brunt_plan::content::Content;
     use proptest::prelude::*;
 
     use super::super::answer::cut;

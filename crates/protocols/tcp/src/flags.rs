@@ -1,7 +1,7 @@
 //! The flags of plain TCP.
 
-use brunt_model::content::Content;
-use brunt_model::units;
+use brunt_plan::content::Content;
+use brunt_plan::units;
 
 use super::answer::MOST_ANSWER_BYTES;
 use super::escapes::unescape;

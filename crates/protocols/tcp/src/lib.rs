@@ -10,7 +10,7 @@ mod scenario;
 
 use std::sync::Arc;
 
-use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_plan::plan::{Plan, ProtocolOptions};
 
 use self::client::TcpClient;
 use self::options::{Framing, Options};

@@ -1,7 +1,7 @@
 //! What calls over plain TCP are made from: the `protocol` part of a plan for `tcp` and `tls`.
 
-use brunt_model::content::Content;
-use brunt_model::plan::ProtocolOptions;
+use brunt_plan::content::Content;
+use brunt_plan::plan::ProtocolOptions;
 use serde::{Deserialize, Serialize};
 
 /// How the calls of a flood over TCP are made.

@@ -1,6 +1,6 @@
 //! What a call of a user waits for, and how its hint says so.
 
-use brunt_model::content::Content;
+use brunt_plan::content::Content;
 
 use super::options::{Framing, LengthPrefix};
 

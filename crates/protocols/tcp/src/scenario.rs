@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brunt_model::content::Content;
+use brunt_plan::content::Content;
 
 use super::answer::MOST_ANSWER_BYTES;
 use super::client::TcpClient;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use brunt_model::outcome::Failure;
+use brunt_record::outcome::Failure;
 
 use super::conforming::{fault, has_parts};
 use super::method::{Method, Unfit};

@@ -377,7 +377,7 @@ fn uuid_of(text: &str) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::super::idl::tests::load_files;
-    use super::super::untyped::named;
+    use super::super::named::named;
     use super::*;
 
     const IDL: &str = "

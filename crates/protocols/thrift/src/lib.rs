@@ -13,6 +13,7 @@ pub mod fitting;
 pub mod idl;
 mod meaning;
 pub mod method;
+mod named;
 pub mod options;
 pub mod reply;
 mod scenario;
@@ -24,8 +25,8 @@ pub mod wire;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brunt_model::outcome::OkStatus;
-use brunt_model::plan::{Plan, ProtocolOptions};
+use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_record::outcome::OkStatus;
 
 use self::client::{Calls, ThriftClient, hint};
 use self::fitting::Fitting;

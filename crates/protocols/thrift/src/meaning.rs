@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use super::client::Calls;
+use super::named::{named, named_fields};
 use super::options::WireName;
 use super::reply::Framing;
 use super::schema::{Function, Schema};
-use super::untyped::{Untyped, named, named_fields};
+use super::untyped::Untyped;
 use super::value::{WireType, WireValue};
 use super::wire::{Binary, Compact, MessageHead, Wire as _, read_value};
 use brunt_protocol::Direction;

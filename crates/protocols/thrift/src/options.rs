@@ -1,7 +1,7 @@
 //! What Thrift calls are made from: the `protocol` part of a plan for `thrift` and `thrifts`.
 
-use brunt_model::content::Content;
-use brunt_model::plan::ProtocolOptions;
+use brunt_plan::content::Content;
+use brunt_plan::plan::ProtocolOptions;
 use serde::{Deserialize, Serialize};
 
 use super::idl;

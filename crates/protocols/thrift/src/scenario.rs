@@ -245,7 +245,7 @@ impl Caller for ThriftCaller {
 
 #[cfg(test)]
 mod tests {
-    use brunt_model::target::Url;
+    use brunt_plan::target::Url;
 
     use super::super::schema::{Base, Type};
     use super::super::value::WireValue;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use brunt_model::outcome::Failure;
-use brunt_model::random::Random;
+use brunt_plan::random::Random;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, Failed, Malformed, Opening, Parts, Progress, Started};
+use brunt_record::outcome::Failure;
 
 use super::deflate;
 use super::flood::Echo;

@@ -1,7 +1,7 @@
 //! The flags of WebSocket.
 
-use brunt_model::content::Content;
-use brunt_model::units;
+use brunt_plan::content::Content;
+use brunt_plan::units;
 
 use super::message::MOST_MESSAGE_BYTES;
 use super::options::Options;

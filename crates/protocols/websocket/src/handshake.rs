@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brunt_model::target::Target;
+use brunt_plan::target::Target;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
 use super::options::Options;

@@ -16,8 +16,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use brunt_model::plan::{Plan, ProtocolOptions};
-use brunt_model::random::Random;
+use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::random::Random;
 
 use self::client::WebSocketClient;
 use self::flood::Echo;

@@ -5,8 +5,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use brunt_model::random::Random;
-use brunt_model::target::{self, Target, Url};
+use brunt_plan::random::Random;
+use brunt_plan::target::{self, Target, Url};
 
 use super::client::WebSocketClient;
 use super::frame::MOST_CONTROL_BYTES;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brunt_model::content::Content;
-use brunt_model::outcome::{Failure, OkStatus};
-use brunt_model::plan::{Load, PLAN_VERSION, Plan, Sandbox, Stop, Transport};
-use brunt_model::target::Url;
+use brunt_plan::content::Content;
+use brunt_plan::plan::{Load, PLAN_VERSION, Plan, Sandbox, Stop, Transport};
+use brunt_plan::target::Url;
 use brunt_protocol::scenario::{Caller, Encoded, Setting, Value};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Client, Opening, Prepared, Progress, Protocol, Registry};
+use brunt_record::outcome::{Failure, OkStatus};
 use brunt_websocket::WebSocket;
 use brunt_websocket::options::Options;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
@@ -55,9 +55,9 @@ fn plan(options: &Options) -> Plan {
         transport: Transport::default(),
         ok_status: OkStatus::default(),
         thresholds: Vec::new(),
-        origin: brunt_model::plan::Origin::default(),
+        origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::default(),
-        environment: brunt_model::environment::Environment::default(),
+        environment: brunt_plan::environment::Environment::default(),
     }
 }
 
@@ -500,7 +500,7 @@ fn rfc_7692_messages() {
 
 #[test]
 fn any_bytes_are_read_the_same_in_any_pieces() {
-    use brunt_model::random::Random;
+    use brunt_plan::random::Random;
 
     // Frames of all kinds, right and wrong, in one stream; each seed gives another.
     for seed in 0..300 {

@@ -1,7 +1,7 @@
 //! The list of runs: filters, a row for each with its course and outcome, and two to choose.
 
-use brunt_model::kept::{Entry, Filter, Listed, Page, RUN};
-use brunt_model::units::{Duration, Number};
+use brunt_decide::kept::{Entry, Filter, Listed, Page, RUN};
+use brunt_plan::units::{Duration, Number};
 
 use super::{Html, begun, doubt, filter_fields, filter_query, outcome, p99, page, svg};
 use crate::numbers::{brief, count, percent};

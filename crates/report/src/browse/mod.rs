@@ -1,10 +1,10 @@
 //! The pages of `brunt ui`: kept runs listed, one of them, a figure over runs. Plain HTML without a script; links are relative,
-//! all pages lie side by side, and what stands in them comes from [`brunt_model::kept`] alone.
+//! all pages lie side by side, and what stands in them comes from [`brunt_decide::kept`] alone.
 
-use brunt_model::histogram::AtLeast;
-use brunt_model::kept::{Entry, Filter, RUN};
+use brunt_decide::kept::{Entry, Filter, RUN};
+use brunt_record::histogram::AtLeast;
 
-use crate::junit::iso_8601;
+use crate::dates::iso_8601;
 use crate::numbers::{brief, duration};
 
 mod html;

@@ -1,8 +1,8 @@
 //! One run: what it was, its figures, its report as text, and what can be done with it.
 
-use brunt_model::kept::{Figure, Limit, Listed, RUN};
-use brunt_model::threshold::shown;
-use brunt_model::units::{Duration, Number};
+use brunt_decide::kept::{Figure, Limit, Listed, RUN};
+use brunt_plan::threshold::shown;
+use brunt_plan::units::{Duration, Number};
 
 use super::{Html, begun, doubt, filter_query, outcome, page, svg};
 use crate::numbers::{brief, count};
@@ -131,7 +131,7 @@ fn figures(body: &mut Html, details: &Details<'_>) {
     }
     let entry = &details.run.entry;
     // Runs that can be compared have its target and its script.
-    let filter = brunt_model::kept::Filter {
+    let filter = brunt_decide::kept::Filter {
         target: entry.url.clone(),
         script: entry.script.clone().unwrap_or_default(),
         name: entry.label.name.clone().unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! A figure over runs: a dot for each run, its threshold, and marks where the version changes.
 
-use brunt_model::kept::{Filter, TrendPoint};
-use brunt_model::threshold::shown;
+use brunt_decide::kept::{Filter, TrendPoint};
+use brunt_plan::threshold::shown;
 
 use super::{Html, begun, field, filter_fields, page, svg};
 use crate::numbers::brief;

@@ -1,11 +1,10 @@
 //! The views of a capacity that was searched for.
 
-use brunt_model::arrivals::Spread;
-use brunt_model::capacity::{Answer, Capacity, Length, Outcome, Trial};
-use brunt_model::evidence::Evidence;
-use brunt_model::plan::{Load, Plan};
-use brunt_model::verdict::Judgement;
-use serde::Serialize;
+use brunt_decide::capacity::{Answer, Capacity, Length, Outcome, Trial};
+use brunt_decide::evidence::Evidence;
+use brunt_judge::verdict::Judgement;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Plan};
 
 use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
@@ -17,14 +16,6 @@ use crate::text::{WIDTH, concurrency, wrapped};
 
 /// Room for the plot beside the figures of a rate.
 const PLOT: usize = 24;
-
-/// What the JSON document holds.
-#[derive(Serialize)]
-pub(super) struct Document<'a> {
-    pub plan: &'a Plan,
-    #[serde(flatten)]
-    pub capacity: &'a Capacity,
-}
 
 pub(super) fn text(plan: &Plan, capacity: &Capacity, label: Vec<String>, paint: Paint) -> String {
     let mut sections = vec![[head(plan, paint), label].concat(), answer(capacity, paint)];

@@ -1,9 +1,9 @@
 //! The views of a comparison.
 
-use brunt_model::compare::{
+use brunt_decide::compare::{
     Compared, Comparison, Design, Difference, ErrorDifference, FailIfResult, LEAST_ROUNDS, Metric,
 };
-use brunt_model::units::{Duration, Number};
+use brunt_plan::units::{Duration, Number};
 
 use super::plot::Around;
 use super::runs::{self, COLUMNS};

@@ -5,6 +5,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
+use brunt_decide::capacity::Capacity;
+use brunt_decide::compare::Compared;
+use brunt_decide::sweep::Sweep;
+use brunt_plan::plan::Plan;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::format::FormatError;
@@ -20,7 +25,8 @@ mod runs;
 mod sweep;
 pub(crate) mod table;
 
-pub use brunt_model::decision::Decision;
+pub use brunt_decide::decision::Decision;
+pub(crate) use page::Page;
 pub use page::{Runs, conclusion, names_of_runs};
 pub use read::read;
 
@@ -87,26 +93,20 @@ pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style
     let paint = Paint(style.colour);
     let label = origin_lines(decision.origin(), decision.started_unix_ms(), style.dated, paint);
     let text = match (decision, format) {
+        (_, Format::Json) => return json(out, &Document::of(decision)),
         (Decision::Capacity(plan, capacity), Format::Text) => capacity::text(plan, capacity, label, paint),
         (Decision::Capacity(plan, capacity), Format::Markdown) => {
             capacity::markdown(plan, capacity) + &markdown_label(decision)
         }
         (Decision::Capacity(plan, capacity), Format::Csv) => capacity::csv(plan, capacity),
-        (Decision::Capacity(plan, capacity), Format::Json) => {
-            return json(out, CAPACITY, &capacity::Document { plan, capacity });
-        }
         (Decision::Sweep(plan, sweep), Format::Text) => sweep::text(plan, sweep, label, paint),
         (Decision::Sweep(plan, sweep), Format::Markdown) => sweep::markdown(plan, sweep) + &markdown_label(decision),
         (Decision::Sweep(plan, sweep), Format::Csv) => sweep::csv(plan, sweep),
-        (Decision::Sweep(plan, sweep), Format::Json) => {
-            return json(out, SWEEP, &sweep::Document { plan, sweep });
-        }
         (Decision::Comparison(compared), Format::Text) => comparison::text(compared, label, paint),
         (Decision::Comparison(compared), Format::Markdown) => {
             comparison::markdown(compared) + &markdown_label(decision)
         }
         (Decision::Comparison(compared), Format::Csv) => comparison::csv(compared),
-        (Decision::Comparison(compared), Format::Json) => return json(out, COMPARISON, compared),
     };
     out.write_all(text.as_bytes())
 }
@@ -158,20 +158,67 @@ const COMPARISON: &str = "brunt-comparison";
 /// The version of these documents.
 const VERSION: u32 = 1;
 
-/// What every document begins with.
-#[derive(Serialize)]
-struct Envelope<'a, T> {
-    format: &'a str,
-    version: u32,
-    brunt_version: &'a str,
-    #[serde(flatten)]
-    content: &'a T,
+/// A decision as JSON.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "format")]
+pub(crate) enum Document<'a> {
+    /// What `brunt sweep` found.
+    #[serde(rename = "brunt-sweep")]
+    Sweep {
+        #[serde(flatten)]
+        content: Envelope<WithPlan<'a, Sweep>>,
+    },
+    /// What `brunt find` found.
+    #[serde(rename = "brunt-capacity")]
+    Capacity {
+        #[serde(flatten)]
+        content: Envelope<WithPlan<'a, Capacity>>,
+    },
+    /// What `brunt compare` found.
+    #[serde(rename = "brunt-comparison")]
+    Comparison {
+        #[serde(flatten)]
+        content: Envelope<&'a Compared>,
+    },
 }
 
-fn json(out: &mut impl Write, format: &str, content: &impl Serialize) -> io::Result<()> {
+/// What every document begins with.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Envelope<T> {
+    /// The version of the format.
+    #[schemars(extend("const" = VERSION))]
+    version: u32,
+    /// The version of the brunt that wrote it.
+    brunt_version: &'static str,
+    #[serde(flatten)]
+    content: T,
+}
+
+/// What was found, beside the plan of its runs.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WithPlan<'a, T> {
+    /// The plan of the runs, without secrets; of a sweep, of the first one.
+    plan: &'a Plan,
+    #[serde(flatten)]
+    found: &'a T,
+}
+
+impl<'a> Document<'a> {
+    fn of(decision: Decision<'a>) -> Self {
+        fn envelope<T>(content: T) -> Envelope<T> {
+            Envelope { version: VERSION, brunt_version: env!("CARGO_PKG_VERSION"), content }
+        }
+        match decision {
+            Decision::Sweep(plan, found) => Self::Sweep { content: envelope(WithPlan { plan, found }) },
+            Decision::Capacity(plan, found) => Self::Capacity { content: envelope(WithPlan { plan, found }) },
+            Decision::Comparison(compared) => Self::Comparison { content: envelope(compared) },
+        }
+    }
+}
+
+fn json(out: &mut impl Write, document: &Document<'_>) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, crate::json::Layout::default());
-    Envelope { format, version: VERSION, brunt_version: env!("CARGO_PKG_VERSION"), content }
-        .serialize(&mut serializer)?;
+    document.serialize(&mut serializer)?;
     writeln!(out)
 }
 

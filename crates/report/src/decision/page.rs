@@ -4,13 +4,14 @@
 use std::io;
 use std::path::Path;
 
-use brunt_model::capacity::{Capacity, Length, Outcome};
-use brunt_model::compare::Compared;
-use brunt_model::evidence::Evidence;
-use brunt_model::histogram::AtLeast;
-use brunt_model::outline::{self, Outline};
-use brunt_model::plan::{Origin, Plan};
-use brunt_model::sweep::{Law, Sweep};
+use brunt_decide::capacity::{Capacity, Length, Outcome};
+use brunt_decide::compare::Compared;
+use brunt_decide::evidence::Evidence;
+use brunt_decide::outline::{self, Outline};
+use brunt_decide::sweep::{Law, Sweep};
+use brunt_plan::plan::{Origin, Plan};
+use brunt_record::histogram::AtLeast;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::table::{Cell, Table};
@@ -19,10 +20,13 @@ use crate::html;
 use crate::numbers::{count, counted};
 use crate::style::Role;
 
-/// `web/src/decision.ts` reads it.
-#[derive(Debug, Serialize)]
-struct Page {
+/// A decision as the page shows it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Decision")]
+pub(crate) struct Page {
+    #[schemars(extend("const" = "decision"))]
     kind: &'static str,
+    /// How far it is, while it goes on.
     live: Option<String>,
     brunt_version: &'static str,
     title: String,
@@ -35,7 +39,7 @@ struct Page {
     /// When its first run began.
     #[serde(skip_serializing_if = "Option::is_none")]
     started_unix_ms: Option<u64>,
-    /// The shape of each run, in the order of the table `runs`.
+    /// The shape of each run, in the order of the table of runs.
     outlines: Vec<Outline>,
     /// The command that makes the page of each, where they are kept.
     commands: Vec<String>,
@@ -67,7 +71,8 @@ impl Runs<'_> {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// A text, and how it is coloured.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Piece {
     text: String,
     role: &'static str,
@@ -76,7 +81,7 @@ struct Piece {
     href: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Tabled {
     id: &'static str,
     title: &'static str,
@@ -86,7 +91,7 @@ struct Tabled {
 }
 
 /// Lines and points over a value.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 struct Chart {
     id: &'static str,
     title: &'static str,
@@ -95,11 +100,13 @@ struct Chart {
     x: String,
     /// `percentile` where a place is one call in so many, `time` where it is seconds; else a plain number.
     #[serde(skip_serializing_if = "str::is_empty")]
+    #[schemars(extend("enum" = ["percentile", "time"]))]
     x_is: &'static str,
     names: Vec<String>,
     x_is_logarithmic: bool,
     y_is_logarithmic: bool,
     /// `ns`, `per_s` or `ratio`.
+    #[schemars(extend("enum" = ["ns", "per_s", "ratio"]))]
     unit: &'static str,
     lines: Vec<Line>,
     /// What is marked on the x-axis: where, and what it is.
@@ -107,23 +114,27 @@ struct Chart {
     /// A value that others are held against.
     level: Option<f64>,
     /// Thresholds on what is shown, as they are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     limits: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Line {
     label: &'static str,
+    #[schemars(extend("enum" = ["one", "two", "three", "bad", "faint"]))]
     colour: &'static str,
     /// `line`, `points` or `dashed`.
+    #[schemars(extend("enum" = ["line", "points", "dashed"]))]
     how: &'static str,
     /// `●`, `✕` or `○`: how its points are told from others without colours.
     #[serde(skip_serializing_if = "str::is_empty")]
+    #[schemars(extend("enum" = ["●", "✕", "○"]))]
     mark: &'static str,
     points: Vec<Point>,
 }
 
 /// A point, with the ends of its interval where it has one.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Point {
     x: f64,
     y: f64,
@@ -223,7 +234,7 @@ fn of_sweep(plan: &Plan, sweep: &Sweep) -> Page {
     }
     page.tables.push(steps);
     let points = |of: &dyn Fn(&Evidence) -> Option<f64>| {
-        let point = |step: &brunt_model::sweep::Step| {
+        let point = |step: &brunt_decide::sweep::Step| {
             Some(Point { x: step.value as f64, y: of(step.evidence.as_ref()?)?, interval: None })
         };
         sweep.steps.iter().filter_map(point).collect::<Vec<_>>()
@@ -283,7 +294,7 @@ fn limits(plan: &Plan, figures: &[&str]) -> Vec<String> {
 }
 
 /// The curve of the law, X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), over what was tried.
-fn fitted(sweep: &Sweep, fit: &brunt_model::sweep::Fit) -> Vec<Point> {
+fn fitted(sweep: &Sweep, fit: &brunt_decide::sweep::Fit) -> Vec<Point> {
     const POINTS: i32 = 60;
     let values = || sweep.steps.iter().map(|step| step.value as f64);
     let (low, high) = (values().fold(f64::INFINITY, f64::min).max(1.0), values().fold(1.0, f64::max));
@@ -340,7 +351,7 @@ fn of_capacity(plan: &Plan, capacity: &Capacity, is_over: bool) -> Page {
         line("spoiled", "three", "○", Outcome::Spoiled),
     ];
     let marks = match &capacity.answer {
-        brunt_model::capacity::Answer::Between { low_per_s, high_per_s, .. } => {
+        brunt_decide::capacity::Answer::Between { low_per_s, high_per_s, .. } => {
             vec![(*low_per_s, "met".to_owned()), (*high_per_s, "not met".to_owned())]
         }
         _ => Vec::new(),
@@ -380,7 +391,7 @@ fn of_comparison(compared: &Compared) -> Page {
     let caption = "B over A, with 95 % intervals; p with regard to how many figures are compared";
     page.tables.push(tabled("differences", "Differences", caption, &comparison::table(found, None)));
     let points = found.differences.iter().enumerate();
-    let point = |(i, d): (usize, &brunt_model::compare::Difference)| Point {
+    let point = |(i, d): (usize, &brunt_decide::compare::Difference)| Point {
         x: i as f64,
         y: d.ratio,
         interval: Some((d.low_ratio, d.high_ratio)),
@@ -495,7 +506,7 @@ fn over_rounds(compared: &Compared) -> Vec<Chart> {
     let of = |figure: &dyn Fn(&Evidence) -> Option<f64>| {
         let points = |_: &[&Evidence], is_b: bool| {
             let runs = compared.runs.iter().filter(|run| run.is_b == is_b);
-            let point = |run: &brunt_model::compare::ComparedRun| {
+            let point = |run: &brunt_decide::compare::ComparedRun| {
                 Some(Point { x: run.number as f64, y: figure(&run.evidence)?, interval: None })
             };
             runs.filter_map(point).collect()
@@ -532,13 +543,13 @@ pub fn conclusion(decision: Decision<'_>) -> String {
 fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
     match decision {
         Decision::Sweep(_, sweep) => {
-            let of = |step: &'_ brunt_model::sweep::Step| format!("{} {}", sweep.axis.name, count(step.value));
+            let of = |step: &'_ brunt_decide::sweep::Step| format!("{} {}", sweep.axis.name, count(step.value));
             sweep.steps.iter().filter_map(|step| Some((of(step), step.evidence.as_ref()?))).collect()
         }
         Decision::Capacity(_, capacity) => {
             let length = |length| if length == Length::Full { "full" } else { "short" };
             let each = (1..).zip(&capacity.trials);
-            let of = |(n, trial): (u32, &'_ brunt_model::capacity::Trial)| {
+            let of = |(n, trial): (u32, &'_ brunt_decide::capacity::Trial)| {
                 format!("trial {n}, {}/s, {}", runs::rate(trial.rate_per_s), length(trial.length))
             };
             each.map(|(n, trial)| (of((n, trial)), &trial.evidence)).collect()

@@ -1,7 +1,7 @@
 //! Plots of figures against what they depend on, a line for each value: any number of values fits, and a terminal's
 //! usual 80 columns are enough.
 
-use brunt_model::units::Duration;
+use brunt_plan::units::Duration;
 
 /// A scale on which equal ratios are equally far apart.
 #[derive(Debug, Clone, Copy)]

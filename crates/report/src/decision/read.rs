@@ -1,19 +1,18 @@
 //! Reading what was decided back from its JSON document.
 
-use brunt_model::decision::Decided;
-use brunt_model::plan::Plan;
+use brunt_decide::decision::Decided;
+use brunt_plan::plan::Plan;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{CAPACITY, COMPARISON, SWEEP, VERSION};
 use crate::json::ReadError;
 
-/// The plan of a sweep or search, beside what was found.
+/// The plan of a sweep or search. Read apart from what was found: with both in one type, `flatten` would compile every reader a
+/// second time.
 #[derive(Deserialize)]
-struct WithPlan<T> {
+struct Planned {
     plan: Box<Plan>,
-    #[serde(flatten)]
-    found: T,
 }
 
 /// Reads the document of a decision; none where it is JSON of something else.
@@ -45,10 +44,14 @@ pub fn read(bytes: &[u8]) -> Result<Option<Decided>, ReadError> {
         None => return Ok(None),
     }
     Ok(Some(match format {
-        SWEEP => content(bytes).map(|WithPlan { plan, found }| Decided::Sweep(plan, found))?,
-        CAPACITY => content(bytes).map(|WithPlan { plan, found }| Decided::Capacity(plan, found))?,
+        SWEEP => Decided::Sweep(planned(bytes)?, content(bytes)?),
+        CAPACITY => Decided::Capacity(planned(bytes)?, content(bytes)?),
         _ => Decided::Comparison(content(bytes)?),
     }))
+}
+
+fn planned(bytes: &[u8]) -> Result<Box<Plan>, ReadError> {
+    content(bytes).map(|Planned { plan }| plan)
 }
 
 fn content<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ReadError> {

@@ -2,15 +2,15 @@
 
 use std::fmt::Display;
 
-use brunt_model::evidence::Evidence;
-use brunt_model::histogram::AtLeast;
-use brunt_model::plan::Origin;
-use brunt_model::units::{Duration, ExactDuration, Number};
-use brunt_model::verdict::Judgement;
+use brunt_decide::evidence::Evidence;
+use brunt_judge::verdict::Judgement;
+use brunt_plan::plan::Origin;
+use brunt_plan::units::{Duration, ExactDuration, Number};
+use brunt_record::histogram::AtLeast;
 
 use super::table::Cell;
 use crate::csv::Row;
-use crate::junit::iso_8601;
+use crate::dates::iso_8601;
 use crate::numbers;
 use crate::style::Role;
 

@@ -1,9 +1,8 @@
 //! The views of a sweep.
 
-use brunt_model::evidence::Evidence;
-use brunt_model::plan::{Load, Plan};
-use brunt_model::sweep::{Choice, ENOUGH, Fit, Interval, Law, NoFit, Peak, Step, Sweep};
-use serde::Serialize;
+use brunt_decide::evidence::Evidence;
+use brunt_decide::sweep::{Choice, ENOUGH, Fit, Interval, Law, NoFit, Peak, Step, Sweep};
+use brunt_plan::plan::{Load, Plan};
 
 use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
@@ -17,14 +16,6 @@ use crate::text::{WIDTH, wrapped};
 /// Room for the plots beside a value.
 const LATENCY: usize = 44;
 const OUTCOMES: usize = 30;
-
-/// What the JSON document holds.
-#[derive(Serialize)]
-pub(super) struct Document<'a> {
-    pub plan: &'a Plan,
-    #[serde(flatten)]
-    pub sweep: &'a Sweep,
-}
 
 pub(super) fn text(plan: &Plan, sweep: &Sweep, label: Vec<String>, paint: Paint) -> String {
     let mut sections = vec![[head(plan, sweep, paint), label].concat(), conclusion(sweep, paint)];

@@ -1,11 +1,16 @@
-//! Data of the page: a result, with drawn curves in place of its histograms. `web/src/data.ts` reads it.
+//! Data of the page: a result, with drawn curves in place of its histograms. The page's types are made of it: see [`crate::schema::page`].
 
-use brunt_model::histogram::Censored;
-use brunt_model::plan::{Load, Origin};
-use brunt_model::remarks::Remark;
-use brunt_model::snapshot;
-use brunt_model::summary::{Ending, QUANTILES};
-use brunt_model::verdict::Judgement;
+use brunt_judge::agent_figures::AgentFigures;
+use brunt_judge::remarks::Remark;
+use brunt_judge::summary::{Rates, Times};
+use brunt_judge::thresholds::ThresholdResult;
+use brunt_judge::verdict::Verdict;
+use brunt_plan::plan::{Load, Origin};
+use brunt_record::catalogue::{Placed, Timing, places};
+use brunt_record::counts;
+use brunt_record::histogram::QUANTILES;
+use brunt_record::recording::Ending;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::distribution::{Bars, Distribution, HeatMap, Spectrum};
@@ -16,9 +21,10 @@ use super::series::Series;
 use crate::json::{self, Document};
 use crate::text;
 
-/// See the module's text. Units are in the names, as in [`json`].
-#[derive(Debug, Serialize)]
-pub(super) struct Data<'a> {
+/// A run as the page shows it. Units are in the names, as in its result.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Data<'a> {
+    #[schemars(extend("const" = "run"))]
     kind: &'static str,
     /// Of a run that goes on.
     live: Option<State>,
@@ -32,15 +38,15 @@ pub(super) struct Data<'a> {
     /// The plan in words.
     plan: Vec<String>,
     is_open: bool,
-    verdict: &'a json::Verdict,
+    verdict: &'a Verdict,
     remarks: &'a [Remark],
-    rates: json::Rates,
+    rates: Rates,
     outcomes: Outcomes<'a>,
     measured_ns: u64,
     measured_bytes: json::Bytes,
     connections: &'a json::Connections,
     health: json::Health,
-    thresholds: &'a [json::Threshold],
+    thresholds: &'a [ThresholdResult],
     /// The names of the quantiles of every distribution.
     quantiles: Vec<&'static str>,
     times: Vec<(&'static str, Distribution)>,
@@ -55,28 +61,24 @@ pub(super) struct Data<'a> {
     agents: Option<Agents<'a>>,
 }
 
-/// See [`json::Agents`].
-#[derive(Debug, Serialize)]
+/// Agents of a run.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Agents<'a> {
     start_skew_ns: Option<u64>,
     start_skew_uncertainty_ns: Option<u64>,
     list: Vec<Agent<'a>>,
 }
 
-/// See [`json::Agent`].
-#[derive(Debug, Serialize)]
+/// An agent.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Agent<'a> {
     name: &'a str,
     cores: u32,
     workers: u32,
     began_ns: i64,
     lost: Option<&'a json::Lost>,
-    due: u64,
-    not_ok: u64,
-    answered_per_s: f64,
-    response_p99_ns: Option<u64>,
-    lag_p99_ns: Option<u64>,
-    judgement: Judgement,
+    #[serde(flatten)]
+    figures: AgentFigures,
 }
 
 impl<'a> Agents<'a> {
@@ -87,12 +89,7 @@ impl<'a> Agents<'a> {
             workers: agent.workers,
             began_ns: agent.began_ns,
             lost: agent.lost.as_ref(),
-            due: agent.due,
-            not_ok: agent.not_ok,
-            answered_per_s: agent.answered_per_s,
-            response_p99_ns: agent.response_p99_ns,
-            lag_p99_ns: agent.lag_p99_ns,
-            judgement: agent.judgement,
+            figures: agent.figures,
         });
         Self {
             start_skew_ns: agents.start_skew_ns,
@@ -102,25 +99,23 @@ impl<'a> Agents<'a> {
     }
 }
 
-/// See [`json::Outcomes`].
-#[derive(Debug, Serialize)]
+/// How every call ended.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Outcomes<'a> {
-    due: u64,
+    #[serde(flatten)]
+    numbers: Placed<places::Outcomes>,
     answered: u64,
     failed: u64,
-    unfinished: u64,
-    unsent: u64,
     not_ok: u64,
     error_ratio: f64,
-    waited_for_connection: u64,
-    unasked: u64,
-    events: &'a snapshot::Events,
-    held_back: &'a snapshot::HeldBack,
+    events: &'a counts::Events,
+    held_back: Placed<places::HeldBack>,
     statuses: Vec<Status<'a>>,
     failures: &'a [json::FailureCount],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Ended")]
 struct Status<'a> {
     #[serde(flatten)]
     answers: NamedStatus<'a>,
@@ -175,24 +170,20 @@ impl<'a> Outcomes<'a> {
         let named = NamedStatus::all(&outcomes.statuses, &outcomes.status_names).into_iter();
         let statuses = named.map(|answers| Status { ok: ok.holds(answers.status()), answers });
         Self {
-            due: outcomes.due,
+            numbers: outcomes.numbers,
             answered: outcomes.answered,
             failed: outcomes.failed,
-            unfinished: outcomes.unfinished,
-            unsent: outcomes.unsent,
             not_ok: outcomes.not_ok,
             error_ratio: outcomes.error_ratio,
-            waited_for_connection: outcomes.waited_for_connection,
-            unasked: outcomes.unasked,
             events: &outcomes.events,
-            held_back: &outcomes.held_back,
+            held_back: outcomes.held_back,
             statuses: statuses.collect(),
             failures: &outcomes.failures,
         }
     }
 }
 
-fn times(times: &json::Times) -> Vec<(&'static str, Distribution)> {
+fn times(times: &Times) -> Vec<(&'static str, Distribution)> {
     let all = [
         ("response", &times.response),
         ("service", &times.service),
@@ -211,20 +202,13 @@ fn times(times: &json::Times) -> Vec<(&'static str, Distribution)> {
 }
 
 fn spectra(histograms: &json::Histograms) -> Vec<Spectrum> {
-    let known = |known: &brunt_model::histogram::Histogram| Censored { known: known.clone(), ..Censored::default() };
     let all = [
-        ("response", Censored { known: histograms.response.clone(), bounds: histograms.response_bounds.clone() }),
-        ("service", Censored { known: histograms.service.clone(), bounds: histograms.service_bounds.clone() }),
-        ("first byte", known(&histograms.first_byte)),
-        (
-            "first message",
-            Censored { known: histograms.first_message.clone(), bounds: histograms.first_message_bounds.clone() },
-        ),
-        (
-            "message gap",
-            Censored { known: histograms.message_gap.clone(), bounds: histograms.message_gap_bounds.clone() },
-        ),
-        ("lag", known(&histograms.lag)),
+        ("response", Timing::Response),
+        ("service", Timing::Service),
+        ("first byte", Timing::FirstByte),
+        ("first message", Timing::FirstMessage),
+        ("message gap", Timing::MessageGap),
+        ("lag", Timing::Lag),
     ];
-    all.iter().filter_map(|(name, times)| Spectrum::of(name, times)).collect()
+    all.iter().filter_map(|(name, timing)| Spectrum::of(name, histograms.times.get(*timing))).collect()
 }

@@ -1,8 +1,12 @@
 //! Distributions of times as the page shows them: figures, a spectrum, and columns of a heat map.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brunt_model::histogram::{AtLeast, Censored};
+use brunt_judge::distribution::{self, Quantile};
+use brunt_record::catalogue::Timing;
+use brunt_record::histogram::{AtLeast, Censored};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
@@ -11,6 +15,17 @@ use crate::json;
 /// Nanoseconds; written as a number, or as a list of that number where it is a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bound(pub(super) AtLeast<u64>);
+
+impl JsonSchema for Bound {
+    fn schema_name() -> Cow<'static, str> {
+        "Bound".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let either = [generator.subschema_for::<u64>(), generator.subschema_for::<(u64,)>()];
+        json_schema!({ "description": "Nanoseconds; in a list, a lower bound: the true time may be longer.", "oneOf": either })
+    }
+}
 
 impl Serialize for Bound {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -30,7 +45,7 @@ impl Bound {
 }
 
 /// Figures of a distribution, in nanoseconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Distribution {
     count: u64,
     mean_ns: Bound,
@@ -49,20 +64,20 @@ pub(super) struct Distribution {
 }
 
 impl Distribution {
-    pub(super) fn of(times: &json::Distribution) -> Self {
-        let bound = |q: &json::Quantile| Bound(AtLeast { value: q.value_ns, at_least: q.at_least });
+    pub(super) fn of(times: &distribution::Distribution) -> Self {
+        let bound = |quantile: &Quantile| Bound(quantile.value());
         Self {
             count: times.count,
-            mean_ns: Bound::of_mean(times.mean_ns),
-            stdev_ns: Bound::of_mean(times.stdev_ns),
-            min_ns: times.min_ns,
+            mean_ns: Bound::of_mean(times.mean),
+            stdev_ns: Bound::of_mean(times.stdev),
+            min_ns: times.min,
             quantiles_ns: times.quantiles.iter().map(bound).collect(),
             quantile_ends_ns: times.quantiles.iter().map(|q| q.interval.map(|of| (of.low_ns, of.high_ns))).collect(),
             spoiled_quantiles: {
                 let quantiles = times.quantiles.iter().enumerate();
-                quantiles.filter(|(_, q)| q.interval.is_some_and(|of| of.spoiled)).map(|(at, _)| at).collect()
+                quantiles.filter(|(_, quantile)| quantile.is_spoiled()).map(|(at, _)| at).collect()
             },
-            max_ns: Bound(times.max_ns),
+            max_ns: Bound(times.max),
         }
     }
 }
@@ -73,7 +88,7 @@ const POINTS_A_DECADE: i32 = 16;
 const DECADES: i32 = 12;
 
 /// The time that all but a share of the calls did not exceed, for ever smaller shares.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Spectrum {
     name: &'static str,
     /// `[share of calls that took longer, nanoseconds]`, the share falling from 1; the last is one call in all, at the
@@ -110,7 +125,7 @@ const BINS_AN_OCTAVE: f64 = 4.0;
 const MOST_COLUMNS: usize = 300;
 
 /// How many calls took how long, over time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct HeatMap {
     /// Bin `i` begins at 2^(i / this) nanoseconds.
     bins_an_octave: f64,
@@ -153,7 +168,7 @@ fn bin_of(ns: u64) -> u64 {
 const BARS_AN_OCTAVE: f64 = 8.0;
 
 /// How many calls took how long, those that are not a success apart.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Bars {
     /// Bar `i` begins at 2^(i / this) nanoseconds.
     bars_an_octave: f64,
@@ -166,10 +181,11 @@ impl Bars {
     pub(super) fn of(histograms: &json::Histograms) -> Option<Self> {
         let mut bars = BTreeMap::<u64, (u64, u64)>::new();
         let bar_of = |ns: u64| ((ns.max(1) as f64).log2() * BARS_AN_OCTAVE).floor() as u64;
-        for times in [&histograms.response, &histograms.response_bounds] {
+        let times = &histograms.times;
+        for times in [times.known(Timing::Response), times.bounds(Timing::Response)] {
             times.values().for_each(|(ns, n)| bars.entry(bar_of(ns)).or_default().0 += n);
         }
-        for times in [&histograms.failed, &histograms.refused, &histograms.response_bounds] {
+        for times in [times.known(Timing::Failed), times.known(Timing::Refused), times.bounds(Timing::Response)] {
             times.values().for_each(|(ns, n)| bars.entry(bar_of(ns)).or_default().1 += n);
         }
         // Own delays are taken off all calls' times, and not off those of calls that are not a success, which are so in

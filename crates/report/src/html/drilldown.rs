@@ -1,12 +1,13 @@
 //! Calls over time by name, status and reason of failure, as the page shows them: rates and times.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::distribution::significant;
 use crate::json::{self, Document, Kind};
 
-/// Tracks of each kind; see [`json::Drilldown`].
-#[derive(Debug, Serialize)]
+/// Calls over time by request name, tag, status and reason of failure.
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Drilldown<'a> {
     requests: OverTime<Request<'a>>,
     tags: OverTime<Request<'a>>,
@@ -18,7 +19,8 @@ pub(super) struct Drilldown<'a> {
 }
 
 /// Tracks over common stretches.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}s")]
 struct OverTime<T> {
     start_ms: Vec<u64>,
     length_ms: Vec<u64>,
@@ -26,7 +28,8 @@ struct OverTime<T> {
 }
 
 /// Calls with one name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RequestTrack")]
 struct Request<'a> {
     name: &'a str,
     ended_per_s: Vec<f64>,
@@ -36,7 +39,8 @@ struct Request<'a> {
 }
 
 /// Calls that ended in one way.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CountedTrack")]
 struct Counted {
     /// As the tables of outcomes have it.
     name: String,

@@ -2,11 +2,13 @@
 
 use std::io;
 
-use brunt_model::live::{AgentSecond, Live};
-use brunt_model::plan::Plan;
-use brunt_model::series::Series;
-use brunt_model::snapshot::{Phase, Snapshot};
-use brunt_model::summary::{Ending, Run, Summary};
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
+use brunt_record::live::{AgentSecond, Live};
+use brunt_record::recording::{Ending, Recording};
+use brunt_record::series::Series;
+use brunt_record::snapshot::{Phase, Snapshot};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::data::Data;
@@ -18,13 +20,15 @@ use crate::live::{Second, counts_on, name};
 /// A run that goes on, as the page shows it.
 #[derive(Debug)]
 pub struct Running {
-    run: Run,
+    plan: Plan,
+    run: Recording,
     phase: Option<Phase>,
     state: State,
 }
 
 /// What only the last second tells.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[schemars(rename = "Live")]
 pub(super) struct State {
     phase: &'static str,
     elapsed_ns: u64,
@@ -49,7 +53,8 @@ pub(super) struct State {
 }
 
 /// What an agent did in the last second.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "AgentSecond")]
 struct Agent {
     name: String,
     answered: u64,
@@ -83,8 +88,8 @@ impl Running {
             scenarios.files.iter_mut().for_each(|file| file.content.0.clear());
         }
         Self {
-            run: Run {
-                plan,
+            plan,
+            run: Recording {
                 started_unix_ms,
                 ending: Ending::Completed,
                 measured_ns: 0,
@@ -102,7 +107,7 @@ impl Running {
 
     /// Takes in the run's last second.
     pub fn push(&mut self, live: &Live) {
-        let run = &mut self.run;
+        let (run, ok) = (&mut self.run, &self.plan.ok_status);
         match live.phase {
             Phase::Warmup => {
                 run.measured.figures.carry_over(&live.snapshot.figures);
@@ -111,12 +116,12 @@ impl Running {
             Phase::Measured => {
                 run.measured.merge(&live.snapshot);
                 run.measured_ns = run.measured_ns.max(live.elapsed_ns);
-                run.series.push(live.length_ns, &live.snapshot, &run.plan.ok_status);
+                run.series.push(live.length_ns, &live.snapshot, ok);
                 run.series.connections_open(live.open_connections);
             }
             Phase::Drain => run.drained.merge(&live.snapshot),
         }
-        let second = Second::of(live, &run.plan.ok_status);
+        let second = Second::of(live, ok);
         // What was missed of the warm-up is in no figure anyway.
         let is_new = self.phase.replace(live.phase).is_some_and(|last| !counts_on(last, live.phase));
         self.state = State {
@@ -148,7 +153,7 @@ impl Running {
     /// # Errors
     /// None: writing JSON is fallible in type.
     pub fn data(&self) -> io::Result<String> {
-        let document = Document::of(&Summary::of(self.run.clone()));
+        let document = Document::of(&Summary::of(self.plan.clone(), self.run.clone()));
         embedded(&Data::of(&document).during(self.state.clone()))
     }
 }

@@ -2,25 +2,27 @@
 
 use std::collections::BTreeMap;
 
+use brunt_judge::breakdown::{CheckBreakdown, GroupBreakdown};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::distribution::Distribution;
 use crate::json;
 
-/// Figures by name; see [`json::Names`].
-#[derive(Debug, Serialize)]
+/// Figures by name.
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Names<'a> {
     most_users: u64,
     requests: Vec<Calls<'a>>,
     tags: Vec<Calls<'a>>,
     groups: Vec<Group<'a>>,
-    checks: &'a [json::Check],
+    checks: &'a [CheckBreakdown],
     scenarios: Vec<Scenario<'a>>,
     own: Vec<Own<'a>>,
     crowded: &'a [String],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Calls<'a> {
     name: &'a str,
     due: u64,
@@ -43,7 +45,8 @@ struct Calls<'a> {
 }
 
 /// Answers with one status, and what that is called.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Status")]
 pub(super) struct NamedStatus<'a> {
     #[serde(flatten)]
     answers: json::Status,
@@ -62,7 +65,7 @@ impl<'a> NamedStatus<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Group<'a> {
     name: &'a str,
     count: u64,
@@ -72,7 +75,7 @@ struct Group<'a> {
     without_pauses: Option<Distribution>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Scenario<'a> {
     name: &'a str,
     users_before: u64,
@@ -88,7 +91,7 @@ struct Scenario<'a> {
 }
 
 /// A figure of the script's own.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Own<'a> {
     name: &'a str,
     kind: &'a str,
@@ -129,7 +132,7 @@ impl<'a> Names<'a> {
             most_users: names.most_users,
             requests: names.requests.iter().map(Calls::of).collect(),
             tags: names.tags.iter().map(Calls::of).collect(),
-            groups: names.groups.iter().map(Group::of).collect(),
+            groups: names.groups.iter().map(|group| Group::of(&group.derived)).collect(),
             checks: &names.checks,
             scenarios: names.scenarios.iter().map(Scenario::of).collect(),
             own: names.own.iter().map(Own::of).collect(),
@@ -162,7 +165,7 @@ impl<'a> Calls<'a> {
 }
 
 impl<'a> Group<'a> {
-    fn of(group: &'a json::Group) -> Self {
+    fn of(group: &'a GroupBreakdown) -> Self {
         Self {
             name: &group.name,
             count: group.count,

@@ -1,13 +1,15 @@
 //! A run over time as the page shows it: of each second's distributions only the quantiles.
 
-use brunt_model::series::quantiles;
+use brunt_record::catalogue::Counter;
+use brunt_record::packed::quantiles;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::distribution::{Bound, significant};
 use crate::json::SeriesPoint;
 
 /// Columns of figures, one row a point.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct Series {
     start_ms: Vec<u64>,
     length_ms: Vec<u64>,
@@ -55,8 +57,8 @@ impl Series {
         self.answered_per_s.push(significant(point.answered_per_s, 6));
         self.not_ok_per_s.push(per_s(point.not_ok));
         self.waited_for_connection_per_s.push(per_s(point.waited_for_connection));
-        self.in_bytes_per_s.push(per_s(point.bytes.wire_in_bytes));
-        self.out_bytes_per_s.push(per_s(point.bytes.wire_out_bytes));
+        self.in_bytes_per_s.push(per_s(point.bytes.get(Counter::WireIn)));
+        self.out_bytes_per_s.push(per_s(point.bytes.get(Counter::WireOut)));
         let [p50, p90, p99, max] = quantiles(&point.response, &point.response_bounds, [0.5, 0.9, 0.99, 1.0]);
         for (column, value) in
             [(&mut self.p50_ns, p50), (&mut self.p90_ns, p90), (&mut self.p99_ns, p99), (&mut self.max_ns, max)]
@@ -65,8 +67,8 @@ impl Series {
         }
         self.service_p99_ns.push(point.service.quantile(0.99));
         self.lag_p99_ns.push(point.lag.quantile(0.99));
-        self.busiest_worker_cpu_ratio.push(significant(point.health.busiest_worker_cpu_ratio, 4));
-        self.most_starved_worker_ratio.push(significant(point.health.most_starved_worker_ratio, 4));
+        self.busiest_worker_cpu_ratio.push(significant(point.health.ratio(Counter::BusiestWorker), 4));
+        self.most_starved_worker_ratio.push(significant(point.health.ratio(Counter::MostStarvedWorker), 4));
         if let Some(users) = point.users {
             self.users.get_or_insert_default().push(users);
         }

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use brunt_model::histogram::{Censored, Histogram};
+use brunt_record::histogram::{Censored, Histogram};
 use serde_json::{Value, json};
 
 use super::*;
@@ -32,11 +32,11 @@ fn nothing_in_the_data_can_end_its_element() {
 fn the_page_gets_the_documents_figures() {
     let document = shop();
     let data = data(&document);
-    assert_eq!(data["outcomes"]["due"], document.outcomes.due);
+    assert_eq!(data["outcomes"]["due"], document.outcomes.numbers.get(brunt_record::catalogue::Counter::Due));
     assert_eq!(data["rates"]["answered_per_s"], document.rates.answered_per_s);
     let response = document.times.response.as_ref().unwrap();
     assert_eq!(data["times"][0][0], "response");
-    assert_eq!(data["quantiles"][4], response.quantiles[4].name.as_str());
+    assert_eq!(data["quantiles"][4], *response.quantiles[4].name);
     assert_eq!(data["times"][0][1]["quantiles_ns"][4], response.quantiles[4].value_ns);
     assert_eq!(data["series"]["users"], json!([15, 24, 32]));
     let p99 = document.series[1].response.unpack().quantile(0.99);
@@ -53,7 +53,7 @@ fn the_page_gets_the_documents_figures() {
 fn lower_bounds_stay_lower_bounds() {
     let document = json::read(include_bytes!("../../tests/golden/open.json")).unwrap();
     let data = data(&document);
-    let max = document.times.response.as_ref().unwrap().max_ns;
+    let max = document.times.response.as_ref().unwrap().max;
     assert!(max.at_least);
     assert_eq!(data["times"][0][1]["max_ns"], json!([max.value]));
     let last = data["spectra"][0]["points"].as_array().unwrap().last().unwrap().clone();

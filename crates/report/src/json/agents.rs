@@ -1,12 +1,15 @@
 //! What each agent of a run on several machines did.
 
-use brunt_model::agents::{AgentEnd, AgentFigures, AgentPart, Skew};
-use brunt_model::summary::Summary;
-use brunt_model::verdict::Judgement;
+use brunt_judge::agent_figures::AgentFigures;
+use brunt_judge::summary::Summary;
+use brunt_record::agents::{AgentEnd, AgentPart};
+use brunt_record::catalogue::Counter;
+use brunt_record::recording::Skew;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The agents of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agents {
     /// From when the first began to when the last did, in nanoseconds.
     pub start_skew_ns: Option<u64>,
@@ -19,7 +22,7 @@ pub struct Agents {
 }
 
 /// An agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agent {
     /// Its name.
     pub name: String,
@@ -36,22 +39,12 @@ pub struct Agent {
     /// Why it counts as lost, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
-    /// Calls that were due on it.
-    pub due: u64,
-    /// Calls that it had answered.
-    pub answered: u64,
-    /// Calls that are not a success.
-    pub not_ok: u64,
-    /// Calls answered a second.
-    pub answered_per_s: f64,
-    /// Response time at the 99th percentile, in nanoseconds.
-    pub response_p99_ns: Option<u64>,
-    /// Generator lag at the 99th percentile, in nanoseconds.
-    pub lag_p99_ns: Option<u64>,
-    /// Whether its figures can be believed, by themselves.
-    pub judgement: Judgement,
+    /// What its part comes to.
+    #[serde(flatten)]
+    pub figures: AgentFigures,
     /// All of its figures, so that it can be left out of the run's afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "packed")]
+    #[schemars(with = "Option<String>")]
     pub part: Option<Box<AgentPart>>,
 }
 
@@ -60,7 +53,7 @@ pub struct Agent {
 mod packed {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
-    use brunt_model::agents::AgentPart;
+    use brunt_record::agents::AgentPart;
     use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de, ser};
 
     // `skip_serializing_if` leaves an agent without a part out, so there is one here.
@@ -89,7 +82,7 @@ mod packed {
 }
 
 /// How an agent was lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
     /// After how much of the measured part it was last heard of, in nanoseconds.
     pub after_ns: u64,
@@ -115,7 +108,7 @@ impl Agents {
         Some(Self {
             start_skew_ns: skew.map(|skew: Skew| skew.ns),
             start_skew_uncertainty_ns: skew.map(|skew| skew.uncertainty_ns),
-            unsent_lost: run.agents.iter().map(|agent| agent.measured.unsent_lost).sum(),
+            unsent_lost: run.agents.iter().map(|agent| agent.measured.numbers.get(Counter::UnsentLost)).sum(),
             list: all.map(|(part, figures)| Agent::of(part, figures, with_parts)).collect(),
         })
     }
@@ -145,13 +138,7 @@ impl Agent {
             began_ns: part.began_ns,
             clock_uncertainty_ns: part.clock_uncertainty_ns,
             lost,
-            due: figures.due,
-            answered: figures.answered,
-            not_ok: figures.not_ok,
-            answered_per_s: figures.answered_per_s,
-            response_p99_ns: figures.response_p99_ns,
-            lag_p99_ns: figures.lag_p99_ns,
-            judgement: figures.judgement,
+            figures: *figures,
             part: with_parts.then(|| Box::new(part.clone())),
         }
     }

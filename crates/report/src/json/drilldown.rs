@@ -1,12 +1,13 @@
 //! The document's calls over time, by name, status and reason of failure.
 
-use brunt_model::drilldown::{self, Stretch, Tracks};
-use brunt_model::outcome::Failure;
-use brunt_model::series::Packed;
+use brunt_record::drilldown::{self, Stretch, Tracks};
+use brunt_record::outcome::Failure;
+use brunt_record::packed::Packed;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Calls over time by what they have in common. A kind that the series already tells is missing: statuses where there is one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Drilldown {
     /// Calls by request name.
     #[serde(default, skip_serializing_if = "Kind::is_empty")]
@@ -23,7 +24,8 @@ pub struct Drilldown {
 }
 
 /// Tracks over common stretches, which may be longer than those of the series.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "{T}s")]
 pub struct Kind<T> {
     /// When each stretch begins, after the measured part's beginning.
     pub start_ns: Vec<u64>,
@@ -40,7 +42,7 @@ impl<T> Default for Kind<T> {
 }
 
 /// Calls with one name or tag.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestTrack {
     /// The name, or the tag.
     pub name: String,
@@ -55,7 +57,7 @@ pub struct RequestTrack {
 }
 
 /// Answers with one status.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusTrack {
     /// The status.
     pub status: u16,
@@ -64,7 +66,7 @@ pub struct StatusTrack {
 }
 
 /// Failures with one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureTrack {
     /// The failure.
     pub failure: String,

@@ -1,12 +1,12 @@
 //! Everything, for programs: a document that can be read back, merged and compared. Its JSON Schema is
-//! `docs/result.schema.json`.
+//! [`crate::schema::result`].
 //!
 //! Within one [`VERSION`] fields are only ever added; reading ignores fields it does not know. A figure's unit is the
 //! end of its name: `_ns`, `_bytes`, `_per_s`, `_ratio`; a name without one is a count.
 
 use std::io::{self, Write};
 
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
 use serde::{Deserialize, Serialize};
 
 mod agents;

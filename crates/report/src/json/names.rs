@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use brunt_model::breakdown;
-use brunt_model::figures::{CallFigures, Named};
-use brunt_model::histogram::{Censored, Histogram};
-use brunt_model::messages::Messages;
-use brunt_model::summary::Summary;
+use brunt_judge::breakdown::{self, CheckBreakdown, GroupBreakdown};
+use brunt_judge::distribution::Distribution;
+use brunt_judge::summary::Summary;
+use brunt_record::catalogue::{Counter, Placed, Timing, Timings, places};
+use brunt_record::figures::{CallFigures, Named};
+use brunt_record::histogram::{Censored, Histogram};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Status};
+use super::Status;
 
 /// Figures by name; only of runs with scenarios.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Names {
     /// The most virtual users alive at any time.
     pub most_users: u64,
@@ -25,7 +27,7 @@ pub struct Names {
     /// Groups.
     pub groups: Vec<Group>,
     /// Checks.
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckBreakdown>,
     /// Scenarios.
     pub scenarios: Vec<Scenario>,
     /// Figures of the script's own.
@@ -36,7 +38,7 @@ pub struct Names {
 }
 
 /// Times in full: of what ended, and lower bounds of what did not.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Full {
     /// Times.
     pub times: Histogram,
@@ -55,7 +57,7 @@ impl Full {
 }
 
 /// Calls with one name or tag: `due = answered + failed + unfinished + unsent`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calls {
     /// Their name or tag.
     pub name: String,
@@ -72,6 +74,7 @@ pub struct Calls {
     /// Calls that are not a success.
     pub not_ok: u64,
     /// `not_ok` over `due`.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub error_ratio: f64,
     /// Answers a second, over the measured part.
     pub answered_per_s: f64,
@@ -111,16 +114,11 @@ pub struct Calls {
 }
 
 /// The messages of calls with one name or tag.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Streams {
-    /// Messages that came.
-    pub count: u64,
-    /// Those read together with the one before, whose gap counts as 0.
-    pub together: u64,
-    /// Calls with at least one message.
-    pub streams: u64,
-    /// Streams that their user left before their end.
-    pub left: u64,
+    /// What is counted of them.
+    #[serde(flatten)]
+    pub numbers: Placed<places::Messages>,
     /// Messages a second, over the measured part.
     pub messages_per_s: f64,
     /// From sent to the first message.
@@ -146,38 +144,32 @@ pub struct Streams {
 }
 
 impl Streams {
-    fn of(derived: &breakdown::MessageBreakdown, recorded: &Messages) -> Self {
-        let of = |times: &Option<brunt_model::summary::Distribution>| times.as_ref().map(Distribution::of);
+    fn of(derived: &breakdown::MessageBreakdown, recorded: &CallFigures) -> Self {
+        let messages = recorded.messages();
         Self {
-            count: recorded.count,
-            together: recorded.together,
-            streams: recorded.streams,
-            left: recorded.left,
+            numbers: Placed::of(&recorded.numbers),
             messages_per_s: derived.per_s,
-            first_message: of(&derived.first),
-            message_gap: of(&derived.gap),
-            last_message: of(&derived.last),
-            each_message: of(&derived.each),
-            first_message_histogram: Full::of(&recorded.first),
-            message_gap_histogram: Full::of(&recorded.gap),
-            last_message_histogram: recorded.last.clone(),
-            each_message_histogram: recorded.each.clone(),
+            first_message: derived.first.clone(),
+            message_gap: derived.gap.clone(),
+            last_message: derived.last.clone(),
+            each_message: derived.each.clone(),
+            first_message_histogram: Full::of(messages.first()),
+            message_gap_histogram: Full::of(messages.gap()),
+            last_message_histogram: messages.last().clone(),
+            each_message_histogram: messages.each().clone(),
         }
     }
 
-    /// As they were recorded.
-    pub(super) fn restored(&self) -> Messages {
+    /// Their times, as they were recorded.
+    pub(super) fn times(&self) -> Timings {
         let censored = |full: &Full| Censored { known: full.times.clone(), bounds: full.bounds.clone() };
-        Messages {
-            count: self.count,
-            together: self.together,
-            streams: self.streams,
-            left: self.left,
-            first: censored(&self.first_message_histogram),
-            gap: censored(&self.message_gap_histogram),
-            last: self.last_message_histogram.clone(),
-            each: self.each_message_histogram.clone(),
-        }
+        let mut times = Timings::of([
+            (Timing::FirstMessage, censored(&self.first_message_histogram)),
+            (Timing::MessageGap, censored(&self.message_gap_histogram)),
+        ]);
+        times.set_known(Timing::LastMessage, self.last_message_histogram.clone());
+        times.set_known(Timing::EachMessage, self.each_message_histogram.clone());
+        times
     }
 
     fn leave_histograms_out(&mut self) {
@@ -187,7 +179,7 @@ impl Streams {
 }
 
 /// Failures of one name; their reasons are kept once, over all calls.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failures {
     /// The failure.
     pub failure: String,
@@ -196,20 +188,11 @@ pub struct Failures {
 }
 
 /// Groups with one name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
-    /// Their name; of one within another, `outer/inner`.
-    pub name: String,
-    /// Groups that began.
-    pub count: u64,
-    /// Groups that an error ended.
-    pub failed: u64,
-    /// Groups that the run's end cut short.
-    pub unfinished: u64,
-    /// From beginning to end, with pauses.
-    pub with_pauses: Option<Distribution>,
-    /// The same without pauses.
-    pub without_pauses: Option<Distribution>,
+    /// Their figures.
+    #[serde(flatten)]
+    pub derived: GroupBreakdown,
     /// `with_pauses` in full.
     #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub with_pauses_histogram: Full,
@@ -218,37 +201,13 @@ pub struct Group {
     pub without_pauses_histogram: Full,
 }
 
-/// One check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// The name of the calls that it is about, if it is about calls.
-    pub call: Option<String>,
-    /// Its own name.
-    pub check: String,
-    /// How often it held.
-    pub passes: u64,
-    /// How often it did not.
-    pub fails: u64,
-    /// One of the answers for which it did not.
-    pub example: Option<Example>,
-}
-
-/// An answer that failed a check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Example {
-    /// Its status, if it was an answer.
-    pub status: Option<u16>,
-    /// The beginning of its body.
-    pub body: String,
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
 fn is_none_of_them(count: &u64) -> bool {
     *count == 0
 }
 
 /// One scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
     /// Its name.
     pub name: String,
@@ -279,7 +238,7 @@ pub struct Scenario {
 }
 
 /// A figure of the script's own, in its unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Own {
     /// Its name.
     pub name: String,
@@ -311,7 +270,7 @@ pub struct Own {
 }
 
 /// A quantile of a trend.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnQuantile {
     /// Such as `p50`.
     pub name: String,
@@ -345,7 +304,7 @@ impl Own {
 }
 
 /// What an error said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Traceback {
     /// Its message and where it came from.
     pub traceback: String,
@@ -366,7 +325,7 @@ impl Names {
             requests: Calls::all(&names.requests, &figures.requests),
             tags: Calls::all(&names.tags, &figures.tags),
             groups: groups(summary),
-            checks: names.checks.iter().map(Check::of).collect(),
+            checks: names.checks.clone(),
             scenarios: scenarios(summary),
             own: names.own.iter().map(Own::of).collect(),
             crowded: names.crowded.iter().map(|&kind| kind.to_owned()).collect(),
@@ -400,8 +359,8 @@ impl Calls {
                 due: calls.due,
                 answered: calls.answered,
                 failed: calls.failed,
-                unfinished: figures.unfinished,
-                unsent: figures.unsent,
+                unfinished: figures.numbers.get(Counter::Unfinished),
+                unsent: figures.numbers.get(Counter::Unsent),
                 not_ok: calls.not_ok,
                 error_ratio: calls.error_rate,
                 answered_per_s: calls.answered_per_s,
@@ -410,14 +369,14 @@ impl Calls {
                 statuses: Status::all(&figures.statuses),
                 status_names: figures.status_names.clone(),
                 failures: failures.map(|(failure, count)| Failures { failure: failure.name().into(), count }).collect(),
-                response: calls.response.as_ref().map(Distribution::of),
-                service: calls.service.as_ref().map(Distribution::of),
-                response_ok: calls.response_ok.as_ref().map(Distribution::of),
-                response_not_ok: calls.response_not_ok.as_ref().map(Distribution::of),
-                messages: calls.messages.as_ref().map(|derived| Streams::of(derived, &figures.messages)),
-                response_histogram: Full::of(&figures.response),
+                response: calls.response.clone(),
+                service: calls.service.clone(),
+                response_ok: calls.response_ok.clone(),
+                response_not_ok: calls.response_not_ok.clone(),
+                messages: calls.messages.as_ref().map(|derived| Streams::of(derived, figures)),
+                response_histogram: Full::of(figures.times.get(Timing::Response)),
                 not_ok_histogram: figures.response_not_ok().known,
-                service_histogram: Full::of(&figures.service),
+                service_histogram: Full::of(figures.times.get(Timing::Service)),
             })
         });
         calls.collect()
@@ -428,30 +387,12 @@ fn groups(summary: &Summary) -> Vec<Group> {
     let groups = summary.breakdown.groups.iter().filter_map(|group| {
         let figures = summary.total.figures.groups.get(&group.name)?;
         Some(Group {
-            name: group.name.clone(),
-            count: group.count,
-            failed: group.failed,
-            unfinished: group.unfinished,
-            with_pauses: group.with_pauses.as_ref().map(Distribution::of),
-            without_pauses: group.without_pauses.as_ref().map(Distribution::of),
+            derived: group.clone(),
             with_pauses_histogram: Full::of(&figures.with_pauses),
             without_pauses_histogram: Full::of(&figures.without_pauses),
         })
     });
     groups.collect()
-}
-
-impl Check {
-    fn of(check: &breakdown::CheckBreakdown) -> Self {
-        let example = check.example.as_ref();
-        Self {
-            call: check.call.clone(),
-            check: check.check.clone(),
-            passes: check.passes,
-            fails: check.fails,
-            example: example.map(|example| Example { status: example.status, body: example.body.clone() }),
-        }
-    }
 }
 
 fn scenarios(summary: &Summary) -> Vec<Scenario> {
@@ -468,7 +409,7 @@ fn scenarios(summary: &Summary) -> Vec<Scenario> {
             iterations: scenario.iterations,
             unfinished: scenario.unfinished,
             errors: scenario.errors,
-            iteration: scenario.iteration.as_ref().map(Distribution::of),
+            iteration: scenario.iteration.clone(),
             iteration_histogram: Full::of(&figures.iterations),
             tracebacks: tracebacks.map(|(text, n)| Traceback { traceback: text.clone(), count: *n }).collect(),
         })

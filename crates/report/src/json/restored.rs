@@ -1,37 +1,28 @@
 //! A document's summary again, so that every view can be made of a result that was written.
 
-use brunt_model::breakdown::{CallBreakdown, GroupBreakdown};
-use brunt_model::figures::{
-    CallFigures, Example, Figures, GroupFigures, OwnFigures, OwnKind, OwnValues, ScenarioFigures,
-};
-use brunt_model::histogram::{Censored, Histogram};
-use brunt_model::instrument::{Instrument, Parts};
-use brunt_model::messages::Messages;
-use brunt_model::outcome::Failure;
-use brunt_model::series::Series;
-use brunt_model::snapshot::{self, Failures, Snapshot, Statuses};
-use brunt_model::summary::{self, Run, Summary};
-use brunt_model::threshold::ThresholdResult;
-use brunt_model::verdict::{self, Spoils};
+use brunt_judge::breakdown::{CallBreakdown, GroupBreakdown};
+use brunt_judge::summary::Summary;
+use brunt_record::catalogue::{Counter, Numbers, Placed, Timing, Timings, places};
+use brunt_record::counts::{Failures, Statuses};
+use brunt_record::figures::{CallFigures, Figures, GroupFigures, OwnFigures, OwnKind, OwnValues, ScenarioFigures};
+use brunt_record::histogram::{Censored, Histogram};
+use brunt_record::outcome::Failure;
+use brunt_record::recording::Recording;
+use brunt_record::series::Series;
+use brunt_record::snapshot::Snapshot;
 
-use super::{Agents, Calls, Document, Drilldown, FailureCount, Full, Health, Names, Rates, Status, Streams, Verdict};
+use super::{Agents, Calls, Document, Drilldown, FailureCount, Full, Names, Status};
 
 impl Document {
     /// The summary that it is of. Figures and the verdict are those that were written, not judged anew.
     ///
     /// The document must have its histograms: see [`read_whole`](super::read_whole).
     pub fn summary(&self) -> Summary {
-        let mut summary = Summary::of(self.run());
-        summary.verdict = self.verdict.restored();
+        let mut summary = Summary::of(self.plan.clone(), self.run());
+        summary.verdict.clone_from(&self.verdict);
         summary.remarks.clone_from(&self.remarks);
-        summary.rates = self.rates.restored();
-        let results = self.thresholds.iter().map(|result| ThresholdResult {
-            threshold: result.threshold.clone(),
-            got: result.got.clone(),
-            held: result.held,
-            sure: result.sure,
-        });
-        summary.thresholds = results.collect();
+        summary.rates = self.rates;
+        summary.thresholds.clone_from(&self.thresholds);
         if let Some(names) = &self.names {
             names.correct(&mut summary.breakdown.requests, &mut summary.breakdown.groups);
             let kinds = ["requests", "tags", "groups", "checks", "scenarios"];
@@ -41,25 +32,17 @@ impl Document {
         summary
     }
 
-    fn run(&self) -> Run {
+    fn run(&self) -> Recording {
         let mut measured = self.total();
-        let mut drained = Snapshot { due: self.outcomes.due.saturating_sub(self.measured.due), ..Snapshot::default() };
-        measured.due = self.measured.due.min(self.outcomes.due);
-        let all = measured.bytes;
-        measured.bytes = snapshot::Bytes {
-            wire_in: self.measured.bytes.wire_in_bytes,
-            wire_out: self.measured.bytes.wire_out_bytes,
-            clear_in: self.measured.bytes.clear_in_bytes,
-            clear_out: self.measured.bytes.clear_out_bytes,
-        };
-        drained.bytes = snapshot::Bytes {
-            wire_in: all.wire_in.saturating_sub(measured.bytes.wire_in),
-            wire_out: all.wire_out.saturating_sub(measured.bytes.wire_out),
-            clear_in: all.clear_in.saturating_sub(measured.bytes.clear_in),
-            clear_out: all.clear_out.saturating_sub(measured.bytes.clear_out),
-        };
-        Run {
-            plan: self.plan.clone(),
+        let due = self.measured.due.min(measured.due());
+        let mut of_measured = *self.measured.bytes.numbers();
+        of_measured.set(Counter::Due, due);
+        let both = Placed::<places::Bytes>::of(&measured.numbers);
+        let mut drained = both.numbers().without(&of_measured);
+        drained.set(Counter::Due, measured.due() - due);
+        measured.numbers = measured.numbers.without(&drained);
+        let drained = Snapshot { numbers: drained, ..Snapshot::default() };
+        Recording {
             started_unix_ms: self.started_unix_ms,
             ending: self.ending.clone(),
             measured_ns: self.measured.length_ns,
@@ -76,100 +59,60 @@ impl Document {
         }
     }
 
-    /// What came as messages.
-    pub(super) fn messages(&self) -> Messages {
-        let Some(counted) = &self.outcomes.messages else { return Messages::default() };
-        let histograms = &self.histograms;
-        let with = |known: &Histogram, bounds: &Histogram| Censored { known: known.clone(), bounds: bounds.clone() };
-        Messages {
-            count: counted.count,
-            together: counted.together,
-            streams: counted.streams,
-            left: counted.left,
-            first: with(&histograms.first_message, &histograms.first_message_bounds),
-            gap: with(&histograms.message_gap, &histograms.message_gap_bounds),
-            last: histograms.last_message.clone(),
-            each: histograms.each_message.clone(),
-        }
+    /// What is counted of every call.
+    pub(super) fn numbers(&self) -> Numbers {
+        let outcomes = &self.outcomes;
+        let messages = outcomes.messages.map(|messages| messages.numbers).unwrap_or_default();
+        let groups = [
+            outcomes.numbers.numbers(),
+            outcomes.held_back.numbers(),
+            messages.numbers(),
+            self.bytes.numbers(),
+            self.connections.numbers.numbers(),
+            self.health.numbers(),
+            self.arrivals.numbers(),
+        ];
+        let unsent_lost = self.agents.as_ref().map_or(0, |agents| agents.unsent_lost);
+        let mut numbers = Numbers::of([(Counter::UnsentLost, unsent_lost)]);
+        groups.into_iter().for_each(|group| numbers.merge(group));
+        numbers
+    }
+
+    /// What is timed of every call: where a result shows times without own delays, those as read are in their place again.
+    fn times_as_read(&self) -> Timings {
+        let mut times = self.histograms.times.clone();
+        let Some(bounds) = &self.histograms.instrument else { return times };
+        let shown = |times: &Timings, timing| times.known(timing).clone();
+        let (response, service) = (shown(&times, Timing::Response), shown(&times, Timing::Service));
+        times.at(Timing::Response).known = bounds.response_as_read.clone();
+        times.at(Timing::Service).known = bounds.service_as_read.clone();
+        times.set_known(Timing::ResponseLow, bounds.response_low.clone());
+        times.set_known(Timing::ResponseHigh, bounds.response_high.clone());
+        times.set_known(Timing::ResponseValue, response);
+        times.set_known(Timing::ServiceLow, bounds.service_low.clone());
+        times.set_known(Timing::ServiceHigh, bounds.service_high.clone().unwrap_or_else(|| service.clone()));
+        times.set_known(Timing::ServiceValue, service);
+        let first_byte = shown(&times, Timing::FirstByte);
+        times.set_known(Timing::FirstByteValue, first_byte);
+        // Of the times as read only their number is left.
+        let mut as_read = Histogram::new();
+        as_read.record_n(0, self.times.first_byte.as_ref().map_or(0, |times| times.count));
+        times.set_known(Timing::FirstByte, as_read);
+        times
     }
 
     /// Every call.
     fn total(&self) -> Snapshot {
-        let (outcomes, histograms) = (&self.outcomes, &self.histograms);
-        let mut response = Censored { known: histograms.response.clone(), bounds: histograms.response_bounds.clone() };
-        let mut service = Censored { known: histograms.service.clone(), bounds: histograms.service_bounds.clone() };
-        let mut instrument = Instrument {
-            receiving: histograms.receiving.clone(),
-            timed: self.arrivals.timed,
-            bounded: self.arrivals.bounded,
-            ..Instrument::default()
-        };
-        let mut first_byte = histograms.first_byte.clone();
-        if let Some(bounds) = &histograms.instrument {
-            let shown = std::mem::replace(&mut response.known, bounds.response_as_read.clone());
-            let (low, high) = (bounds.response_low.clone(), bounds.response_high.clone());
-            instrument.response = Parts { low, value: shown, high };
-            let shown = std::mem::replace(&mut service.known, bounds.service_as_read.clone());
-            let (low, high) =
-                (bounds.service_low.clone(), bounds.service_high.clone().unwrap_or_else(|| shown.clone()));
-            instrument.service = Parts { low, value: shown, high };
-            instrument.first_byte = std::mem::take(&mut first_byte);
-            // Of the times as read only their number is left.
-            first_byte.record_n(0, self.times.first_byte.as_ref().map_or(0, |times| times.count));
-        }
+        let outcomes = &self.outcomes;
         Snapshot {
-            due: outcomes.due,
+            numbers: self.numbers(),
+            times: self.times_as_read(),
             statuses: Status::restored(&outcomes.statuses),
             failed_check: self.names.as_ref().map_or_else(Statuses::default, |n| Status::restored(&n.failed_check)),
             failures: FailureCount::restored(&outcomes.failures),
-            unfinished: outcomes.unfinished,
-            unsent: outcomes.unsent,
-            unsent_lost: self.agents.as_ref().map_or(0, |agents| agents.unsent_lost),
-            response,
-            service,
-            instrument,
-            failed: histograms.failed.clone(),
-            refused: histograms.refused.clone(),
-            first_byte,
-            connect: histograms.connect.clone(),
-            tls: histograms.tls.clone(),
-            handshake: histograms.handshake.clone(),
-            lag: histograms.lag.clone(),
-            waited_for_connection: outcomes.waited_for_connection,
-            unasked: outcomes.unasked,
-            messages: self.messages(),
             events: outcomes.events.clone(),
-            held_back: outcomes.held_back,
-            bytes: snapshot::Bytes {
-                wire_in: self.bytes.wire_in_bytes,
-                wire_out: self.bytes.wire_out_bytes,
-                clear_in: self.bytes.clear_in_bytes,
-                clear_out: self.bytes.clear_out_bytes,
-            },
-            connections: snapshot::Connections {
-                made: self.connections.made,
-                failed: self.connections.failed,
-                reconnects: self.connections.reconnects,
-                tls_resumed: self.connections.tls_resumed,
-            },
             troubles: FailureCount::restored(&self.connections.troubles),
-            health: self.health.restored(),
             figures: self.names.as_ref().map_or_else(Figures::default, Names::restored),
-        }
-    }
-}
-
-impl Health {
-    /// As it was recorded, but for the time in scripts, which is not written down.
-    pub(super) fn restored(&self) -> snapshot::Health {
-        snapshot::Health {
-            wall_ns: self.wall_ns,
-            cpu_ns: self.cpu_ns,
-            starved_ns: self.starved_ns,
-            script_ns: 0,
-            busiest_worker: self.busiest_worker_cpu_ratio,
-            most_starved_worker: self.most_starved_worker_ratio,
-            saturated_ns: self.saturated_ns,
         }
     }
 }
@@ -195,40 +138,6 @@ impl FailureCount {
     }
 }
 
-impl Verdict {
-    fn restored(&self) -> verdict::Verdict {
-        let findings = self.findings.iter().map(|finding| verdict::Finding {
-            cause: finding.cause,
-            spoils: finding.spoils.unwrap_or(Spoils::Latency),
-            message: finding.message.clone(),
-            advice: finding.advice.clone(),
-            seconds: finding.seconds.iter().map(|seconds| (seconds.first, seconds.last)).collect(),
-            decisive: finding.decisive,
-        });
-        verdict::Verdict {
-            judgement: self.judgement,
-            figures: self.figures.clone(),
-            findings: findings.collect(),
-            settled: self.settled,
-        }
-    }
-}
-
-impl Rates {
-    fn restored(&self) -> summary::Rates {
-        summary::Rates {
-            answered_per_s: self.answered_per_s,
-            answered_interval_per_s: self.answered_low_per_s.zip(self.answered_high_per_s),
-            due_per_s: self.due_per_s,
-            messages_per_s: self.messages_per_s,
-            wire_in_per_s: self.wire_in_bytes_per_s,
-            wire_out_per_s: self.wire_out_bytes_per_s,
-            clear_in_per_s: self.clear_in_bytes_per_s,
-            clear_out_per_s: self.clear_out_bytes_per_s,
-        }
-    }
-}
-
 impl Full {
     fn restored(&self) -> Censored {
         Censored { known: self.times.clone(), bounds: self.bounds.clone() }
@@ -243,20 +152,28 @@ impl Calls {
                 failures.count_many(failure, one.count);
             }
         }
+        let mut numbers = Numbers::of([
+            (Counter::Due, self.due),
+            (Counter::Unfinished, self.unfinished),
+            (Counter::Unsent, self.unsent),
+            (Counter::ClearIn, self.clear_in_bytes),
+            (Counter::ClearOut, self.clear_out_bytes),
+        ]);
+        let mut times = Timings::of([
+            (Timing::Response, self.response_histogram.restored()),
+            (Timing::Service, self.service_histogram.restored()),
+        ]);
+        times.set_known(Timing::Failed, self.not_ok_histogram.clone());
+        if let Some(messages) = &self.messages {
+            numbers.merge(messages.numbers.numbers());
+            times.merge(&messages.times());
+        }
         CallFigures {
-            due: self.due,
+            numbers,
+            times,
             statuses: Status::restored(&self.statuses),
             failed_check: Statuses::default(),
             failures,
-            unfinished: self.unfinished,
-            unsent: self.unsent,
-            response: self.response_histogram.restored(),
-            service: self.service_histogram.restored(),
-            failed: self.not_ok_histogram.clone(),
-            refused: Histogram::new(),
-            messages: self.messages.as_ref().map_or_else(Messages::default, Streams::restored),
-            bytes_in: self.clear_in_bytes,
-            bytes_out: self.clear_out_bytes,
             status_names: self.status_names.clone(),
         }
     }
@@ -272,11 +189,11 @@ impl Names {
             *figures.tags.named(&calls.name) = calls.restored();
         }
         for group in &self.groups {
-            *figures.groups.named(&group.name) = GroupFigures {
+            *figures.groups.named(&group.derived.name) = GroupFigures {
                 with_pauses: group.with_pauses_histogram.restored(),
                 without_pauses: group.without_pauses_histogram.restored(),
-                failed: group.failed,
-                unfinished: group.unfinished,
+                failed: group.derived.failed,
+                unfinished: group.derived.unfinished,
             };
         }
         for check in &self.checks {
@@ -284,8 +201,7 @@ impl Names {
             let restored = figures.checks.named(&name);
             (restored.call, restored.check) = (check.call.clone(), check.check.clone());
             (restored.passes, restored.fails) = (check.passes, check.fails);
-            let example = check.example.as_ref();
-            restored.example = example.map(|of| Example { status: of.status, body: of.body.clone() });
+            restored.example.clone_from(&check.example);
         }
         for scenario in &self.scenarios {
             *figures.scenarios.named(&scenario.name) = ScenarioFigures {
@@ -316,8 +232,8 @@ impl Names {
                 messages.per_s = written.messages_per_s;
             }
         }
-        for (group, written) in groups.iter_mut().zip(&self.groups).filter(|(a, b)| a.name == b.name) {
-            group.count = written.count;
+        for (group, written) in groups.iter_mut().zip(&self.groups).filter(|(a, b)| a.name == b.derived.name) {
+            group.count = written.derived.count;
         }
     }
 }

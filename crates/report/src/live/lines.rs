@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use brunt_model::SECOND_NS;
-use brunt_model::histogram::AtLeast;
-use brunt_model::live::Live;
-use brunt_model::outcome::OkStatus;
-use brunt_model::snapshot::Phase;
-use brunt_model::units::{Number, Size};
+use brunt_plan::units::{Number, Size};
+use brunt_record::SECOND_NS;
+use brunt_record::histogram::AtLeast;
+use brunt_record::live::Live;
+use brunt_record::outcome::OkStatus;
+use brunt_record::snapshot::Phase;
 
 use super::second::{Second, counts_on, name};
 use crate::numbers;

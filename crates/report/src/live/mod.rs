@@ -1,5 +1,5 @@
 //! A run while it goes on: a line a second ([`Lines`]), or a part of the screen that is drawn anew each second
-//! ([`Screen`]). Both are fed with [`Live`](brunt_model::live::Live), the run's last second, and only make text of it;
+//! ([`Screen`]). Both are fed with [`Live`](brunt_record::live::Live), the run's last second, and only make text of it;
 //! where it goes, and where the cursor stands, is for others.
 //!
 //! What counts up "so far" begins again with the measured part, since nothing of the warm-up is in the result.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use brunt_model::live::Live;
-use brunt_model::outcome::OkStatus;
-use brunt_model::units::{ExactDuration, Number};
+use brunt_plan::units::{ExactDuration, Number};
+use brunt_record::live::Live;
+use brunt_record::outcome::OkStatus;
 
 use super::second::{Second, name};
 use crate::chart;
@@ -15,7 +15,7 @@ const WIDEST_BAR: usize = 40;
 
 /// How far all of them are, in a line no longer than `width`: what is `past`, and about what is `left`.
 pub fn overall(title: &str, past: Duration, left: Duration, width: usize) -> String {
-    let whole = |time: Duration| ExactDuration((time.as_secs_f64().round() as u64) * brunt_model::SECOND_NS);
+    let whole = |time: Duration| ExactDuration((time.as_secs_f64().round() as u64) * brunt_record::SECOND_NS);
     let clock = |time: Duration| match time.as_secs() {
         0..100 => whole(time).to_string(),
         seconds => format!("{}m{:02}s", seconds / 60, seconds % 60),

@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use brunt_model::figures::CallFigures;
-use brunt_model::histogram::AtLeast;
-use brunt_model::live::{AgentSecond, Live};
-use brunt_model::outcome::{Failure, OkStatus};
-use brunt_model::plan::Plan;
-use brunt_model::snapshot::{Phase, Snapshot};
-use brunt_model::threshold::{Standing, Threshold, ThresholdResult};
-use brunt_model::units::{Duration, ExactDuration, Number, Size};
+use brunt_judge::thresholds::{Standing, ThresholdResult};
+use brunt_plan::plan::Plan;
+use brunt_plan::threshold::Threshold;
+use brunt_plan::units::{Duration, ExactDuration, Number, Size};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::figures::CallFigures;
+use brunt_record::histogram::AtLeast;
+use brunt_record::live::{AgentSecond, Live};
+use brunt_record::outcome::{Failure, OkStatus};
+use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::second::{Second, counts_on, has_latency, name};
 use crate::chart;
@@ -37,7 +39,7 @@ const NAME: usize = 9;
 const LEAST_BINS: usize = 4;
 const MOST_BINS: usize = 16;
 /// From when on a call that has not ended is one to look at, in nanoseconds.
-const LONG_NS: u64 = brunt_model::SECOND_NS;
+const LONG_NS: u64 = brunt_record::SECOND_NS;
 
 /// What is shown of a run that goes on: its last second, what it came to so far, and the last minute. It keeps as
 /// little however long the run.
@@ -213,7 +215,7 @@ impl Screen {
         let has_figures = is_measured && self.total.ended() > 0;
         let judged = self.thresholds.iter().map(|threshold| {
             let text = clean(&threshold.to_string()).into_owned();
-            (text, has_figures.then(|| threshold.judge_standing(&standing)))
+            (text, has_figures.then(|| standing.judge(threshold)))
         });
         let mut judged: Vec<_> = judged.collect();
         // Where there is not room for all, those that fail are seen.
@@ -288,15 +290,23 @@ impl Screen {
             return Vec::new();
         }
         named.sort_by_key(|(name, calls)| {
-            (std::cmp::Reverse(calls.not_ok(&self.ok)), std::cmp::Reverse(calls.due), name.to_owned())
+            (
+                std::cmp::Reverse(calls.not_ok(&self.ok)),
+                std::cmp::Reverse(calls.numbers.get(Counter::Due)),
+                name.to_owned(),
+            )
         });
         let header = format!("{:>10}{:>10}{:>10}{:>9}  request", "calls", "p50", "p99", "errors");
         let line = |(name, calls): (&str, &CallFigures)| {
-            let [p50, p99] = calls.response.quantiles([0.5, 0.99]).map(|value| value.map_or("–".to_owned(), short));
+            let [p50, p99] = calls
+                .times
+                .get(Timing::Response)
+                .quantiles([0.5, 0.99])
+                .map(|value| value.map_or("–".to_owned(), short));
             let errors = calls.not_ok(&self.ok);
             let role = if errors > 0 { Role::Bad } else { Role::Plain };
             Line::default()
-                .add(Role::Plain, &format!("{:>10}{p50:>10}{p99:>10}", count(calls.due)))
+                .add(Role::Plain, &format!("{:>10}{p50:>10}{p99:>10}", count(calls.numbers.get(Counter::Due))))
                 .add(role, &format!("{:>9}", count(errors)))
                 .add(Role::Plain, &format!("  {}", clean(name)))
         };
@@ -337,9 +347,9 @@ impl Screen {
     }
 
     fn progress(&self, last: &Last, width: usize) -> Line {
-        let seconds = |ns: u64| ExactDuration(ns / brunt_model::SECOND_NS * brunt_model::SECOND_NS);
+        let seconds = |ns: u64| ExactDuration(ns / brunt_record::SECOND_NS * brunt_record::SECOND_NS);
         let by_time = last.planned_ns.filter(|ns| *ns > 0).map(|planned| {
-            let left = planned.saturating_sub(last.elapsed_ns).div_ceil(brunt_model::SECOND_NS);
+            let left = planned.saturating_sub(last.elapsed_ns).div_ceil(brunt_record::SECOND_NS);
             let text = format!("{} of {}, {left}s left", seconds(last.elapsed_ns), ExactDuration(planned));
             (last.elapsed_ns as f64 / planned as f64, text)
         });
@@ -362,7 +372,8 @@ impl Screen {
 
     fn rate(&self, second: &Second) -> Line {
         let messages = Number(second.messages_per_s);
-        let messages = if self.total.messages.is_empty() { String::new() } else { format!("   {messages} messages/s") };
+        let messages =
+            if self.total.messages().is_empty() { String::new() } else { format!("   {messages} messages/s") };
         Line::named("rate")
             .add(Role::Strong, &format!("{:<12}", format!("{}/s", Number(second.rate))))
             .add(Role::Strong, &messages)

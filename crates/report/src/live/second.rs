@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use brunt_model::histogram::AtLeast;
-use brunt_model::live::Live;
-use brunt_model::outcome::{Failure, OkStatus};
-use brunt_model::snapshot::{Phase, Snapshot};
+use brunt_record::catalogue::Counter;
+use brunt_record::histogram::AtLeast;
+use brunt_record::live::Live;
+use brunt_record::outcome::{Failure, OkStatus};
+use brunt_record::snapshot::{Phase, Snapshot};
 
 /// What happened in a second.
 #[derive(Debug, Clone, Copy)]
@@ -33,9 +34,9 @@ impl Second {
             answered: snapshot.statuses.total(),
             not_ok: snapshot.not_ok(ok),
             rate: per_s(snapshot.statuses.total()),
-            messages_per_s: per_s(snapshot.messages.count),
-            in_per_s: per_s(snapshot.bytes.wire_in),
-            out_per_s: per_s(snapshot.bytes.wire_out),
+            messages_per_s: per_s(snapshot.messages().count()),
+            in_per_s: per_s(snapshot.numbers.get(Counter::WireIn)),
+            out_per_s: per_s(snapshot.numbers.get(Counter::WireOut)),
             p50,
             p99,
             max: response.lower().max().map(|value| AtLeast { value, at_least }),

@@ -1,8 +1,9 @@
 //! The agents of a run on several machines: how far apart they began, and a line for each.
 
-use brunt_model::histogram::AtLeast;
-use brunt_model::summary::Summary;
-use brunt_model::verdict::Judgement;
+use brunt_judge::summary::Summary;
+use brunt_judge::verdict::Judgement;
+use brunt_record::catalogue::Counter;
+use brunt_record::histogram::AtLeast;
 
 use crate::json::{Agent, Agents};
 use crate::numbers::{clean, count, duration};
@@ -17,8 +18,8 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
     let mut list: Vec<&Agent> = agents.list.iter().collect();
     if !all && list.len() > SHOWN {
         list.sort_by_key(|agent| {
-            let is_doubted = agent.judgement != Judgement::Trustworthy;
-            std::cmp::Reverse((agent.lost.is_some(), is_doubted, agent.response_p99_ns))
+            let is_doubted = agent.figures.judgement != Judgement::Trustworthy;
+            std::cmp::Reverse((agent.lost.is_some(), is_doubted, agent.figures.response_p99_ns))
         });
         list.truncate(SHOWN);
     }
@@ -28,12 +29,12 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
         lines.push(match &agent.lost {
             Some(lost) => {
                 let unsent = summary.run.agents.iter().find(|part| part.name == agent.name);
-                let unsent = unsent.map_or(0, |part| part.measured.unsent_lost);
+                let unsent = unsent.map_or(0, |part| part.measured.numbers.get(Counter::UnsentLost));
                 let taken_over = lost.taken_over_ns.map(|at| format!("; others took over after {}", exactly(at)));
                 let missing = match lost.users_missed {
                     // Calls of users who never started are due nowhere.
                     Some(users) => format!("; {} users never started", count(users)),
-                    None if summary.run.plan.scenarios.is_some() => String::new(),
+                    None if summary.plan.scenarios.is_some() => String::new(),
                     None => format!("; {} calls unsent", count(unsent)),
                 };
                 let text = format!(
@@ -67,14 +68,14 @@ fn headline(agents: &Agents) -> String {
 }
 
 fn figures(agent: &Agent, paint: Paint) -> String {
-    let per_s = count(agent.answered_per_s.round() as u64);
+    let per_s = count(agent.figures.answered_per_s.round() as u64);
     let mut parts = vec![format!("{per_s:>9}/s")];
-    parts.extend(agent.response_p99_ns.map(|p99| format!("p99 {:>8}", exactly(p99))));
-    parts.extend(agent.lag_p99_ns.map(|lag| format!("lag p99 {:>8}", exactly(lag))));
-    if agent.not_ok > 0 {
-        parts.push(format!("{} not ok", count(agent.not_ok)));
+    parts.extend(agent.figures.response_p99_ns.map(|p99| format!("p99 {:>8}", exactly(p99))));
+    parts.extend(agent.figures.lag_p99_ns.map(|lag| format!("lag p99 {:>8}", exactly(lag))));
+    if agent.figures.not_ok > 0 {
+        parts.push(format!("{} not ok", count(agent.figures.not_ok)));
     }
-    match agent.judgement {
+    match agent.figures.judgement {
         Judgement::Trustworthy => {}
         Judgement::GeneratorBound => parts.push(paint.warning("was the bottleneck itself")),
         Judgement::LatencyUnreliable => parts.push(paint.warning("its own delays are wide")),

@@ -1,10 +1,12 @@
 //! How long calls took: a column for each time that was measured.
 
-use brunt_model::histogram::AtLeast;
-use brunt_model::summary::{Distribution, QUANTILES, Summary};
-use brunt_model::uncertainty::Interval;
-use brunt_model::units::Duration;
-use brunt_model::verdict::Spoils;
+use brunt_judge::distribution::{Distribution, Quantile};
+use brunt_judge::summary::Summary;
+use brunt_judge::uncertainty::Interval;
+use brunt_judge::verdict::Spoils;
+use brunt_plan::units::Duration;
+use brunt_record::catalogue::Counter;
+use brunt_record::histogram::{AtLeast, QUANTILES};
 
 use super::{WIDTH, verdict, wrapped};
 use crate::numbers::{count, counted, duration};
@@ -32,9 +34,9 @@ impl Figure {
 
     fn of(value: AtLeast<u64>, interval: Option<&Interval>) -> Self {
         let is_spoiled = interval.is_some_and(|interval| interval.is_spoiled);
-        let off = interval.filter(|_| !value.at_least).map_or(String::new(), |interval| {
-            Duration(value.value).within(interval.combined.low_ns, interval.combined.high_ns)
-        });
+        let off = interval
+            .filter(|_| !value.at_least)
+            .map_or(String::new(), |interval| Duration(value.value).within(interval.low_ns, interval.high_ns));
         Self { text: duration(value), is_doubtful: value.at_least || is_spoiled, off }
     }
 }
@@ -101,13 +103,7 @@ type Row = (&'static str, Role, Box<dyn Fn(&Distribution) -> Figure>);
 fn rows() -> Vec<Row> {
     let rounded = |value: AtLeast<f64>| value.map(|ns| ns.round() as u64);
     let mut rows: Vec<Row> = vec![
-        (
-            "mean",
-            Role::Plain,
-            Box::new(move |times| {
-                Figure::of(rounded(times.mean), times.intervals.as_ref().map(|intervals| &intervals.mean))
-            }),
-        ),
+        ("mean", Role::Plain, Box::new(move |times| Figure::of(rounded(times.mean), times.mean_interval.as_ref()))),
         ("stdev", Role::Plain, Box::new(move |times| Figure::of(rounded(times.stdev), None))),
         ("min", Role::Plain, Box::new(|times| Figure::plain(Duration(times.min).to_string()))),
     ];
@@ -121,8 +117,8 @@ fn rows() -> Vec<Row> {
 }
 
 fn quantile(times: &Distribution, at: usize) -> Figure {
-    let interval = times.intervals.as_ref().and_then(|intervals| intervals.quantiles.get(at));
-    times.quantiles.get(at).map_or_else(|| Figure::plain(String::new()), |value| Figure::of(*value, interval))
+    let figure = |quantile: &Quantile| Figure::of(quantile.value(), quantile.interval.as_ref());
+    times.quantiles.get(at).map_or_else(|| Figure::plain(String::new()), figure)
 }
 
 /// Whether what a time may be off fits behind the first column.
@@ -139,7 +135,7 @@ fn first_offs(columns: &[(&str, &Distribution)]) -> usize {
 /// The times that tell something: service time only where calls could wait before they were sent.
 fn columns(summary: &Summary) -> Vec<(&'static str, &Distribution)> {
     let times = &summary.times;
-    let service = times.service.as_ref().filter(|_| summary.is_open() || summary.run.plan.reconnect);
+    let service = times.service.as_ref().filter(|_| summary.is_open() || summary.plan.reconnect);
     let columns = [
         ("response", times.response.as_ref()),
         ("service", service),
@@ -165,7 +161,7 @@ fn legend(columns: &[(&str, &Distribution)]) -> Vec<String> {
         notes.extend(wrapped("  ", "  ", &format!("response {}", offs.join(", ")), WIDTH));
     }
     if let Some(times) = first {
-        let has_sampling = times.intervals.as_ref().is_some_and(|intervals| intervals.mean.sampling.is_some());
+        let has_sampling = times.mean_interval.is_some_and(|interval| interval.sampling_low_ns.is_some());
         let text = if has_sampling {
             "± or from–to: 95 % sampling and brunt's own delays"
         } else {
@@ -181,14 +177,14 @@ fn notes(summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(failed) = &summary.times.failed {
         let calls = counted(failed.count, "failed call");
-        let p50 = failed.quantiles.first().map_or(String::new(), |p50| format!(", whose p50 is {}", duration(*p50)));
+        let p50 = failed.quantile("p50").map_or(String::new(), |p50| format!(", whose p50 is {}", duration(p50)));
         notes.extend(wrapped("  ", "  ", &format!("response includes {calls}{p50}"), WIDTH));
     }
-    if total.unfinished + total.unsent > 0 {
+    if total.numbers.get(Counter::Unfinished) + total.numbers.get(Counter::Unsent) > 0 {
         let text = format!(
             "≥ at least: {} unfinished and {} unsent calls count with the time they had waited",
-            count(total.unfinished),
-            count(total.unsent)
+            count(total.numbers.get(Counter::Unfinished)),
+            count(total.numbers.get(Counter::Unsent))
         );
         notes.extend(wrapped("  ", "  ", &text, WIDTH));
     }

@@ -1,10 +1,11 @@
 //! What came as messages: how soon the first, how regularly the others, how many.
 
-use brunt_model::breakdown::{CallBreakdown, MessageBreakdown};
-use brunt_model::histogram::AtLeast;
-use brunt_model::messages::Messages;
-use brunt_model::summary::{Distribution, QUANTILES, Summary};
-use brunt_model::units::{Duration, Number};
+use brunt_judge::breakdown::{CallBreakdown, MessageBreakdown};
+use brunt_judge::distribution::Distribution;
+use brunt_judge::summary::Summary;
+use brunt_plan::units::{Duration, Number};
+use brunt_record::histogram::{AtLeast, QUANTILES};
+use brunt_record::messages::Messages;
 
 use super::{WIDTH, title, wrapped};
 use crate::columns;
@@ -24,7 +25,7 @@ const MOST_NAMES: usize = 25;
 
 /// The section of a run some of whose answers came as messages; nothing of others.
 pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
-    let all = &summary.total.messages;
+    let all = summary.total.messages();
     if all.is_empty() {
         return Vec::new();
     }
@@ -67,40 +68,38 @@ fn rows() -> Vec<Row> {
         QUANTILES
             .iter()
             .enumerate()
-            .map(|(at, (name, _))| -> Row { (*name, Box::new(move |times| times.quantiles.get(at).copied())) }),
+            .map(|(at, (name, _))| -> Row { (*name, Box::new(move |times| Some(times.quantiles.get(at)?.value()))) }),
     );
     rows.push(("max", Box::new(|times| Some(times.max))));
     rows
 }
 
-fn headline(all: &Messages, summary: &Summary, paint: Paint) -> Vec<String> {
+fn headline(all: Messages<'_>, summary: &Summary, paint: Paint) -> Vec<String> {
     let rate = paint.strong(Number(summary.rates.messages_per_s));
-    let of_each = all.each.quantile(0.5).filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64);
+    let of_each = all.each().quantile(0.5).filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64);
     let of_each = of_each.map_or_else(String::new, |rate| format!(", a stream at p50 {}/s", Number(rate)));
     vec![format!(
         "{}{rate} messages/s{of_each}; {} in {}",
         title("Messages", paint),
-        count(all.count),
-        counted(all.streams, "stream")
+        count(all.count()),
+        counted(all.streams(), "stream")
     )]
 }
 
-fn notes(all: &Messages, summary: &Summary, paint: Paint) -> Vec<String> {
+fn notes(all: Messages<'_>, summary: &Summary, paint: Paint) -> Vec<String> {
     let mut notes = Vec::new();
-    if all.together > 0 {
-        let share = percent(all.together as f64 / all.count.max(1) as f64);
-        notes.push(format!("read with the one before, gap 0: {}, {share}", counted(all.together, "message")));
+    if all.together() > 0 {
+        let share = percent(all.together() as f64 / all.count().max(1) as f64);
+        notes.push(format!("read with the one before, gap 0: {}, {share}", counted(all.together(), "message")));
     }
-    if all.left > 0 {
-        notes.push(format!("left by their user before the end: {}", counted(all.left, "stream")));
+    if all.left() > 0 {
+        notes.push(format!("left by their user before the end: {}", counted(all.left(), "stream")));
     }
-    let cut_short = all.first.bounds.count() + all.gap.bounds.count();
+    let cut_short = all.first().bounds.count() + all.gap().bounds.count();
     if cut_short > 0 {
         notes.push(format!("≥ at least: {} waited in vain for the next message", counted(cut_short, "stream")));
     }
-    if let Some(gap) =
-        summary.run.plan.protocol.shown().pointer("/messages/stall_ns").and_then(serde_json::Value::as_u64)
-    {
+    if let Some(gap) = summary.plan.protocol.shown().pointer("/messages/stall_ns").and_then(serde_json::Value::as_u64) {
         notes.push(format!("a gap over {} ends a stream as stalled", Duration(gap)));
     }
     let wrap = |note: String| wrapped("  ", "  ", &note, WIDTH);

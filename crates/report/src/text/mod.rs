@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
 
 use crate::style::{Paint, Style};
 use crate::{columns, numbers};

@@ -1,9 +1,10 @@
 //! Figures by name: requests and tags, groups, checks, scenarios.
 
-use brunt_model::breakdown::{CallBreakdown, CheckBreakdown, GroupBreakdown, OwnBreakdown, ScenarioBreakdown};
-use brunt_model::figures::{MOST_NAMES, OwnKind};
-use brunt_model::summary::{Distribution, QUANTILES, Summary};
-use brunt_model::units::Number;
+use brunt_judge::breakdown::{CallBreakdown, CheckBreakdown, GroupBreakdown, OwnBreakdown, ScenarioBreakdown};
+use brunt_judge::distribution::Distribution;
+use brunt_judge::summary::Summary;
+use brunt_plan::units::Number;
+use brunt_record::figures::{MOST_NAMES, OwnKind};
 
 use super::{WIDTH, wrapped};
 use crate::columns;
@@ -59,16 +60,12 @@ fn cell(text: &str, role: Role, paint: Paint) -> String {
 }
 
 fn times(times: Option<&Distribution>, paint: Paint) -> String {
-    let cells = ["p50", "p95", "p99"].map(|name| {
-        let at = QUANTILES.iter().position(|(known, _)| *known == name);
-        match at.and_then(|at| times?.quantiles.get(at)) {
-            Some(value) => {
-                let interval = at.and_then(|at| times?.intervals.as_ref()?.quantiles.get(at));
-                let is_doubtful = value.at_least || interval.is_some_and(|interval| interval.is_spoiled);
-                cell(&duration(*value), if is_doubtful { Role::Warning } else { Role::Plain }, paint)
-            }
-            None => cell("-", Role::Faint, paint),
+    let cells = ["p50", "p95", "p99"].map(|name| match times.and_then(|times| times.named(name)) {
+        Some(quantile) => {
+            let is_doubtful = quantile.at_least || quantile.is_spoiled();
+            cell(&duration(quantile.value()), if is_doubtful { Role::Warning } else { Role::Plain }, paint)
         }
+        None => cell("-", Role::Faint, paint),
     });
     cells.concat()
 }
@@ -207,10 +204,10 @@ fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
         some(scenario.not_admitted, "not admitted", Role::Bad),
         some(scenario.out_of_rows, "out of rows", Role::Warning),
     ];
-    let p50 = scenario.iteration.as_ref().and_then(|times| times.quantiles.first());
+    let p50 = scenario.iteration.as_ref().and_then(|times| times.quantile("p50"));
     let iterations = [
         Some((count(scenario.iterations), Role::Plain)),
-        p50.map(|p50| (format!("p50 {}", duration(*p50)), Role::Plain)),
+        p50.map(|p50| (format!("p50 {}", duration(p50)), Role::Plain)),
         some(scenario.unfinished, "cut short", Role::Plain),
         some(scenario.errors, "ended by an error", Role::Bad),
     ];

@@ -1,9 +1,11 @@
 //! How every call ended, shown to add up; and the connections that carried them.
 
-use brunt_model::outcome::Failure;
-use brunt_model::snapshot::Failures;
-use brunt_model::summary::{Ending, Summary};
-use brunt_model::units::Duration;
+use brunt_judge::summary::Summary;
+use brunt_plan::units::Duration;
+use brunt_record::catalogue::Counter;
+use brunt_record::counts::Failures;
+use brunt_record::outcome::Failure;
+use brunt_record::recording::Ending;
 
 use super::{WIDTH, label, title, wrapped};
 use crate::numbers::{brief, count, counted, percent};
@@ -26,32 +28,45 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
         lines.push(format!("{}{}", label("status", paint), shown.collect::<Vec<_>>().join("   ")));
     }
     lines.extend(listed("failed", &summary.total.failures, |line| paint.bad(line), paint));
-    if summary.total.due > 0 {
+    if summary.total.numbers.get(Counter::Due) > 0 {
         let rate = percent(summary.error_rate);
         let rate = if summary.not_ok > 0 { paint.bad(rate) } else { paint.good(rate) };
         lines.push(format!("{}{rate} ({} not ok)", label("error rate", paint), count(summary.not_ok)));
     }
-    if summary.total.waited_for_connection > 0 {
-        let calls = format!("{} of {}", count(summary.total.waited_for_connection), counted(summary.total.due, "call"));
+    if summary.total.numbers.get(Counter::WaitedForConnection) > 0 {
+        let calls = format!(
+            "{} of {}",
+            count(summary.total.numbers.get(Counter::WaitedForConnection)),
+            counted(summary.total.numbers.get(Counter::Due), "call")
+        );
         lines.push(format!("{}{}", paint.warning("  waited for a free connection: "), calls));
     }
-    if summary.total.unasked > 0 {
-        lines.push(format!("{}{}", label("unasked", paint), counted(summary.total.unasked, "message")));
+    if summary.total.numbers.get(Counter::Unasked) > 0 {
+        lines.push(format!(
+            "{}{}",
+            label("unasked", paint),
+            counted(summary.total.numbers.get(Counter::Unasked), "message")
+        ));
     }
     let events: Vec<_> =
         summary.total.events.iter().map(|(name, number)| format!("{name} × {}", count(number))).collect();
     if !events.is_empty() {
         lines.push(format!("{}{}", label("events", paint), events.join(", ")));
     }
-    let held_back = &summary.total.held_back;
-    let holds =
-        [(held_back.stream_limit_ns, "by the limit of streams"), (held_back.flow_control_ns, "by flow control")];
+    let numbers = &summary.total.numbers;
+    let holds = [
+        (numbers.get(Counter::HeldBackByStreamLimit), "by the limit of streams"),
+        (numbers.get(Counter::HeldBackByFlowControl), "by flow control"),
+    ];
     let holds: Vec<_> =
         holds.iter().filter(|(ns, _)| *ns > 0).map(|(ns, what)| format!("{} {what}", Duration(*ns))).collect();
     if !holds.is_empty() {
         lines.push(format!("{}{}", label("held back", paint), holds.join(", ")));
     }
-    if !verbose && summary.total.connections.failed == 0 && summary.total.connections.reconnects == 0 {
+    if !verbose
+        && summary.total.numbers.get(Counter::ConnectionsFailed) == 0
+        && summary.total.numbers.get(Counter::Reconnects) == 0
+    {
         lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
         return lines;
     }
@@ -72,7 +87,7 @@ fn listed(name: &str, failures: &Failures, dress: impl Fn(&str) -> String, paint
 /// What to read before anything else when no call was answered.
 pub(super) fn nothing_answered(summary: &Summary, paint: Paint) -> Vec<String> {
     let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
-    let open = summary.total.unfinished + summary.total.unsent;
+    let open = summary.total.numbers.get(Counter::Unfinished) + summary.total.numbers.get(Counter::Unsent);
     let what = match worst {
         Some((failure, n)) => format!("the target never answered: {}", failed(&summary.total.failures, failure, n)),
         None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
@@ -85,10 +100,14 @@ pub(super) fn nothing_answered(summary: &Summary, paint: Paint) -> Vec<String> {
 fn sum(summary: &Summary, paint: Paint) -> String {
     let total = &summary.total;
     let mut parts = vec![format!("{} answered", count(total.statuses.total()))];
-    let (lost, unsent) = (total.unsent_lost, total.unsent - total.unsent_lost.min(total.unsent));
+    let (lost, unsent) = (
+        total.numbers.get(Counter::UnsentLost),
+        total.numbers.get(Counter::Unsent)
+            - total.numbers.get(Counter::UnsentLost).min(total.numbers.get(Counter::Unsent)),
+    );
     for (n, what) in [
         (total.failures.total(), "failed"),
-        (total.unfinished, "unfinished"),
+        (total.numbers.get(Counter::Unfinished), "unfinished"),
         (unsent, "unsent"),
         (lost, "unsent (agent lost)"),
     ] {
@@ -96,13 +115,17 @@ fn sum(summary: &Summary, paint: Paint) -> String {
             parts.push(paint.bad(format!("{} {what}", count(n))));
         }
     }
-    let sum = format!("{} due {} {}", count(total.due), sign(summary), parts.join(" + "));
+    let sum = format!("{} due {} {}", count(total.numbers.get(Counter::Due)), sign(summary), parts.join(" + "));
     format!("{}{sum}", title("Outcomes", paint))
 }
 
 /// `=` wherever the accounts are in order.
 fn sign(summary: &Summary) -> &'static str {
-    if summary.total.ended() == summary.total.due { "=" } else { "≠ (a fault in brunt: please report it)" }
+    if summary.total.ended() == summary.total.numbers.get(Counter::Due) {
+        "="
+    } else {
+        "≠ (a fault in brunt: please report it)"
+    }
 }
 
 /// Such as `timeout × 18 (no answer in 2s)`.
@@ -122,12 +145,12 @@ fn failed(failures: &Failures, failure: Failure, n: u64) -> String {
 }
 
 fn connections(summary: &Summary) -> String {
-    let connections = &summary.total.connections;
-    let mut parts = vec![format!("{} made", count(connections.made))];
+    let connections = &summary.total.numbers;
+    let mut parts = vec![format!("{} made", count(connections.get(Counter::ConnectionsMade)))];
     for (n, what) in [
-        (connections.failed, "failed"),
-        (connections.tls_resumed, "resumed a TLS session"),
-        (connections.reconnects, "calls sent again after an idle one was closed"),
+        (connections.get(Counter::ConnectionsFailed), "failed"),
+        (connections.get(Counter::TlsResumed), "resumed a TLS session"),
+        (connections.get(Counter::Reconnects), "calls sent again after an idle one was closed"),
     ] {
         if n > 0 {
             parts.push(format!("{} {what}", count(n)));

@@ -2,20 +2,22 @@
 
 use std::fmt::Write as _;
 
-use brunt_model::arrivals::Spread;
-use brunt_model::plan::{ArrivalTimes, Load, Origin, Plan};
-use brunt_model::scenario::{Population, Scenarios, Step};
-use brunt_model::summary::{Ending, Summary};
-use brunt_model::units::{Duration, ExactDuration};
+use brunt_judge::summary::Summary;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{ArrivalTimes, Load, Origin, Plan};
+use brunt_plan::scenario::{Population, Scenarios, Step};
+use brunt_plan::units::{Duration, ExactDuration};
+use brunt_record::catalogue::Counter;
+use brunt_record::recording::Ending;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{UNBROKEN, WIDTH, wrapped};
-use crate::junit::iso_8601;
+use crate::dates::iso_8601;
 use crate::numbers::{brief, clean, count, counted};
 use crate::style::Paint;
 
 pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<String> {
-    let plan = &summary.run.plan;
+    let plan = &summary.plan;
     let label = origin_lines(&plan.origin, Some(summary.run.started_unix_ms), is_dated, paint);
     if let Some(scenarios) = &plan.scenarios {
         let mut lines = of_scenarios(plan, scenarios, paint);
@@ -28,7 +30,7 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
     if plan.connections.is_growing()
         && let Some(connections) = words.first_mut()
     {
-        let opened = format!(" ({} opened)", count(summary.total.connections.made));
+        let opened = format!(" ({} opened)", count(summary.total.numbers.get(Counter::ConnectionsMade)));
         let at = connections_of(plan).len();
         connections.insert_str(at, &opened);
     }
@@ -276,7 +278,7 @@ fn via(plan: &Plan) -> Option<String> {
 }
 
 fn interrupted(summary: &Summary) -> String {
-    let planned = summary.run.plan.duration_ns().map_or(String::new(), |ns| format!(" of {}", ExactDuration(ns)));
+    let planned = summary.plan.duration_ns().map_or(String::new(), |ns| format!(" of {}", ExactDuration(ns)));
     match summary.run.measured_ns {
         0 => "! interrupted before the measured part began".to_owned(),
         ns => format!("! interrupted after {}{planned}: the figures cover what was done", Duration(ns)),

@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 
-use brunt_model::histogram::AtLeast;
-use brunt_model::series::Point;
-use brunt_model::summary::Summary;
-use brunt_model::units::{ExactDuration, Number};
-use brunt_model::verdict;
+use brunt_judge::summary::Summary;
+use brunt_judge::verdict;
+use brunt_plan::units::{ExactDuration, Number};
+use brunt_record::histogram::AtLeast;
+use brunt_record::series::Point;
 
 use super::label;
 use crate::chart;
@@ -35,7 +35,7 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     let columns: Vec<_> = points.chunks(each).map(Column::of).collect();
     let length_ns: u64 = points.iter().take(each).map(|point| point.length_ns).sum();
     let each =
-        if length_ns == brunt_model::SECOND_NS { "second".to_owned() } else { ExactDuration(length_ns).to_string() };
+        if length_ns == brunt_record::SECOND_NS { "second".to_owned() } else { ExactDuration(length_ns).to_string() };
     let mut lines = vec![paint.strong(format!("Each {each}"))];
 
     let rates = || columns.iter().map(|column| column.rate.round());

@@ -1,6 +1,7 @@
 //! A run of one call, as `--once` makes it: its times and its outcome. Percentiles of one value say nothing.
 
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
+use brunt_record::catalogue::Counter;
 
 use super::{WIDTH, title, wrapped};
 use crate::numbers::{count, duration};
@@ -8,7 +9,9 @@ use crate::style::Paint;
 
 /// Whether one call was planned, and one was due.
 pub(super) fn is_single(summary: &Summary) -> bool {
-    summary.run.plan.stop.requests == Some(1) && summary.run.plan.scenarios.is_none() && summary.total.due == 1
+    summary.plan.stop.requests == Some(1)
+        && summary.plan.scenarios.is_none()
+        && summary.total.numbers.get(Counter::Due) == 1
 }
 
 pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
@@ -27,8 +30,8 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     if let Some(first) = lines.first_mut() {
         first.insert_str(0, &title("Times", paint));
     }
-    let messages = &summary.total.messages;
-    if messages.count > 0 {
+    let messages = summary.total.messages();
+    if messages.count() > 0 {
         let gaps = times.message_gap.as_ref().map_or_else(String::new, |gap| {
             format!(
                 ", gap at p50 {}, at most {}",
@@ -36,7 +39,7 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
                 duration(gap.max)
             )
         });
-        lines.push(format!("{}{}{gaps}", title("Messages", paint), count(messages.count)));
+        lines.push(format!("{}{}{gaps}", title("Messages", paint), count(messages.count())));
     }
     let status = summary.total.statuses.sorted().into_iter().map(|(status, _)| status).find(|status| *status != 0);
     if let Some(status) = status {

@@ -1,8 +1,9 @@
 //! How much was done.
 
-use brunt_model::summary::Summary;
-use brunt_model::units::{Number, Size};
-use brunt_model::verdict::Spoils;
+use brunt_judge::summary::Summary;
+use brunt_judge::verdict::Spoils;
+use brunt_plan::units::{Number, Size};
+use brunt_record::catalogue::Counter;
 
 use super::verdict;
 use super::{label, title};
@@ -35,12 +36,13 @@ fn answered(summary: &Summary, paint: Paint) -> String {
 
 fn bytes(summary: &Summary, paint: Paint) -> Vec<String> {
     let (rates, mut lines) = (&summary.rates, Vec::new());
-    let bytes = &summary.total.bytes;
-    let wire = traffic(rates.wire_in_per_s, bytes.wire_in, rates.wire_out_per_s, bytes.wire_out);
-    if (bytes.wire_in, bytes.wire_out) == (bytes.clear_in, bytes.clear_out) {
+    let bytes = [Counter::WireIn, Counter::WireOut, Counter::ClearIn, Counter::ClearOut];
+    let [wire_in, wire_out, clear_in, clear_out] = bytes.map(|counter| summary.total.numbers.get(counter));
+    let wire = traffic(rates.wire_in_per_s, wire_in, rates.wire_out_per_s, wire_out);
+    if (wire_in, wire_out) == (clear_in, clear_out) {
         lines.push(format!("{}{wire}", label("bytes", paint)));
     } else {
-        let clear = traffic(rates.clear_in_per_s, bytes.clear_in, rates.clear_out_per_s, bytes.clear_out);
+        let clear = traffic(rates.clear_in_per_s, clear_in, rates.clear_out_per_s, clear_out);
         lines.push(format!("{}{wire}", label("on the wire", paint)));
         lines.push(format!("{}{clear}", label("in the clear", paint)));
     }
@@ -50,7 +52,8 @@ fn bytes(summary: &Summary, paint: Paint) -> Vec<String> {
 /// How far the rate may be off by chance, where the target and not the plan sets it: ` ±0.4%`.
 fn sampling(summary: &Summary) -> String {
     let rate = summary.rates.answered_per_s;
-    let Some((low, high)) = summary.rates.answered_interval_per_s.filter(|_| !summary.is_open() && rate > 0.0) else {
+    let ends = summary.rates.answered_low_per_s.zip(summary.rates.answered_high_per_s);
+    let Some((low, high)) = ends.filter(|_| !summary.is_open() && rate > 0.0) else {
         return String::new();
     };
     let off = (rate - low).max(high - rate) / rate;

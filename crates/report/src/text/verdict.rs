@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use brunt_model::SECOND_NS;
-use brunt_model::remarks::{About, Remark};
-use brunt_model::summary::Summary;
-use brunt_model::trend::{Settled, Watched};
-use brunt_model::units::{Duration, Number};
-use brunt_model::verdict::{Finding, Judgement, Spoils};
+use brunt_judge::remarks::{About, Remark};
+use brunt_judge::summary::Summary;
+use brunt_judge::trend::{Settled, Watched};
+use brunt_judge::verdict::{Finding, Judgement, Seconds, Spoils};
+use brunt_plan::units::{Duration, Number};
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::Counter;
 
 use super::{WIDTH, wrapped};
 use crate::numbers::{clean, percent};
@@ -20,7 +21,7 @@ pub(super) fn headline(summary: &Summary, paint: Paint) -> Vec<String> {
         Judgement::Trustworthy => ("✓", "trustworthy, but for what is named below".to_owned(), Role::Good),
         Judgement::GeneratorBound => ("✗", "generator-bound: throughput is a lower bound".to_owned(), Role::Bad),
         Judgement::LatencyUnreliable => ("✗", summary.verdict.holding(), Role::Bad),
-        Judgement::NothingMeasured => ("✗", summary.verdict.sentence(), Role::Bad),
+        Judgement::NothingMeasured => ("✗", summary.verdict.sentence.clone(), Role::Bad),
     };
     let judgement = wrapped(&format!("{sign} "), "  ", &text, WIDTH).into_iter().map(|line| paint.as_(role, line));
     let settled = not_settled(summary).into_iter().flat_map(|text| wrapped("! ", "  ", &text, WIDTH));
@@ -58,7 +59,7 @@ fn not_settled(summary: &Summary) -> Option<String> {
         Settled::Yes | Settled::Unknown => None,
         Settled::WarmingUp { until_s, figure, all, rest } => {
             // What was warmed up already was not enough.
-            let warmup_s = until_s + summary.run.plan.warmup_ns.div_ceil(SECOND_NS);
+            let warmup_s = until_s + summary.plan.warmup_ns.div_ceil(SECOND_NS);
             Some(format!(
                 "still warming up until second {until_s} ({} {}, without it {}): -w {warmup_s}",
                 figure.name(),
@@ -77,16 +78,17 @@ fn not_settled(summary: &Summary) -> Option<String> {
 }
 
 fn generator(summary: &Summary) -> String {
-    let health = &summary.total.health;
-    let mut text = format!("workers used up to {} of a CPU", percent(health.busiest_worker));
-    if health.most_starved_worker > 0.0 {
-        let _ = write!(text, " and waited for one up to {} of the time", percent(health.most_starved_worker));
+    let numbers = &summary.total.numbers;
+    let (busiest, starved) = (numbers.ratio(Counter::BusiestWorker), numbers.ratio(Counter::MostStarvedWorker));
+    let mut text = format!("workers used up to {} of a CPU", percent(busiest));
+    if starved > 0.0 {
+        let _ = write!(text, " and waited for one up to {} of the time", percent(starved));
     }
-    if let Some([p50, .., p99, _, _]) = summary.times.lag.as_ref().map(|lag| &lag.quantiles) {
-        let _ = write!(text, "; lag p50 {}, p99 {}", Duration(p50.value), Duration(p99.value));
-    }
-    if let Some([p50, .., p99, _, _]) = summary.times.receiving.as_ref().map(|receiving| &receiving.quantiles) {
-        let _ = write!(text, "; answers read after p50 {}, p99 {}", Duration(p50.value), Duration(p99.value));
+    for (what, times) in [("lag", &summary.times.lag), ("answers read after", &summary.times.receiving)] {
+        let quantile = |name: &str| Some(Duration(times.as_ref()?.quantile(name)?.value));
+        if let (Some(p50), Some(p99)) = (quantile("p50"), quantile("p99")) {
+            let _ = write!(text, "; {what} p50 {p50}, p99 {p99}");
+        }
     }
     text
 }
@@ -117,14 +119,14 @@ fn lines(finding: &Finding, paint: Paint) -> Vec<String> {
 }
 
 /// Such as `, in seconds 3, 5–8`.
-fn seconds(ranges: &[(u64, u64)]) -> String {
+fn seconds(ranges: &[Seconds]) -> String {
     /// The most ranges that are listed.
     const MOST: usize = 8;
-    let one = matches!(ranges, [(from, to)] if from == to);
+    let one = matches!(ranges, [Seconds { first, last }] if first == last);
     let mut listed: Vec<_> = ranges
         .iter()
         .take(MOST)
-        .map(|(from, to)| if from == to { from.to_string() } else { format!("{from}–{to}") })
+        .map(|Seconds { first, last }| if first == last { first.to_string() } else { format!("{first}–{last}") })
         .collect();
     if ranges.len() > MOST {
         listed.push("…".to_owned());
@@ -142,9 +144,10 @@ mod tests {
     #[test]
     fn seconds_are_named() {
         assert_eq!(seconds(&[]), "");
-        assert_eq!(seconds(&[(4, 4)]), ", in second 4");
-        assert_eq!(seconds(&[(0, 2), (5, 5)]), ", in seconds 0–2, 5");
-        let many: Vec<_> = (0..20).map(|i| (2 * i, 2 * i)).collect();
+        let of = |first, last| Seconds { first, last };
+        assert_eq!(seconds(&[of(4, 4)]), ", in second 4");
+        assert_eq!(seconds(&[of(0, 2), of(5, 5)]), ", in seconds 0–2, 5");
+        let many: Vec<_> = (0..20).map(|i| of(2 * i, 2 * i)).collect();
         assert!(seconds(&many).ends_with("14, …"));
     }
 }

@@ -1,18 +1,19 @@
 //! Decisions over made-up runs.
 
-use brunt_model::SECOND_NS;
-use brunt_model::arrivals::Spread;
-use brunt_model::capacity::{Answer, Capacity, Length, Next, Settings, Trial, next};
-use brunt_model::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, MessageFigures, a_goes_first};
-use brunt_model::evidence::Evidence;
-use brunt_model::histogram::{AtLeast, Censored, Histogram};
-use brunt_model::messages::{Came, Messages};
-use brunt_model::outline::{Outline, tail};
-use brunt_model::plan::{Load, Origin, Plan};
-use brunt_model::random::Random;
-use brunt_model::sweep::{Axis, Step, Sweep};
-use brunt_model::threshold::ThresholdResult;
-use brunt_model::verdict::Judgement;
+use brunt_decide::capacity::{Answer, Capacity, Length, Next, Settings, Trial, next};
+use brunt_decide::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, MessageFigures, a_goes_first};
+use brunt_decide::evidence::Evidence;
+use brunt_decide::outline::{Outline, tail};
+use brunt_decide::sweep::{Axis, Step, Sweep};
+use brunt_judge::thresholds::ThresholdResult;
+use brunt_judge::verdict::Judgement;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Origin, Plan};
+use brunt_plan::random::Random;
+use brunt_record::SECOND_NS;
+use brunt_record::histogram::{AtLeast, Censored, Histogram};
+use brunt_record::messages::Came;
+use brunt_record::snapshot::Snapshot;
 
 use crate::fixtures;
 
@@ -64,7 +65,7 @@ fn outline(calls: u64, typical_ns: u64, seconds: u64) -> Outline {
 }
 
 fn plan() -> Plan {
-    let mut plan = fixtures::clean().run.plan;
+    let mut plan = fixtures::clean().plan;
     plan.load = Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform };
     plan.stop.duration_ns = Some(5 * SECOND_NS);
     plan.warmup_ns = SECOND_NS;
@@ -218,13 +219,13 @@ pub fn comparisons() -> Vec<(&'static str, Compared)> {
         &(0..10).map(|i| figures(2200.0 - f64::from(i % 4), 1.8e6, 0.0)).collect::<Vec<_>>(),
     );
     let streaming = |first_ms: u64, i: u64| {
-        let mut messages = Messages::default();
+        let mut messages = Snapshot::default();
         for call in 0..1000 {
             let first = Came { after_ns: first_ms * MS + call * 1000 + i * 300, is_first: true, is_together: false };
             messages.came(&first);
             messages.came(&Came { after_ns: 2 * MS + i * 7, is_first: false, is_together: false });
         }
-        Figures { messages: MessageFigures::new(&messages, 2000.0 + i as f64), ..figures(1000.0, 2e6, 0.0) }
+        Figures { messages: MessageFigures::new(messages.messages(), 2000.0 + i as f64), ..figures(1000.0, 2e6, 0.0) }
     };
     let rounds: Vec<_> = (0..10).map(|i| (streaming(20, i), streaming(26, i * 7 % 10))).collect();
     let mut messages = compared(10, 1.0, 0.0);
@@ -254,7 +255,7 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
         let per_s = (1000.0 * n / (1.0 + 0.05 * (n - 1.0) + kappa * n * (n - 1.0)) * noise).round();
         let mut run = evidence(per_s, 5, (n / per_s * 1e9) as u64);
         let (got, held) =
-            (brunt_model::units::Duration(run.p99_ns.unwrap().value).to_string(), run.p99_ns.unwrap().value < 50 * MS);
+            (brunt_plan::units::Duration(run.p99_ns.unwrap().value).to_string(), run.p99_ns.unwrap().value < 50 * MS);
         run.thresholds.push(ThresholdResult { threshold: "p99<50ms".into(), got, held, sure: true });
         Step::of(value, run)
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::response::{Persistence, reason};
+use super::head::{Persistence, reason};
 use crate::service::{Delay, Tokens};
 
 /// The longest request for tokens that is taken, in bytes.

@@ -33,6 +33,7 @@
 //! answers, nothing more is read.
 
 mod events;
+mod head;
 mod http2;
 mod request;
 mod response;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::events::Events;
-use super::request::Version;
+use super::head::{Persistence, reason};
 use crate::service::{Kind, OUTPUT};
 
 /// Body bytes repeat with this period: byte `i` of any filler body is `ALPHABET[i % 64]`.
@@ -12,34 +12,6 @@ pub(crate) const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM
 
 /// Data bytes in one chunk of a chunked body.
 const CHUNK: usize = 8 * 1024;
-
-/// What an answer says about the connection's future.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Persistence {
-    /// It stays open, which HTTP/1.1 need not say.
-    Implied,
-    /// It stays open, which HTTP/1.0 must be told.
-    Announced,
-    Close,
-}
-
-impl Persistence {
-    pub(super) fn new(version: Version, keep_alive: bool) -> Self {
-        match (keep_alive, version) {
-            (false, _) => Self::Close,
-            (true, Version::Http10) => Self::Announced,
-            (true, Version::Http11) => Self::Implied,
-        }
-    }
-
-    pub(crate) fn header(self) -> &'static str {
-        match self {
-            Self::Implied => "",
-            Self::Announced => "Connection: keep-alive\r\n",
-            Self::Close => "Connection: close\r\n",
-        }
-    }
-}
 
 /// A whole answer, rendered.
 #[derive(Debug)]
@@ -151,43 +123,6 @@ pub(crate) fn head(status: u16, body: Body, persistence: Persistence) -> String 
     head.push_str(persistence.header());
     head.push_str("\r\n");
     head
-}
-
-/// The phrase registered for a status (RFC 9110, section 15); empty, which is allowed, for others.
-pub(crate) fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        201 => "Created",
-        202 => "Accepted",
-        204 => "No Content",
-        206 => "Partial Content",
-        301 => "Moved Permanently",
-        302 => "Found",
-        303 => "See Other",
-        304 => "Not Modified",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        408 => "Request Timeout",
-        409 => "Conflict",
-        410 => "Gone",
-        413 => "Content Too Large",
-        418 => "I'm a teapot",
-        422 => "Unprocessable Content",
-        429 => "Too Many Requests",
-        431 => "Request Header Fields Too Large",
-        500 => "Internal Server Error",
-        501 => "Not Implemented",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        505 => "HTTP Version Not Supported",
-        _ => "",
-    }
 }
 
 /// The interim answer to `Expect: 100-continue`.

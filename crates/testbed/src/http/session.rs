@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::events;
+use super::head::Persistence;
 use super::request::{BodyReader, Framing, Head, MAX_HEAD, Parsed, Refusal, Version, parse};
-use super::response::{Body, CONTINUE, Content, Persistence, Piece, head};
+use super::response::{Body, CONTINUE, Content, Piece, head};
 use super::routes::{Route, route};
 use super::shop;
 use super::site::Site;

@@ -1,5 +1,6 @@
 //! Conversations: WebSocket and TCP in scenarios, with answers that come in any pieces, end in the midst, come late or unasked.
 
+use brunt_record::catalogue::Counter;
 use std::collections::BTreeMap;
 
 use super::super::websocket::handshake;
@@ -87,8 +88,13 @@ fn converse_in_pieces(script: &str, over_websocket: bool, talk: Talk, times: u64
         assert!(!summary.total.figures.checks.is_empty(), "{:#?}", summary.total.figures.scenarios);
         let total = &summary.total;
         if let Some(first) = &first {
-            let counts = |total: &brunt_model::snapshot::Snapshot| {
-                (total.due, total.unasked, total.connections.made, total.failures.total())
+            let counts = |total: &brunt_record::snapshot::Snapshot| {
+                (
+                    total.numbers.get(Counter::Due),
+                    total.numbers.get(Counter::Unasked),
+                    total.numbers.get(Counter::ConnectionsMade),
+                    total.failures.total(),
+                )
             };
             assert_eq!(counts(total), counts(&first.total), "in pieces of {piece}");
             assert_eq!(total.statuses, first.total.statuses, "in pieces of {piece}");
@@ -100,7 +106,7 @@ fn converse_in_pieces(script: &str, over_websocket: bool, talk: Talk, times: u64
 }
 
 fn due(summary: &Summary, name: &str) -> u64 {
-    summary.total.figures.requests.get(name).map_or(0, |calls| calls.due)
+    summary.total.figures.requests.get(name).map_or(0, |calls| calls.numbers.get(Counter::Due))
 }
 
 #[test]
@@ -127,8 +133,8 @@ fn messages_come_whole_however_they_are_cut() {
         },
         6,
     );
-    assert_eq!((summary.total.due, summary.total.failures.total()), (6 * 6, 0));
-    assert_eq!(summary.total.connections.made, 6);
+    assert_eq!((summary.total.numbers.get(Counter::Due), summary.total.failures.total()), (6 * 6, 0));
+    assert_eq!(summary.total.numbers.get(Counter::ConnectionsMade), 6);
 }
 
 #[test]
@@ -149,7 +155,7 @@ fn a_message_that_ends_in_the_midst_fails_as_closed() {
         3,
     );
     assert_eq!(summary.failures(Failure::Closed), 6);
-    assert_eq!(summary.total.connections.made, 3, "each iteration has its own");
+    assert_eq!(summary.total.numbers.get(Counter::ConnectionsMade), 3, "each iteration has its own");
 }
 
 #[test]
@@ -177,8 +183,8 @@ fn a_push_can_be_waited_for_and_need_not_come() {
     // What did not come in time is counted where it had to, and nowhere else.
     assert_eq!((due(&summary, "receive"), due(&summary, "push"), due(&summary, "missing")), (0, 4, 4));
     assert_eq!(summary.failures(Failure::Timeout), 4);
-    assert_eq!(summary.total.due, 4 * 4);
-    assert_eq!(summary.total.connections.made, 4);
+    assert_eq!(summary.total.numbers.get(Counter::Due), 4 * 4);
+    assert_eq!(summary.total.numbers.get(Counter::ConnectionsMade), 4);
 }
 
 #[test]
@@ -193,7 +199,7 @@ fn a_push_that_need_not_come_fails_if_its_connection_does() {
         |said| if said == "(connected)" { vec![(20 * MS, Act::Close)] } else { Vec::new() },
         2,
     );
-    assert_eq!((summary.failures(Failure::Closed), summary.total.due), (2, 4));
+    assert_eq!((summary.failures(Failure::Closed), summary.total.numbers.get(Counter::Due)), (2, 4));
 }
 
 #[test]
@@ -203,7 +209,11 @@ fn what_need_not_come_is_nothing_at_the_end_of_the_run_either() {
            ws:connect():receive { timeout = '1h', optional = true }
          end):inject { brunt.users(1, '1s') }";
     let summary = converse(script, true, |_| Vec::new(), usize::MAX);
-    assert_eq!((summary.total.due, summary.total.unfinished), (1, 0), "the connection alone");
+    assert_eq!(
+        (summary.total.numbers.get(Counter::Due), summary.total.numbers.get(Counter::Unfinished)),
+        (1, 0),
+        "the connection alone"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! How a user's iterations follow one another: at once, without the engine being asked, or not.
 
 use super::*;
+use brunt_record::catalogue::Counter;
 
 /// How long iterations took, in milliseconds: the shortest and the longest.
 fn lengths(played: &Played) -> (Option<u64>, Option<u64>) {
@@ -68,13 +69,13 @@ fn calls_that_are_the_same_each_time_keep_their_own_names_tags_and_timeouts() {
       end):inject { brunt.iterations_each(1, 2) }";
     let played = play(script, slow);
     let figures = &played.summary.total.figures;
-    let due = |name: &str| figures.requests.get(name).map(|calls| calls.due);
+    let due = |name: &str| figures.requests.get(name).map(|calls| calls.numbers.get(Counter::Due));
     assert_eq!([due("one"), due("GET /a"), due("GET /slow"), due("HEAD /a")], [Some(2), Some(2), Some(4), Some(2)]);
-    let tagged = |name: &str| figures.tags.get(name).map(|calls| calls.due);
+    let tagged = |name: &str| figures.tags.get(name).map(|calls| calls.numbers.get(Counter::Due));
     assert_eq!([tagged("plan=pro"), tagged("plan=free")], [Some(1), Some(1)]);
     assert_eq!(figures.checks.get("GET /slow: late").unwrap().passes, 2);
     let sent: Vec<_> = played.requests.iter().map(|(.., request)| request.len()).collect();
-    let bytes: u64 = figures.requests.iter().map(|(_, calls)| calls.bytes_out).sum();
+    let bytes: u64 = figures.requests.iter().map(|(_, calls)| calls.numbers.get(Counter::ClearOut)).sum();
     // What was answered, which is all but the two that came too late.
     let late = played.requests.iter().find(|(.., request)| request.contains("/slow")).unwrap().2.len();
     assert_eq!(bytes as usize, sent.iter().sum::<usize>() - 2 * late);

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use brunt_http2::frame::{
     ErrorCode, HEAD_BYTES, Head, PREFACE, flag, kind, write_reset, write_settings, write_window_update,
 };
-use brunt_model::outcome::Failure;
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 
 use super::super::virtual_net::{Act, Peer, Reaction};
 use super::super::{MS, StopHandle};
@@ -126,12 +127,12 @@ fn user_and_server_take_turns() {
         local over = chat:finish():receive()
         brunt.check(chat, { seen = table.concat(seen, ' ') == 'w1 w2 w3' and over == nil and chat.ok })";
     let summary = run(2, body, Echo::default());
-    let (total, messages) = (&summary.total, &summary.total.messages);
-    assert_eq!((total.statuses.sorted(), total.connections.made), (vec![(0, 2)], 1));
-    assert_eq!((messages.count, messages.streams, messages.left), (6, 2, 0));
-    assert_eq!(messages.first.known.min(), Some(LATER));
+    let (total, messages) = (&summary.total, summary.total.messages());
+    assert_eq!((total.statuses.sorted(), total.numbers.get(Counter::ConnectionsMade)), (vec![(0, 2)], 1));
+    assert_eq!((messages.count(), messages.streams(), messages.left()), (6, 2, 0));
+    assert_eq!(messages.first().known.min(), Some(LATER));
     // What the user does between its messages is in the gap: the next comes when it has said more.
-    assert_eq!(messages.gap.known.max(), Some(100 * MS + LATER));
+    assert_eq!(messages.gap().known.max(), Some(100 * MS + LATER));
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn a_wait_ends_and_the_stream_goes_on() {
         chat:send({ text = 'c' })
         brunt.check(nil, { c = chat:receive().text == 'c' and chat:finish():receive() == nil })";
     let summary = run(3, body, Echo::default());
-    assert_eq!((summary.total.statuses.sorted(), summary.total.messages.count), (vec![(0, 3)], 9));
+    assert_eq!((summary.total.statuses.sorted(), summary.total.messages().count()), (vec![(0, 3)], 9));
 }
 
 /// A stream that was refused is begun again, with all that was said on it.
@@ -160,7 +161,7 @@ fn nothing_that_was_said_is_lost_by_a_refusal() {
         for text in chat do seen[#seen + 1] = text.text end
         brunt.check(chat, { all = table.concat(seen, ' ') == 'w1 w2 w3' and chat.ok })";
     let summary = run(1, body, Echo { refuses: 2, ..Echo::default() });
-    assert_eq!((summary.total.statuses.sorted(), summary.total.messages.count), (vec![(0, 1)], 3));
+    assert_eq!((summary.total.statuses.sorted(), summary.total.messages().count()), (vec![(0, 1)], 3));
 }
 
 #[test]
@@ -181,5 +182,5 @@ fn streams_end_with_their_iteration() {
     let summary = run(4, body, Echo::default());
     let total = &summary.total;
     assert_eq!((total.statuses.sorted(), summary.failures(Failure::Closed)), (vec![(0, 4)], 4));
-    assert_eq!((total.messages.left, total.connections.made), (4, 2));
+    assert_eq!((total.messages().left(), total.numbers.get(Counter::ConnectionsMade)), (4, 2));
 }

@@ -1,8 +1,9 @@
 //! Users who take the messages of streams one by one.
 
 use brunt_http2::frame::{ErrorCode, setting};
-use brunt_model::outcome::Failure;
-use brunt_model::summary::Summary;
+use brunt_judge::summary::Summary;
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 
 use super::super::http2::{Server, events, goaway};
 use super::super::streams::{END, HEAD, Stream, event, stream};
@@ -53,12 +54,16 @@ fn each_message_comes_to_its_user_and_is_timed_by_name() {
         brunt.check(events, { ['200'] = events.status == 200, ok = events.ok })
         brunt.check(nil, { seen = table.concat(seen, ' ') == 'message=a message=b message=c' })";
     let summary = run(&scenario(3, body), three());
-    assert_eq!((summary.total.statuses.sorted(), summary.total.connections.made), (vec![(200, 3)], 1));
-    let chat = &summary.total.figures.requests.get("chat").unwrap().messages;
-    assert_eq!(*chat, summary.total.messages);
-    assert_eq!((chat.count, chat.streams, chat.left), (9, 3, 0));
     assert_eq!(
-        (chat.first.known.max(), chat.gap.known.min(), chat.gap.known.max()),
+        (summary.total.statuses.sorted(), summary.total.numbers.get(Counter::ConnectionsMade)),
+        (vec![(200, 3)], 1)
+    );
+    let chat = summary.total.figures.requests.get("chat").unwrap().messages();
+    let all = summary.total.messages();
+    assert_eq!((all.count(), all.gap()), (chat.count(), chat.gap()));
+    assert_eq!((chat.count(), chat.streams(), chat.left()), (9, 3, 0));
+    assert_eq!(
+        (chat.first().known.max(), chat.gap().known.min(), chat.gap().known.max()),
         (Some(10 * MS), Some(20 * MS), Some(30 * MS))
     );
     assert_eq!(summary.breakdown.requests[0].messages.as_ref().unwrap().count, 9);
@@ -69,8 +74,9 @@ fn what_a_user_does_between_messages_is_no_gap() {
     let body = "local n = 0
         for _ in llm:events('/chat') do n = n + 1; brunt.pause(0.045) end
         brunt.check(nil, { all = n == 3 })";
-    let all = run(&scenario(2, body), three()).total.messages;
-    assert_eq!((all.count, all.gap.known.max(), all.together), (6, Some(30 * MS), 0));
+    let total = run(&scenario(2, body), three()).total;
+    let all = total.messages();
+    assert_eq!((all.count(), all.gap().known.max(), all.together()), (6, Some(30 * MS), 0));
 }
 
 #[test]
@@ -80,8 +86,12 @@ fn a_stream_that_is_left_counts_as_answered_and_costs_its_connection() {
         let summary = run(&scenario(4, &body), three());
         let total = &summary.total;
         assert_eq!((total.statuses.sorted(), total.failures.total()), (vec![(200, 4)], 0), "{leave}");
-        assert_eq!((total.messages.left, total.messages.count, total.connections.made), (4, 4, 4), "{leave}");
-        assert_eq!(total.messages.last.max(), Some(10 * MS));
+        assert_eq!(
+            (total.messages().left(), total.messages().count(), total.numbers.get(Counter::ConnectionsMade)),
+            (4, 4, 4),
+            "{leave}"
+        );
+        assert_eq!(total.messages().last().max(), Some(10 * MS));
         assert!(total.troubles.total() == 0, "{:?}", total.troubles);
     }
     let body = "local events = llm:events('/chat'); events:close()
@@ -98,7 +108,10 @@ fn streams_go_on_beside_other_calls_and_streams() {
         end
         brunt.check(nil, { all = n == 3, ended = other:next() == nil and other.ok and one.ok })";
     let total = run(&scenario(2, body), three()).total;
-    assert_eq!((total.messages.streams, total.messages.count, total.connections.made), (4, 12, 2));
+    assert_eq!(
+        (total.messages().streams(), total.messages().count(), total.numbers.get(Counter::ConnectionsMade)),
+        (4, 12, 2)
+    );
 }
 
 #[test]
@@ -108,10 +121,10 @@ fn a_stream_that_stalls_or_ends_early_is_told_by_name() {
         for event in events do n = n + 1 end
         brunt.check(nil, { named = events.error == 'NAME', messages = n == 1 })";
     let summary = run(&scenario(2, &body.replace("NAME", "stalled")), stalls);
-    assert_eq!((summary.failures(Failure::Stalled), summary.total.messages.gap.bounds.max()), (2, Some(40 * MS)));
+    assert_eq!((summary.failures(Failure::Stalled), summary.total.messages().gap().bounds.max()), (2, Some(40 * MS)));
     let early = stream(vec![(10 * MS, HEAD.to_owned() + &event("a")), (20 * MS, END.to_owned())]);
     let summary = run(&scenario(2, &body.replace("NAME", "ended_early")), early);
-    assert_eq!((summary.failures(Failure::EndedEarly), summary.total.connections.made), (2, 1));
+    assert_eq!((summary.failures(Failure::EndedEarly), summary.total.numbers.get(Counter::ConnectionsMade)), (2, 1));
 }
 
 #[test]
@@ -133,7 +146,7 @@ fn more_messages_than_fit_a_read_are_taken_one_by_one() {
     let many = event("x").repeat(15_000);
     let acts = vec![(10 * MS, HEAD.to_owned() + &many), (30 * MS, many + &event("[DONE]") + END)];
     let total = run(&scenario(1, body), stream(acts)).total;
-    assert_eq!((total.statuses.sorted(), total.messages.count), (vec![(200, 1)], 30_000), "{:?}", total.failures);
+    assert_eq!((total.statuses.sorted(), total.messages().count()), (vec![(200, 1)], 30_000), "{:?}", total.failures);
 }
 
 #[test]
@@ -143,7 +156,7 @@ fn what_nobody_takes_after_the_end_is_no_failure() {
     let many = event("x").repeat(110_000);
     let acts = vec![(10 * MS, HEAD.to_owned() + &event("a")), (40 * MS, many + &event("[DONE]") + END)];
     let total = run(script, stream(acts)).total;
-    assert_eq!((total.statuses.sorted(), total.messages.count), (vec![(200, 1)], 110_001), "{:?}", total.failures);
+    assert_eq!((total.statuses.sorted(), total.messages().count()), (vec![(200, 1)], 110_001), "{:?}", total.failures);
 }
 
 #[test]
@@ -153,7 +166,7 @@ fn open_streams_are_bounded() {
         brunt.check(nil, { refused = not fine and #all == 100 and tostring(problem):find('100 streams open') ~= nil })
         for _, one in ipairs(all) do one:close() end";
     let total = run(&scenario(1, body), three()).total;
-    assert_eq!((total.due, total.failures.count(Failure::Closed)), (100, 100));
+    assert_eq!((total.numbers.get(Counter::Due), total.failures.count(Failure::Closed)), (100, 100));
 }
 
 #[test]
@@ -163,7 +176,7 @@ fn an_answer_that_is_no_success_has_no_messages_and_a_body() {
         for event in events do n = n + 1 end
         brunt.check(nil, { none = n == 0, busy = events.status == 503 and not events.ok, body = events.body == 'data: a\\n\\n' })";
     let total = run(&scenario(2, body), stream(vec![(MS, busy)])).total;
-    assert_eq!((total.statuses.sorted(), total.messages.is_empty()), (vec![(503, 2)], true));
+    assert_eq!((total.statuses.sorted(), total.messages().is_empty()), (vec![(503, 2)], true));
 }
 
 #[test]
@@ -176,7 +189,7 @@ fn a_timeout_around_a_stream_leaves_it() {
         brunt.check(nil, { cut = not in_time and n == 2 })";
     let summary = run(&scenario(2, body), three());
     let total = &summary.total;
-    assert_eq!((total.statuses.sorted(), total.messages.left, total.messages.count), (vec![(200, 2)], 2, 4));
+    assert_eq!((total.statuses.sorted(), total.messages().left(), total.messages().count()), (vec![(200, 2)], 2, 4));
 }
 
 #[test]
@@ -184,8 +197,11 @@ fn a_run_that_ends_within_streams_accounts_for_them() {
     let script =
         "brunt.scenario('s', function() for event in llm:events('/chat') do end end):inject { brunt.users(3, '45ms') }";
     let total = run(script, three()).total;
-    assert_eq!(total.due, total.statuses.total() + total.unfinished + total.failures.total());
-    assert!(total.messages.count >= 6, "{:?}", total.messages);
+    assert_eq!(
+        total.numbers.get(Counter::Due),
+        total.statuses.total() + total.numbers.get(Counter::Unfinished) + total.failures.total()
+    );
+    assert!(total.messages().count() >= 6, "{:?}", total.messages());
 }
 
 #[test]
@@ -201,7 +217,7 @@ fn lines_and_posts_stream_too() {
         let body = "{\"n\":1}\n{\"n\":2}\n";
         (MS, format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
     });
-    assert_eq!(played.summary.total.messages.count, 2);
+    assert_eq!(played.summary.total.messages().count(), 2);
     assert_eq!(played.summary.breakdown.checks[0].passes, 1);
 }
 
@@ -216,9 +232,12 @@ fn messages_over_http_2_come_to_their_users() {
         brunt.check(nil, { seen = table.concat(seen, ' ') == 'a b c d e' })
         brunt.check(llm:get('/'), { ['200 again'] = function(answer) return answer.status == 200 and #answer.body > 50 end })";
     let summary = run_with("http = '2'", &scenario(3, body), Server::new(&[], events));
-    assert_eq!((summary.total.statuses.sorted(), summary.total.connections.made), (vec![(200, 6)], 1));
-    let chat = &summary.total.figures.requests.get("chat").unwrap().messages;
-    assert_eq!((chat.count, chat.streams, chat.first.known.max()), (15, 3, Some(10 * MS)));
+    assert_eq!(
+        (summary.total.statuses.sorted(), summary.total.numbers.get(Counter::ConnectionsMade)),
+        (vec![(200, 6)], 1)
+    );
+    let chat = summary.total.figures.requests.get("chat").unwrap().messages();
+    assert_eq!((chat.count(), chat.streams(), chat.first().known.max()), (15, 3, Some(10 * MS)));
 }
 
 #[test]
@@ -229,7 +248,10 @@ fn a_stream_of_http_2_that_is_left_is_reset_and_its_connection_goes_on() {
         brunt.check(events, { head = function(events) return events.status == 200 and events.headers end })";
     let total = run_with("http = '2'", &scenario(4, body), Server::new(&[], events)).total;
     assert_eq!((total.statuses.sorted(), total.failures.total()), (vec![(200, 4)], 0));
-    assert_eq!((total.messages.left, total.messages.count, total.connections.made), (4, 4, 1));
+    assert_eq!(
+        (total.messages().left(), total.messages().count(), total.numbers.get(Counter::ConnectionsMade)),
+        (4, 4, 1)
+    );
 }
 
 #[test]
@@ -243,7 +265,10 @@ fn a_user_reads_several_streams_of_one_connection_in_turn() {
         brunt.check(nil, { all = n == 10, ended = a.ok and b.ok })";
     let total =
         run_with("http = '2', connections = 1, pipeline = 10", &scenario(2, body), Server::new(&[], events)).total;
-    assert_eq!((total.messages.count, total.messages.streams, total.connections.made), (20, 4, 1));
+    assert_eq!(
+        (total.messages().count(), total.messages().streams(), total.numbers.get(Counter::ConnectionsMade)),
+        (20, 4, 1)
+    );
 }
 
 #[test]
@@ -256,8 +281,8 @@ fn users_share_connections_and_another_is_made_once_all_streams_are_taken() {
     for (limit, users, connections) in [(&[][..], 20, 1), (FOUR, 4, 1), (FOUR, 20, 5)] {
         let total = run_with(options, &script(users), Server::new(limit, events)).total;
         assert_eq!((total.statuses.total(), total.failures.total()), (u64::from(users) * 3, 0));
-        assert_eq!(total.connections.made, connections, "{users} users");
-        assert!(total.held_back.is_nothing(), "another was to be had");
+        assert_eq!(total.numbers.get(Counter::ConnectionsMade), connections, "{users} users");
+        assert!(total.numbers.get(Counter::HeldBackByStreamLimit) == 0, "another was to be had");
     }
     // What the target does not process is called again, on other connections.
     let leaving = |connection: u64, stream: u32| {

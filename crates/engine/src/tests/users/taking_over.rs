@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use brunt_model::series::Point;
-use brunt_model::share::Portion;
+use brunt_plan::share::Portion;
+use brunt_record::catalogue::Counter;
+use brunt_record::recording::Recording;
+use brunt_record::series::Point;
 use proptest::prelude::*;
 
 use super::*;
@@ -11,13 +13,18 @@ use crate::run::{self, Given};
 use crate::{Gate, Part, Takeover};
 
 /// Carries a part out: its figures, and when the target was asked for what.
-fn carry_out(plan: &Plan, part: Part) -> (Run, Vec<(u64, String)>) {
+fn carry_out(plan: &Plan, part: Part) -> (Recording, Vec<(u64, String)>) {
     let requests = Requests::default();
     let net = VirtualNet::new(Server { answer: hello, waiting: BTreeMap::new(), requests: Arc::clone(&requests) });
     carry_out_on(plan, part, &net, &requests)
 }
 
-fn carry_out_on(plan: &Plan, part: Part, net: &VirtualNet<Server>, requests: &Requests) -> (Run, Vec<(u64, String)>) {
+fn carry_out_on(
+    plan: &Plan,
+    part: Part,
+    net: &VirtualNet<Server>,
+    requests: &Requests,
+) -> (Recording, Vec<(u64, String)>) {
     let (registry, stop) = (built_in(), StopHandle::default());
     let given = Given { machine: net, part, registry: &registry, stop: &stop, trace: None };
     let run = run::run(plan, given, &mut Seconds::default()).map(|done| done.run).unwrap();
@@ -36,7 +43,7 @@ fn elsewhere(portion: Portion, after_ns: Option<u64>) -> Part {
     }
 }
 
-fn started(run: &Run) -> u64 {
+fn started(run: &Recording) -> u64 {
     [&run.measured, &run.drained]
         .iter()
         .flat_map(|part| part.figures.scenarios.iter())
@@ -146,7 +153,7 @@ fn users_of_a_part_whose_lease_has_run_out_make_no_call() {
         assert!(asked.len() > 100 && asked.iter().all(|(at, _)| *at <= 2 * SECOND_NS), "{script}: {:?}", asked.last());
         let mut total = run.measured.clone();
         total.merge(&run.drained);
-        assert_eq!(total.due, total.ended(), "{script}");
+        assert_eq!(total.numbers.get(Counter::Due), total.ended(), "{script}");
     }
 }
 
@@ -156,10 +163,11 @@ fn users_go_on_with_a_renewed_lease() {
     /// Renews the lease after it has run out.
     struct Renewing(Gate);
     impl crate::Observer for Renewing {
-        fn second(&mut self, live: Live) {
+        fn second(&mut self, live: &Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
             if live.elapsed_ns == 3 * SECOND_NS {
                 self.0.renew(Instant::now() + Duration::from_secs(36_000));
             }
+            ControlFlow::Continue(())
         }
     }
     fn slow(request: &str) -> (u64, String) {
@@ -180,7 +188,7 @@ fn users_go_on_with_a_renewed_lease() {
         // The observer renews in real time, for which made-up time does not wait. An hour of it is long enough.
         let last: Vec<f64> = run.series.points().iter().rev().skip(2).take(3).map(Point::rate).collect();
         assert!(last.iter().all(|rate| *rate > least), "{prelude}: {last:?}");
-        assert_eq!(run.measured.due, run.measured.ended() + run.drained.ended(), "{prelude}");
+        assert_eq!(run.measured.numbers.get(Counter::Due), run.measured.ended() + run.drained.ended(), "{prelude}");
     }
 }
 

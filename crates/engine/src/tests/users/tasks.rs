@@ -1,6 +1,7 @@
 //! What a user does beside what it does, and the flow of iterations.
 
 use super::*;
+use brunt_record::catalogue::Counter;
 
 fn slow(_request: &str) -> (u64, String) {
     (10 * MS, response("200 OK", "", "x"))
@@ -29,7 +30,7 @@ fn tasks_go_on_beside_their_user_and_give_what_they_return() {
     assert_eq!(played.times(), [0, 0, 5, 10, 20]);
     assert_eq!(played.scenario("s").iterations.count(), 1);
     // As a browser's: those of the user, whoever of its tasks calls.
-    assert_eq!(played.summary.total.connections.made, 3);
+    assert_eq!(played.summary.total.numbers.get(Counter::ConnectionsMade), 3);
 }
 
 #[test]
@@ -146,8 +147,8 @@ fn the_run_may_end_while_tasks_are_under_way() {
         slow,
     );
     let total = &played.summary.total;
-    assert_eq!(total.due, total.ended());
-    assert!(total.due > 20, "{}", total.due);
+    assert_eq!(total.numbers.get(Counter::Due), total.ended());
+    assert!(total.numbers.get(Counter::Due) > 20, "{}", total.numbers.get(Counter::Due));
 }
 
 #[test]

@@ -6,10 +6,10 @@ mod remembered;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use brunt_model::content::Content;
-use brunt_model::plan::Plan;
-use brunt_model::secret::escaped;
-use brunt_model::target::Target;
+use brunt_plan::content::Content;
+use brunt_plan::plan::Plan;
+use brunt_plan::secret::escaped;
+use brunt_plan::target::Target;
 
 use self::remembered::{Call, Calls};
 use brunt_protocol::flags::{Flag, FlagValue, Given, Takes};
@@ -220,8 +220,8 @@ mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::time::Duration;
 
-    use brunt_model::plan::ProtocolOptions;
-    use brunt_model::target::Url;
+    use brunt_plan::plan::ProtocolOptions;
+    use brunt_plan::target::Url;
     use brunt_protocol::user::{Repeated, User};
     use brunt_protocol::{Malformed, Progress, Started, write_options};
 

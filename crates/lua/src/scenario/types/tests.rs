@@ -114,9 +114,9 @@ fn the_table_brunt_has_what_is_annotated() {
         local names = {}\n\
         for name, value in pairs(brunt) do if type(value) == 'function' then names[#names + 1] = name end end\n\
         error('NAMES ' .. table.concat(names, ' ') .. ' END', 0)";
-    let file = brunt_model::scenario::File {
+    let file = brunt_plan::scenario::File {
         name: "names.lua".to_owned(),
-        content: brunt_model::content::Content(script.into()),
+        content: brunt_plan::content::Content(script.into()),
     };
     let files = super::super::Files::Plan(Vec::new());
     let error = super::super::read(file, files, &super::super::LoadOptions::default(), &registry).unwrap_err();

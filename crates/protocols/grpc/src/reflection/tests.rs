@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use brunt_model::plan::ProtocolOptions;
+use brunt_plan::plan::ProtocolOptions;
 use brunt_protocol::Kept;
 use proptest::prelude::*;
 

@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_http2::{Connection, Counters, Violation};
 use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, OverStreams, StreamClient, Wrong};
-use brunt_model::outcome::Failure;
 use brunt_protocol::messages::Reader;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Kept, Malformed, Parts, Started};
+use brunt_record::outcome::Failure;
 
 use super::request::Writer;
 use crate::client::{DISCARD, Streaming};

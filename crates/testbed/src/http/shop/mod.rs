@@ -14,8 +14,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::input::{Form, parts};
+use super::head::{Persistence, reason};
 use super::request::Head;
-use super::response::{Persistence, reason};
 
 /// The longest body that the shop takes, in bytes.
 pub(crate) const MAX_BODY: usize = 1024 * 1024;

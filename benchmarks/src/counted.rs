@@ -1,0 +1,88 @@
+//! Instructions of a program's threads, counted by valgrind: machines without performance counters have no other way.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+use crate::process::{Process, pinned};
+
+/// The word by which this program starts valgrind: behind it stand valgrind's arguments.
+pub const AS_VALGRIND: &str = "--as-valgrind";
+/// How long a run may take, which is some fifty times as long as without valgrind.
+const LONGEST: Duration = Duration::from_secs(300);
+/// The number of the system call `prctl`: on x86-64, or as most others have it.
+const PRCTL: i64 = if cfg!(target_arch = "x86_64") { 157 } else { 167 };
+/// `PR_GET_AUXV` of `prctl`(2).
+const GET_AUXV: u64 = 0x4155_5856;
+
+/// Becomes valgrind.
+///
+/// Before version 3.22 valgrind passes `PR_GET_AUXV` on to the kernel. The answer names the real vDSO, which is not mapped
+/// under valgrind, and the program crashes. So the call is refused here, and programs read `/proc/self/auxv` instead, which
+/// valgrind writes itself.
+pub fn become_valgrind(words: &[String]) -> anyhow::Result<()> {
+    let is_auxv = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, GET_AUXV)?;
+    let rules = [(PRCTL, vec![SeccompRule::new(vec![is_auxv])?])].into_iter().collect();
+    let refused = SeccompAction::Errno(rustix::io::Errno::INVAL.raw_os_error().cast_unsigned());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, std::env::consts::ARCH.try_into()?)?;
+    let program: BpfProgram = filter.try_into()?;
+    seccompiler::apply_filter(&program)?;
+    Err(Command::new("valgrind").args(words).exec()).context("cannot start valgrind: install it")
+}
+
+/// Runs a program on a core, and counts the instructions of all of its threads but the first.
+pub fn instructions(core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
+    let folder = std::env::temp_dir().join(format!("brunt-benchmarks-{}-counted", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let counted = counted_in(&folder, core, program, arguments);
+    // Left behind, it is in nobody's way.
+    let _ = fs::remove_dir_all(&folder);
+    counted
+}
+
+fn counted_in(folder: &Path, core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
+    let itself = std::env::current_exe().context("where this program is cannot be said")?;
+    let mut command = pinned(core, &itself);
+    command.arg(AS_VALGRIND).args(["--tool=callgrind", "--separate-threads=yes"]);
+    command.arg(format!("--callgrind-out-file={}", folder.join("counts").display())).arg(program).args(arguments);
+    Process::client(command, "brunt under valgrind")?.finish(LONGEST, |_| {})?;
+    let mut sum = None;
+    for entry in fs::read_dir(folder)? {
+        let text = fs::read_to_string(entry?.path())?;
+        if let Some((thread, count)) = thread_and_total(&text)
+            && thread > 1
+        {
+            sum = Some(sum.unwrap_or(0) + count);
+        }
+    }
+    match sum {
+        Some(sum) => Ok(sum),
+        None => bail!("callgrind counted no thread beside the first"),
+    }
+}
+
+/// The thread's number and its instructions, in what callgrind wrote of it.
+fn thread_and_total(text: &str) -> Option<(u32, u64)> {
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    Some((field("thread:")?.parse().ok()?, field("totals:")?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_and_its_total_are_read() {
+        let text =
+            "# callgrind format\nversion: 1\nthread: 3\nevents: Ir\nsummary: 7\n\nfn=(1)\n0 7\ntotals: 5304124\n";
+        assert_eq!(thread_and_total(text), Some((3, 5_304_124)));
+        assert_eq!(thread_and_total("version: 1\ntotals: 1\n"), None);
+    }
+}

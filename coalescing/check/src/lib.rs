@@ -1,0 +1,177 @@
+//! Whether a server coalesces identical HTTP requests, and whether that is safe: what is asked, and what the answers prove.
+//!
+//! It is a check and no load: it asks a few hundred times, and keeps every answer.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use brunt_coalesce_check::{Asked, Check, OriginHits};
+//!
+//! # async fn example() -> Result<(), brunt_coalesce_check::CheckError> {
+//! let check = Check::begin(Asked {
+//!     url: http::Uri::from_static("http://127.0.0.1:8080/report"),
+//!     origin_hits: OriginHits::Page(http::Uri::from_static("http://127.0.0.1:3000/count")),
+//!     connections: 50,
+//!     rounds: 5,
+//!     with_post: false,
+//!     headers: Vec::new(),
+//!     timeout: Duration::from_secs(30),
+//!     trust: brunt_proxy::Trust::System,
+//!     shown: |url| url.into(),
+//! })
+//! .await?;
+//! println!("{}", check.run().await?);
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+mod error;
+mod hostile;
+mod probes;
+mod text;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
+
+use brunt_proxy::Trust;
+use http::{HeaderName, HeaderValue, Uri};
+
+use client::{Client, Probe};
+use probes::Meter;
+
+pub use error::{AskError, CheckError};
+
+/// Writes a URL as readers may see it: its user and its query may hold secrets.
+pub type Shown = fn(&str) -> Cow<'_, str>;
+
+/// What is asked for, and how.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// An absolute URL that takes a while, and may be asked for often.
+    pub url: Uri,
+    /// What counts the requests that reach the origin.
+    pub origin_hits: OriginHits,
+    /// Identical requests at once.
+    pub connections: u32,
+    /// How often each probe is made.
+    pub rounds: u32,
+    /// Asks with POST, too.
+    pub with_post: bool,
+    /// Headers of every request.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// Whom to trust of a target with TLS.
+    pub trust: Trust,
+    /// Writes URLs in findings and errors.
+    pub shown: Shown,
+}
+
+/// What counts the requests that reach the origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OriginHits {
+    /// A page with a number on it, which grows by one with each of them.
+    Page(Uri),
+    /// A header of answers that is another for each of them.
+    Header(HeaderName),
+    /// Nothing: whether answers are shared cannot be told then.
+    Unknown,
+}
+
+/// A check of a target that answers.
+pub struct Check {
+    client: Client,
+    asked: Asked,
+    meter: Meter,
+    /// Makes URLs and secrets that nobody used before.
+    seed: u64,
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Check").field("asked", &self.asked).finish_non_exhaustive()
+    }
+}
+
+impl Check {
+    /// Asks once, so that a target that does not answer is known before anything else.
+    ///
+    /// # Errors
+    /// [`CheckError::NoAnswer`] of such a target; authorities and pages of counts that cannot be read.
+    pub async fn begin(asked: Asked) -> Result<Self, CheckError> {
+        let client = Client::new(&asked)?;
+        let first = client.ask(&Probe::get(&asked.url)).await;
+        first.map_err(|error| CheckError::NoAnswer(Box::new(error)))?;
+        let meter = Meter::of(&asked.origin_hits, &client).await?;
+        Ok(Self { client, asked, meter, seed: RandomState::new().hash_one(std::process::id()) })
+    }
+}
+
+/// Everything that a check found; displayed, a report for people.
+#[derive(Debug)]
+pub struct Findings {
+    identical: Identical,
+    pairs: Vec<PairFinding>,
+    rounds: u32,
+}
+
+impl Findings {
+    /// Whether somebody was given another's answer.
+    pub fn is_unsafe(&self) -> bool {
+        self.pairs.iter().any(|pair| matches!(pair.verdict, PairVerdict::Shared(_)))
+    }
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::findings(self))
+    }
+}
+
+/// What came of identical requests at once.
+#[derive(Debug)]
+pub(crate) struct Identical {
+    pub(crate) requests: u64,
+    /// How many of them reached the origin, if anything counts that.
+    pub(crate) origin_hits: Option<u64>,
+    /// How many answers said that they led, and that they followed.
+    pub(crate) said: (u64, u64),
+    /// What the requests that were sent first took.
+    pub(crate) first: Vec<Duration>,
+    /// What the others took.
+    pub(crate) others: Vec<Duration>,
+}
+
+/// What is known of one kind of pair.
+#[derive(Debug)]
+pub(crate) struct PairFinding {
+    pub(crate) kind: &'static str,
+    pub(crate) verdict: PairVerdict,
+}
+
+/// Whether two requests that differ were told apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PairVerdict {
+    /// Each had an answer of its own.
+    Apart,
+    /// One hit of the origin served both, and each as it asked.
+    OneHitTwoAnswers,
+    /// One hit of the origin served both, and nothing shows what the origin was asked.
+    OneHitUnseen,
+    /// One had the other's answer.
+    Shared(Box<Offence>),
+    /// Nothing shows it.
+    Unknown,
+}
+
+/// Two requests; one had the other's answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Offence {
+    /// The requests, as they were sent.
+    pub(crate) requests: [String; 2],
+    /// What shows it.
+    pub(crate) proof: String,
+}

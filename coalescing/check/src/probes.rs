@@ -1,0 +1,289 @@
+//! The probes: identical requests at once, and pairs of requests that differ in one thing.
+
+use std::collections::BTreeSet;
+
+use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, RANGE};
+use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
+
+use crate::client::{Answer, Client, Probe};
+use crate::error::CheckError;
+use crate::{Check, Findings, Identical, Offence, OriginHits, PairFinding, PairVerdict};
+
+const COALESCED: HeaderName = HeaderName::from_static("x-coalesced");
+
+/// What tells how many requests reached the origin.
+#[derive(Debug, Clone)]
+pub(crate) enum Meter {
+    /// The number on this page, and by how much it grows because it is looked at.
+    Page { page: Uri, itself: u64 },
+    /// A header that is another for each.
+    Header(HeaderName),
+    /// Nothing.
+    None,
+}
+
+impl Meter {
+    pub(crate) async fn of(hits: &OriginHits, client: &Client) -> Result<Self, CheckError> {
+        Ok(match hits {
+            OriginHits::Page(page) => {
+                let (one, two) = (client.count(page).await?, client.count(page).await?);
+                let itself = two.checked_sub(one).ok_or(CheckError::CountWentDown)?;
+                Self::Page { page: page.clone(), itself }
+            }
+            OriginHits::Header(name) => Self::Header(name.clone()),
+            OriginHits::Unknown => Self::None,
+        })
+    }
+}
+
+impl Check {
+    /// Makes every probe, as often as was asked for.
+    ///
+    /// # Errors
+    /// A request that fails or takes too long, and a page whose number cannot be read.
+    pub async fn run(&self) -> Result<Findings, CheckError> {
+        let identical = self.identical().await?;
+        let mut pairs = Vec::new();
+        for kind in &KINDS {
+            if kind.method != "POST" || self.asked.with_post {
+                pairs.push(PairFinding { kind: kind.name, verdict: self.pair(kind).await? });
+            }
+        }
+        pairs.extend(self.hostile(identical.longest()).await?);
+        Ok(Findings { identical, pairs, rounds: self.asked.rounds })
+    }
+
+    /// Many of the same at once.
+    async fn identical(&self) -> Result<Identical, CheckError> {
+        let (mut first, mut others) = (Vec::new(), Vec::new());
+        let (mut origin_hits, mut said) = (Some(0), (0, 0));
+        for round in 0..self.asked.rounds {
+            let probe = self.probe(Method::GET, &format!("identical-{round}"), vec![ask_for_role()]);
+            let probes = vec![probe; self.asked.connections as usize];
+            let (answers, hits) = self.metered_by(self.client.ask_at_once(&probes)).await?;
+            origin_hits = origin_hits.zip(hits).map(|(all, hits)| all + hits);
+            for answer in &answers {
+                match answer.headers.get(&COALESCED).map(HeaderValue::as_bytes) {
+                    Some(b"leader") => said.0 += 1,
+                    Some(b"follower") => said.1 += 1,
+                    _ => {}
+                }
+            }
+            let mut took = answers.iter().map(|answer| answer.took);
+            first.extend(took.next());
+            others.extend(took);
+        }
+        let requests = u64::from(self.asked.rounds) * u64::from(self.asked.connections);
+        others.sort_unstable();
+        first.sort_unstable();
+        Ok(Identical { requests, origin_hits, said, first, others })
+    }
+
+    /// Two that differ, again and again, each time the other way round.
+    async fn pair(&self, kind: &Kind) -> Result<PairVerdict, CheckError> {
+        let mut worst = PairVerdict::Apart;
+        for round in 0..self.asked.rounds {
+            let mut probes = self.both(kind, round);
+            if round % 2 == 1 {
+                probes.reverse();
+            }
+            match self.one_pair(kind, &probes).await? {
+                shared @ PairVerdict::Shared(_) => return Ok(shared),
+                PairVerdict::Apart => {}
+                other => worst = other,
+            }
+        }
+        Ok(worst)
+    }
+
+    async fn one_pair(&self, kind: &Kind, probes: &[Probe; 2]) -> Result<PairVerdict, CheckError> {
+        let asking = async {
+            let [one, two] = probes.each_ref().map(|probe| self.client.starts(probe));
+            Ok([one.answer().await?, two.answer().await?])
+        };
+        let (answers, hits) = self.metered_by(asking).await?;
+        let [one, two] = &answers;
+        let shared = |proof: String| {
+            let requests = probes.each_ref().map(|probe| self.client.shown(probe));
+            PairVerdict::Shared(Box::new(Offence { requests, proof }))
+        };
+        // What only the other one said, though this one said something else.
+        for (answer, others) in [(one, kind.said_by(probes, 1)), (two, kind.said_by(probes, 0))] {
+            if others.is_some_and(|text| answer.contains(&text)) {
+                return Ok(shared("an answer repeats what only the other request said".to_owned()));
+            }
+        }
+        Ok(match hits {
+            Some(0 | 1) if kind.is_range && are_each_their_own(probes, [one, two]) => PairVerdict::OneHitTwoAnswers,
+            Some(0 | 1) => shared(match &self.meter {
+                Meter::Header(name) => {
+                    let value = one.headers.get(name).map_or("nothing", |value| value.to_str().unwrap_or("the same"));
+                    format!("both answers say {name}: {value}")
+                }
+                _ => "one request reached the origin, and both were answered".to_owned(),
+            }),
+            Some(_) => PairVerdict::Apart,
+            None if kind.reflected(probes, [one, two]) => PairVerdict::Apart,
+            None => PairVerdict::Unknown,
+        })
+    }
+
+    /// Asks; with the answers, how many requests reached the origin.
+    pub(crate) async fn metered_by<A: AsRef<[Answer]>>(
+        &self,
+        asking: impl Future<Output = Result<A, CheckError>>,
+    ) -> Result<(A, Option<u64>), CheckError> {
+        match &self.meter {
+            Meter::None => Ok((asking.await?, None)),
+            Meter::Header(name) => {
+                let answers = asking.await?;
+                let values = answers.as_ref().iter().map(|answer| answer.headers.get(name));
+                // Hits cannot be counted by what is not in every answer.
+                let values: Option<BTreeSet<_>> = values.map(|value| value.map(HeaderValue::as_bytes)).collect();
+                let hits = values.map(|values| values.len() as u64);
+                Ok((answers, hits))
+            }
+            Meter::Page { page, itself } => {
+                let before = self.client.count(page).await?;
+                let answers = asking.await?;
+                let after = self.client.count(page).await?;
+                let grown = after.checked_sub(before).ok_or(CheckError::CountWentDown)?;
+                Ok((answers, Some(grown.saturating_sub(*itself))))
+            }
+        }
+    }
+
+    /// A request for a URL that nobody asked for before.
+    pub(crate) fn probe(&self, method: Method, name: &str, headers: Vec<(HeaderName, HeaderValue)>) -> Probe {
+        Probe { method, uri: self.uri(&format!("brunt-check={:x}-{name}", self.seed)), headers }
+    }
+
+    fn uri(&self, query: &str) -> Uri {
+        let path = self.asked.url.path();
+        let target = match self.asked.url.query() {
+            Some(own) => format!("{path}?{own}&{query}"),
+            None => format!("{path}?{query}"),
+        };
+        let mut parts = self.asked.url.clone().into_parts();
+        parts.path_and_query = target.parse().ok();
+        Uri::from_parts(parts).unwrap_or_else(|_| self.asked.url.clone())
+    }
+
+    fn both(&self, kind: &Kind, round: u32) -> [Probe; 2] {
+        let name = format!("{}-{round}", kind.name.replace([' ', ','], "-").to_lowercase());
+        let method = Method::from_bytes(kind.method.as_bytes()).unwrap_or_default();
+        let mut probes = [0, 1].map(|_| self.probe(method.clone(), &name, Vec::new()));
+        for (probe, which) in probes.iter_mut().zip([0, 1]) {
+            let secret = self.secret(which);
+            match kind.differs_in {
+                Difference::Query => {
+                    probe.uri = self.uri(&format!("brunt-check={:x}-{name}&who={secret}", self.seed));
+                }
+                Difference::Secret(ref header, before) => {
+                    probe.headers.extend(value(&format!("{before}{secret}")).map(|value| (header.clone(), value)));
+                }
+                Difference::Values(ref header, values) => {
+                    let text = values.get(which).copied().flatten();
+                    probe.headers.extend(text.and_then(value).map(|value| (header.clone(), value)));
+                }
+                Difference::Method(other) => {
+                    if which == 1 {
+                        probe.method = Method::from_bytes(other.as_bytes()).unwrap_or_default();
+                    }
+                }
+                Difference::Nothing => {}
+            }
+        }
+        probes
+    }
+
+    /// Something that nothing but the request with it can say.
+    pub(crate) fn secret(&self, which: usize) -> String {
+        format!("{:x}{}", self.seed, ["alice", "bob"].get(which).unwrap_or(&"carol"))
+    }
+}
+
+pub(crate) fn value(text: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(text).ok()
+}
+
+fn ask_for_role() -> (HeaderName, HeaderValue) {
+    (COALESCED, HeaderValue::from_static("?"))
+}
+
+/// What two requests differ in.
+enum Difference {
+    Query,
+    /// In a header that says something that is in no other request, after this.
+    Secret(HeaderName, &'static str),
+    /// In the values of a header.
+    Values(HeaderName, [Option<&'static str>; 2]),
+    /// The second is asked with this method.
+    Method(&'static str),
+    /// In nothing: neither may stand for the other.
+    Nothing,
+}
+
+/// A kind of pair.
+struct Kind {
+    name: &'static str,
+    method: &'static str,
+    differs_in: Difference,
+    /// One hit may serve both, if each is answered as it asked.
+    is_range: bool,
+}
+
+const fn kind(name: &'static str, differs_in: Difference) -> Kind {
+    Kind { name, method: "GET", differs_in, is_range: false }
+}
+
+const fn range(name: &'static str, values: [Option<&'static str>; 2]) -> Kind {
+    Kind { name, method: "GET", differs_in: Difference::Values(RANGE, values), is_range: true }
+}
+
+static KINDS: [Kind; 12] = [
+    kind("query", Difference::Query),
+    kind("Authorization", Difference::Secret(AUTHORIZATION, "Bearer ")),
+    kind("Authorization or none", Difference::Values(AUTHORIZATION, [Some("Bearer brunt-check"), None])),
+    kind("Cookie", Difference::Secret(COOKIE, "session=")),
+    kind("Cookie or none", Difference::Values(COOKIE, [Some("session=brunt-check"), None])),
+    kind("Accept-Encoding", Difference::Values(ACCEPT_ENCODING, [Some("gzip"), Some("identity")])),
+    kind("Accept-Language", Difference::Values(ACCEPT_LANGUAGE, [Some("de"), Some("fr")])),
+    kind("GET and HEAD", Difference::Method("HEAD")),
+    kind("GET and OPTIONS", Difference::Method("OPTIONS")),
+    range("Range or none", [Some("bytes=0-0"), None]),
+    range("two Ranges", [Some("bytes=0-0"), Some("bytes=1-1")]),
+    Kind { name: "two POSTs", method: "POST", differs_in: Difference::Nothing, is_range: false },
+];
+
+impl Kind {
+    /// What only this one of two requests said.
+    fn said_by(&self, probes: &[Probe; 2], which: usize) -> Option<String> {
+        let probe = probes.get(which)?;
+        match &self.differs_in {
+            Difference::Query => Some(probe.uri.query()?.rsplit('=').next()?.to_owned()),
+            Difference::Secret(header, before) => {
+                let (_, value) = probe.headers.iter().find(|(name, _)| name == header)?;
+                Some(value.to_str().ok()?.strip_prefix(before)?.to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether each answer repeats what its own request said.
+    fn reflected(&self, probes: &[Probe; 2], answers: [&Answer; 2]) -> bool {
+        answers.iter().enumerate().all(|(at, answer)| self.said_by(probes, at).is_some_and(|own| answer.contains(&own)))
+    }
+}
+
+/// Whether those who asked for a range have theirs, and those who did not have all.
+fn are_each_their_own(probes: &[Probe; 2], answers: [&Answer; 2]) -> bool {
+    probes.iter().zip(answers).all(|(probe, answer)| {
+        let Some((_, asked)) = probe.headers.iter().find(|(name, _)| *name == RANGE) else {
+            return answer.status != StatusCode::PARTIAL_CONTENT;
+        };
+        let wanted = asked.to_str().unwrap_or("").replace("bytes=", "bytes ");
+        let got = answer.headers.get(http::header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+        answer.status == StatusCode::PARTIAL_CONTENT && got.is_some_and(|got| got.starts_with(&format!("{wanted}/")))
+    })
+}

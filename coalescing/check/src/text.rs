@@ -1,0 +1,81 @@
+//! The check's findings, for people.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::{Findings, Identical, PairVerdict};
+
+/// Everything that the check found, as text.
+pub(crate) fn findings(findings: &Findings) -> String {
+    let mut text = identical(&findings.identical);
+    let _ = writeln!(text, "\nRequests that differ, {} pairs each, at the same time", findings.rounds);
+    for pair in &findings.pairs {
+        let (mark, says) = match &pair.verdict {
+            PairVerdict::Apart => ("✓", "each had an answer of its own"),
+            PairVerdict::OneHitTwoAnswers => ("✓", "one origin hit served both, each as it asked"),
+            PairVerdict::OneHitUnseen => {
+                ("?", "one origin hit served both; only an origin that repeats its request shows more")
+            }
+            PairVerdict::Shared(_) => ("✗", "one had the other's answer"),
+            PairVerdict::Unknown => ("?", "cannot tell: nothing counts origin hits, and nothing is repeated"),
+        };
+        let _ = writeln!(text, "  {mark} {:<22} {says}", pair.kind);
+        if let PairVerdict::Shared(offence) = &pair.verdict {
+            let [one, two] = &offence.requests;
+            let _ = write!(text, "      {one}\n      {two}\n      {}\n", offence.proof);
+        }
+    }
+    let verdict = if findings.is_unsafe() {
+        "\n✗ unsafe: somebody was given another's answer\n"
+    } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::Unknown) {
+        "\n? cannot tell whether it is safe: give --origin-count or --origin-header\n"
+    } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::OneHitUnseen) {
+        "\n? cannot tell of every pair: ask for something that repeats the headers of its request\n"
+    } else if findings.identical.coalesces() == Some(false) {
+        "\n✓ nobody was given another's answer; nothing is coalesced\n"
+    } else {
+        "\n✓ nobody was given another's answer\n"
+    };
+    text.push_str(verdict);
+    text
+}
+
+impl Identical {
+    /// What the slowest answer took.
+    pub(crate) fn longest(&self) -> Duration {
+        self.first.iter().chain(&self.others).max().copied().unwrap_or_default()
+    }
+
+    /// Whether one hit of the origin served more than one request; none if nothing counts hits.
+    fn coalesces(&self) -> Option<bool> {
+        self.origin_hits.map(|hits| hits < self.requests)
+    }
+}
+
+fn identical(found: &Identical) -> String {
+    let mut text = "Identical requests at the same time\n".to_owned();
+    let requests = found.requests;
+    let _ = match found.origin_hits {
+        Some(hits) if hits < requests => {
+            let each = requests as f64 / hits.max(1) as f64;
+            writeln!(text, "  ✓ coalesced: {requests} requests, {hits} origin hits: {each:.1} requests a hit")
+        }
+        Some(hits) => writeln!(text, "  – not coalesced: {requests} requests, {hits} origin hits"),
+        None => writeln!(text, "  ? cannot tell whether they are coalesced: nothing counts origin hits"),
+    };
+    if found.said != (0, 0) {
+        let _ = writeln!(text, "    by x-coalesced: {} led, {} followed", found.said.0, found.said.1);
+    }
+    let at = |times: &[Duration], share: f64| {
+        let last = times.len().saturating_sub(1);
+        times.get((last as f64 * share).round() as usize).map_or_else(|| "–".to_owned(), |time| ms(*time))
+    };
+    let _ = writeln!(text, "    took, sent first: median {}, longest {}", at(&found.first, 0.5), at(&found.first, 1.0));
+    let _ =
+        writeln!(text, "    took, the others: median {}, longest {}", at(&found.others, 0.5), at(&found.others, 1.0));
+    text
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}

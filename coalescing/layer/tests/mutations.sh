@@ -1,0 +1,102 @@
+#!/bin/sh
+# Deletes one safety rule after the other from a copy of the crate, and sees that the test named after it fails.
+#
+#     make mutations            about three minutes; exit status 1 if a rule was not missed
+#
+# A line for each: the test that must fail (of tests/rules; of tests/loom.rs with loom:: before it), the file, and what perl
+# does to it.
+set -eu
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}/mutations"
+# Built to be built fast.
+export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_PROFILE_TEST_DEBUG=0
+crate=coalescing/layer
+mkdir -p "$copy/coalescing"
+cp "$here/Cargo.lock" "$copy/"
+perl -0pe "s#^members = \[.*?\]#members = [\"$crate\"]#ms" "$here/Cargo.toml" >"$copy/Cargo.toml"
+survived=0
+
+while IFS='|' read -r test file change; do
+    [ -n "$test" ] || continue
+    rm -rf "${copy:?}/$crate"
+    cp -r "$here/$crate" "$copy/$crate"
+    perl -0pi -e "$change" "$copy/$crate/src/$file"
+    if cmp -s "$here/$crate/src/$file" "$copy/$crate/src/$file"; then
+        echo "NOT APPLIED  $test ($file: $change)"
+        survived=1
+        continue
+    fi
+    suite=rules
+    case "$test" in loom::*) suite=loom ;; esac
+    if ! (cd "$copy" && cargo test -q -p brunt-coalesce --test "$suite" --no-run) >"$copy/build" 2>&1; then
+        echo "NO BUILD     $test ($file: $change)"
+        tail -5 "$copy/build"
+        survived=1
+    elif (cd "$copy" && timeout 120 cargo test -q -p brunt-coalesce --test "$suite" "${test#loom::}") >/dev/null 2>&1; then
+        echo "SURVIVED     $test ($file: $change)"
+        survived=1
+    else
+        echo "found        $test"
+    fi
+done <<'RULES'
+queries_are_told_apart|request.rs|s/path_and_query: uri.path_and_query\(\).map\(PathAndQuery::as_str\)/path_and_query: Some(uri.path())/
+paths_hosts_and_schemes_are_told_apart|request.rs|s/Role::Host => host = Some\(value\)/Role::Host => drop(value.clone())/
+get_and_head_are_told_apart|request.rs|s/method: method.as_str\(\)/method: "GET"/
+authorization_bars|request.rs|s/AUTHORIZATION \| PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION | COOKIE =>/
+cookies_bar|request.rs|s/PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION =>/
+ranges_bar|request.rs|s/RANGE \| IF_RANGE \| UPGRADE/IF_RANGE | UPGRADE/
+bodies_bar|request.rs|s/CONTENT_LENGTH if value.as_bytes\(\) != b"0" => Role::Bars,//
+languages_and_encodings_are_told_apart_even_without_vary|request.rs|s/ACCEPT \| ACCEPT_ENCODING \| ACCEPT_LANGUAGE \| ORIGIN/ORIGIN/
+clients_may_insist_on_an_answer_of_their_own|request.rs|s/CACHE_CONTROL \| PRAGMA if wants_its_own\(value\) => Role::Bars,//
+unsafe_methods_are_never_coalesced|request.rs|s/_ => false,\n        }\n    }\n\n    fn role/_ => self.all_safe_methods,\n        }\n    }\n\n    fn role/; s/if !is_safe\(request.method\(\)\) \{/if false {/
+conditions_are_told_apart|request.rs|s/IF_NONE_MATCH \| IF_MODIFIED_SINCE/IF_MODIFIED_SINCE/
+answers_that_set_cookies_are_not_shared|answer.rs|s/SET_COOKIE => false,//
+private_answers_are_not_shared|answer.rs|s/name.eq_ignore_ascii_case\("private"\)\s*\|\|//
+answers_not_to_be_stored_are_not_shared|answer.rs|s/\|\| name.eq_ignore_ascii_case\("no-store"\)//
+answers_that_vary_by_everything_are_not_shared|answer.rs|s/b"\*" => return false/b"*" => {}/
+answers_about_the_client_are_not_shared|answer.rs|s/StatusCode::GONE =>/StatusCode::GONE | StatusCode::UNAUTHORIZED =>/
+a_bad_request_is_answered_for_itself|answer.rs|s/StatusCode::GONE =>/StatusCode::GONE | StatusCode::BAD_GATEWAY =>/
+a_bad_request_is_answered_for_itself|flight/head.rs|s/Sharing::NotThis => .*?FlightUnshared\)/Sharing::NotThis => self.keep_from_others(response)/
+when_all_who_led_got_a_status|flight/head.rs|s/Outcome::Answer\(response\), Phase::Unshared/Outcome::Answer(response), Phase::Failed/
+failures_are_not_shared_if_so_asked|flight/head.rs|s/if self.table.limits.share_failures/if true/
+a_nominated_field_bars|request.rs|s/CONNECTION if nominates_a_field\(value\) => Role::Bars,//
+a_method_override_bars|request.rs|s/name if METHOD_OVERRIDES.contains\(&name\) => Role::Bars,//
+headers_that_say_what_was_asked_for|request.rs|s/"x-forwarded-host" \| //
+headers_that_say_what_was_asked_for|key.rs|s/target.forwarded,/None,/
+headers_that_some_take_for_others|request.rs|s/name.contains\('_'\)/false/
+a_read_after_a_write|key.rs|s/target.epoch.to_le_bytes/0_u64.to_le_bytes/
+a_read_after_a_write|writes.rs|s/(let write = Self \{[^}]*\};\s*)write.closes_flights\(\);/$1/
+a_read_after_a_write|writes.rs|s/(fn drop\(&mut self\) \{\s*)self.closes_flights\(\);/$1/
+a_write_is_over_before_its_answer|future.rs|s/write.iter\(\).for_each\(Write::closes_flights\);//
+a_write_is_over_before_the_end_of_its_answer|body.rs|s/frame.is_none\(\) \|\| body.is_end_stream\(\)/false/
+an_overridden_method_is_a_write|request.rs|s/if headers.keys\(\).any\(overrides\)/if false/
+keys_and_heads_are_held|table.rs|s/key.weight\(\)/0/g
+keys_and_heads_are_held|flight/head.rs|s/head.weight\(\)/0/
+too_many_long_requests|table.rs|s/if self.held.bytes\(\) > self.limits.fair_bytes\(\) \{\s*return Boarding::Full;\s*\}//
+a_slow_reader_is_not_cut_off_because_others|flight/reading.rs|s/ && bytes > held.share_of\(fair\)//
+an_answer_that_varies_goes_to_those_who_sent_the_same|future.rs|s/if self.may_have\(&head\)//
+who_is_promoted_is_who_the_answer_varies_by|flight/head.rs|s/core.asked = Some\(key\);/drop(key);/
+event_streams_pass_straight_through|answer.rs|s/CONTENT_TYPE => !is_endless\(value\),//
+a_body_known_to_be_longer_than_may_be_held_is_not_shared|answer.rs|s/least_bytes > self.longest/false/
+headers_of_the_connection_stay_with_the_leader|answer.rs|s/shared.remove\(name\);/let _ = name;/g
+the_call_is_cancelled_when_nobody_waits|flight/mod.rs|s/if core.members.len\(\) > 0 \{/if core.members.len() < 100 {/
+the_call_is_cancelled_when_nobody_waits_but_who|flight/head.rs|s/match self.leave\(guard\) \{/match self.place.leave(core) {/
+a_flight_that_everyone_left_ends|flight/head.rs|s/(Some\(State::CutOff\) => \{\s*)self.leave\(guard\);/$1self.place.leave(core);/
+everyone_knows_the_end_of_a_body_that_knows_it|flight/reading.rs|s/Some\(piece\) if is_last => Next::Last\(piece\),//
+a_flight_has_ended_when_all_bytes_are_read|flight/mod.rs|s/if stream.is_made\(\)/if false/
+who_comes_as_the_service_is_called_waits|table.rs|s/claimed.hash == hash && \*claimed == key/false/
+who_comes_as_the_service_is_called_leads|flight/first.rs|s/drop\(member\.failed\([^;]*;/drop(\&mut member);/
+loom::keys_that_have_the_same_hash|table.rs|s/\|flight\| flight.key == key/|flight| flight.key.hash == hash/
+promotions_are_bounded|flight/head.rs|s/core.promotions < self.table.limits.promotions && //
+a_follower_leads_when_the_handler_fails|flight/head.rs|s/let is_vacant = .*?;/let is_vacant = false;/s
+a_slow_reader_neither_stalls|flight/reading.rs|s/stream.pieces.bytes\(\) > limits.flight_bytes \|\| //
+all_flights_together_hold_no_more|flight/reading.rs|s/\|\| is_unfair\(stream.pieces.bytes\(\)\)//
+who_was_sent_nothing_yet_falls_back|flight/head.rs|s/Some\(State::CutOff\) => \{/Some(State::CutOff) if false => {/
+a_joiner_may_not_come_long_after|flight/mod.rs|s/Instant::now\(\) < until/until.elapsed() < std::time::Duration::MAX/
+waiters_are_bounded|flight/mod.rs|s/core.members.len\(\) >= limits.members/false/
+a_wait_over_the_limit_goes_to_the_handler|future.rs|s/patience.as_mut\(\).poll\(cx\).is_ready\(\)/patience.as_mut().poll(cx).is_ready() && false/
+a_request_after_the_end_starts_anew|flight/head.rs|s/true if is_whole => limits.hold/true if is_whole => limits.late/
+RULES
+exit $survived

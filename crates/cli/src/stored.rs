@@ -1,0 +1,229 @@
+//! Results that were stored, in files or in the store, as sides of a comparison.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use brunt_decide::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, LEAST_BLOCK_POINTS, LEAST_RUNS};
+use brunt_plan::plan::Origin;
+use brunt_plan::secret::shown_url;
+use brunt_report::json::{self, Document};
+use brunt_store::{Store, Which};
+
+use crate::args::Compare;
+use crate::{files, kept};
+
+/// One side of a comparison: its results, all of one plan.
+pub struct StoredSide {
+    /// What reports call it.
+    name: String,
+    documents: Vec<Document>,
+    /// The numbers under which its runs are kept; none of files.
+    pub kept: Vec<i64>,
+}
+
+/// What a side of a comparison names.
+enum Named<'a> {
+    /// A file or directory of results.
+    File(&'a Path),
+    /// A run that was kept.
+    Run(Which),
+    /// All that were kept with a tag.
+    Tagged(String, String),
+}
+
+/// What `target` names, if not a target.
+fn named<'a>(target: &'a OsString, store: &mut Option<Store>) -> Option<Named<'a>> {
+    let path = Path::new(target);
+    if path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+        return Some(Named::File(path));
+    }
+    let text = target.to_str()?;
+    if text.contains('/') {
+        return None;
+    }
+    if let Some((key, value)) = text.split_once('=') {
+        return Some(Named::Tagged(key.to_owned(), value.to_owned()));
+    }
+    match text.parse().ok()? {
+        // A name may be that of a host, too: it is that of a run where one is called so.
+        which @ Which::Name(_) => store.as_mut()?.number(&which).is_ok().then_some(Named::Run(which)),
+        which => Some(Named::Run(which)),
+    }
+}
+
+/// The stored sides that a command line names instead of targets; none where it names targets.
+///
+/// # Errors
+/// When one side is stored and the other a target, when flags of runs stand beside, or when a result cannot be read.
+pub fn sides(args: &Compare) -> Result<Option<[StoredSide; 2]>> {
+    let [a, b] = args.words.targets.as_slice() else { return Ok(None) };
+    let store = || kept::path(args.words.shown.saving.store.as_deref()).and_then(|path| Ok(Store::open_kept(&path)?));
+    let mut opened = store().ok();
+    for target in [a, b] {
+        refuse_missing(target)?;
+    }
+    let (a_named, b_named) = match (named(a, &mut opened), named(b, &mut opened)) {
+        (None, None) => return Ok(None),
+        (Some(a), Some(b)) => (a, b),
+        _ => bail!(
+            "{} and {} cannot be compared: name two targets, or two results (files, directories, runs that were kept)",
+            a.display(),
+            b.display()
+        ),
+    };
+    if !args.words.is_bare() || args.a.is_some() || args.b.is_some() || args.keep.is_some() {
+        bail!("stored results cannot be run again: run flags, --a, --b and --keep need live targets");
+    }
+    let read = |named: Named<'_>| match named {
+        Named::File(path) => read(path),
+        Named::Run(which) => kept_run(&mut store()?, &which),
+        Named::Tagged(key, value) => tagged(&mut store()?, key, value),
+    };
+    Ok(Some([read(a_named)?, read(b_named)?]))
+}
+
+/// Refuses what can only be a file or directory, and is not there, before it is taken for a host.
+///
+/// # Errors
+/// When `target` has a slash and neither a scheme, a port, nor a dot before it.
+fn refuse_missing(target: &OsString) -> Result<()> {
+    let Some(text) = target.to_str().filter(|text| !text.contains("://")) else { return Ok(()) };
+    let Some((before, _)) = text.split_once('/') else { return Ok(()) };
+    let is_host = before.contains([':', '.']) && !before.starts_with('.') || before == "localhost";
+    if !is_host && !Path::new(target).exists() {
+        let text = shown_url(text);
+        bail!("there is no file or directory {text} (a target of that name is written http://{text})");
+    }
+    Ok(())
+}
+
+/// Compares run `b` with run `a`, both kept.
+///
+/// # Errors
+/// When one of them is not there, or they are too short to be compared.
+pub fn compare_kept(store: &mut Store, a: i64, b: i64) -> Result<Compared> {
+    let [a, b] = [a, b].map(|number| kept_run(store, &Which::Number(number)));
+    compare_sides(&a?, &b?)
+}
+
+/// A run that was kept.
+fn kept_run(store: &mut Store, which: &Which) -> Result<StoredSide> {
+    let number = store.number(which)?;
+    let document = Document::of(&store.load(&Which::Number(number))?);
+    let name = format!("run {number} ({})", document.plan.target.url());
+    Ok(StoredSide { name, documents: vec![document], kept: vec![number] })
+}
+
+/// All runs that were kept with a tag, the oldest first.
+fn tagged(store: &mut Store, key: String, value: String) -> Result<StoredSide> {
+    let tag = format!("{key}={value}");
+    let mut kept: Vec<_> = store.list(&[(key, value)])?.into_iter().filter(|entry| entry.kind == "run").collect();
+    kept.reverse();
+    let kept: Vec<_> = kept.iter().map(|entry| entry.number).collect();
+    let load = |number: &i64| Ok(Document::of(&store.load(&Which::Number(*number))?));
+    let documents = kept.iter().map(load).collect::<Result<Vec<_>>>()?;
+    let Some(first) = documents.first() else {
+        bail!("no run that was kept has the tag {tag}: `brunt runs --tag {tag}` lists those that have")
+    };
+    let name = format!("{} runs tagged {tag} ({})", documents.len(), first.plan.target.url());
+    Ok(StoredSide { name, documents, kept })
+}
+
+/// A result, or all in a directory.
+fn read(path: &Path) -> Result<StoredSide> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    if path.is_dir() {
+        for entry in path.read_dir().with_context(|| format!("cannot read {}", path.display()))? {
+            let path = entry.with_context(|| format!("cannot read {}", path.display()))?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+    } else {
+        paths.push(path.to_owned());
+    }
+    let of_file = |path: &PathBuf| json::read_each(&files::read(path)?).with_context(|| path.display().to_string());
+    let documents = paths.iter().map(of_file).collect::<Result<Vec<_>>>()?.concat();
+    let name = match documents.as_slice() {
+        [] => bail!("{} holds no results: expected files that end in .json", path.display()),
+        [one] => format!("{} ({})", path.display(), one.plan.target.url()),
+        [first, ..] => format!("{} ({} results of {})", path.display(), documents.len(), first.plan.target.url()),
+    };
+    Ok(StoredSide { name, documents, kept: Vec::new() })
+}
+
+/// Refuses a side whose results were not run alike: their mean would be of different experiments.
+fn check_alike(side: &StoredSide) -> Result<()> {
+    let Some(first) = side.documents.first() else { return Ok(()) };
+    for (number, document) in (2..).zip(side.documents.iter().skip(1)) {
+        let mut differing = compare::differences(&first.plan, &document.plan);
+        if first.plan.target != document.plan.target {
+            let urls = [&first.plan, &document.plan].map(|plan| plan.target.url());
+            differing.insert(0, format!("target {} and {}", urls[0], urls[1]));
+        }
+        if !differing.is_empty() {
+            let of = |at: usize| side.kept.get(at).map_or_else(|| format!("result {}", at + 1), |n| format!("run {n}"));
+            bail!(
+                "{}: {} and {} were not run alike ({}): compare runs of one plan, by a tag or directory of their own",
+                side.name,
+                of(0),
+                of(number - 1),
+                differing.join("; ")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Compares `b` with `a`.
+///
+/// # Errors
+/// When the results of a side were not run alike, or there are too few of them to be compared.
+pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
+    check_alike(a)?;
+    check_alike(b)?;
+    let differing = match (a.documents.first(), b.documents.first()) {
+        (Some(a), Some(b)) => compare::differences(&a.plan, &b.plan),
+        _ => Vec::new(),
+    };
+    let comparison = match (a.documents.as_slice(), b.documents.as_slice()) {
+        ([a_one], [b_one]) => {
+            let blocks = |name: &str, document: &Document| {
+                compare::blocks(&document.points()).ok_or_else(|| {
+                    anyhow!(
+                        "{name} is too short to be compared by itself: {} s or more are needed (-d), or several results \
+                         of each in a directory, or both run in turn by brunt compare with two URLs",
+                        BLOCKS * LEAST_BLOCK_POINTS
+                    )
+                })
+            };
+            Comparison::of_blocks(&blocks(&a.name, a_one)?, &blocks(&b.name, b_one)?)
+        }
+        (a_all, b_all) => {
+            for (name, documents) in [(&a.name, a_all), (&b.name, b_all)] {
+                if documents.len() < LEAST_RUNS {
+                    bail!("{name}: at least {LEAST_RUNS} results are needed where several are compared");
+                }
+            }
+            let figures = |documents: &[Document]| documents.iter().map(Document::figures).collect::<Vec<_>>();
+            Comparison::of_runs(&figures(a_all), &figures(b_all))
+        }
+    };
+    let runs = |side: &StoredSide, is_b: bool| -> Vec<_> {
+        let run = |(number, document): (usize, &Document)| ComparedRun { is_b, number, evidence: document.evidence() };
+        (1..).zip(&side.documents).map(run).collect()
+    };
+    Ok(Compared {
+        origin: Origin::default(),
+        a: a.name.clone(),
+        b: b.name.clone(),
+        how: String::new(),
+        differing,
+        comparison,
+        conditions: Vec::new(),
+        interrupted: false,
+        runs: [runs(a, false), runs(b, true)].concat(),
+    })
+}

@@ -1,0 +1,304 @@
+//! The highest rate at which a target meets its thresholds: which rate to try next, given what came of those tried so
+//! far, and what can be said in the end. Pure arithmetic: whoever asks carries the trials out.
+//!
+//! Rates lie on a grid, each higher than the last by the precision asked for. First the rate doubles until a trial fails
+//! (or halves until one is met), in short trials. Then the gap is halved again and again. At the edge, the highest rate
+//! that was met and the lowest that was not are each repeated, in turn. A repetition that contradicts the others puts its
+//! rate in doubt, and the edge moves outwards past it. So the answer is an interval whose ends were each seen the same
+//! way `repeats` times out of as many.
+//!
+//! What that is worth: call capacity the rate at which half of all trials would be met. Were a rate on the wrong side
+//! of it, to see it the same way n times would have a probability of at most ½ⁿ (the sign test; W. J. Conover,
+//! "Practical Nonparametric Statistics", 3rd edition, section 3.4): 1.6 % for n = 6. The search picks the ends among all
+//! rates that it repeats, so that the chance of any of them misleading it counts: at most ½ⁿ times their number (the
+//! union bound; [`Capacity::chance_of_error`]).
+//!
+//! A trial that the generator can have decided says nothing about the target, whether it was met or failed: it counts as
+//! spoiled, and is made again. That is so where the target did not see the load asked for, or where a threshold would
+//! come out otherwise within the interval that own delays leave. Any other doubt about the run does not matter here.
+//! Where spoiled trials are all there are, there is no answer.
+
+mod search;
+#[cfg(test)]
+mod tests;
+
+use brunt_judge::thresholds::ThresholdResult;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::profile::HIGHEST_RATE;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Evidence;
+
+pub use search::{next, trials_left};
+
+/// The least and the most that the rates tried may be apart, as a share.
+pub const PRECISION: (f64, f64) = (0.005, 0.5);
+/// The lowest rate that is tried, in calls a second.
+pub const LOWEST_RATE: f64 = 1.0;
+
+/// By how much a target may fall behind, as a share of what the rates tried are apart.
+const MOST_BEHIND: f64 = 0.25;
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// The first rate tried, in calls a second.
+    pub from_per_s: f64,
+    /// No rate above this is tried, in calls a second.
+    pub highest_per_s: f64,
+    /// How much higher each rate on the grid is than the one before it, as a share; within [`PRECISION`].
+    pub precision_ratio: f64,
+    /// How often each end of the answer must be seen the same way; at least 1.
+    pub repeats: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { from_per_s: 100.0, highest_per_s: HIGHEST_RATE, precision_ratio: 0.02, repeats: 6 }
+    }
+}
+
+impl Settings {
+    /// The rate of a step of the grid, in calls a second, to four digits.
+    pub fn rate(&self, step: i32) -> f64 {
+        let rate = self.from_per_s * (1.0 + self.precision_ratio).powi(step);
+        let digits = 3 - rate.log10().floor() as i32;
+        let scale = 10_f64.powi(digits.abs());
+        let rate = if digits > 0 { (rate * scale).round() / scale } else { (rate / scale).round() * scale };
+        rate.clamp(LOWEST_RATE.min(self.from_per_s), self.highest_per_s)
+    }
+
+    /// The last step whose rate is not above the highest.
+    fn top(&self) -> i32 {
+        self.steps_to(self.highest_per_s).floor() as i32
+    }
+
+    /// The first step whose rate is not below the lowest.
+    fn bottom(&self) -> i32 {
+        self.steps_to(LOWEST_RATE.min(self.from_per_s)).ceil() as i32
+    }
+
+    /// How many steps double a rate.
+    fn doubling(&self) -> i32 {
+        (2_f64.ln() / self.precision_ratio.ln_1p()).ceil() as i32
+    }
+
+    fn steps_to(&self, rate: f64) -> f64 {
+        // A little less than nothing keeps the rate that is asked for within the grid.
+        ((rate / self.from_per_s).ln() / self.precision_ratio.ln_1p() + 1e-9).min(1e6)
+    }
+}
+
+/// How long a trial is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Length {
+    /// Far from the edge: short.
+    Short,
+    /// As long as asked for.
+    Full,
+}
+
+/// How much shorter a short trial is, how long it is at least, in nanoseconds, and how many calls it has at least.
+const SHORTER: u64 = 3;
+const SHORTEST_NS: u64 = brunt_record::SECOND_NS;
+const FEWEST_CALLS: f64 = 30.0;
+/// The fewest calls of a trial of full length with random arrivals: of fewer, chance alone makes many more or fewer than the
+/// rate says.
+const FEWEST_RANDOM_CALLS: f64 = 200.0;
+
+/// How long a trial at this rate is, in nanoseconds, where `asked_ns` is asked for one of full length. It is longer
+/// where arrivals are random and would be too few, and a short one is no shorter than it takes to see anything.
+pub fn trial_ns(asked_ns: u64, length: Length, rate_per_s: f64, arrivals: Spread) -> u64 {
+    let time_of = |calls: f64| (calls / rate_per_s.max(f64::MIN_POSITIVE) * 1e9).min(1e15).ceil() as u64;
+    let full = match arrivals {
+        Spread::Uniform => asked_ns,
+        Spread::Poisson => asked_ns.max(time_of(FEWEST_RANDOM_CALLS)),
+    };
+    match length {
+        Length::Full => full,
+        Length::Short => (full / SHORTER).max(SHORTEST_NS).max(time_of(FEWEST_CALLS)).min(full),
+    }
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Every threshold held, and the target kept up.
+    Met,
+    /// One did not, or the target fell behind.
+    Failed,
+    /// Met or failed, and the generator may be why.
+    Spoiled,
+}
+
+/// One run at one rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// Its place on the grid; 0 is the first rate tried.
+    pub step: i32,
+    /// The rate that was asked for, in calls a second.
+    pub rate_per_s: f64,
+    /// How long it was.
+    pub length: Length,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Why it is not met, for people; empty if it is.
+    pub why: String,
+    /// The run.
+    pub evidence: Evidence,
+}
+
+impl Trial {
+    /// Judges a run at the rate of `step`.
+    ///
+    /// Thresholds alone would take a rate above the capacity for met as long as the backlog is small, so the target
+    /// must keep up as well: it may fall behind by no more than a quarter of what rates are apart.
+    pub fn of(settings: &Settings, step: i32, length: Length, evidence: Evidence) -> Self {
+        let (outcome, why) = judge(settings, &evidence);
+        Self { step, rate_per_s: settings.rate(step), length, outcome, why, evidence }
+    }
+}
+
+/// What a run comes to, and why if it is not met.
+fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
+    if !evidence.is_load_as_asked {
+        return (Outcome::Spoiled, "the target did not see this rate".to_owned());
+    }
+    if !evidence.is_answered() {
+        return (Outcome::Failed, format!("no answer ({})", evidence.failure));
+    }
+    let was = |result: &ThresholdResult| format!("{} was {}", result.threshold.trim(), result.got);
+    let missed = evidence.thresholds.iter().filter(|result| !result.held);
+    let (surely, perhaps): (Vec<_>, Vec<_>) = missed.partition(|result| result.sure);
+    let mut why: Vec<_> = surely.into_iter().map(was).collect();
+    if evidence.behind_ratio > settings.precision_ratio * MOST_BEHIND {
+        why.push(format!("fell behind by {:.1} %", evidence.behind_ratio * 100.0));
+    }
+    if !why.is_empty() {
+        why.extend(perhaps.into_iter().map(was));
+        return (Outcome::Failed, why.join("; "));
+    }
+    let unsure: Vec<_> = evidence.thresholds.iter().filter(|result| !result.sure).map(was).collect();
+    if unsure.is_empty() {
+        return (Outcome::Met, String::new());
+    }
+    (Outcome::Spoiled, format!("{}, which brunt's own delays can have decided", unsure.join("; ")))
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// Try the rate of this step.
+    Try {
+        /// Its place on the grid.
+        step: i32,
+        /// How long.
+        length: Length,
+    },
+    /// All is known that can be.
+    Done(Answer),
+}
+
+/// What can be said of a target's capacity. All rates are calls a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Answer {
+    /// It lies between two rates.
+    Between {
+        /// The highest rate that was met every time.
+        low_per_s: f64,
+        /// The lowest above it that was never met.
+        high_per_s: f64,
+        /// How often each was tried at full length.
+        repeats: u32,
+    },
+    /// The highest rate allowed was met every time.
+    AtLeast {
+        /// That rate.
+        rate_per_s: f64,
+    },
+    /// The lowest rate tried was not met.
+    BelowAll {
+        /// That rate.
+        rate_per_s: f64,
+    },
+    /// The generator gave out first, so that nothing can be said but what was met.
+    Generator {
+        /// The highest rate that was met every time, if any was.
+        met_per_s: Option<f64>,
+        /// The rate at which the generator gave out.
+        at_per_s: f64,
+        /// The verdict on it.
+        verdict: String,
+    },
+    /// The connections were all in use while the target was as fast as ever.
+    Connections {
+        /// The highest rate that was met every time.
+        met_per_s: f64,
+        /// The rate at which they were all in use.
+        at_per_s: f64,
+        /// From sent to end at that rate: the median, in nanoseconds.
+        service_p50_ns: u64,
+        /// The lowest median at any rate that was met, in nanoseconds.
+        unloaded_service_p50_ns: u64,
+    },
+    /// Repetitions contradict each other over so wide a range that the search was given up.
+    Unsteady {
+        /// The highest rate below which no trial failed, if there is one.
+        met_per_s: Option<f64>,
+    },
+    /// The target answered at first, and then no more.
+    StoppedAnswering {
+        /// The rate at which it was last tried.
+        at_per_s: f64,
+    },
+    /// No trial was answered.
+    NeverAnswered {
+        /// Why, as the failures say.
+        failure: String,
+    },
+    /// The search was ended before it had an answer.
+    Interrupted {
+        /// The highest rate that was met, if any was.
+        met_per_s: Option<f64>,
+        /// The lowest rate above it that was not.
+        failed_per_s: Option<f64>,
+    },
+}
+
+impl Answer {
+    /// Whether the capacity is known.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Self::Between { .. } | Self::AtLeast { .. })
+    }
+}
+
+/// A search that is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Capacity {
+    /// How it was done.
+    pub settings: Settings,
+    /// The answer.
+    pub answer: Answer,
+    /// What it rests on, in the order of time.
+    pub trials: Vec<Trial>,
+}
+
+impl Capacity {
+    /// How many rates were tried at full length, at least once without being spoiled.
+    pub fn rates_tried(&self) -> usize {
+        let counted = |trial: &&Trial| trial.length == Length::Full && trial.outcome != Outcome::Spoiled;
+        let mut steps: Vec<_> = self.trials.iter().filter(counted).map(|trial| trial.step).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        steps.len()
+    }
+
+    /// The most that the probability of an answer can be that does not hold the capacity, 0 to 1: see the module's text.
+    pub fn chance_of_error(&self) -> f64 {
+        (self.rates_tried() as f64 * 0.5_f64.powi(self.settings.repeats as i32)).min(1.0)
+    }
+}

@@ -1,0 +1,265 @@
+//! Which rate is tried next.
+
+use std::collections::BTreeMap;
+
+use brunt_record::histogram::AtLeast;
+
+use super::{Answer, Length, Next, Outcome, Settings, Trial};
+
+/// After so many trials without an answer the target is not steady enough for one.
+const MOST_TRIALS: usize = 100;
+/// How often a trial that is spoiled is made before the search goes on as if its rate was too high.
+const MOST_ATTEMPTS: u32 = 3;
+/// So many spoiled trials at a rate that decides, and it is the generator that cannot do it.
+const MOST_SPOILED: u32 = 5;
+/// Steps between met and failed from which on trials are short.
+const FAR: i32 = 8;
+/// The share of calls waiting for a connection from which on connections may be what is missing.
+const WAITING: f64 = 0.1;
+/// A target at its limit takes at least so many times as long for a call as one that is not.
+const SLOWER: f64 = 1.5;
+
+/// What was seen at one rate, in trials of one length.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Tally {
+    met: u32,
+    failed: u32,
+    spoiled: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Met,
+    Failed,
+    Doubtful,
+}
+
+impl Tally {
+    fn add(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Met => self.met += 1,
+            Outcome::Failed => self.failed += 1,
+            Outcome::Spoiled => self.spoiled += 1,
+        }
+    }
+
+    fn status(self) -> Option<Status> {
+        match (self.met > 0, self.failed > 0) {
+            (true, true) => Some(Status::Doubtful),
+            (true, false) => Some(Status::Met),
+            (false, true) => Some(Status::Failed),
+            // Where the generator cannot, no higher rate can be known either.
+            (false, false) => (self.spoiled > 0).then_some(Status::Failed),
+        }
+    }
+
+    /// Whether it is for the generator that nothing can be said.
+    fn is_spoiled(self) -> bool {
+        self.spoiled >= MOST_SPOILED && self.spoiled > self.met + self.failed
+    }
+}
+
+/// What was seen at each rate.
+#[derive(Debug, Default)]
+struct Seen {
+    short: BTreeMap<i32, Tally>,
+    full: BTreeMap<i32, Tally>,
+}
+
+impl Seen {
+    fn of(trials: &[Trial]) -> Self {
+        let mut seen = Self::default();
+        for trial in trials {
+            let tallies = match trial.length {
+                Length::Short => &mut seen.short,
+                Length::Full => &mut seen.full,
+            };
+            tallies.entry(trial.step).or_default().add(trial.outcome);
+        }
+        seen
+    }
+
+    fn tally(&self, step: i32, length: Length) -> Tally {
+        let tallies = match length {
+            Length::Short => &self.short,
+            Length::Full => &self.full,
+        };
+        tallies.get(&step).copied().unwrap_or_default()
+    }
+
+    fn full(&self, step: i32) -> Tally {
+        self.tally(step, Length::Full)
+    }
+
+    /// The result of trials of full length, or of short ones before the first of those.
+    fn status(&self, step: i32) -> Option<Status> {
+        self.full(step).status().or_else(|| self.tally(step, Length::Short).status())
+    }
+
+    fn steps(&self) -> Vec<i32> {
+        let mut steps: Vec<_> = self.short.keys().chain(self.full.keys()).copied().collect();
+        steps.sort_unstable();
+        steps.dedup();
+        steps
+    }
+
+    /// The lowest step that is not met every time.
+    fn lowest_failed(&self) -> Option<i32> {
+        self.steps().into_iter().find(|step| self.status(*step) != Some(Status::Met))
+    }
+
+    /// The highest step below every one that is not met every time.
+    fn highest_met(&self) -> Option<i32> {
+        let failed = self.lowest_failed().unwrap_or(i32::MAX);
+        self.steps().into_iter().rfind(|step| *step < failed)
+    }
+
+    /// The highest step below `step` that was met.
+    fn met_below(&self, step: i32) -> Option<i32> {
+        self.steps().into_iter().rfind(|below| *below < step && self.status(*below) == Some(Status::Met))
+    }
+
+    /// The first step from `from` on that was never met. Each one in doubt makes the next step longer, so that a wide
+    /// range of doubt is soon crossed.
+    fn never_met_from(&self, from: i32) -> i32 {
+        let (mut step, mut stride) = (from, 0);
+        while matches!(self.status(step), Some(Status::Met | Status::Doubtful)) {
+            stride += 1;
+            step += stride;
+        }
+        step
+    }
+}
+
+/// What to do after `trials`, which are in the order of time.
+pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
+    if let Some(answer) = silence(trials) {
+        return Next::Done(answer);
+    }
+    let seen = Seen::of(trials);
+    let met = seen.highest_met();
+    if trials.len() >= MOST_TRIALS {
+        return Next::Done(Answer::Unsteady { met_per_s: met.map(|step| settings.rate(step)) });
+    }
+    // What is spoiled once may be known the next time.
+    if let Some(last) = trials.last().filter(|last| last.outcome == Outcome::Spoiled) {
+        let tally = seen.tally(last.step, last.length);
+        if tally.met + tally.failed == 0 && tally.spoiled < MOST_ATTEMPTS {
+            return Next::Try { step: last.step, length: last.length };
+        }
+    }
+    let (top, bottom) = (settings.top(), settings.bottom());
+    match (met, seen.lowest_failed()) {
+        (None, None) => Next::Try { step: 0, length: Length::Short },
+        (Some(met), None) if met < top => {
+            Next::Try { step: (met + settings.doubling()).min(top), length: Length::Short }
+        }
+        (Some(met), None) if seen.full(met).met < settings.repeats => Next::Try { step: met, length: Length::Full },
+        (Some(met), None) => Next::Done(Answer::AtLeast { rate_per_s: settings.rate(met) }),
+        (None, Some(failed)) if failed > bottom => {
+            Next::Try { step: (failed - settings.doubling()).max(bottom), length: Length::Short }
+        }
+        (None, Some(failed)) => at_bottom(settings, &seen, failed, trials),
+        (Some(met), Some(failed)) if failed - met > 1 => {
+            let length = if failed - met > FAR { Length::Short } else { Length::Full };
+            Next::Try { step: met + (failed - met) / 2, length }
+        }
+        (Some(met), Some(failed)) => at_edge(settings, &seen, met, failed, trials),
+    }
+}
+
+/// Whether there is nothing to find out, since nobody answers.
+fn silence(trials: &[Trial]) -> Option<Answer> {
+    let [.., before, last] = trials else { return None };
+    if before.evidence.is_answered() || last.evidence.is_answered() {
+        return None;
+    }
+    if trials.iter().any(|trial| trial.evidence.is_answered()) {
+        return Some(Answer::StoppedAnswering { at_per_s: last.rate_per_s });
+    }
+    Some(Answer::NeverAnswered { failure: last.evidence.failure.clone() })
+}
+
+/// The lowest rate of all fails: is it the target's doing?
+fn at_bottom(settings: &Settings, seen: &Seen, failed: i32, trials: &[Trial]) -> Next {
+    let tally = seen.full(failed);
+    if tally.met > 0 || tally.failed >= settings.repeats {
+        return Next::Done(Answer::BelowAll { rate_per_s: settings.rate(failed) });
+    }
+    if tally.is_spoiled() {
+        return Next::Done(generator(settings, None, failed, trials));
+    }
+    Next::Try { step: failed, length: Length::Full }
+}
+
+/// The rates that are met and those that are not lie side by side: are both seen so every time?
+fn at_edge(settings: &Settings, seen: &Seen, met: i32, failed: i32, trials: &[Trial]) -> Next {
+    let high = seen.never_met_from(failed);
+    let (low, up) = (seen.full(met), seen.full(high));
+    if low.is_spoiled() {
+        return Next::Done(generator(settings, seen.met_below(met), met, trials));
+    }
+    if up.is_spoiled() {
+        return Next::Done(generator(settings, Some(met), high, trials));
+    }
+    let (low_known, high_known) = (low.met >= settings.repeats, up.failed >= settings.repeats);
+    if low_known && high_known {
+        return Next::Done(between(settings, met, high, trials));
+    }
+    if high > settings.top() {
+        return Next::Done(Answer::Unsteady { met_per_s: Some(settings.rate(met)) });
+    }
+    // In turn, so that a machine that drifts cannot favour one of them.
+    let low_is_next = !low_known && (high_known || low.met + low.spoiled <= up.failed + up.spoiled);
+    Next::Try { step: if low_is_next { met } else { high }, length: Length::Full }
+}
+
+fn generator(settings: &Settings, met: Option<i32>, at: i32, trials: &[Trial]) -> Answer {
+    let spoiled = trials.iter().rev().find(|trial| trial.step == at && trial.outcome == Outcome::Spoiled);
+    Answer::Generator {
+        met_per_s: met.map(|step| settings.rate(step)),
+        at_per_s: settings.rate(at),
+        verdict: spoiled.map_or(String::new(), |trial| {
+            let run = &trial.evidence;
+            if run.is_trustworthy() { trial.why.clone() } else { run.verdict.clone() }
+        }),
+    }
+}
+
+/// The answer, unless it was the connections that were missing: calls waited for one, while those that had one were
+/// answered as fast as at lower rates.
+fn between(settings: &Settings, met: i32, high: i32, trials: &[Trial]) -> Answer {
+    let service = |trial: &Trial| trial.evidence.service_p50_ns.map(|AtLeast { value, .. }| value);
+    let unloaded = trials.iter().filter(|trial| trial.outcome == Outcome::Met).filter_map(service).min();
+    let mut failed: Vec<_> = trials.iter().filter(|t| t.step == high && t.outcome == Outcome::Failed).collect();
+    failed.sort_by_key(|trial| service(trial));
+    let typical = failed.get(failed.len() / 2);
+    if let (Some(unloaded), Some(trial)) = (unloaded, typical)
+        && let Some(service) = service(trial)
+        && trial.evidence.waited_for_connection as f64 > WAITING * trial.evidence.due as f64
+        && (service as f64) < SLOWER * unloaded as f64
+    {
+        return Answer::Connections {
+            met_per_s: settings.rate(met),
+            at_per_s: settings.rate(high),
+            service_p50_ns: service,
+            unloaded_service_p50_ns: unloaded,
+        };
+    }
+    Answer::Between { low_per_s: settings.rate(met), high_per_s: settings.rate(high), repeats: settings.repeats }
+}
+
+/// About how many trials are left, short and full ones, if the target is steady and no rate is in doubt.
+pub fn trials_left(settings: &Settings, trials: &[Trial]) -> (u32, u32) {
+    let seen = Seen::of(trials);
+    let halvings = |gap: i32| if gap > 1 { (f64::from(gap)).log2().ceil() as u32 } else { 0 };
+    let (Some(met), Some(failed)) = (seen.highest_met(), seen.lowest_failed()) else {
+        // Where the edge is nobody knows; a little further on is a guess that is made good with each trial.
+        return (2 + halvings(settings.doubling() / FAR), halvings(FAR) + 2 * settings.repeats);
+    };
+    let gap = failed - met;
+    let repeats = |seen: u32| settings.repeats.saturating_sub(seen);
+    let high = seen.full(seen.never_met_from(failed));
+    let full = halvings(gap.min(FAR)) + repeats(seen.full(met).met) + repeats(high.failed);
+    (halvings(gap).saturating_sub(halvings(FAR)), full)
+}

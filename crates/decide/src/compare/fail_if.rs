@@ -1,0 +1,163 @@
+//! What is not to be: `figure op limit`, for example `p99 > 1.05x`, B's p99 more than 1.05 times that of A.
+//!
+//! Figures: those of [`Metric`], each with a factor that ends in `x`; and `error_rate` with a difference such as `+0.5%`. Operators: `<` and `>`. It is true only where the 95 % interval lies wholly on that side of
+//! the limit, so that noise does not make it true; and where the figure could not be compared, since that must not pass
+//! for good. Where the interval reaches over the limit, it is neither shown nor ruled out ([`FailIfResult::undecided`]):
+//! the result says from which difference on it would have been seen.
+
+use std::fmt;
+use std::str::FromStr;
+
+use brunt_plan::units;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Comparison, Metric};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Limit {
+    Ratio(Metric, f64),
+    /// Of the share of errors: B's less A's.
+    Errors(f64),
+}
+
+/// One condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailIf {
+    text: String,
+    limit: Limit,
+    above: bool,
+}
+
+/// A condition that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a condition such as 'p99 > 1.05x', 'rate < 0.95x' or 'error_rate > +0.5%', got '{text}': {problem}")]
+pub struct FailIfError {
+    /// What was written.
+    pub text: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A condition and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailIfResult {
+    /// The condition as written.
+    pub condition: String,
+    /// What was seen, for people.
+    pub got: String,
+    /// Whether it is true, which it is not to be.
+    pub failed: bool,
+    /// Where it is neither true nor ruled out: from which value on it would have been seen in 80 % of cases, for people.
+    #[serde(default)]
+    pub undecided: Option<String>,
+}
+
+/// Why a metric is not compared.
+fn why_not(comparison: &Comparison, metric: Metric) -> String {
+    let left_out = comparison.left_out.iter().find(|left_out| left_out.metric == metric);
+    let unknown = || if metric.is_of_messages() { "no messages came" } else { "it was not compared" }.to_owned();
+    left_out.map_or_else(unknown, |left_out| left_out.why.clone())
+}
+
+impl FromStr for FailIf {
+    type Err = FailIfError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |problem: &str| FailIfError { text: text.to_owned(), problem: problem.to_owned() };
+        let (figure, right, above) = match (text.split_once('>'), text.split_once('<')) {
+            (Some((left, right)), None) => (left.trim(), right.trim(), true),
+            (None, Some((left, right))) => (left.trim(), right.trim(), false),
+            _ => return Err(error("there must be one of < and > in it")),
+        };
+        if right.starts_with('=') {
+            return Err(error("there is < and >, and an interval knows no equal"));
+        }
+        let limit = if figure == "error_rate" {
+            let (sign, share) = match right.strip_prefix('-') {
+                Some(share) => (-1.0, share),
+                None => (1.0, right.strip_prefix('+').unwrap_or(right)),
+            };
+            Limit::Errors(sign * units::parse_ratio(share).map_err(|e| error(&e.to_string()))?)
+        } else {
+            let metric = Metric::from_name(figure).ok_or_else(|| {
+                let names = Metric::ALL.map(Metric::name).join(", ");
+                error(&format!("'{figure}' is no figure that is compared; there are {names} and error_rate"))
+            })?;
+            let factor = right.strip_suffix('x').and_then(|factor| units::parse_number(factor).ok());
+            let factor = factor.filter(|factor| *factor > 0.0);
+            Limit::Ratio(metric, factor.ok_or_else(|| error("expected a factor such as 1.05x"))?)
+        };
+        Ok(Self { text: text.to_owned(), limit, above })
+    }
+}
+
+impl fmt::Display for FailIf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FailIf {
+    /// Whether it is true of `comparison`.
+    pub fn judge(&self, comparison: &Comparison) -> FailIfResult {
+        let (found, limit) = match self.limit {
+            Limit::Ratio(metric, limit) => {
+                let found = comparison.difference(metric);
+                let found = found.map(|d| (d.ratio, d.low_ratio, d.high_ratio));
+                (found.ok_or_else(|| why_not(comparison, metric)), limit)
+            }
+            // Without any error there is no difference.
+            Limit::Errors(limit) => {
+                let found = comparison.errors.as_ref().map(|e| (e.difference, e.low, e.high));
+                (Ok(found.unwrap_or((0.0, 0.0, 0.0))), limit)
+            }
+        };
+        let (value, low, high) = match found {
+            Ok(found) => found,
+            Err(why) => return self.cannot_judge(&why),
+        };
+        let failed = if self.above { low > limit } else { high < limit };
+        let is_ruled_out = if self.above { high <= limit } else { low >= limit };
+        FailIfResult {
+            condition: self.text.clone(),
+            got: self.show(value, low, high),
+            failed,
+            undecided: (!failed && !is_ruled_out).then(|| self.detectable(limit, low, high)),
+        }
+    }
+
+    /// From which true value on the condition would have been seen: the limit, and beyond it as far as the interval
+    /// is wide to one side, and half as much again, which makes it 80 % of cases (the quotient of 1.96 + 0.84 and 1.96;
+    /// H. S. Bloom, "Minimum detectable effects", Evaluation Review 19, 1995).
+    fn detectable(&self, limit: f64, low: f64, high: f64) -> String {
+        const POWERED: f64 = (1.96 + 0.84) / 1.96;
+        let sign = if self.above { 1.0 } else { -1.0 };
+        match self.limit {
+            Limit::Ratio(..) => {
+                let half = (high.ln() - low.ln()) / 2.0;
+                format!("{:.3}x", limit * (sign * POWERED * half).exp())
+            }
+            Limit::Errors(_) => format!("{:+.3}%", (limit + sign * POWERED * (high - low) / 2.0) * 100.0),
+        }
+    }
+
+    /// What it comes to where nothing is known.
+    pub(super) fn cannot_judge(&self, why: &str) -> FailIfResult {
+        FailIfResult {
+            condition: self.text.clone(),
+            got: format!("cannot be judged: {why}"),
+            failed: true,
+            undecided: None,
+        }
+    }
+
+    fn show(&self, value: f64, low: f64, high: f64) -> String {
+        match self.limit {
+            Limit::Ratio(..) => format!("{value:.3}x [{low:.3}, {high:.3}]"),
+            Limit::Errors(_) => {
+                format!("{:+.3}% [{:+.3}, {:+.3}]", value * 100.0, low * 100.0, high * 100.0)
+            }
+        }
+    }
+}

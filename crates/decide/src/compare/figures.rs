@@ -1,0 +1,209 @@
+//! The figures of one run, or of one block of its seconds, that are compared.
+
+use brunt_judge::summary::Summary;
+use brunt_record::catalogue::Counter;
+use brunt_record::histogram::{AtLeast, Censored};
+use brunt_record::messages::Messages;
+use brunt_record::series::Point;
+use brunt_record::snapshot::Snapshot;
+
+use super::Metric;
+use crate::evidence::Evidence;
+
+/// Into how many blocks a run is cut.
+pub const BLOCKS: usize = 10;
+/// The fewest points of its series that a block holds. Simulated on autocorrelated seconds (AR(1), φ up to 0.9), blocks
+/// of three or more give false alarms in at most 5 % of comparisons, shorter ones in up to 12 %.
+pub const LEAST_BLOCK_POINTS: usize = 3;
+/// The fewest calls beyond a quantile for it to be more than the chance of a few.
+const LEAST_BEYOND: f64 = 5.0;
+
+/// What a run, or a block of it, came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Calls that count in the response times.
+    pub count: u64,
+    /// Calls answered a second.
+    pub rate: f64,
+    /// Mean and quantiles of the response time in nanoseconds, in the order of [`Metric::ALL`] after the rate; none
+    /// where nothing was answered.
+    pub times: [Option<AtLeast<f64>>; 5],
+    /// Of the messages that answers came as; none where there were none.
+    pub messages: Option<MessageFigures>,
+    /// The share of calls due that are not a success, 0 to 1.
+    pub error_ratio: f64,
+    /// Metrics that the generator's own doing spoils.
+    pub unreliable: Vec<Metric>,
+}
+
+/// What the messages of a run came to. Times are nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageFigures {
+    /// Messages a second.
+    rate: f64,
+    /// Whether they are known one by one, and not just how many there were.
+    is_whole: bool,
+    /// Calls that a first message came of or was awaited of, and gaps between messages.
+    calls: u64,
+    gaps: u64,
+    first_p50: Option<AtLeast<f64>>,
+    first_p99: Option<AtLeast<f64>>,
+    gap_p99: Option<AtLeast<f64>>,
+}
+
+impl MessageFigures {
+    /// The figures of `messages`, which came at this rate, in messages a second. None if none came.
+    pub fn new(messages: Messages<'_>, rate: f64) -> Option<Self> {
+        if messages.is_empty() {
+            return None;
+        }
+        let [first_p50, first_p99] =
+            messages.first().quantiles([0.5, 0.99]).map(|time| Some(time?.map(|ns| ns as f64)));
+        let [gap_p99] = messages.gap().quantiles([0.99]).map(|time| Some(time?.map(|ns| ns as f64)));
+        Some(Self {
+            rate,
+            is_whole: true,
+            calls: messages.first().count(),
+            gaps: messages.gap().count(),
+            first_p50,
+            first_p99,
+            gap_p99,
+        })
+    }
+}
+
+impl Figures {
+    /// The figures of a whole run.
+    pub fn of(summary: &Summary) -> Self {
+        let answered = summary.total.statuses.total();
+        let of = Self::new(summary.rates.answered_per_s, answered, summary.error_rate, &summary.total.response_times());
+        let messages = MessageFigures::new(summary.total.messages(), summary.rates.messages_per_s);
+        Self { messages, ..of }.but_for(&Evidence::of(summary))
+    }
+
+    /// The same, without what the run's own evidence does not believe.
+    #[must_use]
+    pub fn but_for(self, evidence: &Evidence) -> Self {
+        let is_spoiled = |metric: &Metric| match metric {
+            Metric::Rate | Metric::MessageRate => !evidence.is_rate_believed,
+            Metric::Mean => !evidence.is_mean_reliable,
+            // What spoils this percentile of whole calls spoils that of their messages.
+            Metric::FirstMessageP50 => !evidence.is_reliable("p50"),
+            Metric::FirstMessageP99 | Metric::MessageGapP99 => !evidence.is_reliable("p99"),
+            _ => !evidence.is_reliable(metric.name()),
+        };
+        // A target that saw another load than the one asked for had other times to it, too.
+        let unreliable = Metric::ALL.into_iter().filter(|metric| !evidence.is_load_as_asked || is_spoiled(metric));
+        // A side that never answered has no figures at all, and says so by itself.
+        Self { unreliable: if evidence.is_answered() { unreliable.collect() } else { Vec::new() }, ..self }
+    }
+
+    /// Figures from their parts: calls `answered`, `rate` of them a second, and every response time.
+    pub fn new(rate: f64, answered: u64, error_ratio: f64, response: &Censored) -> Self {
+        let quantiles = [Metric::P50, Metric::P90, Metric::P99, Metric::P99_9].map(|m| m.quantile().unwrap_or(0.5));
+        let [p50, p90, p99, p99_9] = response.quantiles(quantiles).map(|time| Some(time?.map(|ns| ns as f64)));
+        let mean = response.lower().mean().map(|value| AtLeast { value, at_least: !response.bounds.is_empty() });
+        let times = if answered > 0 { [mean, p50, p90, p99, p99_9] } else { [None; 5] };
+        Self { count: response.count(), rate, times, error_ratio, messages: None, unreliable: Vec::new() }
+    }
+
+    /// The logarithm of a metric, or why there is none.
+    fn logarithm(&self, metric: Metric) -> Result<f64, &'static str> {
+        if self.unreliable.contains(&metric) {
+            return Err(SPOILED);
+        }
+        let (value, count) = self.value(metric);
+        let nothing = match &self.messages {
+            _ if !metric.is_of_messages() => "nothing was answered",
+            Some(of) if !of.is_whole => "known of whole runs alone",
+            Some(_) if metric == Metric::MessageGapP99 => "no call had two messages",
+            _ => "no messages came",
+        };
+        let value = value.ok_or(nothing)?;
+        if metric.quantile().is_some_and(|q| count as f64 * (1.0 - q) < LEAST_BEYOND) {
+            return Err(if metric == Metric::MessageGapP99 { "too few messages" } else { "too few calls" });
+        }
+        if value.at_least {
+            return Err("only a lower bound is known");
+        }
+        match value.value {
+            value if value > 0.0 => Ok(value.ln()),
+            // Messages that were read together have no gap.
+            _ if metric == Metric::MessageGapP99 => Err("messages came together"),
+            _ => Err(nothing),
+        }
+    }
+
+    /// A metric, and of how many it is.
+    fn value(&self, metric: Metric) -> (Option<AtLeast<f64>>, u64) {
+        let messages = self.messages.as_ref();
+        match metric {
+            Metric::Rate => (Some(AtLeast::exactly(self.rate)), self.count),
+            Metric::MessageRate => (messages.map(|of| AtLeast::exactly(of.rate)), 0),
+            Metric::FirstMessageP50 => (messages.and_then(|of| of.first_p50), messages.map_or(0, |of| of.calls)),
+            Metric::FirstMessageP99 => (messages.and_then(|of| of.first_p99), messages.map_or(0, |of| of.calls)),
+            Metric::MessageGapP99 => (messages.and_then(|of| of.gap_p99), messages.map_or(0, |of| of.gaps)),
+            Metric::Mean | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P99_9 => {
+                let at = Metric::ALL.iter().skip(1).position(|known| *known == metric);
+                (at.and_then(|at| self.times.get(at).copied().flatten()), self.count)
+            }
+        }
+    }
+}
+
+/// Why a figure of a run does not count that the generator spoiled.
+const SPOILED: &str = "brunt's own delays spoil it";
+
+/// Which of `all` have a metric that the generator did not spoil.
+pub(super) fn believed(metric: Metric, all: &[Figures]) -> Vec<bool> {
+    all.iter().map(|figures| !figures.unreliable.contains(&metric)).collect()
+}
+
+/// The logarithm of a metric in each of `all` that `counts`, or why it cannot be compared.
+pub(super) fn logarithms(metric: Metric, all: &[Figures], counts: &[bool]) -> Result<Vec<f64>, String> {
+    let all: Vec<_> = all.iter().zip(counts).filter(|(_, counts)| **counts).map(|(figures, _)| figures).collect();
+    let each: Vec<_> = all.iter().map(|figures| figures.logarithm(metric)).collect();
+    let failed = each.iter().filter(|logarithm| logarithm.is_err()).count();
+    match each.iter().find_map(|logarithm| logarithm.as_ref().err()) {
+        Some(why) => Err(format!("{why} in {failed} of {}", all.len())),
+        None => Ok(each.into_iter().flatten().collect()),
+    }
+}
+
+/// The seconds of a run in [`BLOCKS`] blocks, in the order of time; none of a run that is too short for that. A last
+/// point that is shorter than the others is left out.
+pub fn blocks(points: &[Point]) -> Option<Vec<Figures>> {
+    let usual = points.first()?.length_ns;
+    let whole = match points.split_last() {
+        Some((last, rest)) if last.length_ns < usual => rest,
+        _ => points,
+    };
+    if whole.len() < BLOCKS * LEAST_BLOCK_POINTS {
+        return None;
+    }
+    let block = |number: usize| {
+        let (from, to) = (number * whole.len() / BLOCKS, (number + 1) * whole.len() / BLOCKS);
+        block(whole.get(from..to).unwrap_or(&[]))
+    };
+    Some((0..BLOCKS).map(block).collect())
+}
+
+fn block(points: &[Point]) -> Figures {
+    let mut response = Censored::default();
+    let (mut answered, mut not_ok, mut messages, mut length_ns) = (0, 0, 0, 0);
+    for point in points {
+        response.merge(&point.response_times());
+        answered += point.answered;
+        not_ok += point.not_ok;
+        messages += point.numbers.get(Counter::Messages);
+        length_ns += point.length_ns;
+    }
+    let rate = if length_ns > 0 { answered as f64 * 1e9 / length_ns as f64 } else { 0.0 };
+    let ended = response.count();
+    let error_ratio = if ended > 0 { not_ok as f64 / ended as f64 } else { 0.0 };
+    let per_s = if length_ns > 0 { messages as f64 * 1e9 / length_ns as f64 } else { 0.0 };
+    let messages = Snapshot::of([(Counter::Messages, messages)]);
+    let messages =
+        MessageFigures::new(messages.messages(), per_s).map(|figures| MessageFigures { is_whole: false, ..figures });
+    Figures { messages, ..Figures::new(rate, answered, error_ratio.min(1.0), &response) }
+}

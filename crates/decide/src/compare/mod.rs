@@ -1,0 +1,439 @@
+//! Is B different from A, and by how much: from rounds in which both ran in turn, from several runs of each, or from the
+//! seconds of one run of each.
+//!
+//! Single calls are not independent (they share the machine, the queue and the second), so nothing here counts them. What
+//! counts is a figure of a whole run, or of a block of seconds, and of it the logarithm: the difference of logarithms is
+//! that of a ratio, and a machine that is 10 % slower for a while is so for both.
+//!
+//! - **Rounds** ([`Comparison::of_rounds`]): A B, B A, A B, … so that a machine that drifts favours neither. The logarithm
+//!   of B's figure over A's in each round; their mean, with Student's t.
+//! - **Runs** ([`Comparison::of_runs`]): several of each, made whenever; Welch's t.
+//! - **Blocks** ([`Comparison::of_blocks`]): one run of each, cut into [`BLOCKS`] blocks of seconds; Welch's t, for
+//!   which blocks count as fewer the more one tells of the next.
+//!
+//! Of several figures each has its own chance of a false alarm, so that what is called different is so after
+//! [`holm`]: an A against an A is called different in at most 5 % of comparisons.
+
+mod fail_if;
+mod figures;
+mod plans;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use brunt_judge::statistics::{CONFIDENCE, Estimate, holm};
+use brunt_plan::plan::Origin;
+use brunt_plan::random::choice;
+pub use fail_if::{FailIf, FailIfError, FailIfResult};
+pub use figures::{BLOCKS, Figures, LEAST_BLOCK_POINTS, MessageFigures, blocks};
+pub use plans::differences;
+
+use crate::evidence::Evidence;
+
+/// The fewest rounds that a comparison is asked for.
+pub const LEAST_ROUNDS: u32 = 10;
+/// The fewest runs of each side that are compared as runs.
+pub const LEAST_RUNS: usize = 3;
+/// The standard deviation, as a ratio, of what the histogram's slots (1/1024 wide) do to the quotient of two figures.
+const RESOLUTION: f64 = 0.0004;
+
+/// A figure that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Calls answered a second.
+    Rate,
+    /// The mean response time.
+    Mean,
+    /// Its median.
+    P50,
+    /// Its 90th percentile.
+    P90,
+    /// Its 99th percentile.
+    P99,
+    /// Its 99.9th percentile.
+    #[serde(rename = "p99.9")]
+    P99_9,
+    /// Messages a second, where answers come as messages.
+    MessageRate,
+    /// The median time from a call to its first message.
+    #[serde(rename = "first_message.p50")]
+    FirstMessageP50,
+    /// Its 99th percentile.
+    #[serde(rename = "first_message.p99")]
+    FirstMessageP99,
+    /// The 99th percentile of the time from one message of a call to the next.
+    #[serde(rename = "message_gap.p99")]
+    MessageGapP99,
+}
+
+impl Metric {
+    /// Every one, in the order of reports.
+    pub const ALL: [Self; 10] = [
+        Self::Rate,
+        Self::Mean,
+        Self::P50,
+        Self::P90,
+        Self::P99,
+        Self::P99_9,
+        Self::MessageRate,
+        Self::FirstMessageP50,
+        Self::FirstMessageP99,
+        Self::MessageGapP99,
+    ];
+
+    /// Its name in reports and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::P99_9 => "p99.9",
+            Self::MessageRate => "message_rate",
+            Self::FirstMessageP50 => "first_message.p50",
+            Self::FirstMessageP99 => "first_message.p99",
+            Self::MessageGapP99 => "message_gap.p99",
+        }
+    }
+
+    /// Whether it is a number a second; the others are times.
+    pub const fn is_rate(self) -> bool {
+        matches!(self, Self::Rate | Self::MessageRate)
+    }
+
+    /// Whether it is of messages, which most answers have none of.
+    pub const fn is_of_messages(self) -> bool {
+        matches!(self, Self::MessageRate | Self::FirstMessageP50 | Self::FirstMessageP99 | Self::MessageGapP99)
+    }
+
+    /// The metric with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+
+    /// The quantile that it is, 0 to 1.
+    pub const fn quantile(self) -> Option<f64> {
+        match self {
+            Self::Rate | Self::Mean | Self::MessageRate => None,
+            Self::P50 | Self::FirstMessageP50 => Some(0.5),
+            Self::P90 => Some(0.9),
+            Self::P99 | Self::FirstMessageP99 | Self::MessageGapP99 => Some(0.99),
+            Self::P99_9 => Some(0.999),
+        }
+    }
+}
+
+/// Whether A runs before B in a round, counted from 0. Two rounds are A B B A or B A A B, so that a steady drift is the
+/// same for both; which of the two comes by `seed`, so that no rhythm of the machine falls in with it.
+pub fn a_goes_first(seed: u64, round: u32) -> bool {
+    let a_begins = choice(seed, u64::from(round / 2)).is_multiple_of(2);
+    a_begins == round.is_multiple_of(2)
+}
+
+/// What was compared with what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Design {
+    /// Both ran in turn.
+    Rounds {
+        /// How often.
+        rounds: usize,
+    },
+    /// Several runs of each.
+    Runs {
+        /// Of A.
+        a: usize,
+        /// Of B.
+        b: usize,
+    },
+    /// The seconds of one run of each.
+    Blocks {
+        /// Of A.
+        a: usize,
+        /// Of B.
+        b: usize,
+    },
+}
+
+/// How a metric differs: B's over A's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// Which.
+    pub metric: Metric,
+    /// A's: the geometric mean over its rounds, runs or blocks; in calls or messages a second, or nanoseconds.
+    pub a: f64,
+    /// B's.
+    pub b: f64,
+    /// B's over A's.
+    pub ratio: f64,
+    /// The interval that holds the true ratio in 95 % of cases: its lower end.
+    pub low_ratio: f64,
+    /// Its upper end.
+    pub high_ratio: f64,
+    /// The probability of a ratio at least this far from 1 if there were no difference.
+    pub p_value: f64,
+    /// The same, with regard to how many metrics are compared.
+    pub adjusted_p_value: f64,
+    /// Whether there is a difference.
+    pub differs: bool,
+    /// How far from 1 a ratio would have to be to be found in 80 % of cases, above it.
+    pub detectable_ratio: f64,
+}
+
+/// How the share of calls that are not a success differs. It can be 0, so it has a difference and no ratio.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorDifference {
+    /// A's share, 0 to 1.
+    pub a_ratio: f64,
+    /// B's share, 0 to 1.
+    pub b_ratio: f64,
+    /// B's less A's.
+    pub difference: f64,
+    /// The interval that holds the true difference in 95 % of cases: its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// The probability of a difference at least as large if there were none.
+    pub p_value: f64,
+    /// The same, with regard to how many metrics are compared.
+    pub adjusted_p_value: f64,
+    /// Whether there is a difference.
+    pub differs: bool,
+}
+
+/// A metric that cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// Which.
+    pub metric: Metric,
+    /// Why not, for people.
+    pub why: String,
+}
+
+/// Runs that a metric leaves out, since the generator spoiled it there. The rest is compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Discarded {
+    /// Which metric.
+    pub metric: Metric,
+    /// How many rounds, or runs or blocks of both sides.
+    pub count: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+/// A comparison of B with A.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// What was compared with what.
+    pub design: Design,
+    /// Each metric that could be compared.
+    pub differences: Vec<Difference>,
+    /// The share of errors, unless there was none at all.
+    pub errors: Option<ErrorDifference>,
+    /// Metrics that could not be.
+    pub left_out: Vec<LeftOut>,
+    /// Runs that some metrics leave out.
+    #[serde(default)]
+    pub discarded: Vec<Discarded>,
+}
+
+impl Comparison {
+    /// Compares rounds of A and B; none of fewer than two.
+    pub fn of_rounds(rounds: &[(Figures, Figures)]) -> Option<Self> {
+        let (a, b): (Vec<_>, Vec<_>) = rounds.iter().cloned().unzip();
+        let estimate = |a: &[f64], b: &[f64], resolution: f64| {
+            let differences: Vec<_> = b.iter().zip(a).map(|(b, a)| b - a).collect();
+            Estimate::of(&differences, resolution)
+        };
+        compare(&a, &b, Design::Rounds { rounds: rounds.len() }, &estimate)
+    }
+
+    /// Compares runs of A and B, each made by itself; none of fewer than two of either.
+    pub fn of_runs(a: &[Figures], b: &[Figures]) -> Option<Self> {
+        let estimate = |a: &[f64], b: &[f64], resolution: f64| {
+            Some(Estimate::of(b, resolution)?.minus(&Estimate::of(a, resolution)?))
+        };
+        compare(a, b, Design::Runs { a: a.len(), b: b.len() }, &estimate)
+    }
+
+    /// Compares blocks of one run of A and one of B, each in the order of time; none of fewer than two of either.
+    pub fn of_blocks(a: &[Figures], b: &[Figures]) -> Option<Self> {
+        let estimate = |a: &[f64], b: &[f64], resolution: f64| {
+            Some(Estimate::of_series(b, resolution)?.minus(&Estimate::of_series(a, resolution)?))
+        };
+        compare(a, b, Design::Blocks { a: a.len(), b: b.len() }, &estimate)
+    }
+
+    /// What is known of a metric.
+    pub fn difference(&self, metric: Metric) -> Option<&Difference> {
+        self.differences.iter().find(|difference| difference.metric == metric)
+    }
+
+    /// Whether anything differs.
+    pub fn differs(&self) -> bool {
+        self.differences.iter().any(|difference| difference.differs)
+            || self.errors.as_ref().is_some_and(|errors| errors.differs)
+    }
+}
+
+/// How much larger B's values are than A's, which are no finer than a resolution.
+type Estimator<'a> = &'a dyn Fn(&[f64], &[f64], f64) -> Option<Estimate>;
+
+fn compare(a: &[Figures], b: &[Figures], design: Design, estimate: Estimator<'_>) -> Option<Comparison> {
+    if a.len() < 2 || b.len() < 2 {
+        return None;
+    }
+    let mut differences = Vec::new();
+    let (mut left_out, mut discarded) = (Vec::new(), Vec::new());
+    let mut estimates = Vec::new();
+    let has_messages = a.iter().chain(b).any(|figures| figures.messages.is_some());
+    for metric in Metric::ALL.into_iter().filter(|metric| has_messages || !metric.is_of_messages()) {
+        let (a_counts, b_counts) = counted(metric, a, b, design);
+        let logarithms =
+            figures::logarithms(metric, a, &a_counts).and_then(|a| Ok((a, figures::logarithms(metric, b, &b_counts)?)));
+        if logarithms.is_ok() {
+            discarded.extend(discarded_of(metric, &a_counts, &b_counts, design));
+        }
+        match logarithms {
+            Err(why) => left_out.push(LeftOut { metric, why }),
+            Ok((a, b)) => {
+                let Some(found) = estimate(&a, &b, RESOLUTION) else { continue };
+                differences.push(difference(metric, &a, &b, &found));
+                estimates.push(found);
+            }
+        }
+    }
+    let mut errors = errors(a, b, estimate);
+    let family: Vec<_> =
+        differences.iter().map(|difference| difference.p_value).chain(errors.iter().map(|e| e.p_value)).collect();
+    let adjusted = holm(&family);
+    let alpha = 1.0 - CONFIDENCE;
+    for ((difference, estimate), p) in differences.iter_mut().zip(&estimates).zip(&adjusted) {
+        difference.adjusted_p_value = *p;
+        difference.differs = *p < alpha;
+        difference.detectable_ratio = estimate.detectable(alpha / family.len() as f64).exp();
+    }
+    if let (Some(errors), Some(p)) = (&mut errors, adjusted.last()) {
+        errors.adjusted_p_value = *p;
+        errors.differs = *p < alpha;
+    }
+    Some(Comparison { design, differences, errors, left_out, discarded })
+}
+
+/// Which rounds, or runs and blocks of either side, count for a metric: those that the generator did not spoil. A round
+/// that is spoiled on one side is left out on both, so that neither is favoured. Where fewer than half are left, all
+/// count, and the metric is left out with the reason why.
+fn counted(metric: Metric, a: &[Figures], b: &[Figures], design: Design) -> (Vec<bool>, Vec<bool>) {
+    let (mut of_a, mut of_b) = (figures::believed(metric, a), figures::believed(metric, b));
+    if let Design::Rounds { .. } = design {
+        let both: Vec<_> = of_a.iter().zip(&of_b).map(|(a, b)| *a && *b).collect();
+        (of_a, of_b) = (both.clone(), both);
+    }
+    let enough = |counts: &[bool]| {
+        let left = counts.iter().filter(|counts| **counts).count();
+        left >= 2 && left * 2 >= counts.len()
+    };
+    if enough(&of_a) && enough(&of_b) { (of_a, of_b) } else { (vec![true; a.len()], vec![true; b.len()]) }
+}
+
+fn discarded_of(metric: Metric, a: &[bool], b: &[bool], design: Design) -> Option<Discarded> {
+    let dropped = |counts: &[bool]| counts.iter().filter(|counts| !**counts).count();
+    let (count, of) = match design {
+        Design::Rounds { .. } => (dropped(a), a.len()),
+        _ => (dropped(a) + dropped(b), a.len() + b.len()),
+    };
+    (count > 0).then_some(Discarded { metric, count, of })
+}
+
+fn difference(metric: Metric, a: &[f64], b: &[f64], estimate: &Estimate) -> Difference {
+    let geometric_mean = |logarithms: &[f64]| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp();
+    let (low, high) = estimate.interval();
+    let p_value = estimate.p_value();
+    Difference {
+        metric,
+        a: geometric_mean(a),
+        b: geometric_mean(b),
+        ratio: estimate.mean.exp(),
+        low_ratio: low.exp(),
+        high_ratio: high.exp(),
+        p_value,
+        adjusted_p_value: p_value,
+        differs: false,
+        detectable_ratio: 1.0,
+    }
+}
+
+fn errors(a: &[Figures], b: &[Figures], estimate: Estimator<'_>) -> Option<ErrorDifference> {
+    let shares = |figures: &[Figures]| figures.iter().map(|figures| figures.error_ratio).collect::<Vec<_>>();
+    let (a, b) = (shares(a), shares(b));
+    if a.iter().chain(&b).all(|share| *share == 0.0) {
+        return None;
+    }
+    let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
+    let found = estimate(&a, &b, 0.0)?;
+    let (low, high) = found.interval();
+    let p_value = found.p_value();
+    Some(ErrorDifference {
+        a_ratio: mean(&a),
+        b_ratio: mean(&b),
+        difference: found.mean,
+        low,
+        high,
+        p_value,
+        adjusted_p_value: p_value,
+        differs: false,
+    })
+}
+
+/// One run that a comparison rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedRun {
+    /// Whether it is of B.
+    pub is_b: bool,
+    /// Its round, or its number among the runs of its side; from 1.
+    pub number: usize,
+    /// Its figures.
+    pub evidence: Evidence,
+}
+
+/// A comparison that is over, with what it rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compared {
+    /// What its user calls it, and the command that repeats it.
+    #[serde(default, skip_serializing_if = "Origin::is_empty")]
+    pub origin: Origin,
+    /// What A is, for people.
+    pub a: String,
+    /// What B is, for people.
+    pub b: String,
+    /// How both were run; empty where results were given.
+    pub how: String,
+    /// In what the plans of both sides differ, besides what is compared, for people.
+    #[serde(default)]
+    pub differing: Vec<String>,
+    /// What came of it; none if there was too little to compare.
+    pub comparison: Option<Comparison>,
+    /// What was not to be.
+    pub conditions: Vec<FailIfResult>,
+    /// Whether it was ended early.
+    pub interrupted: bool,
+    /// The runs, in the order of time.
+    pub runs: Vec<ComparedRun>,
+}
+
+impl Compared {
+    /// Judges `conditions` and keeps everything together. Where nothing could be compared, a condition counts as true.
+    #[must_use]
+    pub fn with_conditions(mut self, conditions: &[FailIf]) -> Self {
+        let judge = |condition: &FailIf| match &self.comparison {
+            Some(comparison) => condition.judge(comparison),
+            None => condition.cannot_judge("there is too little to compare"),
+        };
+        self.conditions = conditions.iter().map(judge).collect();
+        self
+    }
+}

@@ -1,0 +1,337 @@
+//! False alarms and misses, counted over seeded trials on series such as machines make them.
+
+use brunt_plan::random::Random;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::histogram::{AtLeast, Histogram};
+use brunt_record::messages::{Came, Messages};
+use brunt_record::series::Series;
+use brunt_record::snapshot::Snapshot;
+
+use super::*;
+use crate::{SECOND_NS, outcome::OkStatus};
+
+/// A machine whose speed wanders: each step keeps `memory` of where the last was, and a trend goes through all of it.
+struct Machine {
+    random: Random,
+    memory: f64,
+    /// How far a step goes, and how far the trend does; as logarithms of a ratio.
+    step: f64,
+    trend: f64,
+    at: f64,
+}
+
+impl Machine {
+    fn new(seed: u64, memory: f64, step: f64, trend: f64) -> Self {
+        let mut machine = Self { random: Random::new(seed, 3), memory, step, trend, at: 0.0 };
+        // From wherever it wanders to in the long run.
+        machine.at = machine.normal() * step / (1.0 - memory * memory).sqrt();
+        machine
+    }
+
+    /// Normal with mean 0 and standard deviation 1 (G. E. P. Box, M. E. Muller, 1958).
+    fn normal(&mut self) -> f64 {
+        let (a, b) = (self.random.unit(), self.random.unit());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
+
+    /// A run of something that takes `cost` times as long as it usually does.
+    fn run(&mut self, cost: f64) -> Figures {
+        self.at = self.at * self.memory + self.normal() * self.step;
+        self.trend *= 1.02;
+        let slow = (self.at + self.trend).exp() * cost;
+        // Percentiles move together, and the further out they are the more they move by themselves.
+        let times = [1.0, 0.9, 2.0, 5.0, 12.0].map(|share| share * 1e6 * slow);
+        let own = [0.01, 0.01, 0.015, 0.04, 0.1].map(|noise| (self.normal() * noise).exp());
+        let noise = (self.normal() * 0.005).exp();
+        Figures {
+            count: 50_000,
+            rate: 20_000.0 / slow * noise,
+            times: std::array::from_fn(|at| Some(AtLeast::exactly(times[at] * own[at]))),
+            error_ratio: 0.0,
+            messages: None,
+            unreliable: Vec::new(),
+        }
+    }
+
+    /// Rounds in which B takes `cost` times as long as A.
+    fn rounds(&mut self, n: u32, cost: f64) -> Vec<(Figures, Figures)> {
+        let seed = self.random.next_u64();
+        let round = |round: u32| {
+            if a_goes_first(seed, round) {
+                let a = self.run(1.0);
+                (a, self.run(cost))
+            } else {
+                let b = self.run(cost);
+                (self.run(1.0), b)
+            }
+        };
+        (0..n).map(round).collect()
+    }
+}
+
+const TRIALS: u64 = 1000;
+
+/// Of how many of [`TRIALS`] comparisons something is said to differ.
+fn alarms(mut compare: impl FnMut(u64) -> Comparison) -> u64 {
+    (0..TRIALS).filter(|seed| compare(*seed).differs()).count() as u64
+}
+
+/// Machines that are steady, noisy, drifting, and wandering with a long memory.
+const MACHINES: [(f64, f64, f64); 6] =
+    [(0.0, 0.0, 0.0), (0.0, 0.05, 0.0), (0.5, 0.03, 0.0), (0.9, 0.03, 0.02), (0.99, 0.02, 0.0), (0.0, 0.01, 0.2)];
+
+#[test]
+fn rounds_of_the_same_are_called_different_in_at_most_one_of_twenty() {
+    let mut all = 0;
+    let mut trials = 0;
+    for (memory, step, trend) in MACHINES {
+        for rounds in [LEAST_ROUNDS, 20] {
+            let alarms = alarms(|seed| {
+                let rounds = Machine::new(seed, memory, step, trend).rounds(rounds, 1.0);
+                Comparison::of_rounds(&rounds).unwrap()
+            });
+            // What 5 % of trials come to in 99 of 100 counts of them: 50 and 2.33 times the square root of 47.5.
+            assert!(alarms <= 66, "{alarms} of {TRIALS} on {:?}, {rounds} rounds", (memory, step, trend));
+            all += alarms;
+            trials += TRIALS;
+        }
+    }
+    assert!(all <= trials / 20, "{all} of {trials}");
+}
+
+#[test]
+fn rounds_find_a_tenth() {
+    for (memory, step, trend) in MACHINES {
+        let found = alarms(|seed| {
+            let rounds = Machine::new(seed, memory, step, trend).rounds(LEAST_ROUNDS, 1.1);
+            let comparison = Comparison::of_rounds(&rounds).unwrap();
+            let rate = comparison.difference(Metric::Rate).unwrap();
+            assert!(!(rate.differs && rate.ratio > 1.0), "slower is not faster");
+            comparison
+        });
+        let least = if step >= 0.05 { TRIALS * 8 / 10 } else { TRIALS * 95 / 100 };
+        assert!(found >= least, "{found} of {TRIALS} on {:?}", (memory, step, trend));
+    }
+}
+
+#[test]
+fn the_interval_holds_the_true_ratio() {
+    let held = (0..TRIALS).filter(|seed| {
+        let rounds = Machine::new(*seed, 0.5, 0.03, 0.0).rounds(LEAST_ROUNDS, 1.25);
+        let comparison = Comparison::of_rounds(&rounds).unwrap();
+        let p99 = comparison.difference(Metric::P99).unwrap();
+        p99.low_ratio <= 1.25 && 1.25 <= p99.high_ratio
+    });
+    let held = held.count() as u64;
+    assert!((TRIALS * 93 / 100..=TRIALS * 99 / 100).contains(&held), "{held} of {TRIALS}");
+}
+
+#[test]
+fn runs_made_by_themselves_are_compared_as_such() {
+    let several = |seed: u64, stream: u64, cost: f64| -> Vec<_> {
+        // Each on a machine of its own day.
+        (0..8).map(|run| Machine::new(seed * 1000 + stream * 100 + run, 0.5, 0.01, 0.0).run(cost)).collect()
+    };
+    let false_alarms = alarms(|seed| Comparison::of_runs(&several(seed, 0, 1.0), &several(seed, 1, 1.0)).unwrap());
+    assert!(false_alarms <= TRIALS / 20, "{false_alarms}");
+    let found = alarms(|seed| Comparison::of_runs(&several(seed, 0, 1.0), &several(seed, 1, 1.1)).unwrap());
+    assert!(found >= TRIALS * 95 / 100, "{found}");
+}
+
+/// The seconds of a run, on a machine that wanders.
+fn seconds(seed: u64, n: usize, memory: f64, cost: f64) -> Series {
+    let mut machine = Machine::new(seed, memory, 0.03, 0.0);
+    let mut series = Series::default();
+    for _ in 0..n {
+        let slow = machine.run(cost).times[1].unwrap().value;
+        let mut second = Snapshot::default();
+        let answers = (2e9 / slow) as u64;
+        second.numbers.set(Counter::Due, answers);
+        (0..answers).for_each(|_| second.statuses.record(200));
+        for share in 1..=50 {
+            second.times.record_n(Timing::Response, (slow * f64::from(share) / 25.0) as u64, answers.div_ceil(50));
+        }
+        series.push(SECOND_NS, &second, &OkStatus::default());
+    }
+    series
+}
+
+#[test]
+fn blocks_of_the_same_are_called_different_in_at_most_one_of_twenty() {
+    for (n, memory) in [(30, 0.0), (30, 0.7), (60, 0.9), (60, 0.5)] {
+        let trials = 200;
+        let mut alarms = 0;
+        for seed in 0..trials {
+            let a = blocks(seconds(2 * seed, n, memory, 1.0).points()).unwrap();
+            let b = blocks(seconds(2 * seed + 1, n, memory, 1.0).points()).unwrap();
+            alarms += u64::from(Comparison::of_blocks(&a, &b).unwrap().differs());
+        }
+        assert!(alarms <= trials / 20, "{alarms} of {trials} at {n} s, {memory}");
+    }
+}
+
+#[test]
+fn blocks_find_a_tenth() {
+    let found = (0..100).filter(|seed| {
+        let a = blocks(seconds(2 * seed, 60, 0.5, 1.0).points()).unwrap();
+        let b = blocks(seconds(2 * seed + 1, 60, 0.5, 1.1).points()).unwrap();
+        Comparison::of_blocks(&a, &b).unwrap().differs()
+    });
+    let found = found.count();
+    assert!(found >= 85, "{found} of 100");
+}
+
+#[test]
+fn a_run_that_is_too_short_is_not_cut_into_blocks() {
+    assert!(blocks(seconds(1, 29, 0.0, 1.0).points()).is_none());
+    assert_eq!(blocks(seconds(1, 34, 0.0, 1.0).points()).unwrap().len(), BLOCKS);
+    assert!(blocks(&[]).is_none());
+}
+
+fn figures(rate: f64) -> Figures {
+    let mut response = Histogram::new();
+    response.record_n(1_000_000, 1000);
+    let response = brunt_record::histogram::Censored { known: response, bounds: Histogram::new() };
+    Figures::new(rate, 1000, 0.0, &response)
+}
+
+#[test]
+fn what_cannot_be_compared_is_left_out_and_said() {
+    let mut late = figures(100.0);
+    late.times[3] = late.times[3].map(|p99| AtLeast { at_least: true, ..p99 });
+    let rounds = vec![(figures(100.0), late), (figures(100.0), figures(100.0))];
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    let left_out = |metric| comparison.left_out.iter().find(|left_out| left_out.metric == metric);
+    assert_eq!(left_out(Metric::P99).unwrap().why, "only a lower bound is known in 1 of 2");
+    assert_eq!(left_out(Metric::P99_9).unwrap().why, "too few calls in 2 of 2");
+    assert!(comparison.difference(Metric::P90).is_some() && !comparison.differs());
+    assert_eq!(Comparison::of_rounds(&rounds[..1]), None);
+}
+
+#[test]
+fn messages_are_compared_where_there_are_some() {
+    let with = |first_ms: u64, jitter: u64| {
+        let mut messages = Snapshot::default();
+        for call in 0..1000_u64 {
+            let first =
+                Came { after_ns: first_ms * 1_000_000 + call * 100 + jitter, is_first: true, is_together: false };
+            messages.came(&first);
+            messages.came(&Came { after_ns: 2_000_000 + jitter, is_first: false, is_together: false });
+        }
+        Figures { messages: MessageFigures::new(messages.messages(), 1000.0), ..figures(100.0) }
+    };
+    let rounds: Vec<_> = (0..10).map(|i| (with(10, i * 1000), with(12, (i * 7 % 10) * 1000))).collect();
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    for metric in [Metric::FirstMessageP50, Metric::FirstMessageP99] {
+        let found = comparison.difference(metric).unwrap();
+        assert!(found.differs && (1.15..1.25).contains(&found.ratio), "{found:?}");
+    }
+    assert!(!comparison.difference(Metric::MessageGapP99).unwrap().differs);
+    assert_eq!(comparison.difference(Metric::MessageRate).unwrap().a.round(), 1000.0);
+    assert!("first_message.p99 > 1.05x".parse::<FailIf>().unwrap().judge(&comparison).failed);
+    // One side without any says so, and two say nothing.
+    let one: Vec<_> = rounds.iter().map(|(a, _)| (a.clone(), figures(100.0))).collect();
+    let left_out = Comparison::of_rounds(&one).unwrap().left_out;
+    let why = &left_out.iter().find(|left_out| left_out.metric == Metric::MessageGapP99).unwrap().why;
+    assert_eq!(why, "no messages came in 10 of 10");
+    let none = Comparison::of_rounds(&vec![(figures(100.0), figures(100.0)); 3]).unwrap();
+    assert!(none.left_out.iter().all(|left_out| !left_out.metric.is_of_messages()));
+}
+
+#[test]
+fn errors_are_compared_by_their_difference() {
+    let with = |share: f64| Figures { error_ratio: share, ..figures(100.0) };
+    let rounds: Vec<_> = (0..10).map(|i| (with(0.0), with(0.02 + 0.001 * f64::from(i % 3)))).collect();
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    let errors = comparison.errors.as_ref().unwrap();
+    assert!(errors.differs && errors.low > 0.02 && errors.high < 0.022, "{errors:?}");
+    let judge = |text: &str| text.parse::<FailIf>().unwrap().judge(&comparison);
+    assert!(judge("error_rate > +1%").failed && !judge("error_rate > 3%").failed);
+    assert_eq!(judge("error_rate > 3%").got, "+2.090% [+2.027, +2.153]");
+    let same: Vec<_> = (0..10).map(|_| (figures(100.0), figures(100.0))).collect();
+    let same = Comparison::of_rounds(&same).unwrap();
+    assert!(same.errors.is_none() && !"error_rate > 0%".parse::<FailIf>().unwrap().judge(&same).failed);
+}
+
+#[test]
+fn a_condition_is_true_only_beyond_the_interval() {
+    let rounds: Vec<_> = (0..10).map(|i| (figures(100.0), figures(105.0 + f64::from(i % 3)))).collect();
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    for (text, failed) in [
+        ("rate > 1.00x", true),
+        ("rate > 1.05x", true),
+        ("rate>1.058x", false),
+        ("rate < 1.1x", true),
+        ("rate < 1.06x", false),
+        ("p50 > 1.01x", false),
+        ("p99.9 > 2x", true),
+    ] {
+        assert_eq!(text.parse::<FailIf>().unwrap().judge(&comparison).failed, failed, "{text}");
+    }
+    let result = "p99.9 > 2x".parse::<FailIf>().unwrap().judge(&comparison);
+    assert_eq!(result.got, "cannot be judged: too few calls in 10 of 10");
+}
+
+#[test]
+fn conditions_that_are_nonsense_are_refused_with_a_way_out() {
+    for (text, expected) in [
+        ("p99", "there must be one of < and > in it"),
+        ("p99 >= 1.05x", "there is < and >"),
+        ("p99 > 1.05", "expected a factor such as 1.05x"),
+        ("p99 > 0x", "expected a factor such as 1.05x"),
+        ("p99 > 50ms", "expected a factor"),
+        (
+            "p75 > 1.1x",
+            "'p75' is no figure that is compared; there are rate, mean, p50, p90, p99, p99.9, message_rate, first_message.p50, \
+             first_message.p99, message_gap.p99 and error_rate",
+        ),
+        ("error_rate > 1.05x", "expected a share"),
+        ("a < b > c", "one of < and >"),
+    ] {
+        let error = text.parse::<FailIf>().unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_condition_that_could_not_have_been_seen_says_so() {
+    // p99 is anything from a tenth to ten times as long.
+    let with = |factor: f64| {
+        let mut of = figures(100.0);
+        of.times[3] = Some(AtLeast::exactly(1e6 * factor));
+        of
+    };
+    let rounds: Vec<_> = (0..10).map(|i| (with(1.0), with(if i % 2 == 0 { 0.03 } else { 33.0 }))).collect();
+    let wide = Comparison::of_rounds(&rounds).unwrap();
+    let judge = |comparison: &Comparison, text: &str| text.parse::<FailIf>().unwrap().judge(comparison);
+    let result = judge(&wide, "p99 > 1.1x");
+    assert!(!result.failed && result.got.ends_with("12.") || result.got.contains("[0.0"), "{result:?}");
+    let seen_from: f64 = result.undecided.unwrap().strip_suffix('x').unwrap().parse().unwrap();
+    assert!(seen_from > 10.0, "{seen_from}");
+    assert!(judge(&wide, "p99 < 0.9x").undecided.is_some());
+    // Where the interval lies wholly on the good side, it is ruled out; where on the other, it is true.
+    let rounds: Vec<_> = (0..10).map(|i| (with(1.0), with(1.0 + 0.01 * f64::from(i % 3)))).collect();
+    let narrow = Comparison::of_rounds(&rounds).unwrap();
+    assert_eq!(judge(&narrow, "p99 > 1.1x").undecided, None);
+    assert!(judge(&narrow, "p99 > 1.01x").undecided.is_some_and(|from| from.starts_with("1.0")));
+    assert!(judge(&narrow, "p99 < 1.1x").failed);
+}
+
+#[test]
+fn rounds_that_the_generator_spoiled_count_for_neither_side() {
+    let spoiled = |rate: f64, metric| Figures { unreliable: vec![metric], ..figures(rate) };
+    let mut rounds: Vec<_> = (0..10).map(|i| (figures(100.0), figures(100.0 + f64::from(i % 2)))).collect();
+    rounds[3].1 = spoiled(5000.0, Metric::Rate);
+    rounds[5].0 = spoiled(1.0, Metric::Rate);
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    let rate = comparison.difference(Metric::Rate).unwrap();
+    assert!(rate.ratio > 1.0 && rate.ratio < 1.01, "{rate:?}");
+    assert_eq!(comparison.discarded, [Discarded { metric: Metric::Rate, count: 2, of: 10 }]);
+    assert!(comparison.difference(Metric::P99).is_some());
+    // Where most are spoiled, there is nothing to compare.
+    rounds.iter_mut().take(8).for_each(|(a, _)| *a = spoiled(100.0, Metric::Rate));
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    assert!(comparison.difference(Metric::Rate).is_none() && comparison.discarded.is_empty());
+    let left_out = comparison.left_out.iter().find(|left_out| left_out.metric == Metric::Rate).unwrap();
+    assert_eq!(left_out.why, "brunt's own delays spoil it in 8 of 10");
+}

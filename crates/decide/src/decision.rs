@@ -1,0 +1,76 @@
+//! What was decided over several runs, with the plan of those runs.
+
+use brunt_plan::plan::{Origin, Plan};
+use serde::{Deserialize, Serialize};
+
+use crate::capacity::Capacity;
+use crate::compare::Compared;
+use crate::evidence::Evidence;
+use crate::sweep::Sweep;
+
+/// What was decided, with the plan of its runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Decision<'a> {
+    /// The highest rate that meets the plan's thresholds.
+    Capacity(&'a Plan, &'a Capacity),
+    /// How a target behaves over a range of loads.
+    Sweep(&'a Plan, &'a Sweep),
+    /// Whether one is slower than another.
+    Comparison(&'a Compared),
+}
+
+impl Decision<'_> {
+    /// What its user calls it, and the command that repeats it.
+    pub fn origin(&self) -> &Origin {
+        match self {
+            Self::Capacity(plan, _) | Self::Sweep(plan, _) => &plan.origin,
+            Self::Comparison(compared) => &compared.origin,
+        }
+    }
+
+    /// When its first run began, in milliseconds since 1970-01-01 UTC; none where there was no run.
+    pub fn started_unix_ms(&self) -> Option<u64> {
+        self.runs().iter().map(|run| run.started_unix_ms).min()
+    }
+
+    /// The runs that it rests on.
+    pub fn runs(&self) -> Vec<&Evidence> {
+        match self {
+            Self::Capacity(_, capacity) => capacity.trials.iter().map(|trial| &trial.evidence).collect(),
+            Self::Sweep(_, sweep) => sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).collect(),
+            Self::Comparison(compared) => compared.runs.iter().map(|run| &run.evidence).collect(),
+        }
+    }
+}
+
+/// A decision as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decided {
+    /// See [`Decision::Capacity`].
+    Capacity(Box<Plan>, Capacity),
+    /// See [`Decision::Sweep`].
+    Sweep(Box<Plan>, Sweep),
+    /// See [`Decision::Comparison`].
+    Comparison(Compared),
+}
+
+impl Decided {
+    /// What is to be kept of `decision`.
+    pub fn of(decision: Decision<'_>) -> Self {
+        match decision {
+            Decision::Capacity(plan, capacity) => Self::Capacity(Box::new(plan.clone()), capacity.clone()),
+            Decision::Sweep(plan, sweep) => Self::Sweep(Box::new(plan.clone()), sweep.clone()),
+            Decision::Comparison(compared) => Self::Comparison(compared.clone()),
+        }
+    }
+
+    /// What was decided.
+    pub fn decision(&self) -> Decision<'_> {
+        match self {
+            Self::Capacity(plan, capacity) => Decision::Capacity(plan, capacity),
+            Self::Sweep(plan, sweep) => Decision::Sweep(plan, sweep),
+            Self::Comparison(compared) => Decision::Comparison(compared),
+        }
+    }
+}

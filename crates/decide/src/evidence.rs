@@ -1,0 +1,324 @@
+//! What a decision needs to know of each run that it rests on.
+
+use brunt_judge::distribution::Distribution;
+use brunt_judge::summary::Summary;
+use brunt_judge::thresholds::ThresholdResult;
+use brunt_judge::verdict::Judgement;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Plan};
+use brunt_record::catalogue::Counter;
+use brunt_record::histogram::AtLeast;
+use brunt_record::recording::Ending;
+use brunt_record::series::Point;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::outline::Outline;
+
+/// The figures of one run, without its histograms. Times are response times: from due to end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
+pub struct Evidence {
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// How long its measured part took, in nanoseconds.
+    pub measured_ns: u64,
+    /// Calls that were due.
+    pub due: u64,
+    /// Calls that were answered, with whatever status.
+    pub answered: u64,
+    /// Calls that are a success.
+    pub ok: u64,
+    /// Calls that are not.
+    pub failed: u64,
+    /// `failed` over `due`, 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub error_ratio: f64,
+    /// Calls answered a second.
+    pub answered_per_s: f64,
+    /// The mean, in nanoseconds; none where nothing was answered.
+    pub mean_ns: Option<AtLeast<f64>>,
+    /// The median, in nanoseconds.
+    pub p50_ns: Option<AtLeast<u64>>,
+    /// The 90th percentile, in nanoseconds.
+    pub p90_ns: Option<AtLeast<u64>>,
+    /// The 99th percentile, in nanoseconds.
+    pub p99_ns: Option<AtLeast<u64>>,
+    /// The 99.9th percentile, in nanoseconds.
+    pub p99_9_ns: Option<AtLeast<u64>>,
+    /// The median from sent to end, in nanoseconds.
+    pub service_p50_ns: Option<AtLeast<u64>>,
+    /// Calls that were due while no connection was free.
+    pub waited_for_connection: u64,
+    /// By which share of the calls due the target fell behind.
+    pub behind_ratio: f64,
+    /// Response percentiles that the generator's own delays spoil, such as `p99`.
+    #[serde(default)]
+    pub unreliable: Vec<String>,
+    /// Whether they leave the mean response time alone.
+    #[serde(default = "known")]
+    pub is_mean_reliable: bool,
+    /// Whether the target saw the load asked for: calls were sent in time, and none left out for want of ports or descriptors.
+    #[serde(default = "known")]
+    pub is_load_as_asked: bool,
+    /// Whether the calls answered a second are the target's doing and not a lower bound of it.
+    #[serde(default = "known")]
+    pub is_rate_believed: bool,
+    /// Whether the figures can be believed.
+    pub judgement: Judgement,
+    /// The verdict in a line.
+    pub verdict: String,
+    /// Each threshold of its plan, and whether it held.
+    pub thresholds: Vec<ThresholdResult>,
+    /// Why calls failed, most often; empty where none did.
+    pub failure: String,
+    /// Whether it ended early.
+    pub interrupted: bool,
+    /// Its latency spectrum, and its p99 over time.
+    #[serde(default, skip_serializing_if = "Outline::is_empty")]
+    pub outline: Outline,
+}
+
+/// What was decided before that was looked into says nothing against itself.
+const fn known() -> bool {
+    true
+}
+
+impl Evidence {
+    /// What `summary` says.
+    pub fn of(summary: &Summary) -> Self {
+        let response = summary.times.response.as_ref().filter(|_| summary.answered());
+        let quantile = |name: &str| response?.quantile(name);
+        let service = summary.times.service.as_ref().filter(|_| summary.answered());
+        Self {
+            started_unix_ms: summary.run.started_unix_ms,
+            measured_ns: summary.run.measured_ns,
+            due: summary.total.numbers.get(Counter::Due),
+            answered: summary.total.statuses.total(),
+            ok: summary.total.numbers.get(Counter::Due).saturating_sub(summary.not_ok),
+            failed: summary.not_ok,
+            error_ratio: summary.error_rate,
+            answered_per_s: summary.rates.answered_per_s,
+            mean_ns: response.map(|times| times.mean),
+            p50_ns: quantile("p50"),
+            p90_ns: quantile("p90"),
+            p99_ns: quantile("p99"),
+            p99_9_ns: quantile("p99.9"),
+            service_p50_ns: service.and_then(|times| times.quantile("p50")),
+            waited_for_connection: summary.total.numbers.get(Counter::WaitedForConnection),
+            behind_ratio: falls_behind(&summary.plan, summary.run.series.points()),
+            unreliable: unreliable(response),
+            is_mean_reliable: response.and_then(|r| r.mean_interval).is_none_or(|mean| !mean.is_spoiled),
+            is_load_as_asked: summary.verdict.is_load_as_asked,
+            is_rate_believed: summary.verdict.is_rate_believed,
+            judgement: summary.verdict.judgement,
+            verdict: summary.verdict.sentence.clone(),
+            thresholds: summary.thresholds.clone(),
+            failure: worst_failure(summary),
+            interrupted: summary.run.ending == Ending::Interrupted,
+            outline: Outline::of(&summary.total.response_times(), summary.run.series.points()),
+        }
+    }
+
+    /// Whether any call was answered.
+    pub fn is_answered(&self) -> bool {
+        self.answered > 0
+    }
+
+    /// Whether this percentile of the response time, such as `p99`, can be believed.
+    pub fn is_reliable(&self, percentile: &str) -> bool {
+        !self.unreliable.iter().any(|name| name == percentile)
+    }
+
+    /// Whether every threshold held.
+    pub fn held(&self) -> bool {
+        self.thresholds.iter().all(|result| result.held)
+    }
+
+    /// Whether the generator had room to spare.
+    pub fn is_trustworthy(&self) -> bool {
+        self.judgement == Judgement::Trustworthy
+    }
+}
+
+/// Such as `timeout: no answer in 10s`, or `status 503`.
+fn worst_failure(summary: &Summary) -> String {
+    let failures = &summary.total.failures;
+    let failed = failures.counted().map(|(failure, n)| {
+        let reason = failures.reasons(failure).first().map_or(String::new(), |(reason, _)| format!(": {reason}"));
+        (n, format!("{}{reason}", failure.name()))
+    });
+    let ok = summary.ok_status();
+    let statuses = summary.total.statuses.sorted().into_iter();
+    let refused = statuses.filter(|(status, _)| !ok.holds(*status)).map(|(status, n)| (n, format!("status {status}")));
+    let rest = [
+        (summary.total.numbers.get(Counter::Unfinished), "unfinished".to_owned()),
+        (summary.total.numbers.get(Counter::Unsent), "unsent".to_owned()),
+    ];
+    let all = failed.chain(refused).chain(rest).filter(|(n, _)| *n > 0);
+    all.max_by_key(|(n, _)| *n).map_or(String::new(), |(_, text)| text)
+}
+
+/// Percentiles whose own delays spoil them.
+fn unreliable(response: Option<&Distribution>) -> Vec<String> {
+    let each = response.into_iter().flat_map(|response| &response.quantiles);
+    each.filter(|quantile| quantile.is_spoiled()).map(|quantile| quantile.name.to_string()).collect()
+}
+
+/// Standard errors that a growth of response times must exceed to be one.
+const SURE: f64 = 3.0;
+
+/// By which share of the calls due the target falls further and further behind, 0 to 1: calls that were due and did not
+/// end, over calls that were due. 0 where calls come and go as fast, and where nothing is due at times of its own.
+///
+/// Of two estimates the larger counts:
+///
+/// - **Response times that keep growing.** In a queue that is served in order, calls due at λ a second and served at μ wait
+///   longer by 1 − μ/λ seconds with each second (the fluid limit; L. Kleinrock, "Queueing Systems", volume 2, 1976, section
+///   2.7). That is the share in question, and one call tells it as well as a thousand, so that it is exact at 5 calls
+///   a second. The slope is Theil and Sen's over the median of each second, without the first third of the run, and
+///   counts where it exceeds three times what chance makes of those medians.
+/// - **A backlog that keeps growing**, for targets that serve others first: of the growth, three times the square root
+///   of what was there before (the standard deviation of a Poisson count) is taken off, as what is in the target by
+///   chance comes and goes.
+///
+/// Random arrivals are now and then more than the rate asked for, for as long as a trial. A target that answers as many as
+/// that rate does not fall behind it: with Poisson arrivals the first estimate is no more than what is missing from the
+/// rate that was planned.
+pub fn falls_behind(plan: &Plan, points: &[Point]) -> f64 {
+    let Load::Open { profile, arrivals } = &plan.load else { return 0.0 };
+    let mut slower = slowing(points);
+    if *arrivals == Spread::Poisson && slower > 0.0 {
+        slower = slower.min(missing(points, |seconds| profile.calls_held_until(seconds)));
+    }
+    slower.max(backlog(points)).clamp(0.0, 1.0)
+}
+
+/// The points after the first third of a run, or all where these are fewer than two.
+fn later(points: &[Point]) -> &[Point] {
+    let length: u64 = points.iter().map(|point| point.length_ns).sum();
+    let from = points.iter().position(|point| point.start_ns >= length / 3).unwrap_or(0);
+    points.get(from..).filter(|rest| rest.len() >= 2).unwrap_or(points)
+}
+
+/// By how many seconds response times grow in a second, where that is more than chance; at least 0.
+fn slowing(points: &[Point]) -> f64 {
+    let medians: Vec<_> = later(points).iter().filter_map(Median::of).collect();
+    let pairs = medians.iter().enumerate().flat_map(|(i, a)| medians.iter().skip(i + 1).map(move |b| (a, b)));
+    let slopes: Vec<_> = pairs.map(|(a, b)| (b.ns - a.ns) / (b.at_ns - a.at_ns)).collect();
+    let Some(slope) = brunt_judge::trend::median(&slopes) else { return 0.0 };
+    // The error of a regression's slope over the same points, which Theil and Sen's comes close to (P. K. Sen, 1968).
+    let n = medians.len() as f64;
+    let center = medians.iter().map(|median| median.at_ns).sum::<f64>() / n;
+    let spread: f64 = medians.iter().map(|median| (median.at_ns - center).powi(2)).sum();
+    let variance: f64 = medians.iter().map(|median| ((median.at_ns - center) / spread * median.error_ns).powi(2)).sum();
+    if slope > SURE * variance.sqrt() { slope.max(0.0) } else { 0.0 }
+}
+
+/// The median response time of a stretch.
+struct Median {
+    /// Its middle.
+    at_ns: f64,
+    ns: f64,
+    /// Its standard error.
+    error_ns: f64,
+}
+
+impl Median {
+    fn of(point: &Point) -> Option<Self> {
+        let times = &point.response;
+        let at = |q: f64| times.quantile(q).map(|ns| ns as f64);
+        // The ranks one standard error of a share of a half to either side.
+        let error = 0.5 / (times.count() as f64).sqrt();
+        let (low, high) = (at((0.5 - error).max(0.0))?, at((0.5 + error).min(1.0))?);
+        Some(Self {
+            at_ns: point.start_ns as f64 + point.length_ns as f64 / 2.0,
+            ns: at(0.5)?,
+            error_ns: (high - low) / 2.0,
+        })
+    }
+}
+
+/// The share of planned calls that did not end in the later part, 0 to 1.
+fn missing(points: &[Point], planned_until: impl Fn(f64) -> f64) -> f64 {
+    let later = later(points);
+    let (Some(first), Some(last)) = (later.first(), later.last()) else { return 0.0 };
+    let (from, to) = (first.start_ns as f64 / 1e9, (last.start_ns + last.length_ns) as f64 / 1e9);
+    let planned = planned_until(to) - planned_until(from);
+    let ended: u64 = later.iter().map(Point::ended).sum();
+    if planned > 0.0 { ((planned - ended as f64) / planned).max(0.0) } else { 0.0 }
+}
+
+/// The share of calls due by which a backlog grows beyond chance, in all of the run but its first third.
+fn backlog(points: &[Point]) -> f64 {
+    let length: u64 = points.iter().map(|point| point.length_ns).sum();
+    let (mut open, mut before, mut due) = (0.0_f64, None, 0.0);
+    for point in points {
+        if point.start_ns >= length / 3 {
+            before.get_or_insert(open);
+            due += point.numbers.get(Counter::Due) as f64;
+        }
+        open += point.numbers.get(Counter::Due) as f64 - point.ended() as f64;
+    }
+    // A run of one point has no first third to tell the rest from.
+    let Some(before) = before.filter(|_| due > 0.0 && points.first().is_some_and(|first| first.length_ns < length))
+    else {
+        return 0.0;
+    };
+    (open - before - 3.0 * (before.max(0.0) + 1.0).sqrt()) / due
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_judge::fixtures::{run, summary};
+    use brunt_record::SECOND_NS;
+    use brunt_record::catalogue::Timing;
+    use brunt_record::outcome::OkStatus;
+    use brunt_record::series::Series;
+    use brunt_record::snapshot::Snapshot;
+
+    use super::*;
+
+    /// The share by which a target falls behind, given the calls due and ended in each second.
+    fn behind(seconds: &[(u64, u64)]) -> f64 {
+        let mut series = Series::default();
+        for &(due, ended) in seconds {
+            let mut snapshot = Snapshot::of([(Counter::Due, due)]);
+            snapshot.times.record_n(Timing::Response, 1_000_000, ended);
+            series.push(SECOND_NS, &snapshot, &OkStatus::default());
+        }
+        let load = Load::Open { profile: "1000".parse().unwrap(), arrivals: Spread::Uniform };
+        falls_behind(&Plan { load, ..brunt_judge::fixtures::plan() }, series.points())
+    }
+
+    #[test]
+    fn what_ends_as_fast_as_it_is_due_does_not_fall_behind() {
+        assert_eq!(behind(&[(1000, 1000); 6]), 0.0);
+        assert_eq!(behind(&[(1000, 900), (1000, 1000), (1000, 1000), (1000, 990), (1000, 1010)]), 0.0, "filled once");
+        assert_eq!(behind(&[(1000, 500)]), 0.0, "of one second nothing can be said");
+        assert_eq!(behind(&[]), 0.0);
+    }
+
+    #[test]
+    fn a_target_below_the_rate_falls_behind_by_what_is_missing() {
+        let share = behind(&[(10_000, 9_000); 6]);
+        assert!((0.09..=0.1).contains(&share), "{share}");
+        assert!(behind(&[(10_000, 9_900); 6]) > 0.005);
+    }
+
+    #[test]
+    fn evidence_says_what_the_summary_says() {
+        let evidence = Evidence::of(&summary());
+        assert_eq!((evidence.due, evidence.ok, evidence.failed), (2000, 1998, 2));
+        assert_eq!(evidence.p50_ns.map(|p50| p50.value / 1000), Some(1000));
+        assert_eq!(evidence.failure, "status 503");
+        assert!(evidence.is_answered() && evidence.held() && evidence.is_trustworthy());
+    }
+
+    #[test]
+    fn how_soon_calls_failed_is_no_latency() {
+        let (plan, mut run) = run();
+        run.measured.statuses = brunt_record::counts::Statuses::default();
+        assert_eq!(Evidence::of(&Summary::of(plan, run)).p99_ns, None);
+    }
+}

@@ -1,0 +1,357 @@
+//! Runs that are kept, as lists show them.
+
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
+use brunt_record::catalogue::Counter;
+use brunt_record::series::Point;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::decision::Decision;
+
+/// The kind of a single run.
+pub const RUN: &str = "run";
+
+/// What a user calls a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Label {
+    /// Its name; of several with one name the newest is meant.
+    pub name: Option<String>,
+    /// Keys and values.
+    #[serde(serialize_with = "as_object")]
+    pub tags: Vec<(String, String)>,
+}
+
+fn as_object<S: Serializer>(tags: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(tags.iter().map(|(key, value)| (key, value)))
+}
+
+/// What is known of a kept run, or of a decision, without reading it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// Its number.
+    pub number: i64,
+    /// `run`; or `sweep`, `capacity` or `comparison` of what was decided over several.
+    pub kind: String,
+    /// The number of the decision that rests on it, if one does.
+    pub part_of: Option<i64>,
+    /// What its user calls it.
+    #[serde(flatten)]
+    pub label: Label,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// Its target.
+    pub url: String,
+    /// The script that it ran, if it ran one, by its file's name.
+    pub script: Option<String>,
+    /// Whether its figures can be believed.
+    pub verdict: String,
+    /// How long its measured part took, in nanoseconds.
+    pub measured_ns: u64,
+    /// Calls that were due.
+    pub due: u64,
+    /// Calls answered a second.
+    pub answered_per_s: f64,
+    /// Calls that were not ok over those that were due.
+    pub error_ratio: f64,
+    /// Half of the calls' response times were no longer, in nanoseconds.
+    pub p50_ns: Option<u64>,
+    /// 99 % of the calls' response times were no longer, in nanoseconds.
+    pub p99_ns: Option<u64>,
+    /// Whether the p99 is a lower bound.
+    pub at_least: bool,
+    /// How many thresholds there were.
+    pub thresholds: u64,
+    /// How many of them failed.
+    pub thresholds_failed: u64,
+    /// The room that it takes, in bytes.
+    pub content_bytes: u64,
+}
+
+impl Entry {
+    /// The entry of a run that is about to be kept; it has no number yet.
+    pub fn of(summary: &Summary, label: &Label) -> Self {
+        let [p50, p99] = ["p50", "p99"].map(|name| summary.times.response.as_ref()?.quantile(name));
+        Self {
+            number: 0,
+            kind: RUN.to_owned(),
+            part_of: None,
+            label: label.clone(),
+            started_unix_ms: summary.run.started_unix_ms,
+            url: summary.plan.target.url(),
+            script: summary.plan.script_name().map(str::to_owned),
+            verdict: summary.verdict.sentence.clone(),
+            measured_ns: summary.run.measured_ns,
+            due: summary.total.numbers.get(Counter::Due),
+            answered_per_s: summary.rates.answered_per_s,
+            error_ratio: summary.error_rate,
+            p50_ns: p50.map(|value| value.value),
+            p99_ns: p99.map(|value| value.value),
+            at_least: p99.is_some_and(|value| value.at_least),
+            thresholds: summary.thresholds.len() as u64,
+            thresholds_failed: summary.thresholds.iter().filter(|threshold| !threshold.held).count() as u64,
+            content_bytes: 0,
+        }
+    }
+
+    /// The entry of a decision that is about to be kept, with its conclusion in words; it has no number yet.
+    pub fn of_decision(decision: Decision<'_>, conclusion: String, label: &Label) -> Self {
+        let runs = decision.runs();
+        let (due, failed) = runs.iter().fold((0, 0), |(due, failed), run| (due + run.due, failed + run.failed));
+        let of_plan = |plan: &Plan| (plan.target.url(), plan.script_name().map(str::to_owned));
+        let (kind, (url, script)) = match decision {
+            Decision::Sweep(plan, _) => ("sweep", of_plan(plan)),
+            Decision::Capacity(plan, _) => ("capacity", of_plan(plan)),
+            Decision::Comparison(compared) => ("comparison", (format!("{} and {}", compared.a, compared.b), None)),
+        };
+        Self {
+            number: 0,
+            kind: kind.to_owned(),
+            part_of: None,
+            label: label.clone(),
+            started_unix_ms: runs.iter().map(|run| run.started_unix_ms).min().unwrap_or(0),
+            url,
+            script,
+            verdict: conclusion,
+            measured_ns: runs.iter().map(|run| run.measured_ns).sum(),
+            due,
+            answered_per_s: 0.0,
+            error_ratio: if due > 0 { failed as f64 / due as f64 } else { 0.0 },
+            p50_ns: None,
+            p99_ns: None,
+            at_least: false,
+            thresholds: 0,
+            thresholds_failed: 0,
+            content_bytes: 0,
+        }
+    }
+}
+
+/// The figures that every run is kept with, as thresholds call them.
+pub const FIGURES: [&str; 13] = [
+    "rate",
+    "error_rate",
+    "p50",
+    "p75",
+    "p90",
+    "p95",
+    "p99",
+    "p99.9",
+    "mean",
+    "max",
+    "service.p50",
+    "service.p99",
+    "due",
+];
+
+/// The most points of a [`Sparkline`].
+const SPARKLINE_POINTS: usize = 60;
+
+/// A run's figures, to be found without reading the run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Digest {
+    /// [`FIGURES`] and those that thresholds limit, as far as they were measured.
+    pub figures: Vec<Figure>,
+    /// Its thresholds, in their order.
+    pub limits: Vec<Limit>,
+    /// Its course.
+    pub sparkline: Sparkline,
+}
+
+/// A figure of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// As thresholds call it: `p99`, `home:p95`.
+    pub name: String,
+    /// In nanoseconds, as a share from 0 to 1, in bytes, or a number.
+    pub value: f64,
+    /// Whether it is a lower bound.
+    pub at_least: bool,
+}
+
+/// A threshold of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// As written.
+    pub threshold: String,
+    /// The figure that it limits, as [`Figure::name`].
+    pub figure: String,
+    /// The limit, in the figure's unit.
+    pub limit: f64,
+    /// The figure as it came out, for people.
+    pub got: String,
+    /// Whether it held.
+    pub held: bool,
+}
+
+/// A run over time, in at most 60 steps of one length.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sparkline {
+    /// Calls answered a second.
+    pub answered_per_s: Vec<f64>,
+    /// The worst second's p99 of response times in each step, in nanoseconds.
+    pub p99_ns: Vec<Option<u64>>,
+}
+
+impl Digest {
+    /// The digest of a run.
+    pub fn of(summary: &Summary) -> Self {
+        let thresholds = &summary.plan.thresholds;
+        let mut names: Vec<&str> = FIGURES.to_vec();
+        for threshold in thresholds {
+            if !names.contains(&threshold.figure()) {
+                names.push(threshold.figure());
+            }
+        }
+        let standing = summary.standing();
+        let figure = |name: &str| {
+            let value = standing.value(&format!("{name}>=0").parse().ok()?)?;
+            value.value.is_finite().then(|| Figure {
+                name: name.to_owned(),
+                value: value.value,
+                at_least: value.at_least,
+            })
+        };
+        let limits = thresholds.iter().zip(&summary.thresholds).map(|(threshold, result)| Limit {
+            threshold: result.threshold.clone(),
+            figure: threshold.figure().to_owned(),
+            limit: threshold.limit(),
+            got: result.got.clone(),
+            held: result.held,
+        });
+        Self {
+            figures: names.into_iter().filter_map(figure).collect(),
+            limits: limits.collect(),
+            sparkline: Sparkline::of(summary.run.series.points()),
+        }
+    }
+}
+
+impl Sparkline {
+    fn of(points: &[Point]) -> Self {
+        let step = points.len().div_ceil(SPARKLINE_POINTS).max(1);
+        let rate = |points: &[Point]| {
+            let (answered, ns) = points.iter().fold((0, 0), |(n, ns), p| (n + p.answered, ns + p.length_ns));
+            // One digit more than can be seen.
+            if ns > 0 { (answered as f64 * 1e10 / ns as f64).round() / 10.0 } else { 0.0 }
+        };
+        let p99 = |points: &[Point]| {
+            points.iter().filter_map(|point| Some(point.response_times().quantile(0.99)?.value)).max()
+        };
+        Self { answered_per_s: points.chunks(step).map(rate).collect(), p99_ns: points.chunks(step).map(p99).collect() }
+    }
+}
+
+/// Which runs are meant; a field that is empty narrows nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Keys and values that each of them has.
+    pub tags: Vec<(String, String)>,
+    /// Its name has this in it, in any case of letters.
+    pub name: String,
+    /// Its target's URL has this in it.
+    pub target: String,
+    /// Its script's name has this in it.
+    pub script: String,
+    /// `run`, `sweep`, `capacity` or `comparison`.
+    pub kind: String,
+    /// Also the single runs that decisions rest on.
+    pub with_parts: bool,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Page {
+    /// The newest first.
+    pub runs: Vec<Listed>,
+    /// How many there are on all pages.
+    pub count: u64,
+    /// The numbers of runs on this page that cannot be read.
+    pub unreadable: Vec<i64>,
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// What is known of it without reading it.
+    pub entry: Entry,
+    /// Its course; none of runs that an earlier brunt kept, and of decisions.
+    pub sparkline: Option<Sparkline>,
+}
+
+/// A run's figure, among those of other runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrendPoint {
+    /// The run.
+    pub number: i64,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// The figure's value, in its unit.
+    pub value: f64,
+    /// Whether it is a lower bound.
+    pub at_least: bool,
+    /// The threshold on it, if there was one.
+    pub limit: Option<f64>,
+    /// Whether every threshold on it held.
+    pub held: bool,
+    /// What marks versions: the value of the tag that was asked for.
+    pub mark: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+    use brunt_plan::plan::ProtocolOptions;
+    use brunt_plan::target::Url;
+    use brunt_record::catalogue::Timing;
+    use brunt_record::recording::{Ending, Recording};
+    use brunt_record::snapshot::Snapshot;
+
+    use super::*;
+
+    fn summary(seconds: u64, thresholds: &[&str]) -> Summary {
+        let target = Url::parse("http://127.0.0.1:8080/").unwrap().target;
+        let mut plan = Plan::of_calls(target, ProtocolOptions::default());
+        plan.thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
+        let mut run = Recording {
+            started_unix_ms: 0,
+            ending: Ending::Completed,
+            measured_ns: seconds * 1_000_000_000,
+            measured: Snapshot::default(),
+            drained: Snapshot::default(),
+            series: brunt_record::series::Series::default(),
+            status_names: std::collections::BTreeMap::new(),
+            redirected_to: None,
+            agents: Vec::new(),
+        };
+        for second in 1..=seconds {
+            let mut snapshot = Snapshot::of([(Counter::Due, 10)]);
+            for _ in 0..10 {
+                snapshot.statuses.record(200);
+                snapshot.times.record(Timing::Response, second * 1_000_000);
+            }
+            run.measured.merge(&snapshot);
+            run.series.push(1_000_000_000, &snapshot, &plan.ok_status);
+        }
+        Summary::of(plan, run)
+    }
+
+    #[test]
+    fn a_digest_has_the_figures_that_thresholds_name() {
+        let digest = Digest::of(&summary(4, &["p98.7 < 50ms", "rate>1M", "nowhere:p99<1s"]));
+        let value = |name: &str| digest.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
+        assert_eq!((value("rate"), value("error_rate"), value("due")), (Some(10.0), Some(0.0), Some(40.0)));
+        assert!(value("p98.7").unwrap() >= 4e6 && value("nowhere:p99").is_none());
+        let limits: Vec<_> = digest.limits.iter().map(|l| (l.figure.as_str(), l.limit, l.held)).collect();
+        assert_eq!(limits, [("p98.7", 5e7, true), ("rate", 1e6, false), ("nowhere:p99", 1e9, false)]);
+        assert_eq!(brunt_plan::threshold::shown("nowhere:p99", 5e6).as_deref(), Some("5.00ms"));
+    }
+
+    #[test]
+    fn a_sparkline_stays_short_and_keeps_the_worst() {
+        let line = Digest::of(&summary(130, &[])).sparkline;
+        assert_eq!((line.answered_per_s.len(), line.p99_ns.len()), (44, 44));
+        assert!(line.answered_per_s.iter().all(|rate| *rate == 10.0));
+        assert!(line.p99_ns[0].unwrap() >= 3_000_000 && line.p99_ns[43].unwrap() >= 130_000_000);
+    }
+}

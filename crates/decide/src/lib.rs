@@ -1,0 +1,13 @@
+//! What several runs of brunt decide: plain arithmetic, without I/O, clock or async.
+//!
+//! A decision rests on an [`evidence::Evidence`] of each run: the highest rate that a target bears ([`capacity`]), whether one
+//! target is slower than another ([`compare`]), how one scales ([`sweep`]). [`kept`] is what lists show of runs and decisions that
+//! are kept.
+
+pub mod capacity;
+pub mod compare;
+pub mod decision;
+pub mod evidence;
+pub mod kept;
+pub mod outline;
+pub mod sweep;

@@ -1,0 +1,190 @@
+//! How a target behaves over a range of loads: the values of a sweep, what came of each, and the law fitted to it.
+
+mod steps;
+mod usl;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use brunt_judge::verdict::Judgement;
+use brunt_record::histogram::AtLeast;
+pub use steps::{Range, Steps, StepsError};
+pub use usl::{Fit, Interval, NoFit, Peak, fit};
+
+use crate::evidence::Evidence;
+
+/// What is varied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Axis {
+    /// Its name, as the flag's: `connections`.
+    pub name: String,
+    /// Whether the law of scalability is about it.
+    pub is_concurrency: bool,
+}
+
+/// What came of one value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SweepStep")]
+pub struct Step {
+    /// The value.
+    pub value: u64,
+    /// The run; none if none could be made.
+    pub evidence: Option<Evidence>,
+    /// Why the value says nothing of the target, or little, for people; empty if it does.
+    pub problem: String,
+}
+
+impl Step {
+    /// What a run says. A target that does not answer is a finding, not an error.
+    pub fn of(value: u64, evidence: Evidence) -> Self {
+        let problem = if evidence.is_answered() { String::new() } else { format!("no answer ({})", evidence.failure) };
+        Self { value, evidence: Some(evidence), problem }
+    }
+
+    /// A value for which no run could be made.
+    pub fn impossible(value: u64, why: String) -> Self {
+        Self { value, evidence: None, problem: why }
+    }
+
+    /// Whether the target answered and every threshold held.
+    pub fn is_good(&self) -> bool {
+        self.evidence.as_ref().is_some_and(|run| run.is_answered() && run.held())
+    }
+
+    /// Connections and calls answered a second, where those are the target's doing and not the generator's.
+    fn point(&self) -> Option<(f64, f64)> {
+        let run = self.evidence.as_ref()?;
+        let counts = run.is_answered() && run.is_rate_believed && run.answered_per_s > 0.0;
+        counts.then_some((self.value as f64, run.answered_per_s))
+    }
+}
+
+/// What came of fitting the law of scalability.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Law {
+    /// It was fitted.
+    Fit(Fit),
+    /// It was not.
+    NoFit(NoFit),
+}
+
+/// A sweep that is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sweep {
+    /// What was varied.
+    pub axis: Axis,
+    /// Values that were to be tried.
+    pub planned: Vec<u64>,
+    /// What came of each that was, in their order.
+    pub steps: Vec<Step>,
+    /// The law of scalability, of a sweep of connections: what was fitted, or why not.
+    pub law: Option<Law>,
+    /// Steps that the law leaves out, since the generator and not the target was their limit.
+    pub generator_bound: usize,
+    /// Others that it leaves out, since the generator's own delays lowered what its connections could ask for.
+    pub latency_unreliable: usize,
+    /// Why it ended before its last value, for people; empty if it did not.
+    pub ended: String,
+}
+
+/// The share of the most calls a second that a value must answer to be enough.
+pub const ENOUGH: f64 = 0.95;
+
+/// The least value that answers about as much as any, beside the value that answers the most.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<'a> {
+    /// The least value with at least [`ENOUGH`] of the most.
+    pub enough: (u64, &'a Evidence),
+    /// The value with the most.
+    pub most: (u64, &'a Evidence),
+}
+
+impl Choice<'_> {
+    /// Calls answered a second at the one over those at the other, 0 to 1.
+    pub fn throughput_ratio(&self) -> f64 {
+        self.enough.1.answered_per_s / self.most.1.answered_per_s
+    }
+
+    /// The name of the percentile that latency is compared by, and its quotient; none where the generator spoiled both.
+    pub fn latency_ratio(&self) -> Option<(&'static str, f64)> {
+        let of = |name: &'static str, ns: fn(&Evidence) -> Option<AtLeast<u64>>| {
+            let known = |run: &Evidence| ns(run).filter(|time| !time.at_least && run.is_reliable(name));
+            Some((name, known(self.enough.1)?.value as f64 / known(self.most.1)?.value.max(1) as f64))
+        };
+        of("p99", |run| run.p99_ns).or_else(|| of("p50", |run| run.p50_ns))
+    }
+}
+
+impl Sweep {
+    /// What a reader decides by, among values that met every threshold and whose throughput is the target's doing.
+    pub fn choice(&self) -> Option<Choice<'_>> {
+        let runs = || {
+            let good = self.steps.iter().filter(|step| step.is_good() && step.point().is_some());
+            good.filter_map(|step| Some((step.value, step.evidence.as_ref()?)))
+        };
+        let most = runs().max_by(|a, b| a.1.answered_per_s.total_cmp(&b.1.answered_per_s))?;
+        let enough = runs()
+            .filter(|(_, run)| run.answered_per_s >= ENOUGH * most.1.answered_per_s)
+            .min_by_key(|(value, _)| *value)?;
+        Some(Choice { enough, most })
+    }
+
+    /// Puts a sweep together, and fits the law where it is one of concurrency.
+    pub fn of(axis: Axis, planned: Vec<u64>, steps: Vec<Step>, ended: String) -> Self {
+        let points: Vec<_> = steps.iter().filter_map(Step::point).collect();
+        let left_out = |is_bound: bool| {
+            let is_so = |run: &Evidence| {
+                let bound = run.judgement == Judgement::GeneratorBound;
+                run.is_answered() && !run.is_rate_believed && bound == is_bound
+            };
+            steps.iter().filter(|step| step.evidence.as_ref().is_some_and(is_so)).count()
+        };
+        let (generator_bound, latency_unreliable) = (left_out(true), left_out(false));
+        let law = axis.is_concurrency.then(|| match fit(&points) {
+            Ok(fit) => Law::Fit(fit),
+            Err(why) => Law::NoFit(why),
+        });
+        Self { axis, planned, steps, law, generator_bound, latency_unreliable, ended }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_judge::fixtures::summary;
+    use brunt_judge::thresholds::ThresholdResult;
+
+    use super::*;
+
+    /// A sweep of connections with so many calls a second and such a p99 in milliseconds, and whether its threshold held.
+    fn sweep(steps: &[(u64, f64, u64, bool)]) -> Sweep {
+        let step = |&(value, per_s, p99_ms, held): &(u64, f64, u64, bool)| {
+            let mut run = Evidence::of(&summary());
+            run.answered_per_s = per_s;
+            run.p99_ns = Some(AtLeast::exactly(p99_ms * 1_000_000));
+            run.thresholds =
+                vec![ThresholdResult { threshold: "p99<50ms".into(), got: String::new(), held, sure: true }];
+            Step::of(value, run)
+        };
+        let axis = Axis { name: "connections".into(), is_concurrency: true };
+        Sweep::of(axis, Vec::new(), steps.iter().map(step).collect(), String::new())
+    }
+
+    #[test]
+    fn the_least_value_that_answers_nearly_the_most_is_enough() {
+        let sweep = sweep(&[(4, 500.0, 8, true), (8, 990.0, 8, true), (16, 1000.0, 16, true), (32, 996.0, 32, true)]);
+        let choice = sweep.choice().unwrap();
+        assert_eq!((choice.enough.0, choice.most.0), (8, 16));
+        assert!((choice.throughput_ratio() - 0.99).abs() < 1e-9);
+        assert_eq!(choice.latency_ratio(), Some(("p99", 0.5)));
+    }
+
+    #[test]
+    fn values_that_missed_a_threshold_or_that_the_generator_bound_are_no_choice() {
+        let mut sweep = sweep(&[(4, 500.0, 8, true), (8, 990.0, 80, false), (16, 2000.0, 16, true)]);
+        sweep.steps[2].evidence.as_mut().unwrap().is_rate_believed = false;
+        assert_eq!(sweep.choice().map(|choice| (choice.enough.0, choice.most.0)), Some((4, 4)));
+        sweep.steps.truncate(0);
+        assert!(sweep.choice().is_none());
+    }
+}

@@ -1,0 +1,122 @@
+//! Ends a run whose thresholds with `abort` can hold no more.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use brunt_plan::plan::Plan;
+use brunt_plan::threshold::Threshold;
+use brunt_record::live::Live;
+use brunt_record::observer::{Observer, SoFar};
+use brunt_record::snapshot::Phase;
+
+use crate::thresholds::{Outlook, Standing};
+
+/// Judges a run after each second by the thresholds of its plan that may end it, and shows the second to another observer.
+///
+/// Lent to the engine in the place of that observer: the engine itself knows no thresholds.
+pub struct AbortWatch<'a> {
+    plan: &'a Plan,
+    next: &'a mut dyn Observer,
+}
+
+impl<'a> AbortWatch<'a> {
+    /// Watches a run by `plan`, and shows its seconds to `next`, which may end it as well.
+    pub fn new(plan: &'a Plan, next: &'a mut dyn Observer) -> Self {
+        Self { plan, next }
+    }
+
+    /// Why no threshold that may end the run lets it go on, if one does not. Judges nothing once the planned time is over.
+    fn beyond_repair(&self, so_far: &SoFar<'_>) -> Option<String> {
+        let over = self.plan.duration_ns().is_some_and(|planned_ns| so_far.measured_ns >= planned_ns);
+        let mut aborting = self.plan.thresholds.iter().filter(|threshold| threshold.aborts()).peekable();
+        if over || aborting.peek().is_none() {
+            return None;
+        }
+        let standing = Standing::so_far(self.plan, so_far);
+        let outlook = Outlook::of(self.plan, so_far.measured_ns, so_far.measured, so_far.users);
+        let threshold = aborting.find(|threshold| standing.is_beyond_repair(threshold, outlook))?;
+        Some(reason(threshold, &standing))
+    }
+}
+
+/// Such as `the threshold p99<50ms could no longer pass after 3 s: it was at 75.0ms`.
+fn reason(threshold: &Threshold, standing: &Standing<'_>) -> String {
+    let got = standing.judge(threshold).got;
+    let after = Duration::from_nanos(standing.measured_ns).as_secs();
+    let text = threshold.to_string();
+    let condition = text.trim().trim_end_matches("abort").trim_end();
+    format!("the threshold {condition} could no longer pass after {after} s: it was at {got}")
+}
+
+impl Observer for AbortWatch<'_> {
+    fn second(&mut self, second: &Live, so_far: &SoFar<'_>) -> ControlFlow<String> {
+        self.next.second(second, so_far)?;
+        match self.beyond_repair(so_far).filter(|_| second.phase == Phase::Measured) {
+            Some(reason) => ControlFlow::Break(reason),
+            None => ControlFlow::Continue(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::snapshot::Snapshot;
+
+    use super::*;
+
+    /// Counts seconds.
+    struct Counting(u32);
+
+    impl Observer for Counting {
+        fn second(&mut self, _second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+            self.0 += 1;
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn live(phase: Phase) -> Live {
+        Live {
+            phase,
+            elapsed_ns: brunt_record::SECOND_NS,
+            planned_ns: None,
+            planned_requests: None,
+            length_ns: brunt_record::SECOND_NS,
+            snapshot: Snapshot::default(),
+            open_connections: 0,
+            in_flight: 0,
+            waiting: 0,
+            oldest_ns: 0,
+            users: None,
+            agents: Vec::new(),
+        }
+    }
+
+    /// What comes of so many seconds in which a call of a hundred failed, and how many were passed on.
+    fn seen(thresholds: &[&str], phase: Phase, seconds: u64) -> (ControlFlow<String>, u32) {
+        let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
+        let plan = Plan { thresholds, ..crate::fixtures::plan() };
+        let mut measured = Snapshot::of([(brunt_record::catalogue::Counter::Due, 100)]);
+        (0..99).for_each(|_| measured.statuses.record(200));
+        measured.failures.record(brunt_record::outcome::Failure::Timeout, "no answer in 2s");
+        let mut counting = Counting(0);
+        let so_far =
+            SoFar { measured: &measured, measured_ns: seconds * brunt_record::SECOND_NS, users: 0, most_users: 0 };
+        let flow = AbortWatch::new(&plan, &mut counting).second(&live(phase), &so_far);
+        (flow, counting.0)
+    }
+
+    #[test]
+    fn a_threshold_beyond_repair_ends_the_run() {
+        let reason = "the threshold timeout==0 could no longer pass after 3 s: it was at 1";
+        let broken = ControlFlow::Break(reason.to_owned());
+        assert_eq!(seen(&["p99<1s abort", "timeout==0 abort"], Phase::Measured, 3), (broken, 1));
+    }
+
+    #[test]
+    fn a_run_goes_on_for_thresholds_that_do_not_abort_or_may_still_hold() {
+        let goes_on = (ControlFlow::Continue(()), 1);
+        assert_eq!(seen(&["timeout==0", "timeout<2 abort"], Phase::Measured, 3), goes_on);
+        assert_eq!(seen(&["timeout==0 abort"], Phase::Warmup, 3), goes_on, "the measured part alone is judged");
+        assert_eq!(seen(&["timeout==0 abort"], Phase::Measured, 10), goes_on, "its time is over anyway");
+    }
+}

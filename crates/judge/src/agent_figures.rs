@@ -1,0 +1,66 @@
+//! The figures of each agent's part of a run, by itself.
+
+use brunt_plan::plan::Plan;
+use brunt_record::agents::AgentPart;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::recording::Recording;
+use brunt_record::snapshot::Snapshot;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::Distribution;
+use crate::verdict::{Judged, Judgement, Verdict};
+
+/// What an agent's part of a run comes to, by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentFigures {
+    /// Calls that were due on it.
+    pub due: u64,
+    /// Calls that it had answered.
+    pub answered: u64,
+    /// Calls that are not a success.
+    pub not_ok: u64,
+    /// Calls answered a second.
+    pub answered_per_s: f64,
+    /// Response time at the 99th percentile, in nanoseconds.
+    pub response_p99_ns: Option<u64>,
+    /// Generator lag at the 99th percentile, in nanoseconds.
+    pub lag_p99_ns: Option<u64>,
+    /// Whether its figures can be believed, by themselves.
+    pub judgement: Judgement,
+}
+
+impl AgentFigures {
+    /// The figures of each agent of `run`, in their order.
+    pub(crate) fn all(plan: &Plan, run: &Recording) -> Vec<Self> {
+        let mut plan = Plan { thresholds: Vec::new(), ..plan.clone() };
+        let figures = run.agents.iter().map(|agent| {
+            plan.workers = agent.workers;
+            Self::of(agent, &plan)
+        });
+        figures.collect()
+    }
+
+    /// The figures of `part`, where `plan` is carried out by its workers. It is much less than a summary: there may be very many agents.
+    fn of(part: &AgentPart, plan: &Plan) -> Self {
+        let mut total = Snapshot::default();
+        total.merge_totals(&part.measured);
+        total.merge_totals(&part.drained);
+        total.numbers.set_health(&part.measured.numbers);
+        let response = Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), None);
+        let judged = Judged { plan, measured_ns: part.measured_ns, points: part.series.points() };
+        let answered_per_s = |answered: u64| match part.measured_ns {
+            0 => 0.0,
+            ns => answered as f64 * 1e9 / ns as f64,
+        };
+        Self {
+            due: total.numbers.get(Counter::Due),
+            answered: total.statuses.total(),
+            not_ok: total.not_ok(&plan.ok_status),
+            answered_per_s: answered_per_s(part.measured.statuses.total()),
+            response_p99_ns: response.as_ref().and_then(|times| Some(times.quantile("p99")?.value)),
+            lag_p99_ns: total.times.known(Timing::Lag).quantile(0.99),
+            judgement: Verdict::of_judged(judged, &total, response.as_ref()).judgement,
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The figures of what has a name, derived once: requests, tags, groups, checks, scenarios.
+
+use brunt_plan::plan::Plan;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::figures::{CallFigures, Example, Figure, Figures, Named, OwnFigures};
+use brunt_record::histogram::{Censored, Histogram};
+use brunt_record::instrument::Bracket;
+use brunt_record::messages::Messages;
+use brunt_record::outcome::OkStatus;
+use brunt_record::recording::Recording;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::Distribution;
+use crate::sampling::{Dependence, Sampling};
+
+/// Calls with one name or tag.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallBreakdown {
+    /// Their name, or their tag as `key=value`.
+    pub name: String,
+    /// Calls that were due.
+    pub due: u64,
+    /// Calls that were answered, with whatever status.
+    pub answered: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Calls that are not a success.
+    pub not_ok: u64,
+    /// `not_ok` over `due`, 0 to 1; 0 when nothing was due.
+    pub error_rate: f64,
+    /// Answers a second, over the measured part.
+    pub answered_per_s: f64,
+    /// Bytes of answers, after decryption.
+    pub bytes_in: u64,
+    /// Bytes of calls, before encryption.
+    pub bytes_out: u64,
+    /// From due to end.
+    pub response: Option<Distribution>,
+    /// From sent to end.
+    pub service: Option<Distribution>,
+    /// From due to end, of answers whose status is ok; only where there are others.
+    pub response_ok: Option<Distribution>,
+    /// From due to end, of calls that failed, were answered with a status that is not ok, or had not ended.
+    pub response_not_ok: Option<Distribution>,
+    /// Their messages, where their answers come as messages.
+    pub messages: Option<Box<MessageBreakdown>>,
+}
+
+/// Messages of calls with one name or tag.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageBreakdown {
+    /// Messages that came.
+    pub count: u64,
+    /// Messages a second, over the measured part.
+    pub per_s: f64,
+    /// From sent to the first message.
+    pub first: Option<Distribution>,
+    /// From one message to the next.
+    pub gap: Option<Distribution>,
+    /// From sent to the last message, of calls that were answered.
+    pub last: Option<Distribution>,
+    /// The mean time for a message after the first, by call.
+    pub each: Option<Distribution>,
+}
+
+impl MessageBreakdown {
+    fn of(all: Messages<'_>, measured: u64, seconds: f64) -> Option<Box<Self>> {
+        (!all.is_empty()).then(|| {
+            Box::new(Self {
+                count: all.count(),
+                per_s: if seconds > 0.0 { measured as f64 / seconds } else { 0.0 },
+                first: Distribution::of(all.first()),
+                gap: Distribution::of(all.gap()),
+                last: Distribution::of_known(all.last()),
+                each: Distribution::of_known(all.each()),
+            })
+        })
+    }
+}
+
+/// What is known of all calls of a run that bears on those with one name.
+pub(crate) struct Whole<'a> {
+    /// How response times depend on each other; none of a run that is too short.
+    pub(crate) response: Option<Dependence>,
+    /// The same of service times.
+    pub(crate) service: Option<Dependence>,
+    /// The generator's own delays in receiving that may be in times by name.
+    pub(crate) delays: &'a Histogram,
+}
+
+impl Whole<'_> {
+    fn distribution(&self, times: &Censored, dependence: Option<&Dependence>) -> Option<Distribution> {
+        let sampling = dependence.map(|dependence| Sampling::Part(dependence, times.count()));
+        Distribution::of_bracket(&Bracket::as_read(times), self.delays, sampling.as_ref())
+    }
+}
+
+impl CallBreakdown {
+    fn all(
+        total: &Named<CallFigures>,
+        measured: &Named<CallFigures>,
+        ok: &OkStatus,
+        seconds: f64,
+        whole: &Whole<'_>,
+    ) -> Vec<Self> {
+        let of = |(name, calls): (&str, &CallFigures)| {
+            let not_ok = calls.not_ok(ok);
+            let not_ok_times = calls.response_not_ok();
+            let are_apart = not_ok_times.count() > 0;
+            let in_time = measured.get(name).map_or(0, |calls| calls.statuses.total());
+            let messages = measured.get(name).map_or(0, |calls| calls.messages().count());
+            Self {
+                name: name.to_owned(),
+                due: calls.numbers.get(Counter::Due),
+                answered: calls.statuses.total(),
+                failed: calls.failures.total(),
+                not_ok,
+                error_rate: share(not_ok, calls.numbers.get(Counter::Due)),
+                answered_per_s: if seconds > 0.0 { in_time as f64 / seconds } else { 0.0 },
+                bytes_in: calls.numbers.get(Counter::ClearIn),
+                bytes_out: calls.numbers.get(Counter::ClearOut),
+                response: whole.distribution(calls.times.get(Timing::Response), whole.response.as_ref()),
+                service: whole.distribution(calls.times.get(Timing::Service), whole.service.as_ref()),
+                response_ok: if are_apart { Distribution::of_known(&calls.response_ok()) } else { None },
+                response_not_ok: Distribution::of(&not_ok_times),
+                messages: MessageBreakdown::of(calls.messages(), messages, seconds),
+            }
+        };
+        total.iter().map(of).collect()
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
+}
+
+/// Groups with one name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupBreakdown {
+    /// Their name; of one within another, `outer/inner`.
+    pub name: String,
+    /// Groups that began.
+    pub count: u64,
+    /// Groups that an error ended.
+    pub failed: u64,
+    /// Groups that the run's end cut short.
+    pub unfinished: u64,
+    /// From beginning to end, with pauses.
+    pub with_pauses: Option<Distribution>,
+    /// The same without pauses.
+    pub without_pauses: Option<Distribution>,
+}
+
+/// A check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Check")]
+pub struct CheckBreakdown {
+    /// The call that it is about and its own name, or its name alone.
+    #[serde(skip)]
+    pub name: String,
+    /// The name of the calls that it is about; `null` if it is about none.
+    pub call: Option<String>,
+    /// Its own name.
+    pub check: String,
+    /// How often it held.
+    pub passes: u64,
+    /// How often it did not.
+    pub fails: u64,
+    /// One of the answers for which it did not hold; `null` if it always did.
+    pub example: Option<Example>,
+}
+
+/// One scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScenarioBreakdown {
+    /// Its name.
+    pub name: String,
+    /// Users that the warm-up left alive.
+    pub users_before: u64,
+    /// Users that were started in the measured part.
+    pub users_started: u64,
+    /// Users that ended.
+    pub users_ended: u64,
+    /// Users that arrived and found no place.
+    pub not_admitted: u64,
+    /// Users that ended because all rows of a queue were given out.
+    pub out_of_rows: u64,
+    /// Iterations that came to their end.
+    pub iterations: u64,
+    /// Iterations that the run's or the user's end cut short.
+    pub unfinished: u64,
+    /// Iterations that an error ended.
+    pub errors: u64,
+    /// How long iterations took.
+    pub iteration: Option<Distribution>,
+    /// What their errors said, most frequent first.
+    pub tracebacks: Vec<(String, u64)>,
+}
+
+/// A figure of a script's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnBreakdown {
+    /// Its name.
+    pub name: String,
+    /// What was recorded.
+    pub figures: OwnFigures,
+    /// A counter's sum for each second of the measured part.
+    pub per_s: Option<f64>,
+}
+
+/// A run's figures by name. All empty without scenarios.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Breakdown {
+    /// Calls by name.
+    pub requests: Vec<CallBreakdown>,
+    /// Calls by tag.
+    pub tags: Vec<CallBreakdown>,
+    /// Groups.
+    pub groups: Vec<GroupBreakdown>,
+    /// Checks.
+    pub checks: Vec<CheckBreakdown>,
+    /// Scenarios.
+    pub scenarios: Vec<ScenarioBreakdown>,
+    /// Figures of the script's own.
+    pub own: Vec<OwnBreakdown>,
+    /// Of what there were more distinct names than are told apart: `requests`, `tags`, `groups`, `checks`, `scenarios`.
+    pub crowded: Vec<&'static str>,
+}
+
+impl Breakdown {
+    /// The figures of `run`, which came to `total` in all.
+    pub(crate) fn of(plan: &Plan, run: &Recording, total: &Figures, whole: &Whole<'_>) -> Self {
+        let (ok, seconds) = (&plan.ok_status, run.measured_ns as f64 / 1e9);
+        let measured = &run.measured.figures;
+        Self {
+            requests: CallBreakdown::all(&total.requests, &measured.requests, ok, seconds, whole),
+            tags: CallBreakdown::all(&total.tags, &measured.tags, ok, seconds, whole),
+            groups: groups(total),
+            checks: checks(total),
+            scenarios: scenarios(total),
+            own: own(total, seconds),
+            crowded: crowded(total),
+        }
+    }
+
+    /// Checks that held and that did not, over all.
+    pub fn check_counts(&self) -> (u64, u64) {
+        self.checks.iter().fold((0, 0), |(passes, fails), check| (passes + check.passes, fails + check.fails))
+    }
+}
+
+fn groups(total: &Figures) -> Vec<GroupBreakdown> {
+    let groups = total.groups.iter().map(|(name, group)| GroupBreakdown {
+        name: name.to_owned(),
+        count: group.count(),
+        failed: group.failed,
+        unfinished: group.unfinished,
+        with_pauses: Distribution::of(&group.with_pauses),
+        without_pauses: Distribution::of(&group.without_pauses),
+    });
+    groups.collect()
+}
+
+fn checks(total: &Figures) -> Vec<CheckBreakdown> {
+    let checks = total.checks.iter().map(|(name, check)| CheckBreakdown {
+        name: name.to_owned(),
+        call: check.call.clone(),
+        check: check.check.clone(),
+        passes: check.passes,
+        fails: check.fails,
+        example: check.example.clone(),
+    });
+    checks.collect()
+}
+
+fn own(total: &Figures, seconds: f64) -> Vec<OwnBreakdown> {
+    let per_s = |figures: &OwnFigures| figures.sum().filter(|_| seconds > 0.0).map(|sum| sum / seconds);
+    let one = |(name, figures): (&str, &OwnFigures)| OwnBreakdown {
+        name: name.to_owned(),
+        figures: figures.clone(),
+        per_s: per_s(figures),
+    };
+    total.own.iter().map(one).collect()
+}
+
+fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {
+    let scenarios = total.scenarios.iter().map(|(name, scenario)| {
+        let mut tracebacks = scenario.tracebacks.clone();
+        tracebacks.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        ScenarioBreakdown {
+            name: name.to_owned(),
+            users_before: scenario.users_before.max(0) as u64,
+            users_started: scenario.users_started,
+            users_ended: scenario.users_ended,
+            not_admitted: scenario.not_admitted,
+            out_of_rows: scenario.out_of_rows,
+            iterations: scenario.iterations.known.count(),
+            unfinished: scenario.iterations.bounds.count(),
+            errors: scenario.errors,
+            iteration: Distribution::of(&scenario.iterations),
+            tracebacks,
+        }
+    });
+    scenarios.collect()
+}
+
+fn crowded(total: &Figures) -> Vec<&'static str> {
+    fn is_crowded<T: Figure>(named: &Named<T>) -> bool {
+        named.others().is_some()
+    }
+    let all = [
+        ("requests", is_crowded(&total.requests)),
+        ("tags", is_crowded(&total.tags)),
+        ("groups", is_crowded(&total.groups)),
+        ("checks", is_crowded(&total.checks)),
+        ("scenarios", is_crowded(&total.scenarios)),
+    ];
+    all.into_iter().filter(|(_, crowded)| *crowded).map(|(what, _)| what).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixtures::run;
+    use crate::summary::Summary;
+
+    #[test]
+    fn rates_leave_the_drain_out_and_counts_do_not() {
+        let (plan, mut run) = run();
+        for snapshot in [&mut run.measured, &mut run.drained] {
+            let home = snapshot.figures.requests.named("home");
+            home.due();
+            home.answered(404, 1_000_000, 900_000);
+        }
+        let summary = Summary::of(plan, run);
+        let [home] = &summary.breakdown.requests[..] else { panic!("{:?}", summary.breakdown) };
+        assert_eq!((home.due, home.answered, home.not_ok), (2, 2, 2));
+        assert!((home.answered_per_s - 0.5).abs() < 1e-9);
+        assert!(summary.breakdown.crowded.is_empty());
+    }
+
+    #[test]
+    fn too_many_names_are_told() {
+        let (plan, mut run) = run();
+        for i in 0..=brunt_record::figures::MOST_NAMES {
+            run.measured.figures.requests.named(&format!("/{i}")).due();
+        }
+        assert_eq!(Summary::of(plan, run).breakdown.crowded, ["requests"]);
+    }
+}

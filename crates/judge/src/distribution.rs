@@ -1,0 +1,121 @@
+//! Figures of a distribution of times, with how far they may be from the truth.
+
+use std::borrow::Cow;
+
+use brunt_record::histogram::{AtLeast, Censored, Histogram, QUANTILES};
+use brunt_record::instrument::Bracket;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::sampling::Sampling;
+use crate::uncertainty::{Interval, Intervals};
+
+/// Figures of a distribution of times, in nanoseconds. Where a call's time is known only from below, so are the figures
+/// that it can move.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// Times, and lower bounds of times.
+    pub count: u64,
+    /// The arithmetic mean.
+    #[serde(rename = "mean_ns")]
+    pub mean: AtLeast<f64>,
+    /// How far the mean may be from the truth; missing where that is not looked into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_interval: Option<Interval>,
+    /// The standard deviation.
+    #[serde(rename = "stdev_ns")]
+    pub stdev: AtLeast<f64>,
+    /// The smallest.
+    #[serde(rename = "min_ns")]
+    pub min: u64,
+    /// The largest.
+    #[serde(rename = "max_ns")]
+    pub max: AtLeast<u64>,
+    /// The times that shares of the calls did not exceed, in growing order.
+    pub quantiles: Vec<Quantile>,
+}
+
+/// The time that a share of all calls did not exceed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quantile {
+    /// Its name, such as `p99`.
+    pub name: Cow<'static, str>,
+    /// The share of calls, 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub share_ratio: f64,
+    /// The time, or its lower bound.
+    pub value_ns: u64,
+    /// Whether the true time may be larger.
+    pub at_least: bool,
+    /// How far the time may be from the truth; missing where that is not looked into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+}
+
+impl Quantile {
+    /// The time, in nanoseconds.
+    pub fn value(&self) -> AtLeast<u64> {
+        AtLeast { value: self.value_ns, at_least: self.at_least }
+    }
+
+    /// Whether the generator's own delays spoil the time.
+    pub fn is_spoiled(&self) -> bool {
+        self.interval.is_some_and(|interval| interval.is_spoiled)
+    }
+}
+
+impl Distribution {
+    /// The figures of `durations`; none if it is empty.
+    pub fn of(durations: &Censored) -> Option<Self> {
+        let lower = durations.lower();
+        let at_least = !durations.bounds.is_empty();
+        let values = durations.quantiles(QUANTILES.map(|(_, q)| q));
+        let quantile = |((name, share_ratio), value): ((&'static str, f64), Option<AtLeast<u64>>)| {
+            let AtLeast { value: value_ns, at_least } = value?;
+            Some(Quantile { name: name.into(), share_ratio, value_ns, at_least, interval: None })
+        };
+        Some(Self {
+            count: lower.count(),
+            mean: AtLeast { value: lower.mean()?, at_least },
+            mean_interval: None,
+            stdev: AtLeast { value: lower.stdev()?, at_least },
+            min: lower.min()?,
+            max: AtLeast { value: lower.max()?, at_least },
+            quantiles: QUANTILES.into_iter().zip(values).map(quantile).collect::<Option<_>>()?,
+        })
+    }
+
+    /// The figures of what is shown of `bracket`, with how far they may be from the truth; see [`Intervals::of`].
+    pub fn of_bracket(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
+        let mut of = Self::of(&bracket.value)?;
+        if let Some(intervals) = Intervals::of(bracket, lag, sampling) {
+            of.mean_interval = Some(intervals.mean);
+            for (quantile, interval) in of.quantiles.iter_mut().zip(intervals.quantiles) {
+                quantile.interval = Some(interval);
+            }
+        }
+        Some(of)
+    }
+
+    /// The quantile that is called so, such as `p99`.
+    pub fn named(&self, name: &str) -> Option<&Quantile> {
+        self.quantiles.iter().find(|quantile| quantile.name == name)
+    }
+
+    /// The values at [`QUANTILES`], in nanoseconds; lower bounds are as good as others here.
+    pub(crate) fn values(&self) -> [u64; QUANTILES.len()] {
+        let mut values = [0; QUANTILES.len()];
+        values.iter_mut().zip(&self.quantiles).for_each(|(value, quantile)| *value = quantile.value_ns);
+        values
+    }
+
+    /// The value at the quantile that is called so, such as `p99`.
+    pub fn quantile(&self, name: &str) -> Option<AtLeast<u64>> {
+        Some(self.named(name)?.value())
+    }
+
+    /// The figures of durations that are all known.
+    pub fn of_known(durations: &Histogram) -> Option<Self> {
+        Self::of(&Censored { known: durations.clone(), bounds: Histogram::new() })
+    }
+}

@@ -1,0 +1,21 @@
+//! One run of brunt, judged: plain arithmetic, without I/O, clock or async.
+//!
+//! [`summary::Summary`] derives every figure of a plan and its recording once; views print it and compute nothing. [`thresholds`]
+//! holds the plan's thresholds against it, and [`abort`] ends a run whose thresholds can hold no more. [`verdict`] says whether
+//! the figures can be believed: how wrong the generator itself can have made each ([`uncertainty`]), how far another run of this
+//! length may be off ([`sampling`]), and whether the run had settled ([`trend`]).
+
+pub mod abort;
+pub mod agent_figures;
+pub mod breakdown;
+pub mod distribution;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
+pub mod remarks;
+pub mod sampling;
+pub mod statistics;
+pub mod summary;
+pub mod thresholds;
+pub mod trend;
+pub mod uncertainty;
+pub mod verdict;

@@ -1,0 +1,368 @@
+//! What stands out about the target or the plan and is no fault of the generator: said beside the verdict.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use brunt_plan::connections::Connections;
+use brunt_plan::plan::{Load, Plan};
+use brunt_record::SECOND_NS;
+use brunt_record::agents::{AgentEnd, AgentPart};
+use brunt_record::catalogue::Counter;
+use brunt_record::recording::Recording;
+use brunt_record::series::Point;
+use brunt_record::snapshot::Snapshot;
+
+/// The share of calls that found every connection busy from which on it is said.
+const BUSY: f64 = 0.05;
+/// How much more than what was in flight on average a number of connections should be.
+const ROOM: f64 = 1.25;
+/// The most agents that are named after the first.
+const MOST_NAMED: usize = 4;
+/// The most stretches of seconds that are named.
+const MOST_OUTAGES: usize = 5;
+
+/// What a remark is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// No answer was a success.
+    NoSuccess,
+    /// Answers were to come as messages, and none did.
+    NoMessages,
+    /// Every answer led elsewhere.
+    Redirects,
+    /// Calls waited for a connection.
+    Connections,
+    /// The target was gone for a while.
+    Outage,
+    /// Agents were lost.
+    Agents,
+}
+
+/// One thing that stands out, with a way out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Remark {
+    /// What it is of.
+    pub about: About,
+    /// What was seen.
+    pub message: String,
+    /// What to do; may be empty.
+    pub advice: String,
+}
+
+/// What stands out in a run by `plan` of which `total` is every call.
+pub(crate) fn of(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> {
+    let found = [
+        lost_agents(run),
+        no_success(plan, run, total),
+        no_messages(plan, total),
+        redirects(plan, run, total),
+        busy(plan, run, total),
+        outage(run),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Calls of agents that were lost are no fault of the target's.
+fn lost_agents(run: &Recording) -> Option<Remark> {
+    let lost: Vec<_> = run.agents.iter().filter(|agent| agent.is_lost()).collect();
+    let (first, others) = lost.split_first()?;
+    let AgentEnd::Lost { after_ns, reason, .. } = &first.ended else { return None };
+    let unsent: u64 = lost.iter().map(|agent| agent.measured.numbers.get(Counter::UnsentLost)).sum();
+    let (all, after) = (run.agents.len(), brief_ns(*after_ns));
+    let mut parts = vec![format!("{} of {all} agents were lost: {} after {after}, {reason}", lost.len(), first.name)];
+    if !others.is_empty() {
+        let names: Vec<_> = others.iter().take(MOST_NAMED).map(|agent| agent.name.as_str()).collect();
+        parts.push(format!("then {}{}", names.join(", "), if others.len() > MOST_NAMED { ", …" } else { "" }));
+    }
+    if unsent > 0 {
+        parts.push(format!("{unsent} calls that fell to them were never sent"));
+    }
+    let missed = |agent: &&AgentPart| match &agent.ended {
+        AgentEnd::Lost { users_missed, .. } => *users_missed,
+        AgentEnd::Finished => 0,
+    };
+    let missed: u64 = lost.iter().map(missed).sum();
+    if missed > 0 {
+        parts.push(format!("{missed} virtual users who were due on them never started"));
+    }
+    let message = parts.join("; ");
+    let name = &first.name;
+    let advice = format!("leave them out of the figures (brunt show --without {name}), or run again");
+    Some(Remark { about: About::Agents, message, advice })
+}
+
+/// Such as `12.3s`.
+fn brief_ns(ns: u64) -> String {
+    format!("{:.1}s", ns as f64 / 1e9)
+}
+
+fn is_http(plan: &Plan) -> bool {
+    matches!(plan.target.scheme.as_str(), "http" | "https")
+}
+
+fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
+    let statuses = total.statuses.sorted();
+    let answered = total.statuses.total();
+    // What failed a check is named where its check is.
+    if answered == 0 || total.statuses.ok(&plan.ok_status) > 0 {
+        return None;
+    }
+    let message = match statuses.as_slice() {
+        [(status, 1)] => format!("the answer was {}", named(run, *status)),
+        [(status, _)] => format!("every answer was {}", named(run, *status)),
+        several => {
+            let names: Vec<_> = several.iter().map(|&(status, n)| format!("{} × {n}", named(run, status))).collect();
+            format!("no answer was a success: {}", names.join(", "))
+        }
+    };
+    let most = statuses.iter().max_by_key(|(_, n)| *n).map_or(0, |(status, _)| *status);
+    let advice = if is_http(plan) { advice_on(most) } else { "look at a call: brunt --once" };
+    Some(Remark { about: About::NoSuccess, message, advice: advice.to_owned() })
+}
+
+/// A flood whose answers were to come as messages, by its protocol's options, and were something else.
+fn no_messages(plan: &Plan, total: &Snapshot) -> Option<Remark> {
+    let asked = plan.protocol.shown().get("messages").is_some_and(serde_json::Value::is_object);
+    let answered = total.statuses.ok(&plan.ok_status);
+    (asked && answered > 0 && total.messages().is_empty()).then(|| Remark {
+        about: About::NoMessages,
+        message: "answers were to come as messages, and none did".to_owned(),
+        advice:
+            "look at an answer with brunt --once: it may be compressed, no stream, or framed otherwise (--messages)"
+                .to_owned(),
+    })
+}
+
+/// Such as `503`, or `3 (NotFound)` where the protocol has names.
+fn named(run: &Recording, status: u16) -> String {
+    run.status_names.get(&status).map_or_else(|| status.to_string(), |name| format!("{status} ({name})"))
+}
+
+/// What may be wrong with requests that are all answered so (RFC 9110 §15).
+fn advice_on(status: u16) -> &'static str {
+    match status {
+        300..=399 => "aim at where they lead: brunt --once shows it",
+        400 => "look at an answer with brunt --once: a malformed request, or http:// to a port that speaks TLS",
+        401 => "give credentials: --basic USER:PASSWORD, or -H 'Authorization: …'",
+        403 => "check credentials and headers: the target understands these requests and refuses them",
+        404 | 410 => "check the URL's path",
+        405 => "check the method (-X)",
+        407 => "the target is a proxy that wants credentials",
+        413 => "send a smaller body",
+        415 => "check the body's type: -H 'Content-Type: …', or --json",
+        421 => "check the URL's host: the target does not answer for it",
+        426 | 505 => "check the protocol: brunt speaks HTTP/1.1 unless --http says otherwise",
+        429 => "ask for less (-r): the target limits the rate",
+        502..=504 => "look behind the target: it is a proxy whose own server fails or is slow",
+        _ => "look at an answer: brunt --once",
+    }
+}
+
+/// Redirects count as answered, and are seldom what was meant to be measured.
+fn redirects(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
+    let statuses = total.statuses.sorted();
+    let is_redirect = |status: u16| matches!(status, 301 | 302 | 303 | 307 | 308);
+    let all = !statuses.is_empty() && statuses.iter().all(|(status, _)| is_redirect(*status));
+    let are_success = total.statuses.ok(&plan.ok_status) > 0;
+    if !is_http(plan) || !all || !are_success {
+        return None;
+    }
+    let what = match statuses.as_slice() {
+        [(status, 1)] => format!("the answer was a redirect ({status})"),
+        [(status, _)] => format!("every answer was a redirect ({status})"),
+        _ => "every answer was a redirect".to_owned(),
+    };
+    Some(match &run.redirected_to {
+        Some(url) => Remark {
+            about: About::Redirects,
+            message: format!("{what} to {url}"),
+            advice: "use that URL: brunt follows no redirects".to_owned(),
+        },
+        None => Remark {
+            about: About::Redirects,
+            message: what,
+            advice: "aim at where they lead: brunt --once shows it".to_owned(),
+        },
+    })
+}
+
+/// Calls that were due while every connection was busy.
+fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
+    let Load::Open { .. } = &plan.load else { return None };
+    if plan.scenarios.is_some() || total.numbers.get(Counter::Due) == 0 || total.statuses.total() == 0 {
+        return None;
+    }
+    let waited = total.numbers.get(Counter::WaitedForConnection);
+    if (waited as f64) < BUSY * total.numbers.get(Counter::Due) as f64 {
+        return None;
+    }
+    let most = plan.connections.most();
+    let reached = match plan.connections {
+        Connections::Fixed(_) => true,
+        Connections::UpTo(_) => run.series.points().iter().any(|point| point.open_connections >= Some(most.into())),
+    };
+    let all = if most == 1 { "the only connection was".to_owned() } else { format!("all {most} connections were") };
+    let message = format!("{all} busy: {waited} of {} calls waited for one", total.numbers.get(Counter::Due));
+    let advice = match (plan.connections, needed(plan, run, total)) {
+        _ if !reached => return None,
+        (Connections::UpTo(_), _) => "give a number with -c, and more descriptors (ulimit -Hn) if it takes them",
+        (Connections::Fixed(_), Some(needed)) if needed > u64::from(most) => {
+            let advice = format!("raise -c to about {needed}, or leave it out: a rate opens as many as it takes");
+            return Some(Remark { about: About::Connections, message, advice });
+        }
+        (Connections::Fixed(_), _) => {
+            "they would do on average, so the target was slow for a while: more of them (-c) would have asked it in time"
+        }
+    };
+    Some(Remark { about: About::Connections, message, advice: advice.to_owned() })
+}
+
+/// How many connections the rate takes, with room: as many as calls are in flight on average (J. D. C. Little, "A proof for
+/// the queuing formula L = λW", Operations Research 9, 1961), λ being what was due a second and W what a call took from when
+/// it was sent; rounded up to two digits.
+fn needed(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<u64> {
+    let seconds = run.measured_ns as f64 / SECOND_NS as f64;
+    let service_s = total.service_times().lower().mean()? / SECOND_NS as f64;
+    let calls = run.measured.numbers.get(Counter::Due) as f64 / seconds * service_s;
+    let exact = (calls * ROOM / f64::from(plan.pipeline)).ceil();
+    if !exact.is_finite() || exact < 1.0 {
+        return None;
+    }
+    let digit = 10_f64.powi((exact.log10().floor() as i32 - 1).max(0));
+    Some(((exact / digit).round() * digit) as u64)
+}
+
+/// Whether nothing was answered in a second, and calls failed.
+fn is_out(point: &Point) -> bool {
+    point.answered == 0 && point.not_ok > 0
+}
+
+/// Seconds in which the target was gone, between or after others in which it answered.
+fn outage(run: &Recording) -> Option<Remark> {
+    let points = run.series.points();
+    let answers = |points: &[Point]| points.iter().any(|point| point.answered > 0);
+    let mut stretches: Vec<(u64, u64)> = Vec::new();
+    let mut is_last = false;
+    for (at, point) in points.iter().enumerate().filter(|(_, point)| is_out(point)) {
+        if !answers(points.get(..at).unwrap_or(&[])) {
+            continue;
+        }
+        is_last = !answers(points.get(at..).unwrap_or(&[]));
+        let from = point.start_ns / SECOND_NS;
+        let to = (point.start_ns + point.length_ns).saturating_sub(1) / SECOND_NS;
+        match stretches.last_mut() {
+            Some((_, last)) if *last + 1 >= from => *last = to,
+            _ => stretches.push((from, to)),
+        }
+    }
+    let shown: Vec<_> = stretches
+        .iter()
+        .take(MOST_OUTAGES)
+        .map(|(from, to)| if from == to { from.to_string() } else { format!("{from}–{to}") })
+        .collect();
+    if shown.is_empty() {
+        return None;
+    }
+    let more = if stretches.len() > MOST_OUTAGES { ", …" } else { "" };
+    let plural = if matches!(stretches.as_slice(), [(from, to)] if from == to) { "" } else { "s" };
+    let back = if is_last { ", and did not come back" } else { "" };
+    let message =
+        format!("the target answered nothing in second{plural} {}{more}: calls failed{back}", shown.join(", "));
+    Some(Remark { about: About::Outage, message, advice: String::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::catalogue::Timing;
+    use brunt_record::outcome::{Failure, OkStatus};
+
+    use super::*;
+    use crate::fixtures::run;
+    use crate::summary::Summary;
+
+    /// A run whose only answers are these.
+    fn answered(statuses: &[(u16, u64)]) -> (Plan, Recording) {
+        let (plan, mut run) = run();
+        run.measured.statuses = brunt_record::counts::Statuses::default();
+        for &(status, n) in statuses {
+            (0..n).for_each(|_| run.measured.statuses.record(status));
+        }
+        (plan, run)
+    }
+
+    fn remarks((plan, run): (Plan, Recording)) -> Vec<(About, String, String)> {
+        Summary::of(plan, run).remarks.into_iter().map(|remark| (remark.about, remark.message, remark.advice)).collect()
+    }
+
+    #[test]
+    fn a_good_run_has_none() {
+        assert_eq!(remarks(run()), []);
+    }
+
+    #[test]
+    fn answers_that_are_all_refusals_are_said() {
+        let [(about, message, advice)] = &remarks(answered(&[(401, 2000)]))[..] else { panic!() };
+        assert_eq!((*about, message.as_str()), (About::NoSuccess, "every answer was 401"));
+        assert!(advice.contains("--basic"), "{advice}");
+        let several = remarks(answered(&[(500, 1500), (503, 500)]));
+        assert_eq!(several[0].1, "no answer was a success: 500 × 1500, 503 × 500");
+        assert_eq!(remarks(answered(&[(500, 1999), (200, 1)])), []);
+    }
+
+    #[test]
+    fn answers_that_were_to_be_messages_and_are_none_are_said() {
+        let (mut plan, mut run) = answered(&[(200, 2000)]);
+        assert_eq!(remarks((plan.clone(), run.clone())), []);
+        let options = serde_json::json!({ "messages": { "framing": "sse" } });
+        plan.protocol = brunt_plan::plan::ProtocolOptions::new(options.clone(), options);
+        assert_eq!(remarks((plan.clone(), run.clone()))[0].0, About::NoMessages);
+        run.measured.came(&brunt_record::messages::Came { after_ns: 1, is_first: true, is_together: false });
+        assert_eq!(remarks((plan, run)), []);
+    }
+
+    #[test]
+    fn redirects_say_where_they_lead() {
+        let (plan, mut run) = answered(&[(302, 2000)]);
+        run.redirected_to = Some("https://a.example/login".to_owned());
+        let told = remarks((plan, run));
+        assert_eq!(told[0].1, "every answer was a redirect (302) to https://a.example/login");
+        let (mut plan, none_is_fine) = answered(&[(302, 2000)]);
+        plan.ok_status = "2xx".parse::<OkStatus>().unwrap();
+        assert_eq!(remarks((plan, none_is_fine))[0].0, About::NoSuccess);
+    }
+
+    #[test]
+    fn busy_connections_are_counted_by_littles_law() {
+        let (mut plan, mut run) = run();
+        plan.load = Load::Open { profile: "2000".parse().unwrap(), arrivals: brunt_plan::arrivals::Spread::Uniform };
+        // 2,000 a second, for 80 ms each.
+        run.measured.numbers.set(Counter::Due, 4000);
+        run.measured.times.set_known(Timing::Service, brunt_record::histogram::Histogram::new());
+        run.measured.times.record_n(Timing::Service, 80_000_000, 1500);
+        run.measured.numbers.set(Counter::WaitedForConnection, 3500);
+        let told = remarks((plan.clone(), run.clone()));
+        assert_eq!(told[0].1, "all 64 connections were busy: 3500 of 4000 calls waited for one");
+        assert!(told[0].2.starts_with("raise -c to about 200,"), "{}", told[0].2);
+        plan.connections = Connections::UpTo(5000);
+        assert_eq!(remarks((plan.clone(), run.clone())), [], "it grew as far as it had to");
+        plan.connections = Connections::Fixed(300);
+        assert!(remarks((plan, run))[0].2.contains("on average"));
+    }
+
+    #[test]
+    fn an_outage_has_its_seconds() {
+        let (plan, mut run) = run();
+        run.series = brunt_record::series::Series::default();
+        for second in 0..10 {
+            let mut snapshot = Snapshot::of([(Counter::Due, 10)]);
+            if (3..=5).contains(&second) {
+                (0..10).for_each(|_| snapshot.failures.record(Failure::Connect, "connection refused"));
+            } else {
+                (0..10).for_each(|_| snapshot.statuses.record(200));
+            }
+            run.series.push(SECOND_NS, &snapshot, &OkStatus::default());
+        }
+        assert_eq!(remarks((plan, run))[0].1, "the target answered nothing in seconds 3–5: calls failed");
+    }
+}

@@ -1,0 +1,264 @@
+//! Every figure of a run, derived once. Views print it and compute nothing.
+
+use brunt_plan::plan::{Load, Plan};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::histogram::Histogram;
+use brunt_record::outcome::{Failure, OkStatus};
+use brunt_record::recording::Recording;
+use brunt_record::snapshot::Snapshot;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent_figures::AgentFigures;
+use crate::breakdown::{Breakdown, Whole};
+use crate::distribution::Distribution;
+use crate::remarks::{self, Remark};
+use crate::sampling::{self, Clusters, Sampling};
+use crate::thresholds::{Standing, ThresholdResult};
+use crate::verdict::Verdict;
+
+/// Distributions of times over all calls; `null` where nothing was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Times {
+    /// From due to end, over every call: waiting for a connection and the target, without the generator's own delays
+    /// where these are known. In the closed model a call is due when its connection is free for it.
+    pub response: Option<Distribution>,
+    /// From sent to end, over every call that was sent; likewise.
+    pub service: Option<Distribution>,
+    /// From due to end, over failed calls alone; these are in `response` as well.
+    pub failed: Option<Distribution>,
+    /// From sent to the first byte of the answer.
+    pub first_byte: Option<Distribution>,
+    /// Making a connection, without TLS.
+    pub connect: Option<Distribution>,
+    /// TLS handshakes.
+    pub tls: Option<Distribution>,
+    /// The protocol's own opening exchanges.
+    pub handshake: Option<Distribution>,
+    /// From sent to the first message of the answer. This and the next three are missing where no answer came as messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_message: Option<Distribution>,
+    /// From one message of a call to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_gap: Option<Distribution>,
+    /// From sent to the last message, of calls that were answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_message: Option<Distribution>,
+    /// The mean time for a message after the first, a value for each such call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each_message: Option<Distribution>,
+    /// Generator lag, in the open model: the generator's own delay in sending.
+    pub lag: Option<Distribution>,
+    /// The generator's own delay in receiving: from an answer's arrival by the kernel's clock to when it was read.
+    #[serde(default)]
+    pub receiving: Option<Distribution>,
+}
+
+/// Rates over the measured part.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rates {
+    /// Calls answered a second.
+    pub answered_per_s: f64,
+    /// Lower end of its 95 % sampling interval: the rate of an endless run under the same load lies within in 95 % of cases.
+    /// Missing where the run was too short to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_low_per_s: Option<f64>,
+    /// Upper end of that interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_high_per_s: Option<f64>,
+    /// Calls due a second: what was asked for, in the open model.
+    pub due_per_s: f64,
+    /// Messages a second, over all calls whose answers come as messages; missing where none does.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub messages_per_s: f64,
+    /// Bytes received a second, at the socket.
+    #[serde(rename = "wire_in_bytes_per_s")]
+    pub wire_in_per_s: f64,
+    /// Bytes sent a second, at the socket.
+    #[serde(rename = "wire_out_bytes_per_s")]
+    pub wire_out_per_s: f64,
+    /// Bytes received a second, after decryption.
+    #[serde(rename = "clear_in_bytes_per_s")]
+    pub clear_in_per_s: f64,
+    /// Bytes sent a second, before encryption.
+    #[serde(rename = "clear_out_bytes_per_s")]
+    pub clear_out_per_s: f64,
+}
+
+/// For `skip_serializing_if`, which passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(rate: &f64) -> bool {
+    *rate == 0.0
+}
+
+/// A run and all its figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// What was to be done.
+    pub plan: Plan,
+    /// What was done.
+    pub run: Recording,
+    /// Every call: of the measured part and of the drain.
+    pub total: Snapshot,
+    /// Calls that are not a success.
+    pub not_ok: u64,
+    /// `not_ok` over `due`, 0 to 1; 0 when nothing was due.
+    pub error_rate: f64,
+    /// Rates over the measured part.
+    pub rates: Rates,
+    /// Distributions over all calls.
+    pub times: Times,
+    /// Figures by name.
+    pub breakdown: Breakdown,
+    /// Whether the figures can be believed.
+    pub verdict: Verdict,
+    /// What stands out about the target or the plan.
+    pub remarks: Vec<Remark>,
+    /// Each threshold and whether it held.
+    pub thresholds: Vec<ThresholdResult>,
+    /// What the part of each agent comes to, if agents carried the run out.
+    pub agents: Vec<AgentFigures>,
+}
+
+impl Summary {
+    /// Derives every figure of `run`, which carried `plan` out.
+    pub fn of(plan: Plan, run: Recording) -> Self {
+        let mut total = run.measured.clone();
+        total.merge(&run.drained);
+        // How the generator fared in the drain's scraps of a second says nothing about the figures.
+        total.numbers.set_health(&run.measured.numbers);
+        let seconds = run.measured_ns as f64 / 1e9;
+        let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        let not_ok = total.not_ok(&plan.ok_status);
+        let points = run.series.points();
+        let rate = sampling::rate(points);
+        let (responses, services) = (Clusters::of_response(points), Clusters::of_service(points));
+        let (of_response, of_service) =
+            (responses.as_ref().map(Sampling::Whole), services.as_ref().map(Sampling::Whole));
+        let response =
+            Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), of_response.as_ref());
+        let none = Histogram::new();
+        let service = Distribution::of_bracket(&total.service_bracket(), &none, of_service.as_ref());
+        let dependence = |clusters: &Option<Clusters<'_>>, times: &Option<Distribution>| {
+            Some(clusters.as_ref()?.dependence(times.as_ref()?.values()))
+        };
+        // Where the kernel told of every answer, nothing of that is in figures by name.
+        let knows_all = total.numbers.get(Counter::ArrivalsTimed) >= total.statuses.total();
+        let whole = Whole {
+            response: dependence(&responses, &response),
+            service: dependence(&services, &service),
+            delays: if knows_all { &none } else { total.times.known(Timing::Receiving) },
+        };
+        let breakdown = Breakdown::of(&plan, &run, &total.figures, &whole);
+        let mut summary = Self {
+            not_ok,
+            error_rate: if total.numbers.get(Counter::Due) > 0 {
+                not_ok as f64 / total.numbers.get(Counter::Due) as f64
+            } else {
+                0.0
+            },
+            rates: Rates {
+                answered_per_s: per_s(run.measured.statuses.total()),
+                answered_low_per_s: rate.map(|(low, _)| low),
+                answered_high_per_s: rate.map(|(_, high)| high),
+                due_per_s: per_s(run.measured.numbers.get(Counter::Due)),
+                messages_per_s: per_s(run.measured.messages().count()),
+                wire_in_per_s: per_s(run.measured.numbers.get(Counter::WireIn)),
+                wire_out_per_s: per_s(run.measured.numbers.get(Counter::WireOut)),
+                clear_in_per_s: per_s(run.measured.numbers.get(Counter::ClearIn)),
+                clear_out_per_s: per_s(run.measured.numbers.get(Counter::ClearOut)),
+            },
+            verdict: Verdict::of(&plan, &run, &total, response.as_ref()),
+            times: Times {
+                response,
+                service,
+                failed: Distribution::of_known(total.times.known(Timing::Failed)),
+                // Some calls stand for others where not each is timed; their number is known all the same.
+                first_byte: Distribution::of_known(total.first_byte_times())
+                    .map(|times| Distribution { count: total.times.known(Timing::FirstByte).count(), ..times }),
+                connect: Distribution::of_known(total.times.known(Timing::Connect)),
+                tls: Distribution::of_known(total.times.known(Timing::Tls)),
+                handshake: Distribution::of_known(total.times.known(Timing::Handshake)),
+                first_message: Distribution::of(total.messages().first()),
+                message_gap: Distribution::of(total.messages().gap()),
+                last_message: Distribution::of_known(total.messages().last()),
+                each_message: Distribution::of_known(total.messages().each()),
+                lag: Distribution::of_known(total.times.known(Timing::Lag)),
+                receiving: Distribution::of_known(total.times.known(Timing::Receiving)),
+            },
+            breakdown,
+            remarks: remarks::of(&plan, &run, &total),
+            thresholds: Vec::new(),
+            agents: AgentFigures::all(&plan, &run),
+            total,
+            plan,
+            run,
+        };
+        summary.thresholds = summary.judged();
+        summary
+    }
+
+    /// What becomes of each threshold of the plan.
+    fn judged(&self) -> Vec<ThresholdResult> {
+        let standing = self.standing();
+        self.plan.thresholds.iter().map(|threshold| ThresholdResult::of(threshold, &standing, &self.verdict)).collect()
+    }
+
+    /// What thresholds on it are judged by.
+    pub fn standing(&self) -> Standing<'_> {
+        Standing::of(&self.plan, &self.run, &self.total)
+    }
+
+    /// Whether any call was answered.
+    pub fn answered(&self) -> bool {
+        self.total.statuses.total() > 0
+    }
+
+    /// Whether every threshold held.
+    pub fn thresholds_held(&self) -> bool {
+        self.thresholds.iter().all(|result| result.held)
+    }
+
+    /// Whether calls were due at times of their own.
+    pub fn is_open(&self) -> bool {
+        matches!(self.plan.load, Load::Open { .. })
+    }
+
+    /// Which statuses count as a success.
+    pub fn ok_status(&self) -> &OkStatus {
+        &self.plan.ok_status
+    }
+
+    /// How often `failure` happened.
+    pub fn failures(&self, failure: Failure) -> u64 {
+        self.total.failures.count(failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::SECOND_NS;
+    use brunt_record::histogram::AtLeast;
+
+    use super::*;
+    use crate::fixtures::{run, summary};
+
+    #[test]
+    fn rates_leave_the_drain_out_and_latencies_do_not() {
+        let (plan, mut run) = run();
+        run.drained.statuses.record(200);
+        run.drained.times.record(Timing::Response, 5 * SECOND_NS);
+        run.measured.numbers.add(Counter::Due, 1);
+        let summary = Summary::of(plan, run);
+        assert!((summary.rates.answered_per_s - 999.5).abs() < 1e-9);
+        assert_eq!(summary.times.response.as_ref().unwrap().max, AtLeast::exactly(5 * SECOND_NS));
+        assert_eq!(summary.total.ended(), summary.total.numbers.get(Counter::Due));
+    }
+
+    #[test]
+    fn the_error_rate_counts_bad_statuses_and_failures() {
+        let summary = summary();
+        assert_eq!(summary.not_ok, 2);
+        assert!((summary.error_rate - 0.001).abs() < 1e-9);
+    }
+}

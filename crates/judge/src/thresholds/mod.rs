@@ -1,0 +1,281 @@
+//! Thresholds held against what a run came to, in the end or so far.
+
+mod outlook;
+mod statistics;
+mod subject;
+
+use brunt_plan::threshold::{Count, Figure, Statistic, Threshold, Time};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::histogram::{AtLeast, Histogram};
+use brunt_record::instrument::least_without;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::statistics::of_times;
+use self::subject::Subject;
+use crate::verdict::{Judgement, Verdict};
+
+pub use self::outlook::Outlook;
+pub use self::subject::Standing;
+
+/// A threshold and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ThresholdResult {
+    /// The threshold as written.
+    pub threshold: String,
+    /// The figure as it came out, for people; with ≥ where only that is known.
+    pub got: String,
+    /// Whether it held. A threshold on something that was not measured, or that can only be bounded from below and
+    /// might lie beyond, does not.
+    pub held: bool,
+    /// Whether the generator's own delays cannot have decided it: anywhere within the figure's instrument interval it
+    /// comes out the same.
+    #[serde(default = "known")]
+    pub sure: bool,
+}
+
+/// Results of before that was looked into say nothing against themselves.
+const fn known() -> bool {
+    true
+}
+
+impl ThresholdResult {
+    /// Whether `threshold` holds for a run that is over, and whether that is sure in view of its `verdict`.
+    pub fn of(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict) -> Self {
+        let result = standing.judge(threshold);
+        let sure = is_sure(threshold, standing, verdict, result.held);
+        Self { sure, ..result }
+    }
+}
+
+impl Standing<'_> {
+    /// What the figure of `threshold` came to, in the unit of [`Threshold::limit`]; none if that was not measured.
+    pub fn value(&self, threshold: &Threshold) -> Option<AtLeast<f64>> {
+        Subject::of(threshold, self).ok()?.value(threshold.measure(), self).ok()?
+    }
+
+    /// Whether `threshold` holds, if that is sure.
+    pub fn judge(&self, threshold: &Threshold) -> ThresholdResult {
+        let (figure, subject) = (threshold.measure(), Subject::of(threshold, self));
+        let value = subject.as_ref().ok().and_then(|subject| subject.value(figure, self).ok()?);
+        let got = match (value, subject) {
+            (Some(value), _) => {
+                format!("{}{}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
+            }
+            (None, Err(why)) => why,
+            (None, Ok(_)) => "nothing measured".to_owned(),
+        };
+        let held = value.is_some_and(|value| threshold.operator().holds(value, threshold.limit()));
+        ThresholdResult { threshold: threshold.to_string(), got, held, sure: true }
+    }
+}
+
+/// Whether `threshold` comes out as `held` wherever the generator's own part lies.
+fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, held: bool) -> bool {
+    let total = standing.total;
+    if total.statuses.total() == 0 || threshold.subject().is_some() {
+        return true;
+    }
+    let (bracket, lag, statistic) = match threshold.measure() {
+        Figure::Time(Time::Usual | Time::Recorded(Timing::Response), statistic) => {
+            (total.response_bracket(), total.times.known(Timing::Lag).clone(), statistic)
+        }
+        Figure::Time(Time::Recorded(Timing::Service), statistic) => {
+            (total.service_bracket(), Histogram::new(), statistic)
+        }
+        // What was answered is the least that could have been.
+        Figure::Rate => return held || verdict.judgement != Judgement::GeneratorBound,
+        // Calls that were not sent for want of ports are the generator's failures.
+        Figure::ErrorRate | Figure::Count(Count::Recorded(Counter::Unsent)) => return held || verdict.is_load_as_asked,
+        _ => return true,
+    };
+    let low = match statistic {
+        Statistic::Quantile(q) if !bracket.knows_receiving => {
+            let at_least = of_times(statistic, &bracket.low).is_some_and(|value| value.at_least);
+            least_without(&bracket.low, &lag, q).map(|ns| AtLeast { value: ns as f64, at_least })
+        }
+        _ => of_times(statistic, &bracket.low),
+    };
+    let ends = [low, of_times(statistic, &bracket.high)];
+    ends.into_iter().flatten().all(|end| threshold.operator().holds(end, threshold.limit()) == held)
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::outcome::Failure;
+
+    use super::*;
+    use crate::fixtures::{run, summary};
+    use crate::summary::Summary;
+
+    fn judged(text: &str, summary: &Summary) -> ThresholdResult {
+        ThresholdResult::of(&text.parse().unwrap(), &summary.standing(), &summary.verdict)
+    }
+
+    fn judge(text: &str) -> (String, bool) {
+        let result = judged(text, &summary());
+        (result.got, result.held)
+    }
+
+    #[test]
+    fn figures_are_judged_in_their_units() {
+        for (text, got, held) in [
+            ("p99 < 50ms", "1.00ms", true),
+            ("p99.99<50ms", "2.00s", false),
+            ("service.min<=900us", "900.0µs", true),
+            ("max>1s", "2.00s", true),
+            ("error_rate<=0.1%", "0.1%", true),
+            ("error_rate < 0.05%", "0.1%", false),
+            ("rate >= 990", "999.5/s", true),
+            ("timeout==1", "1", true),
+            ("closed<1", "0", true),
+            ("unsent==0", "0", true),
+            ("tls.p99<1s", "nothing measured", false),
+            ("home:p99<1s", "nothing has the name 'home'", false),
+        ] {
+            assert_eq!(judge(text), (got.to_owned(), held), "{text}");
+        }
+    }
+
+    #[test]
+    fn figures_of_a_scripts_own_are_judged_in_their_units() {
+        use brunt_record::figures::OwnKind;
+        let (plan, mut run) = run();
+        let seconds = run.measured_ns as f64 / 1e9;
+        for (name, kind, values) in [
+            ("coins", OwnKind::Counter, &[1.5, 2.5][..]),
+            ("hits", OwnKind::Rate, &[1.0, 1.0, 0.0, 1.0]),
+            ("basket", OwnKind::Trend, &[10.0, 20.0, 90.0]),
+            ("queue", OwnKind::Gauge, &[4.0, 9.0, 7.0]),
+        ] {
+            let own = run.measured.figures.own.named(name);
+            *own = brunt_record::figures::OwnFigures::new(kind, "");
+            values.iter().enumerate().for_each(|(at, value)| own.record(*value, at as u64));
+        }
+        let summary = Summary::of(plan, run);
+        for (text, got, held) in [
+            ("coins:sum >= 4", "4", true),
+            ("figure coins:rate > 100", &brunt_plan::units::Number(4.0 / seconds).to_string(), false),
+            ("hits:share >= 75%", "75%", true),
+            ("basket:mean < 41", "40", true),
+            ("basket:max <= 89", "90", false),
+            ("queue:last == 7", "7", true),
+            ("queue:count == 3", "3", true),
+            ("queue:sum > 1", "a gauge has no such figure", false),
+            ("basket:p99 < 50ms", "a trend has no such figure", false),
+        ] {
+            let result = judged(text, &summary);
+            assert_eq!((result.got.as_str(), result.held), (got, held), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bound_from_below_holds_nothing_up() {
+        let (plan, mut run) = run();
+        run.drained.numbers.set(Counter::Unfinished, 100);
+        run.drained.times.record_bounds(Timing::Response, 10_000, 100);
+        let summary = Summary::of(plan, run);
+        let held = |text: &str| judged(text, &summary);
+        assert!(!held("p99<50ms").held);
+        assert!(held("p99<50ms").got.starts_with('≥'));
+        assert!(held("p50<50ms").held);
+    }
+
+    #[test]
+    fn a_latency_does_not_hold_when_nothing_was_answered() {
+        let (plan, mut run) = run();
+        run.measured = brunt_record::snapshot::Snapshot::of([(Counter::Due, 1)]);
+        run.measured.failures.record(Failure::Connect, "connection refused");
+        run.measured.times.record(Timing::Response, 30_000);
+        let result = judged("p99<50ms", &Summary::of(plan, run));
+        assert_eq!((result.got.as_str(), result.held), ("nothing measured", false));
+    }
+
+    #[test]
+    fn own_delays_that_could_decide_a_threshold_make_it_unsure() {
+        use brunt_record::instrument::{Arrival, CallTimes};
+        let (plan, mut run) = run();
+        // Of 2,000 calls 40 were sent 5 ms late; the target took 1 ms.
+        for i in 0..2000 {
+            let sent = if i < 40 { 5_000_000 } else { 0 };
+            let at = sent + 1_000_000;
+            let call = CallTimes {
+                due: 0,
+                ready: 0,
+                sent,
+                exposed: u64::MAX,
+                first_byte: Some(at),
+                arrived: Arrival::At(at),
+                read: at + 9,
+            };
+            run.measured.arrived(&call, 1);
+        }
+        let summary = Summary::of(plan, run);
+        for (text, held, sure) in [
+            ("p99 < 50ms", true, true),
+            ("p99 < 4ms", true, false),
+            ("p99 < 900us", false, true),
+            ("p50 < 4ms", true, true),
+            ("service.p99 < 4ms", true, true),
+            ("max<4ms", true, false),
+            ("error_rate<1%", true, true),
+        ] {
+            let result = judged(text, &summary);
+            assert_eq!((result.held, result.sure), (held, sure), "{text}: {result:?}");
+        }
+    }
+
+    /// One user, who was at home and in the cart.
+    fn with_names() -> Summary {
+        let (plan, mut run) = run();
+        let figures = &mut run.measured.figures;
+        for (name, ms) in [("home", 5), ("a<b>=c", 5), ("cart/:id", 20), ("cart", 30)] {
+            let calls = figures.requests.named(name);
+            calls.due();
+            calls.answered(200, ms * 1_000_000, ms * 1_000_000);
+        }
+        figures.tags.named("plan=pro").failed(Failure::Timeout, 7, None);
+        figures.tags.named("plan=pro").due();
+        figures.groups.named("cart").ended(900_000_000, 50_000_000, true);
+        figures.checks.named("home: 200").passed(Some("home"), "200");
+        figures.checks.named("cart: 200").failed(Some("cart"), "200", Default::default);
+        let scenario = figures.scenarios.named("shop");
+        (scenario.users_started, scenario.not_admitted) = (3, 1);
+        scenario.iteration(1_000_000_000);
+        scenario.script_error("oh");
+        Summary::of(plan, run)
+    }
+
+    #[test]
+    fn everything_that_has_a_name_can_be_limited() {
+        let summary = with_names();
+        for (text, got, held) in [
+            ("home:p95<10ms", "5.00ms", true),
+            ("a<b>=c:p95<=10ms", "5.00ms", true),
+            ("cart/:id:p95 < 10ms", "20.00ms", false),
+            ("cart:p95<40ms", "30.00ms", true),
+            ("group cart:p95<40ms", "50.00ms", false),
+            ("cart:with_pauses.p95<1s", "900.0ms", true),
+            ("plan=pro:error_rate<1%", "100%", false),
+            ("tag plan=pro:timeout==1", "1", true),
+            ("plan=pro:p95<1s", "nothing measured", false),
+            ("home: 200:checks>99%", "100%", true),
+            ("cart:checks>99%", "0%", false),
+            ("checks>=50%", "50%", true),
+            ("fails==1", "1", true),
+            ("shop:iterations>=1", "1", true),
+            ("shop:error_rate<60%", "50%", true),
+            ("shop:p50<2s", "1.00s", true),
+            ("iteration.p50<2s", "1.00s", true),
+            ("not_admitted==0", "1", false),
+            ("users_started==3", "3", true),
+            ("script_errors==0", "1", false),
+            ("home:rate>0.4", "0.50/s", true),
+            ("home:tls.p99<1s", "a request has no such figure", false),
+            ("group home:p99<1s", "no group has the name 'home'", false),
+        ] {
+            let result = judged(text, &summary);
+            assert_eq!((result.got, result.held), (got.to_owned(), held), "{text}");
+        }
+    }
+}

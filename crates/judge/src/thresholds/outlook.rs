@@ -1,0 +1,355 @@
+//! Whether a threshold is beyond repair while the run goes on.
+//!
+//! It is when it could not hold even if every call that may still come were perfect. How many may still come is known
+//! where the plan says so: a number of requests, a rate over time. Where it is not (the closed model, scenarios), it
+//! is reckoned as twice as many as the pace so far gives, for scenarios in proportion to the users who are to come, so that "beyond repair" is wrong only for a run that
+//! becomes more than twice as fast. Limits from above on quantiles, means, maxima, error rates and counts, limits from below
+//! on checks, minima and rates can be beyond repair; all others are judged at the end alone.
+
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::scenario::{Population, Scenarios, Step};
+use brunt_plan::threshold::{Count, Figure, Operator, Statistic, Threshold, Time};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::figures::ScenarioFigures;
+use brunt_record::histogram::Censored;
+use brunt_record::snapshot::Snapshot;
+
+use super::subject::{Share, Standing, Subject};
+
+/// How many times as many calls may come as the pace so far gives, where nothing says how many will.
+const MARGIN: f64 = 2.0;
+
+/// What may still come of a run that goes on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outlook {
+    /// The most calls that may still become due; infinite if nothing is known.
+    pub remaining_calls: f64,
+    /// How long the measured part will have been, in nanoseconds, if its time alone ends it.
+    pub planned_ns: Option<u64>,
+}
+
+impl Outlook {
+    /// That of a run by `plan` of whose measured part `elapsed_ns` are over, in which this happened, and at whose end
+    /// `users` virtual users are alive.
+    pub fn of(plan: &Plan, elapsed_ns: u64, measured: &Snapshot, users: u64) -> Self {
+        let due = measured.numbers.get(Counter::Due);
+        if let Some(scenarios) = &plan.scenarios {
+            let remaining_calls = remaining_of(scenarios, elapsed_ns, measured, users);
+            return Self { remaining_calls, planned_ns: None };
+        }
+        let duration_ns = plan.duration_ns();
+        let by_requests = plan.stop.requests.map(|requests| requests.saturating_sub(due) as f64);
+        let by_time = duration_ns.map(|planned_ns| match &plan.load {
+            Load::Open { profile, .. } => {
+                let all = profile.calls_until(planned_ns as f64 / 1e9);
+                // Random arrivals may be more than planned: six standard deviations more.
+                (all + 6.0 * all.sqrt() - due as f64).max(0.0)
+            }
+            Load::Closed {} => {
+                let left = planned_ns.saturating_sub(elapsed_ns) as f64 / elapsed_ns.max(1) as f64;
+                MARGIN * left * due as f64
+            }
+        });
+        Self {
+            remaining_calls: by_requests.unwrap_or(f64::INFINITY).min(by_time.unwrap_or(f64::INFINITY)),
+            planned_ns: if plan.stop.requests.is_some() { None } else { duration_ns },
+        }
+    }
+}
+
+/// What may still come of virtual users: those who are to come, and those who are there, each make about as many calls
+/// as iterations took so far. Until one has ended nobody knows how many that is.
+fn remaining_of(scenarios: &Scenarios, elapsed_ns: u64, measured: &Snapshot, users: u64) -> f64 {
+    let iterations = |name: &str| measured.figures.scenarios.get(name).map_or(0, ScenarioFigures::iterations_begun);
+    let all: u64 = measured.figures.scenarios.iter().map(|(_, of)| of.iterations.known.count() + of.errors).sum();
+    let share = |population: &Population| {
+        let begun: u64 = population.scenarios.iter().map(|one| iterations(&one.scenario)).sum();
+        share_done(population, elapsed_ns as f64 / 1e9, begun as f64)
+    };
+    let done = scenarios.populations.iter().map(share).fold(1.0, f64::min);
+    if done <= 0.0 || all == 0 {
+        return f64::INFINITY;
+    }
+    let due = measured.numbers.get(Counter::Due) as f64;
+    MARGIN * (due * (1.0 - done) / done + users as f64 * due / all as f64)
+}
+
+/// The share of a population's load that is behind it after so many seconds, from 0 to 1.
+fn share_done(population: &Population, seconds: f64, iterations: f64) -> f64 {
+    if population.after.is_some() {
+        // Nobody knows when it begins.
+        return 0.0;
+    }
+    let (mut done, mut all, mut begin) = (0.0, 0.0, 0.0);
+    for step in &population.steps {
+        let length = step.seconds();
+        let x = if length > 0.0 { ((seconds - begin) / length).clamp(0.0, 1.0) } else { 1.0 };
+        let (so_far, whole) = match *step {
+            Step::NothingFor { .. } => (0.0, 0.0),
+            Step::AtOnce { users } => (if seconds >= begin { users } else { 0.0 }, users),
+            Step::Rate { from, to, seconds } | Step::Users { from, to, seconds } => {
+                (seconds * (from * x + (to - from) * x * x / 2.0), seconds * f64::midpoint(from, to))
+            }
+            Step::Peak { users, .. } => (users * x * x * (3.0 - 2.0 * x), users),
+            Step::IterationsEach { users, iterations: each } => (iterations, users * each),
+            Step::IterationsShared { iterations: shared, .. } => (iterations, shared),
+        };
+        done += so_far;
+        all += whole;
+        begin += length;
+    }
+    if all > 0.0 { (done / all).min(1.0) } else { 1.0 }
+}
+
+/// What a subject may come to in the end.
+struct Reach<'a> {
+    standing: &'a Standing<'a>,
+    outlook: Outlook,
+}
+
+impl Reach<'_> {
+    /// The most that a count, now at `n`, may reach by the end.
+    fn most(&self, n: u64) -> f64 {
+        // What there is more often than calls (checks) goes on to be.
+        let a_call = (n as f64 / self.standing.total.numbers.get(Counter::Due).max(1) as f64).max(1.0);
+        n as f64 + self.outlook.remaining_calls * a_call + self.standing.most_users as f64
+    }
+
+    /// The least that a share can be in the end.
+    fn least_share(&self, share: Share) -> f64 {
+        share.part as f64 / self.most(share.whole).max(1.0)
+    }
+}
+
+impl Standing<'_> {
+    /// Whether `threshold` can hold no more, whatever comes: see the module's text.
+    pub fn is_beyond_repair(&self, threshold: &Threshold, outlook: Outlook) -> bool {
+        let Ok(subject) = Subject::of(threshold, self) else { return false };
+        let reach = Reach { standing: self, outlook };
+        reach.breaks(threshold, subject).unwrap_or(false)
+    }
+}
+
+impl Reach<'_> {
+    fn breaks(&self, threshold: &Threshold, subject: Subject<'_>) -> Option<bool> {
+        let (standing, operator, limit) = (self.standing, threshold.operator(), threshold.limit());
+        let from_above = matches!(operator, Operator::Below | Operator::AtMost);
+        let from_below = matches!(operator, Operator::Above | Operator::AtLeast);
+        // What the figure comes to at the least, or at the most, does not hold.
+        let breaks = |value: f64| !operator.holds_for(value, limit);
+        Some(match threshold.measure() {
+            // Nobody knows how many messages the streams under way will have.
+            Figure::Time(Time::Recorded(Timing::MessageGap), statistic)
+                if !matches!(statistic, Statistic::Max | Statistic::Min) =>
+            {
+                false
+            }
+            Figure::Time(time, statistic) => {
+                let times = subject.times(time, standing)?;
+                // Calls that are under way may still be perfect.
+                let under_way = standing.total.numbers.get(Counter::Due).saturating_sub(standing.total.ended());
+                let most = self.most(times.count() + under_way);
+                match statistic {
+                    Statistic::Quantile(q) if from_above => above(&times, limit) as f64 > (1.0 - q) * most + 1e-6,
+                    Statistic::Mean if from_above => {
+                        let lower = times.lower();
+                        breaks(lower.mean()? * lower.count() as f64 / most)
+                    }
+                    Statistic::Max if from_above => breaks(times.lower().max()? as f64),
+                    Statistic::Min if from_below => breaks(times.known.min()? as f64),
+                    _ => false,
+                }
+            }
+            Figure::ErrorRate if from_above => breaks(self.least_share(subject.errors(standing)?)),
+            Figure::Checks if from_below => breaks(1.0 - self.least_share(subject.failed_checks(standing)?)),
+            Figure::Rate => {
+                let (so_far, seconds) = (subject.ended(standing)?, outlook_seconds(self.outlook)?);
+                let most = self.most(so_far) / seconds;
+                (from_above && breaks(so_far as f64 / seconds)) || (from_below && breaks(most))
+            }
+            // Lower bounds of what only grows.
+            Figure::Count(count) if !from_below => {
+                let n = subject.count(count, standing)? as f64;
+                if operator == Operator::Equal { n > limit } else { breaks(n) }
+            }
+            Figure::Count(due @ Count::Recorded(Counter::Due)) => {
+                breaks(subject.count(due, standing)? as f64 + self.most(0))
+            }
+            _ => false,
+        })
+    }
+}
+
+fn outlook_seconds(outlook: Outlook) -> Option<f64> {
+    outlook.planned_ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9)
+}
+
+/// How many of `times` are surely above `limit`.
+fn above(times: &Censored, limit: f64) -> u64 {
+    times.known.count_above(limit as u64) + times.bounds.count_above(limit as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::outcome::OkStatus;
+    use brunt_record::snapshot::Snapshot;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A call: whether it is ok, how long it took in ms, whether its check held.
+    type Call = (bool, u64, bool);
+
+    fn snapshot(calls: &[Call]) -> Snapshot {
+        let mut snapshot = Snapshot::of([(Counter::Due, calls.len() as u64)]);
+        let figures = &mut snapshot.figures;
+        for &(ok, ms, holds) in calls {
+            let status = if ok { 200 } else { 500 };
+            snapshot.statuses.record(status);
+            snapshot.times.record(Timing::Response, ms * 1_000_000);
+            let home = figures.requests.named("home");
+            home.due();
+            home.answered(status, ms * 1_000_000, ms * 1_000_000);
+            let check = figures.checks.named("home: fine");
+            if holds {
+                check.passed(Some("home"), "fine");
+            } else {
+                check.failed(Some("home"), "fine", brunt_record::figures::Example::default);
+            }
+        }
+        snapshot
+    }
+
+    fn standing<'a>(snapshot: &'a Snapshot, ok: &'a OkStatus, seconds: u64) -> Standing<'a> {
+        Standing { total: snapshot, measured: snapshot, measured_ns: seconds * 1_000_000_000, ok, most_users: 0 }
+    }
+
+    fn is_beyond(text: &str, calls: &[Call], remaining: f64) -> bool {
+        let (snapshot, ok) = (snapshot(calls), OkStatus::default());
+        let outlook = Outlook { remaining_calls: remaining, planned_ns: Some(10_000_000_000) };
+        standing(&snapshot, &ok, 1).is_beyond_repair(&text.parse().unwrap(), outlook)
+    }
+
+    #[test]
+    fn a_threshold_is_beyond_repair_when_nothing_can_mend_it() {
+        let good = (true, 1, true);
+        let bad = (false, 100, false);
+        let calls: Vec<_> = std::iter::repeat_n(good, 80).chain(std::iter::repeat_n(bad, 20)).collect();
+        for (text, at_100, at_9900) in [
+            ("error_rate<1%", true, false),
+            ("error_rate<0.2%", true, true),
+            ("error_rate<=0.2%", true, false),
+            ("error_rate<0.1%", true, true),
+            ("home:error_rate<0.1%", true, true),
+            ("p95<50ms", true, false),
+            ("p95>5ms", false, false),
+            ("home:p99.9<50ms", true, true),
+            ("mean<10ms", true, false),
+            ("mean<25ms", false, false),
+            ("max<50ms", true, true),
+            ("checks>99%", true, false),
+            ("home: fine:checks>99.9%", true, true),
+            ("fails<20", true, true),
+            ("fails<21", false, false),
+            ("timeout==0", false, false),
+            ("rate>100", true, false),
+            ("rate<5", true, true),
+            ("unknown:p99<1ms", false, false),
+        ] {
+            assert_eq!(is_beyond(text, &calls, 100.0), at_100, "{text} with 100 to come");
+            assert_eq!(is_beyond(text, &calls, 9_900.0), at_9900, "{text} with 9900 to come");
+        }
+        assert!(!is_beyond("error_rate<0.1%", &calls, f64::INFINITY));
+    }
+
+    #[test]
+    fn the_outlook_follows_the_plan() {
+        let mut plan = crate::fixtures::plan();
+        let outlook = |plan: &Plan, elapsed_s: u64, due| {
+            let measured = Snapshot::of([(Counter::Due, due)]);
+            Outlook::of(plan, elapsed_s * 1_000_000_000, &measured, 0)
+        };
+        assert_eq!(outlook(&plan, 1, 100).remaining_calls, 1800.0, "twice the pace so far, for nine seconds");
+        plan.stop.requests = Some(500);
+        assert_eq!(outlook(&plan, 1, 100), Outlook { remaining_calls: 400.0, planned_ns: None });
+        plan.stop.requests = None;
+        plan.load =
+            Load::Open { profile: "0..100/10s".parse().unwrap(), arrivals: brunt_plan::arrivals::Spread::Uniform };
+        let remaining = outlook(&plan, 1, 5).remaining_calls;
+        assert!((495.0..650.0).contains(&remaining), "{remaining}");
+    }
+
+    #[test]
+    fn the_outlook_of_scenarios_follows_their_injection() {
+        let population = |steps: &[Step]| Population {
+            scenarios: vec![brunt_plan::scenario::Weighted { scenario: "shop".into(), weight: 1.0 }],
+            steps: steps.to_vec(),
+            arrivals: brunt_plan::arrivals::Spread::Uniform,
+            most_alive: None,
+            after: None,
+        };
+        let ramp = population(&[
+            Step::AtOnce { users: 10.0 },
+            Step::NothingFor { seconds: 5.0 },
+            Step::Rate { from: 0.0, to: 36.0, seconds: 10.0 },
+            Step::Peak { users: 10.0, seconds: 2.0 },
+        ]);
+        for (seconds, share) in [(0.0, 0.05), (5.0, 0.05), (10.0, 0.275), (15.0, 0.95), (16.0, 0.975), (60.0, 1.0)] {
+            assert!((share_done(&ramp, seconds, 0.0) - share).abs() < 1e-9, "{seconds}");
+        }
+        let users = population(&[Step::Users { from: 10.0, to: 10.0, seconds: 10.0 }]);
+        assert!((share_done(&users, 4.0, 0.0) - 0.4).abs() < 1e-9);
+        let each = population(&[Step::IterationsEach { users: 5.0, iterations: 20.0 }]);
+        assert!((share_done(&each, 4.0, 25.0) - 0.25).abs() < 1e-9);
+        assert!(share_done(&Population { after: Some(0), ..users.clone() }, 4.0, 25.0) <= 0.0);
+
+        let scenarios = Scenarios {
+            streamed: Vec::new(),
+            files: Vec::new(),
+            env: std::collections::BTreeMap::new(),
+            base_url: None,
+            populations: vec![users, ramp],
+            throttle: None,
+        };
+        let mut measured = Snapshot::of([(Counter::Due, 100)]);
+        assert!(remaining_of(&scenarios, 10_000_000_000, &measured, 8).is_infinite(), "no iteration has ended");
+        (0..20).for_each(|_| measured.figures.scenarios.named("shop").iteration(1));
+        let remaining = remaining_of(&scenarios, 10_000_000_000, &measured, 8);
+        assert!((remaining - 2.0 * (100.0 * 0.725 / 0.275 + 8.0 * 5.0)).abs() < 1e-6, "{remaining}");
+    }
+
+    fn calls() -> impl Strategy<Value = Vec<Call>> {
+        prop::collection::vec((any::<bool>(), 1_u64..200, any::<bool>()), 1..60)
+    }
+
+    proptest! {
+        /// Whatever comes after, what is beyond repair does not hold in the end.
+        #[test]
+        fn beyond_repair_is_true(before in calls(), after in calls(), limit in 1_u64..100, slack in 0_usize..20) {
+            let all = [before.clone(), after.clone()].concat();
+            let (end, ok) = (snapshot(&all), OkStatus::default());
+            let end = standing(&end, &ok, 10);
+            for text in [
+                format!("p90<{limit}ms"),
+                format!("p50<={limit}ms"),
+                format!("home:p75<{limit}ms"),
+                format!("mean<{limit}ms"),
+                format!("max<{limit}ms"),
+                format!("min>{limit}ms"),
+                format!("error_rate<={limit}%"),
+                format!("home:error_rate<{limit}%"),
+                format!("checks>{limit}%"),
+                format!("fails<{limit}"),
+                format!("rate>{}", limit as f64 / 10.0),
+                format!("rate<{}", limit as f64 / 10.0),
+                format!("due>={limit}"),
+                format!("home:due<={limit}"),
+            ] {
+                if is_beyond(&text, &before, (after.len() + slack) as f64) {
+                    let result = end.judge(&text.parse().unwrap());
+                    prop_assert!(!result.held, "{text} held in the end: {}", result.got);
+                }
+            }
+        }
+    }
+}

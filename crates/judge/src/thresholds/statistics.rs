@@ -1,0 +1,44 @@
+//! What a distribution, or a figure of a script's own, comes to.
+
+use brunt_plan::threshold::{OfOwn, Statistic};
+use brunt_record::figures::{OwnFigures, OwnKind};
+use brunt_record::histogram::{AtLeast, Censored};
+
+use super::subject::NoSuchFigure;
+
+/// What `statistic` of `times` comes to, in nanoseconds.
+pub(super) fn of_times(statistic: Statistic, times: &Censored) -> Option<AtLeast<f64>> {
+    let lower = times.lower();
+    let bounded = |value: f64| AtLeast { value, at_least: !times.bounds.is_empty() };
+    match statistic {
+        Statistic::Quantile(q) => times.quantile(q).map(|value| value.map(|ns| ns as f64)),
+        Statistic::Mean => lower.mean().map(bounded),
+        Statistic::Stdev => lower.stdev().map(bounded),
+        Statistic::Min => lower.min().map(|ns| AtLeast::exactly(ns as f64)),
+        Statistic::Max => lower.max().map(|ns| bounded(ns as f64)),
+    }
+}
+
+/// What `figure` of `own` comes to, in the unit of `own`; none if nothing was recorded.
+///
+/// # Errors
+/// When figures of this kind have none.
+pub(super) fn of_own(figure: OfOwn, own: &OwnFigures, measured_s: f64) -> Result<Option<f64>, NoSuchFigure> {
+    let there = |value: Option<f64>, is_of: bool| if is_of { Ok(value) } else { Err(NoSuchFigure) };
+    let (is_trend, is_gauge) = (own.kind == OwnKind::Trend, own.kind == OwnKind::Gauge);
+    match figure {
+        OfOwn::Count => Ok(Some(own.count as f64)),
+        OfOwn::Sum => there(own.sum(), own.kind == OwnKind::Counter),
+        OfOwn::Rate => {
+            let rate = own.sum().filter(|_| measured_s > 0.0).map(|sum| sum / measured_s);
+            there(rate, own.kind == OwnKind::Counter)
+        }
+        OfOwn::Share => there(own.share(), own.kind == OwnKind::Rate),
+        OfOwn::Last => there(own.last(), is_gauge),
+        OfOwn::Statistic(Statistic::Min) => there(own.min(), is_trend || is_gauge),
+        OfOwn::Statistic(Statistic::Max) => there(own.max(), is_trend || is_gauge),
+        OfOwn::Statistic(Statistic::Mean) => there(own.mean(), is_trend),
+        OfOwn::Statistic(Statistic::Stdev) => there(own.stdev(), is_trend),
+        OfOwn::Statistic(Statistic::Quantile(q)) => there(own.quantile(q), is_trend),
+    }
+}

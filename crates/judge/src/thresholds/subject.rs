@@ -1,0 +1,302 @@
+//! What a threshold is about: all calls, or what has a name.
+
+use brunt_plan::plan::Plan;
+use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, ScenarioFigures};
+use brunt_record::histogram::{AtLeast, Censored, Histogram};
+use brunt_record::observer::SoFar;
+use brunt_record::outcome::OkStatus;
+use brunt_record::recording::Recording;
+use brunt_record::snapshot::Snapshot;
+
+use super::statistics::{of_own, of_times};
+
+/// What a run came to, in the end or so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    /// Every call.
+    pub total: &'a Snapshot,
+    /// Those that ended in the measured part.
+    pub measured: &'a Snapshot,
+    /// How long the measured part was, in nanoseconds.
+    pub measured_ns: u64,
+    /// Which statuses are a success.
+    pub ok: &'a OkStatus,
+    /// The most virtual users alive at once.
+    pub most_users: u64,
+}
+
+impl<'a> Standing<'a> {
+    /// The standing of a run by `plan` that is over; `total` has every call of it.
+    pub fn of(plan: &'a Plan, run: &'a Recording, total: &'a Snapshot) -> Self {
+        Self {
+            total,
+            measured: &run.measured,
+            measured_ns: run.measured_ns,
+            ok: &plan.ok_status,
+            most_users: run.series.most_users(),
+        }
+    }
+
+    /// The standing of a run by `plan` that goes on.
+    pub fn so_far(plan: &'a Plan, so_far: &SoFar<'a>) -> Self {
+        Self {
+            total: so_far.measured,
+            measured: so_far.measured,
+            measured_ns: so_far.measured_ns,
+            ok: &plan.ok_status,
+            most_users: so_far.most_users,
+        }
+    }
+
+    pub(super) fn per_s(&self, n: u64) -> f64 {
+        if self.measured_ns > 0 { n as f64 * 1e9 / self.measured_ns as f64 } else { 0.0 }
+    }
+}
+
+/// What a threshold is about, with its figures: in all, and in the measured part alone, for rates.
+#[derive(Clone, Copy)]
+pub(super) enum Subject<'a> {
+    All,
+    Calls { name: &'a str, is_request: bool, calls: &'a CallFigures, measured: Option<&'a CallFigures> },
+    Group(&'a GroupFigures, Option<&'a GroupFigures>),
+    Check(&'a CheckFigures),
+    Scenario(&'a ScenarioFigures, Option<&'a ScenarioFigures>),
+    Own(&'a OwnFigures),
+}
+
+/// What a threshold is about has no such figure: a check has no percentiles.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoSuchFigure;
+
+/// A share: so many of so many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    pub(super) part: u64,
+    pub(super) whole: u64,
+}
+
+impl<'a> Subject<'a> {
+    /// What `threshold` is about.
+    ///
+    /// # Errors
+    /// Why nothing has the name, or this figure, in words that stand where the figure would.
+    pub(super) fn of(threshold: &'a Threshold, standing: &Standing<'a>) -> Result<Self, String> {
+        let Some((kind, name)) = threshold.subject() else { return Ok(Self::All) };
+        let kinds = Kind::NAMED.into_iter().filter(|(_, known)| kind.is_none_or(|kind| kind == *known));
+        let found: Vec<_> = kinds.filter_map(|(_, kind)| Self::find(kind, name, standing)).collect();
+        let has_figure = found.iter().find(|subject| subject.value(threshold.measure(), standing).is_ok());
+        has_figure.copied().ok_or_else(|| match (found.first(), kind) {
+            (Some(subject), _) => format!("a {} has no such figure", subject.kind()),
+            (None, Some(kind)) => format!("no {} has the name '{name}'", kind.word()),
+            (None, None) => format!("nothing has the name '{name}'"),
+        })
+    }
+
+    /// What has the name `name` and is of this kind.
+    fn find(kind: Kind, name: &'a str, standing: &Standing<'a>) -> Option<Self> {
+        let (all, measured) = (&standing.total.figures, &standing.measured.figures);
+        match kind {
+            Kind::Request => all.requests.get(name).map(|calls| Self::Calls {
+                name,
+                is_request: true,
+                calls,
+                measured: measured.requests.get(name),
+            }),
+            Kind::Tag => all.tags.get(name).map(|calls| Self::Calls {
+                name,
+                is_request: false,
+                calls,
+                measured: measured.tags.get(name),
+            }),
+            Kind::Group => all.groups.get(name).map(|group| Self::Group(group, measured.groups.get(name))),
+            Kind::Check => all.checks.get(name).map(Self::Check),
+            Kind::Scenario => {
+                all.scenarios.get(name).map(|scenario| Self::Scenario(scenario, measured.scenarios.get(name)))
+            }
+            Kind::Own => all.own.get(name).map(Self::Own),
+        }
+    }
+
+    /// How it is called where it has no such figure.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::All => "run",
+            Self::Calls { is_request: true, .. } => "request",
+            Self::Calls { .. } => "tag",
+            Self::Group(..) => "group",
+            Self::Check(_) => "check",
+            Self::Scenario(..) => "scenario",
+            Self::Own(own) => own.kind.name(),
+        }
+    }
+
+    /// Its distribution of `time`; none if it has no such time.
+    pub(super) fn times(&self, time: Time, standing: &Standing<'_>) -> Option<Censored> {
+        const USUAL: Time = Time::Usual;
+        const RESPONSE: Time = Time::Recorded(Timing::Response);
+        const SERVICE: Time = Time::Recorded(Timing::Service);
+        let total = standing.total;
+        match (self, time) {
+            (Self::All, Time::Iteration) => {
+                let mut all = Censored::default();
+                total.figures.scenarios.iter().for_each(|(_, scenario)| all.merge(&scenario.iterations));
+                Some(all)
+            }
+            // How soon calls failed is no answer to how soon they are answered.
+            (Self::All, USUAL | RESPONSE | SERVICE) if total.statuses.total() == 0 => Some(Censored::default()),
+            (Self::All, USUAL | RESPONSE) => Some(total.response_times().into_owned()),
+            (Self::All, SERVICE) => Some(total.service_times().into_owned()),
+            (Self::All, Time::Recorded(Timing::FirstByte)) => {
+                Some(Censored { known: total.first_byte_times().clone(), bounds: Histogram::new() })
+            }
+            (Self::All, Time::Recorded(timing)) => Some(total.times.get(timing).clone()),
+            (Self::Calls { calls, .. }, USUAL | RESPONSE | SERVICE) if calls.statuses.total() == 0 => {
+                Some(Censored::default())
+            }
+            (Self::Calls { calls, .. }, USUAL) => Some(calls.times.get(Timing::Response).clone()),
+            (Self::Calls { calls, .. }, Time::Recorded(timing)) if timing.is_named() => {
+                Some(calls.times.get(timing).clone())
+            }
+            (Self::Group(group, _), Time::Usual | Time::WithoutPauses) => Some(group.without_pauses.clone()),
+            (Self::Group(group, _), Time::WithPauses) => Some(group.with_pauses.clone()),
+            (Self::Scenario(scenario, _), Time::Usual | Time::Iteration) => Some(scenario.iterations.clone()),
+            _ => None,
+        }
+    }
+
+    /// How much of it is not ok; none if it knows no success.
+    pub(super) fn errors(&self, standing: &Standing<'_>) -> Option<Share> {
+        match self {
+            Self::All => Some(Share {
+                part: standing.total.not_ok(standing.ok),
+                whole: standing.total.numbers.get(Counter::Due),
+            }),
+            Self::Calls { calls, .. } => {
+                Some(Share { part: calls.not_ok(standing.ok), whole: calls.numbers.get(Counter::Due) })
+            }
+            Self::Group(group, _) => Some(Share { part: group.failed, whole: group.count() }),
+            Self::Scenario(scenario, _) => Some(Share { part: scenario.errors, whole: scenario.iterations_begun() }),
+            Self::Check(_) | Self::Own(_) => None,
+        }
+    }
+
+    /// How many of its checks failed; none if it has no checks.
+    pub(super) fn failed_checks(&self, standing: &Standing<'_>) -> Option<Share> {
+        let sum = |of: &dyn Fn(&CheckFigures) -> bool| {
+            let checks = standing.total.figures.checks.iter().filter(|(_, check)| of(check));
+            let sum = checks
+                .fold((0, 0), |(part, whole), (_, check)| (part + check.fails, whole + check.passes + check.fails));
+            Some(Share { part: sum.0, whole: sum.1 })
+        };
+        match self {
+            Self::All => sum(&|_| true),
+            Self::Calls { name, is_request: true, .. } => sum(&|check| check.call.as_deref() == Some(name)),
+            Self::Check(check) => Some(Share { part: check.fails, whole: check.passes + check.fails }),
+            _ => None,
+        }
+    }
+
+    /// How many of it ended in the measured part; none if it has no rate.
+    pub(super) fn ended(&self, standing: &Standing<'_>) -> Option<u64> {
+        match self {
+            Self::All => Some(standing.measured.statuses.total()),
+            Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.statuses.total())),
+            Self::Group(_, measured) => Some(measured.map_or(0, |group| group.with_pauses.known.count())),
+            Self::Scenario(_, measured) => Some(measured.map_or(0, |scenario| scenario.iterations.known.count())),
+            Self::Check(_) | Self::Own(_) => None,
+        }
+    }
+
+    /// Messages that came in the measured part; none if it has none of its own.
+    fn messages(&self, standing: &Standing<'_>) -> Option<u64> {
+        match self {
+            Self::All => Some(standing.measured.messages().count()),
+            Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.messages().count())),
+            _ => None,
+        }
+    }
+
+    /// Bytes received and sent in the measured part; none if it has none of its own.
+    fn bytes(&self, standing: &Standing<'_>) -> Option<(u64, u64)> {
+        match self {
+            Self::All => {
+                Some((standing.measured.numbers.get(Counter::WireIn), standing.measured.numbers.get(Counter::WireOut)))
+            }
+            Self::Calls { measured, .. } => {
+                Some(measured.map_or((0, 0), |calls| {
+                    (calls.numbers.get(Counter::ClearIn), calls.numbers.get(Counter::ClearOut))
+                }))
+            }
+            _ => None,
+        }
+    }
+
+    /// How often `what` happened; none if it cannot.
+    pub(super) fn count(&self, what: Count, standing: &Standing<'_>) -> Option<u64> {
+        let checks = |of: fn(Share) -> u64| self.failed_checks(standing).map(of);
+        match (what, self) {
+            (Count::Passes, _) => checks(|share| share.whole - share.part),
+            (Count::Fails, _) => checks(|share| share.part),
+            (Count::Recorded(counter), Self::All) => Some(standing.total.numbers.get(counter)),
+            (Count::Recorded(counter), Self::Calls { calls, .. }) if counter.is_named() => {
+                Some(calls.numbers.get(counter))
+            }
+            (Count::Failure(failure), Self::All) => Some(standing.total.failures.count(failure)),
+            (Count::Users, Self::All) => Some(standing.most_users),
+            (Count::Failure(failure), Self::Calls { calls, .. }) => Some(calls.failures.count(failure)),
+            (Count::Recorded(Counter::Unfinished), Self::Group(group, _)) => Some(group.unfinished),
+            (_, Self::All) => {
+                let scenarios = standing.total.figures.scenarios.iter();
+                scenarios.map(|(_, scenario)| of_scenario(what, scenario)).try_fold(0, |sum, n| Some(sum + n?))
+            }
+            (_, Self::Scenario(scenario, _)) => of_scenario(what, scenario),
+            _ => None,
+        }
+    }
+
+    /// The value of `figure`; none if nothing was measured.
+    ///
+    /// # Errors
+    /// When it has no such figure.
+    pub(super) fn value(&self, figure: Figure, standing: &Standing<'_>) -> Result<Option<AtLeast<f64>>, NoSuchFigure> {
+        let of_own = match (self, figure) {
+            (Self::Own(own), Figure::Own(of)) => Some(of_own(of, own, standing.measured_ns as f64 / 1e9)?),
+            (Self::Own(own), Figure::Rate) => Some(of_own(OfOwn::Rate, own, standing.measured_ns as f64 / 1e9)?),
+            (Self::Own(_), _) | (_, Figure::Own(_)) => return Err(NoSuchFigure),
+            _ => None,
+        };
+        if let Some(value) = of_own {
+            return Ok(value.map(AtLeast::exactly));
+        }
+        // Of nothing there is no share.
+        let share = |of: u64, whole: u64| (whole > 0).then(|| of as f64 / whole as f64);
+        let value = match figure {
+            Figure::Time(time, statistic) => {
+                return self.times(time, standing).map(|times| of_times(statistic, &times)).ok_or(NoSuchFigure);
+            }
+            Figure::ErrorRate => self.errors(standing).map(|errors| share(errors.part, errors.whole)),
+            Figure::Checks => {
+                self.failed_checks(standing).map(|failed| share(failed.whole - failed.part, failed.whole))
+            }
+            Figure::Rate => self.ended(standing).map(|ended| Some(standing.per_s(ended))),
+            Figure::MessageRate => self.messages(standing).map(|messages| Some(standing.per_s(messages))),
+            Figure::BytesIn => self.bytes(standing).map(|(bytes_in, _)| Some(standing.per_s(bytes_in))),
+            Figure::BytesOut => self.bytes(standing).map(|(_, bytes_out)| Some(standing.per_s(bytes_out))),
+            Figure::Count(count) => self.count(count, standing).map(|n| Some(n as f64)),
+            Figure::Own(_) => None,
+        };
+        value.map(|value| value.map(AtLeast::exactly)).ok_or(NoSuchFigure)
+    }
+}
+
+fn of_scenario(what: Count, scenario: &ScenarioFigures) -> Option<u64> {
+    match what {
+        Count::UsersStarted => Some(scenario.users_started),
+        Count::NotAdmitted => Some(scenario.not_admitted),
+        Count::Iterations => Some(scenario.iterations.known.count()),
+        Count::ScriptErrors => Some(scenario.errors),
+        _ => None,
+    }
+}

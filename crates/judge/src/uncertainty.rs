@@ -1,0 +1,184 @@
+//! How far a figure may be from the truth: what the generator's own delays can have made of it, and what chance can.
+
+use brunt_record::histogram::{Histogram, QUANTILES};
+use brunt_record::instrument::{Bracket, least_without};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::sampling::{Sampling, value_at};
+
+/// The share of a figure from which on own delays spoil it.
+const SPOILING: f64 = 0.1;
+/// How wide an instrument interval must be to spoil anything, in nanoseconds.
+const SPOILING_NS: u64 = 50_000;
+
+/// Two ends between which a time lies, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    /// The least that it is.
+    pub low_ns: u64,
+    /// The most that it is; none where nothing is known from above.
+    pub high_ns: Option<u64>,
+}
+
+impl Ends {
+    /// Whether own delays of this width spoil a figure of `value_ns`: more than a tenth of it, and more than 50 µs.
+    pub fn spoil(&self, value_ns: u64) -> bool {
+        let Some(high) = self.high_ns else { return false };
+        let width = high.saturating_sub(self.low_ns);
+        width > SPOILING_NS && width as f64 > SPOILING * value_ns as f64
+    }
+}
+
+/// How far one time may be from the truth, in nanoseconds. An upper end is `null` where nothing is known from above.
+///
+/// The instrument interval is what the generator's own delays can have made of the time: the truth about the calls of this
+/// run lies within. The sampling interval is what chance can have made of it: the figure of an endless run under the same load
+/// lies within in 95 % of cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Lower end of the instrument interval.
+    pub instrument_low_ns: u64,
+    /// Upper end of the instrument interval.
+    pub instrument_high_ns: Option<u64>,
+    /// Lower end of the sampling interval; missing where the run was too short to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_low_ns: Option<u64>,
+    /// Upper end of the sampling interval.
+    #[serde(default)]
+    pub sampling_high_ns: Option<u64>,
+    /// Lower end of both intervals together, or of the instrument's alone.
+    pub low_ns: u64,
+    /// Upper end of both together.
+    pub high_ns: Option<u64>,
+    /// Whether own delays spoil the time: they leave more than a tenth of it, and more than 50 µs, open ([`Ends::spoil`]).
+    #[serde(rename = "spoiled")]
+    pub is_spoiled: bool,
+}
+
+/// How far the figures of a distribution may be from the truth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intervals {
+    /// Of the mean.
+    pub mean: Interval,
+    /// Of the values at [`QUANTILES`], in their order.
+    pub quantiles: [Interval; QUANTILES.len()],
+}
+
+impl Intervals {
+    /// The intervals of times in `bracket`, of whose calls `sampling` knows. `lag` is what is known of own delays
+    /// where the bracket knows of none. None for an empty distribution.
+    pub fn of(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
+        let shares = QUANTILES.map(|(_, q)| q);
+        let mut values = [0; QUANTILES.len()];
+        for (place, q) in values.iter_mut().zip(shares) {
+            *place = bracket.value.quantile(q)?.value;
+        }
+        let ranks = sampling.map_or([None; QUANTILES.len()], |sampling| sampling.ranks(values));
+        let (low, value, high) = (bracket.low.lower(), bracket.value.lower(), bracket.high.lower());
+        // Without arrivals, the low side knows of sending alone, and not which call was sent how late.
+        let least = |q: f64| {
+            if bracket.knows_receiving { low.quantile(q) } else { least_without(&bracket.low, lag, q) }
+        };
+        let of_quantile = |q: f64, rank: Option<(f64, f64)>, value_ns: u64| -> Option<Interval> {
+            let instrument = ends(least(q)?.min(value_ns), Some(high.quantile(q)?.max(value_ns)));
+            let sampling = rank.and_then(|(from, to)| Some(ends(value.quantile(from)?, value_at(&value, to))));
+            let combined = rank.and_then(|(from, to)| Some(ends(least(from)?, value_at(&high, to))));
+            Some(interval(value_ns, instrument, sampling, combined))
+        };
+        let mut quantiles = [of_quantile(0.5, None, values.first().copied()?)?; QUANTILES.len()];
+        for (((place, q), rank), value_ns) in quantiles.iter_mut().zip(shares).zip(ranks).zip(values) {
+            *place = of_quantile(q, rank, value_ns)?;
+        }
+        let mean_low = if bracket.knows_receiving { low.mean()? } else { low.mean()? - lag.mean().unwrap_or(0.0) };
+        let whole = |ns: f64| ns.max(0.0).round() as u64;
+        let (mean, mean_high) = (value.mean()?, high.mean()?);
+        let instrument = ends(whole(mean_low.min(mean)), Some(whole(mean_high.max(mean))));
+        let sampling = sampling.and_then(Sampling::mean);
+        let combined = sampling.map(|(from, to)| {
+            ends(whole(from - (mean - mean_low).max(0.0)), Some(whole(to + (mean_high - mean).max(0.0))))
+        });
+        let sampling = sampling.map(|(from, to)| ends(whole(from), Some(whole(to))));
+        Some(Self { mean: interval(whole(mean), instrument, sampling, combined), quantiles })
+    }
+}
+
+fn ends(low_ns: u64, high_ns: Option<u64>) -> Ends {
+    Ends { low_ns, high_ns }
+}
+
+fn interval(value_ns: u64, instrument: Ends, sampling: Option<Ends>, combined: Option<Ends>) -> Interval {
+    let combined = combined.map_or(instrument, |combined| Ends {
+        low_ns: combined.low_ns.min(instrument.low_ns),
+        high_ns: combined.high_ns.zip(instrument.high_ns).map(|(a, b)| a.max(b)),
+    });
+    Interval {
+        instrument_low_ns: instrument.low_ns,
+        instrument_high_ns: instrument.high_ns,
+        sampling_low_ns: sampling.map(|ends| ends.low_ns),
+        sampling_high_ns: sampling.and_then(|ends| ends.high_ns),
+        low_ns: combined.low_ns,
+        high_ns: combined.high_ns,
+        is_spoiled: instrument.spoil(value_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::catalogue::Timing;
+    use brunt_record::histogram::Censored;
+    use brunt_record::instrument::{Arrival, CallTimes, Instrument};
+    use brunt_record::snapshot::Snapshot;
+
+    use super::*;
+
+    fn of(calls: &[CallTimes]) -> Intervals {
+        let mut recorded = Snapshot::default();
+        for call in calls {
+            recorded.arrived(call, 1);
+            recorded.times.record(Timing::Response, call.read - call.due);
+        }
+        Intervals::of(&recorded.response_bracket(), &Histogram::new(), None).unwrap()
+    }
+
+    fn call(taken: u64, sending: u64, receiving: u64, is_timed: bool) -> CallTimes {
+        let (sent, at) = (sending, sending + taken);
+        let arrived = if is_timed { Arrival::At(at) } else { Arrival::After(sent) };
+        CallTimes { due: 0, ready: 0, sent, exposed: u64::MAX, first_byte: Some(at), arrived, read: at + receiving }
+    }
+
+    #[test]
+    fn what_the_kernel_timed_is_right_however_late_it_was_read() {
+        let p99 = of(&[call(1_000_000, 0, 8_000_000, true); 100]).quantiles[4];
+        assert_eq!((p99.instrument_low_ns, p99.instrument_high_ns), (1_000_000, Some(1_000_000)));
+        assert!(!p99.is_spoiled && p99.sampling_low_ns.is_none());
+        assert_eq!((p99.low_ns, p99.high_ns), (p99.instrument_low_ns, p99.instrument_high_ns));
+    }
+
+    #[test]
+    fn a_figure_is_spoiled_by_itself() {
+        // Of a hundred calls five were sent 5 ms late: p50 holds, p99 may be anything from 1 to 6 ms.
+        let mut calls = vec![call(1_000_000, 10_000, 0, true); 95];
+        calls.extend([call(1_000_000, 5_000_000, 0, true); 5]);
+        let intervals = of(&calls);
+        let spoiled = intervals.quantiles.map(|interval| interval.is_spoiled);
+        assert_eq!(spoiled, [false, false, false, false, true, true, true]);
+        assert_eq!(intervals.quantiles[4].instrument_high_ns.map(|ns| ns / 10_000), Some(600));
+        // Beside a target of 60 ms the same delays are nothing.
+        let calls = calls.iter().map(|late| call(60_000_000, late.sending(), 0, true)).collect::<Vec<_>>();
+        assert!(!of(&calls).quantiles.iter().any(|interval| interval.is_spoiled));
+    }
+
+    #[test]
+    fn small_delays_spoil_nothing_however_fast_the_target_is() {
+        assert!(!of(&[call(20_000, 40_000, 0, true); 10]).quantiles.iter().any(|interval| interval.is_spoiled));
+        assert!(of(&[call(20_000, 60_000, 0, true); 10]).quantiles.iter().all(|interval| interval.is_spoiled));
+    }
+
+    #[test]
+    fn where_nothing_was_timed_the_interval_says_so() {
+        let p50 = of(&[call(400_000, 0, 100_000, false); 10]).quantiles[0];
+        assert_eq!((p50.instrument_low_ns, p50.instrument_high_ns), (0, Some(500_000)));
+        assert!(p50.is_spoiled);
+    }
+}

@@ -1,0 +1,284 @@
+//! What is found wrong with the generator, cause by cause.
+
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::scenario::Step;
+use brunt_plan::units::Duration;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
+use brunt_record::series::Point;
+use brunt_record::snapshot::Snapshot;
+
+use super::seconds::{MOST_LATE, late_calls, late_from_ns, starved_share};
+use super::{
+    Cause, FigureVerdict, Finding, Judged, Seconds, Spoils, is_blurred, is_bound_by_script, is_late, is_robbed,
+    is_saturated,
+};
+
+/// The share of a run's seconds that may be spoiled before the whole run is.
+const SPOILED_SHARE: f64 = 0.10;
+/// The share of calls due that may fail for want of ports or descriptors before it counts.
+const FEW: f64 = 0.001;
+/// The share of calls that were sent late from which on it is mentioned.
+const LATE_MENTIONED: f64 = 0.01;
+/// A worker that waits this share of its time for a CPU is late for that.
+const WAITED: f64 = 0.05;
+/// A worker that used less than this share of a CPU, with what it waited for one, had time to spare.
+const SPARE: f64 = 0.8;
+
+const MORE_CORES: &str =
+    "give brunt more cores (-t), or let a second machine help; to measure latency, ask for less (-r)";
+const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t)";
+const QUIETER_MACHINE: &str = "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): \
+                               run again, or on a quieter machine";
+
+/// What the seconds of a run show that some of them have in common.
+struct Spoiled<'a> {
+    points: Vec<&'a Point>,
+}
+
+impl<'a> Spoiled<'a> {
+    fn of(run: Judged<'a>, is_so: impl Fn(&Point) -> bool) -> Self {
+        Self { points: run.points.iter().filter(|point| is_so(point)).collect() }
+    }
+
+    /// Whether these are more of the run than may be.
+    fn is_much(&self, run: Judged<'_>) -> bool {
+        let spoiled: u64 = self.points.iter().map(|point| point.length_ns).sum();
+        spoiled as f64 > SPOILED_SHARE * run.measured_ns as f64
+    }
+
+    /// How much of a CPU the workers used in them, and for how much they waited, on average; 0 to 1.
+    fn used_and_waited(&self) -> (f64, f64) {
+        let sum = |of: fn(&Point) -> u64| self.points.iter().map(|point| of(point)).sum::<u64>() as f64;
+        let wall = sum(|point| point.numbers.get(Counter::WorkersWall)).max(1.0);
+        (
+            (sum(|point| point.numbers.get(Counter::WorkersCpu)) / wall).min(1.0),
+            (sum(|point| point.numbers.get(Counter::WorkersStarved)) / wall).min(1.0),
+        )
+    }
+
+    /// The share of the CPU time used in them that a script took, 0 to 1.
+    fn script_share(&self) -> f64 {
+        let sum = |of: fn(&Point) -> u64| self.points.iter().map(|point| of(point)).sum::<u64>() as f64;
+        (sum(|point| point.numbers.get(Counter::WorkersScript))
+            / sum(|point| point.numbers.get(Counter::WorkersCpu)).max(1.0))
+        .min(1.0)
+    }
+
+    /// The one in which the workers had the least time left.
+    fn worst(&self) -> Option<&'a Point> {
+        let taken = |point: &Point| {
+            point.numbers.ratio(Counter::BusiestWorker) + point.numbers.ratio(Counter::MostStarvedWorker)
+        };
+        self.points.iter().copied().max_by(|a, b| taken(a).total_cmp(&taken(b)))
+    }
+
+    /// The seconds that they cover, neighbours joined.
+    fn seconds(&self) -> Vec<Seconds> {
+        let mut ranges: Vec<Seconds> = Vec::new();
+        for point in &self.points {
+            let first = point.start_ns / SECOND_NS;
+            let last = (point.start_ns + point.length_ns).saturating_sub(1) / SECOND_NS;
+            match ranges.last_mut() {
+                Some(range) if range.last + 1 >= first => range.last = last.max(range.last),
+                _ => ranges.push(Seconds { first, last: last.max(first) }),
+            }
+        }
+        ranges
+    }
+}
+
+/// Everything that is found, what spoils throughput first.
+pub(super) fn of(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict]) -> Vec<Finding> {
+    let late = sent_late(run, total);
+    let is_sent_late = late.as_ref().is_some_and(|finding| finding.decisive);
+    let mut findings: Vec<_> = exhausted(run, total).collect();
+    findings.extend(slow_script(run, total));
+    findings.extend(no_time_left(run, is_sent_late));
+    findings.extend(blurred(run, figures));
+    findings.extend(late);
+    findings
+}
+
+/// Ports or descriptors that ran out.
+fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding> {
+    // Fewer connections than asked for bound a flood that waits for its answers.
+    let is_flood = run.plan.scenarios.is_none() && run.plan.load == Load::Closed {};
+    let is_short = is_flood && total.numbers.get(Counter::ConnectionsMade) < u64::from(run.plan.connections.most());
+    let kinds = [
+        (
+            Failure::Ports,
+            Cause::Ports,
+            "local ports",
+            "connect from more addresses (--source-ip A-B), keep connections (no --reconnect), or widen \
+             net.ipv4.ip_local_port_range",
+        ),
+        (
+            Failure::Descriptors,
+            Cause::Descriptors,
+            "file descriptors",
+            "raise the hard limit (ulimit -Hn), or lower -c",
+        ),
+    ];
+    kinds.into_iter().filter_map(move |(failure, cause, what, advice)| {
+        let (n, attempts) = (total.failures.count(failure), total.troubles.count(failure));
+        let consequence = match n {
+            0 => format!("{attempts} {} to connect failed", if attempts == 1 { "attempt" } else { "attempts" }),
+            1 => "1 call was never sent for it".to_owned(),
+            n => format!("{n} calls were never sent for it"),
+        };
+        let message = format!("this machine ran out of {what}: {consequence}");
+        (n + attempts > 0).then(|| Finding {
+            cause,
+            spoils: Spoils::Throughput,
+            message,
+            advice: advice.to_owned(),
+            seconds: Vec::new(),
+            decisive: is_short || n as f64 > FEW * total.numbers.get(Counter::Due) as f64,
+        })
+    })
+}
+
+/// A script that kept the workers from having time left.
+fn slow_script(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
+    if total.numbers.get(Counter::WorkersScript) == 0 {
+        return None;
+    }
+    let spoiled = Spoiled::of(run, is_bound_by_script);
+    let is_scenario = run.plan.scenarios.is_some();
+    let message = format!(
+        "the script{} took {:.0} % of the CPU time that the workers used",
+        if is_scenario { "" } else { "'s hooks" },
+        spoiled.script_share() * 100.0
+    );
+    let advice = if is_scenario {
+        "do less between calls: read of answers only what is needed, make at the top of the script what can be made \
+         once; or give it more threads on more cores (-t)"
+    } else {
+        "do less in request() and response(): make requests in init(), leave out parameters of response() that it does \
+         not use; or give it more threads on more cores (-t)"
+    };
+    (!spoiled.points.is_empty()).then(|| Finding {
+        cause: Cause::SlowScript,
+        spoils: Spoils::Throughput,
+        message,
+        advice: advice.to_owned(),
+        seconds: spoiled.seconds(),
+        decisive: spoiled.is_much(run),
+    })
+}
+
+/// The share of a second from which on a worker that waited for a CPU decides by itself: it stood still more than it ran, so
+/// what waited for it cannot be told from what waited for the target.
+const MOSTLY: f64 = 0.5;
+
+/// Workers that ran, or waited to run, all the time, or that lost much of it to others. In the open model that bounds
+/// throughput only where calls were sent late for it, or where a worker mostly waited.
+fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
+    let spoiled = Spoiled::of(run, |point| is_saturated(point) || is_robbed(point));
+    let worst = spoiled.worst()?;
+    let (used, waited) = (worst.numbers.ratio(Counter::BusiestWorker), worst.numbers.ratio(Counter::MostStarvedWorker));
+    // Time that was lost and not used up is nobody's but the others'.
+    let is_starved = waited > used || !spoiled.points.iter().any(|point| is_saturated(point));
+    let (cause, advice) =
+        if is_starved { (Cause::CpuStarved, OFF_ITS_CORES) } else { (Cause::CpuSaturated, MORE_CORES) };
+    let waiting = if waited >= WAITED {
+        format!(" and waited for one for {:.0} % of the time", waited * 100.0)
+    } else {
+        String::new()
+    };
+    let bounds = run.plan.load == Load::Closed {} || is_sent_late || waited >= MOSTLY;
+    Some(Finding {
+        cause,
+        spoils: Spoils::Throughput,
+        message: format!("a worker used {:.0} % of a CPU{waiting}", used * 100.0),
+        advice: advice.to_owned(),
+        seconds: spoiled.seconds(),
+        decisive: bounds && spoiled.is_much(run),
+    })
+}
+
+/// Own delays that blur latency: of a figure that was asked for, or in some seconds only.
+fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
+    let spoiled = Spoiled::of(run, is_blurred);
+    let unknown = spoiled.points.iter().any(|point| !point.is_target_part);
+    let is_asked_for = figures.iter().any(|figure| !figure.holds);
+    // Where nothing tells when answers arrived, only how the workers fared speaks for or against the figures.
+    let decisive = is_asked_for || (unknown && spoiled.is_much(run));
+    if !decisive && spoiled.points.is_empty() {
+        return None;
+    }
+    let (used, waited) = spoiled.used_and_waited();
+    let most_waited = spoiled.points.iter().map(|point| starved_share(point)).fold(0.0, f64::max);
+    let (cause, reason, advice) = if waited >= WAITED || most_waited >= WAITED {
+        let share = waited.max(most_waited) * 100.0;
+        (Cause::CpuStarved, format!("a worker waited for a CPU for {share:.0} % of a second"), OFF_ITS_CORES)
+    } else if used + waited >= SPARE {
+        (Cause::CpuSaturated, format!("a worker used {:.0} % of a CPU", used * 100.0), MORE_CORES)
+    } else {
+        (Cause::OwnDelays, "brunt was late to send or to read".to_owned(), QUIETER_MACHINE)
+    };
+    let wide: Vec<_> = figures.iter().filter(|figure| !figure.holds).map(between).collect();
+    let message = if wide.is_empty() { reason } else { format!("{reason}, which leaves {}", wide.join(", ")) };
+    let advice = advice.to_owned();
+    let seconds = spoiled.seconds();
+    Some(Finding { cause, spoils: Spoils::Latency, message, advice, seconds, decisive })
+}
+
+/// Such as `p99 between 1.90ms and 2.60ms`.
+fn between(figure: &FigureVerdict) -> String {
+    let low = Duration(figure.low_ns);
+    match figure.high_ns {
+        Some(high) => format!("{} between {low} and {}", figure.figure, Duration(high)),
+        None => format!("{} at {low} or more", figure.figure),
+    }
+}
+
+/// Calls that the generator sent late: the target saw another arrival process than the one asked for.
+fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
+    let points = run.points;
+    let late: u64 = points.iter().map(late_calls).sum();
+    let all = total.times.known(Timing::Lag).count().max(1) as f64;
+    let spoiled = Spoiled::of(run, is_late);
+    let share = late as f64 / all;
+    if share < LATE_MENTIONED && spoiled.points.is_empty() {
+        return None;
+    }
+    let limit = points.iter().filter(|point| late_calls(point) > 0).map(late_from_ns).min().unwrap_or(0);
+    let p99 = Duration(total.times.known(Timing::Lag).quantile(0.99).unwrap_or(0));
+    let message = format!(
+        "calls were sent late, {} of them by {} or more (lag p99 {p99}): the target saw other arrivals than asked for",
+        percent(share),
+        Duration(limit)
+    );
+    let (used, waited) = spoiled.used_and_waited();
+    let advice = if has_bursts(run.plan) {
+        "users who come in one moment (brunt.at_once) make their first calls one after the other: let them come over \
+         some time (brunt.ramp), give brunt more cores (-t), or keep other work off them"
+    } else if waited >= WAITED {
+        OFF_ITS_CORES
+    } else if used + waited >= SPARE {
+        "use fewer calls a second for each worker (-t), on more cores"
+    } else {
+        QUIETER_MACHINE
+    };
+    Some(Finding {
+        cause: Cause::Lag,
+        spoils: Spoils::Arrivals,
+        message,
+        advice: advice.to_owned(),
+        seconds: spoiled.seconds(),
+        decisive: share > MOST_LATE,
+    })
+}
+
+fn percent(share: f64) -> String {
+    if share < 0.1 { format!("{:.1} %", share * 100.0) } else { format!("{:.0} %", share * 100.0) }
+}
+
+/// Whether many users come in one moment, which no generator has time for.
+fn has_bursts(plan: &Plan) -> bool {
+    let populations = plan.scenarios.iter().flat_map(|scenarios| &scenarios.populations);
+    populations.flat_map(|population| &population.steps).any(|step| matches!(step, Step::AtOnce { .. }))
+}

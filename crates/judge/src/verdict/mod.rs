@@ -1,0 +1,316 @@
+//! Whether a run's figures can be believed, judged from the generator alone: a slow target never reads as a slow
+//! generator.
+//!
+//! The verdict is of each figure. A time is spoiled only where the generator's own delays can have moved it by more than a
+//! tenth and by more than 50 µs ([`crate::uncertainty::Ends::spoil`]); the run's latency is called unreliable only where that
+//! is so of a figure that was asked for: p50, p90, p99 and what thresholds name. Throughput is a lower bound where the
+//! workers had no time left. That calls were sent at other times than asked for is a finding of its own, as is that the
+//! run had not settled.
+
+mod findings;
+mod seconds;
+#[cfg(test)]
+mod tests;
+
+use brunt_plan::plan::{Load, Plan};
+use brunt_record::catalogue::Timing;
+use brunt_record::histogram::Histogram;
+use brunt_record::instrument::Parts;
+use brunt_record::recording::Recording;
+use brunt_record::series::Point;
+use brunt_record::snapshot::Snapshot;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::{Distribution, Quantile};
+use crate::trend::Settled;
+use crate::uncertainty::Ends;
+
+pub use seconds::{causes, is_blurred, is_bound_by_script, is_late, is_robbed, is_saturated, is_spoiled};
+
+/// The share of the workers' CPU time from which on a script is what keeps them busy.
+const SCRIPT_SHARE: f64 = 0.5;
+/// Percentiles that are judged in every run.
+const ALWAYS_JUDGED: [&str; 3] = ["p50", "p90", "p99"];
+/// The fewest calls beyond a percentile for it to be judged: fewer are the chance of a few.
+const LEAST_BEYOND: f64 = 5.0;
+
+/// The answer in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// The generator spoiled nothing that was asked for.
+    Trustworthy,
+    /// The generator was the limit: the target can do at least what was measured.
+    GeneratorBound,
+    /// Times that were asked for contain waits of the generator's own making, or calls were sent at other times.
+    LatencyUnreliable,
+    /// No call was answered: nothing to judge.
+    NothingMeasured,
+}
+
+/// What was found wrong with the generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A worker had no CPU time left.
+    CpuSaturated,
+    /// A worker was ready to run and the machine had no CPU for it.
+    CpuStarved,
+    /// Calls were sent late although a connection was ready.
+    Lag,
+    /// The generator sent or read late, and neither used a CPU all the time nor waited for one.
+    OwnDelays,
+    /// Most of the workers' CPU time went into the hooks of a script, and they had none left.
+    SlowScript,
+    /// No local ports were left to connect from.
+    Ports,
+    /// No file descriptors were left.
+    Descriptors,
+}
+
+/// The figures that a finding spoils.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spoils {
+    /// What was answered a second: the target can do more.
+    Throughput,
+    /// How long calls took.
+    Latency,
+    /// When calls came: the target saw another load than the one asked for.
+    Arrivals,
+}
+
+/// One thing found, with the figures and a way out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What was found.
+    pub cause: Cause,
+    /// Which figures it spoils; missing in older results.
+    #[serde(default = "latency")]
+    pub spoils: Spoils,
+    /// What was seen, for people.
+    pub message: String,
+    /// What to change, for people.
+    pub advice: String,
+    /// Whether it spoils the run as a whole.
+    pub decisive: bool,
+    /// The seconds of the measured part that it spoils.
+    pub seconds: Vec<Seconds>,
+}
+
+/// What the findings of older results spoil.
+const fn latency() -> Spoils {
+    Spoils::Latency
+}
+
+/// A range of seconds of the measured part, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seconds {
+    /// The first second.
+    pub first: u64,
+    /// The last second.
+    pub last: u64,
+}
+
+/// Whether one percentile of the response time can be believed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FigureVerdict {
+    /// The percentile, such as `p99`.
+    pub figure: String,
+    /// Whether own delays leave no more than a tenth of it, or no more than 50 µs, open.
+    pub holds: bool,
+    /// The least that it can be with regard to own delays, in nanoseconds.
+    pub low_ns: u64,
+    /// The most that it can be; none where nothing is known from above.
+    pub high_ns: Option<u64>,
+}
+
+/// Whether a run's figures can be believed, and why not, judged from the generator alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The answer.
+    pub judgement: Judgement,
+    /// The judgement and what it rests on, in a line for people.
+    pub sentence: String,
+    /// The percentiles that were asked for (p50, p90, p99 and those of thresholds), one by one.
+    #[serde(default)]
+    pub figures: Vec<FigureVerdict>,
+    /// Whether the target saw the load that the plan asks for: calls were sent in time, and none left out for want of ports
+    /// or descriptors.
+    #[serde(default = "known")]
+    pub is_load_as_asked: bool,
+    /// Whether the calls answered a second are the target's doing and not a lower bound of it.
+    #[serde(default = "known")]
+    pub is_rate_believed: bool,
+    /// What was found wrong with the generator, decisive or not.
+    pub findings: Vec<Finding>,
+    /// Whether the run had settled.
+    #[serde(default = "unknown")]
+    pub settled: Settled,
+}
+
+/// What older results, which did not look into it, say of the load and the rate: nothing against them.
+const fn known() -> bool {
+    true
+}
+
+/// What older results say of whether their run had settled.
+const fn unknown() -> Settled {
+    Settled::Unknown
+}
+
+/// What of a run is judged besides its figures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judged<'a> {
+    /// What was asked for.
+    pub plan: &'a Plan,
+    /// How long the measured part was, in nanoseconds.
+    pub measured_ns: u64,
+    /// It over time.
+    pub points: &'a [Point],
+}
+
+impl Verdict {
+    /// Judges a run by `plan`. `total` has every call of it, `response` their response times.
+    pub fn of(plan: &Plan, run: &Recording, total: &Snapshot, response: Option<&Distribution>) -> Self {
+        let judged = Judged { plan, measured_ns: run.measured_ns, points: run.series.points() };
+        Self::of_judged(judged, total, response)
+    }
+
+    /// The same of what matters of a run, or of an agent's part.
+    pub(crate) fn of_judged(run: Judged<'_>, total: &Snapshot, response: Option<&Distribution>) -> Self {
+        let answered = total.statuses.total() > 0;
+        let figures = response.filter(|_| answered).map_or_else(Vec::new, |response| figures(run, response));
+        let findings = findings::of(run, total, &figures);
+        let judgement = match judgement(&findings) {
+            Judgement::Trustworthy if !answered => Judgement::NothingMeasured,
+            judgement => judgement,
+        };
+        let settled = if answered { Settled::of(run.plan, run.points) } else { Settled::Unknown };
+        let mut verdict = Self {
+            judgement,
+            sentence: String::new(),
+            figures,
+            is_load_as_asked: !findings.iter().any(|finding| finding.decisive && spoils_load(finding)),
+            is_rate_believed: is_rate_believed(run.plan, judgement, total),
+            findings,
+            settled,
+        };
+        verdict.sentence = verdict.in_words();
+        verdict
+    }
+
+    /// The judgement, and what it rests on.
+    fn in_words(&self) -> String {
+        let why: Vec<_> = self.findings.iter().filter(|f| f.decisive).map(|f| f.message.as_str()).collect();
+        let why = why.join("; ");
+        match self.judgement {
+            Judgement::Trustworthy => "trustworthy".to_owned(),
+            Judgement::GeneratorBound => format!("generator-bound: throughput is a lower bound ({why})"),
+            Judgement::LatencyUnreliable => format!("{}: {why}", self.holding()),
+            Judgement::NothingMeasured => "nothing was answered, so there is nothing to judge".to_owned(),
+        }
+    }
+
+    /// Which of the percentiles that were asked for hold: such as `p50 and p90 hold; p99 is unreliable`.
+    pub fn holding(&self) -> String {
+        let names = |holds: bool| {
+            let of = self.figures.iter().filter(|figure| figure.holds == holds);
+            of.map(|figure| figure.figure.as_str()).collect::<Vec<_>>()
+        };
+        let verb = |names: &[&str], one: &str, several: &str| {
+            format!("{} {}", listed(names), if names.len() == 1 { one } else { several })
+        };
+        let (good, bad) = (names(true), names(false));
+        match (good.as_slice(), bad.as_slice()) {
+            (good, []) if !good.is_empty() && self.is_sent_otherwise() => {
+                verb(good, "holds", "hold") + "; calls were not sent as asked"
+            }
+            // Where nothing tells when answers arrived, no single figure is known to be spoiled.
+            (_, []) => "latency is unreliable".to_owned(),
+            ([], bad) => verb(bad, "is unreliable", "are unreliable"),
+            (good, bad) => {
+                format!("{}; {}", verb(good, "holds", "hold"), verb(bad, "is unreliable", "are unreliable"))
+            }
+        }
+    }
+
+    /// Whether calls were sent at other times than asked for.
+    fn is_sent_otherwise(&self) -> bool {
+        self.findings.iter().any(|finding| finding.decisive && finding.spoils == Spoils::Arrivals)
+    }
+
+    /// Whether the figures can be believed.
+    pub fn is_trustworthy(&self) -> bool {
+        self.judgement == Judgement::Trustworthy
+    }
+}
+
+/// Whether the target saw another load than the one asked for.
+fn spoils_load(finding: &Finding) -> bool {
+    finding.spoils == Spoils::Arrivals || matches!(finding.cause, Cause::Ports | Cause::Descriptors)
+}
+
+/// Whether the calls answered a second are what the target does. The generator's own delays lower what a fixed number of
+/// connections can ask for by as much as they make each call longer.
+fn is_rate_believed(plan: &Plan, judgement: Judgement, total: &Snapshot) -> bool {
+    let is_open = matches!(plan.load, Load::Open { .. });
+    let (own_part, as_read) = (Parts::of_response(&total.times), total.times.known(Timing::Response));
+    let knows_receiving = own_part.cover();
+    match judgement {
+        Judgement::GeneratorBound | Judgement::NothingMeasured => false,
+        // Where nothing is known of them, the latency's verdict has to do.
+        Judgement::LatencyUnreliable if !knows_receiving => is_open,
+        _ if is_open || !knows_receiving => true,
+        _ => {
+            let whole = |times: &Histogram| times.mean().unwrap_or(0.0) as u64;
+            let (low_ns, high_ns) = (whole(own_part.value), whole(as_read));
+            !Ends { low_ns, high_ns: Some(high_ns) }.spoil(high_ns)
+        }
+    }
+}
+
+/// Such as `p50, p90 and p99`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// The percentiles that were asked for and stand on more than a few calls.
+fn figures(run: Judged<'_>, response: &Distribution) -> Vec<FigureVerdict> {
+    let limited: Vec<_> =
+        run.plan.thresholds.iter().filter_map(brunt_plan::threshold::Threshold::response_quantile).collect();
+    let judged = response.quantiles.iter().filter(|quantile| {
+        let is_limited = limited.iter().any(|limited| (limited - quantile.share_ratio).abs() < 1e-9);
+        let has_calls = response.count as f64 * (1.0 - quantile.share_ratio) >= LEAST_BEYOND;
+        is_limited || (has_calls && ALWAYS_JUDGED.contains(&&*quantile.name))
+    });
+    let verdict = |quantile: &Quantile| {
+        let interval = quantile.interval?;
+        Some(FigureVerdict {
+            figure: quantile.name.to_string(),
+            holds: !interval.is_spoiled,
+            low_ns: interval.instrument_low_ns,
+            high_ns: interval.instrument_high_ns,
+        })
+    };
+    judged.filter_map(verdict).collect()
+}
+
+fn judgement(findings: &[Finding]) -> Judgement {
+    let decisive = |is: fn(&Finding) -> bool| findings.iter().any(|finding| finding.decisive && is(finding));
+    // Latency outranks a saturated worker, since it says what that did to the figures.
+    if decisive(|finding| matches!(finding.cause, Cause::Ports | Cause::Descriptors)) {
+        Judgement::GeneratorBound
+    } else if decisive(|finding| matches!(finding.spoils, Spoils::Latency | Spoils::Arrivals)) {
+        Judgement::LatencyUnreliable
+    } else if decisive(|finding| finding.spoils == Spoils::Throughput) {
+        Judgement::GeneratorBound
+    } else {
+        Judgement::Trustworthy
+    }
+}

@@ -1,0 +1,86 @@
+//! Kinds of data files, and how a table is written down.
+
+use brunt_protocol::scenario::{Fields, Value};
+
+/// How a file of data is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Csv,
+    Json,
+    JsonLines,
+    Lines,
+}
+
+impl Kind {
+    /// The name that it has in `brunt`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::JsonLines => "jsonl",
+            Self::Lines => "lines",
+        }
+    }
+
+    /// By the name that it has in `brunt`.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        match name {
+            "csv" => Some(Self::Csv),
+            "json" => Some(Self::Json),
+            "jsonl" => Some(Self::JsonLines),
+            "lines" => Some(Self::Lines),
+            _ => None,
+        }
+    }
+}
+
+/// How a table is written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Table {
+    /// The names of its columns; none if its first line has them.
+    pub(super) columns: Vec<String>,
+    /// What stands between two cells.
+    pub(super) separator: u8,
+}
+
+impl Table {
+    /// As the options of `brunt.csv` say.
+    ///
+    /// # Errors
+    /// Says which option is wrong and what it may be.
+    pub(super) fn of(name: &str, options: &Value<'_>) -> Result<Self, String> {
+        let whose = format!("brunt.csv of {name}");
+        let fields = Fields::of(&whose, options, &["columns", "separator", "stream"]).map_err(|e| e.0)?;
+        let separator = match fields.text("separator").map_err(|e| e.0)? {
+            None => b',',
+            Some(text) => match *text.as_bytes() {
+                [one] => one,
+                _ => return Err(fields.wrong("separator", "one letter such as ;").0),
+            },
+        };
+        let columns = fields.value("columns").entries().iter().filter_map(|(_, c)| c.as_str().map(str::to_owned));
+        Ok(Self { columns: columns.collect(), separator })
+    }
+
+    /// Takes the names of the columns from the first line.
+    pub(super) fn name_columns(&mut self, record: &csv::ByteRecord) {
+        let names = record.iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into_owned());
+        self.columns = names.collect();
+    }
+}
+
+/// That a row has another number of cells than there are columns.
+pub(super) fn wrong_cells(name: &str, place: Option<&csv::Position>, got: usize, expected: usize) -> String {
+    let line = place.map_or(0, csv::Position::line);
+    format!("{name}, line {line}: it has {got} cells, and there are {expected} columns")
+}
+
+/// What is wrong with a table, with its line.
+pub(super) fn wrong_record(name: &str, error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
+            wrong_cells(name, pos.as_ref(), *len as usize, *expected_len as usize)
+        }
+        _ => format!("{name}: {error}"),
+    }
+}

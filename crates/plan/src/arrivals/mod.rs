@@ -1,0 +1,104 @@
+//! When the calls of the open model are due.
+
+mod poisson;
+mod uniform;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::profile::Profile;
+use crate::share::Share;
+
+use self::poisson::Poisson;
+use self::uniform::Uniform;
+
+/// How due times are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spread {
+    /// Evenly: the k-th call is due where the integral of the profile reaches k.
+    #[default]
+    Uniform,
+    /// As independent users arrive: exponential gaps, a Poisson process with the profile as its intensity.
+    Poisson,
+}
+
+/// One worker's share of a run's due times: an endless or finite, growing sequence. Pure arithmetic from the
+/// profile, so it neither drifts nor loses an intended start, however late it is asked.
+///
+/// The shares of a run make up one sequence of due times, the same however many shares there are: a machine more or less,
+/// or a thread, moves none of them.
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    profile: Profile,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Uniform(Uniform),
+    Poisson(Box<Poisson>),
+}
+
+/// One arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it is due, in nanoseconds after the profile's start.
+    pub due_ns: u64,
+    /// Its number among all workers' arrivals. Numbers of one share grow with the due time.
+    pub index: u64,
+}
+
+impl Arrivals {
+    /// The arrivals of one share of a run that makes at most `requests` calls in all.
+    ///
+    /// Uniform arrivals are one sequence: share `i` of `n` takes every n-th from the i-th. Poisson arrivals are one
+    /// process, drawn block by block, in which each share knows its own calls without the others' (`arrivals/poisson.rs`).
+    /// Of these, `requests` are the earliest.
+    pub fn new(profile: Profile, spread: Spread, share: Share, seed: u64, requests: Option<u64>) -> Self {
+        let kind = match spread {
+            Spread::Uniform => Kind::Uniform(Uniform::new(share, requests)),
+            Spread::Poisson => Kind::Poisson(Box::new(Poisson::new(&profile, share, seed, requests))),
+        };
+        Self { profile, kind }
+    }
+
+    /// Passes over all arrivals that are due before `until_ns` (after the profile's start) and have not come up yet;
+    /// gives how many they are. The next arrival is the first at that time or later.
+    ///
+    /// Costs a few arrivals' worth of arithmetic for uniform ones, however many are passed; for Poisson ones besides one
+    /// random number per block of 256 calls of the whole run.
+    pub fn pass(&mut self, until_ns: u64) -> u64 {
+        match &mut self.kind {
+            Kind::Uniform(uniform) => uniform.pass(&self.profile, until_ns),
+            Kind::Poisson(poisson) => poisson.pass(&self.profile, until_ns),
+        }
+    }
+
+    /// Passes over `count` arrivals, at the price of [`Arrivals::pass`].
+    pub fn skip_ahead(&mut self, count: u64) {
+        match &mut self.kind {
+            Kind::Uniform(uniform) => uniform.skip(count),
+            Kind::Poisson(poisson) => poisson.skip(count),
+        }
+    }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    #[inline]
+    fn next(&mut self) -> Option<Arrival> {
+        match &mut self.kind {
+            Kind::Uniform(uniform) => uniform.next(&self.profile),
+            Kind::Poisson(poisson) => poisson.next(&self.profile),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! Values that a plan brings along for its references to the environment.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Values for references (`@NAME`) in a plan. A name without one is looked up in the environment of the process that carries the
+/// plan out.
+///
+/// A plan for this machine brings none. One for other machines brings the values that stand in the environment here, unless each is
+/// to have its own.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// The variables of these names that this process's environment has.
+    pub fn here(names: impl IntoIterator<Item = String>) -> Self {
+        let set = |name: String| std::env::var(&name).ok().map(|value| (name, value));
+        Self(names.into_iter().filter_map(set).collect())
+    }
+
+    /// The value of this name.
+    pub fn value(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned().or_else(|| std::env::var(name).ok())
+    }
+
+    /// Whether it brings no value.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All values by their names, to be sent.
+    pub(crate) fn reveal(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+
+    /// Values that were sent.
+    pub(crate) fn arrived(values: BTreeMap<String, String>) -> Self {
+        Self(values)
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_brings_stands_before_what_is_set_here() {
+        let environment = Environment::arrived([("PATH".to_owned(), "elsewhere".to_owned())].into());
+        assert_eq!(environment.value("PATH").as_deref(), Some("elsewhere"));
+        assert_eq!(Environment::default().value("PATH"), std::env::var("PATH").ok());
+    }
+}

@@ -1,0 +1,26 @@
+//! What a run of brunt shall do: plain data and arithmetic, without I/O, clock or async.
+//!
+//! A [`plan::Plan`] is everything that a run needs, validated once. [`wire`] is its form for another machine, with secrets;
+//! `Serialize` writes the form that may be shown. [`schedule`], [`arrivals`] and [`injection`] tell by arithmetic when each call
+//! or virtual user is due, and [`share`] which of them fall to which worker. [`threshold`] is the grammar of conditions
+//! on a run's figures; whoever knows what happened judges by it.
+
+pub mod arrivals;
+pub mod connections;
+pub mod content;
+pub mod environment;
+pub mod injection;
+pub mod plan;
+pub mod profile;
+pub mod random;
+pub mod rows;
+pub mod scenario;
+pub mod schedule;
+pub mod secret;
+pub mod setting;
+pub mod share;
+pub mod stop;
+pub mod target;
+pub mod threshold;
+pub mod units;
+pub mod wire;

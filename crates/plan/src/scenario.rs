@@ -1,0 +1,463 @@
+//! Scenarios in a plan: the script with everything that it needs, and which users come when.
+//!
+//! A *population* is users who come by one injection; each of them carries out one of its scenarios. Injections are open
+//! (users come at times of their own, each for one iteration) or closed (so many users are there, each iterating).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::arrivals::Spread;
+use crate::content::Content;
+use crate::profile::Profile;
+use crate::secret::{Template, shown_url};
+
+/// The most users that one step of an injection may ask for, or have alive at once.
+pub const MOST_USERS: f64 = 1e7;
+/// The most users, or iterations, a second.
+pub const HIGHEST_RATE: f64 = 1e7;
+/// The longest that a step may last, in seconds: 720 hours.
+pub const LONGEST_SECONDS: f64 = 720.0 * 3600.0;
+
+#[expect(clippy::ref_option, reason = "serde gives it so")]
+fn without_secrets<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    url.as_deref().map(shown_url).serialize(serializer)
+}
+
+/// What virtual users do in a run, and how many of them there are.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenarios {
+    /// The script, the modules that it requires and the data that it reads: the script first.
+    pub files: Vec<File>,
+    /// The files that the script streams from disk, which do not travel with the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streamed: Vec<Streamed>,
+    /// What `brunt.env` gives.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub env: BTreeMap<String, Template>,
+    /// What stands for the base of the script's first client, and of those with the same one.
+    ///
+    /// Stored without secrets, see [`shown_url`].
+    #[serde(default, serialize_with = "without_secrets")]
+    pub base_url: Option<String>,
+    /// Who comes when.
+    pub populations: Vec<Population>,
+    /// The most calls a second, over all users.
+    #[serde(default)]
+    pub throttle: Option<Profile>,
+}
+
+impl fmt::Debug for Scenarios {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { files, streamed, env, base_url, populations, throttle } = self;
+        f.debug_struct("Scenarios")
+            .field("files", files)
+            .field("streamed", streamed)
+            .field("env", env)
+            .field("base_url", &base_url.as_deref().map(shown_url))
+            .field("populations", populations)
+            .field("throttle", throttle)
+            .finish()
+    }
+}
+
+/// A file that travels with the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Its name, as the script has it; for the script itself, as it was given.
+    pub name: String,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// A file that is read from disk, row by row, where the plan is carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Streamed {
+    /// Its name, as the script has it: beside the script.
+    pub name: String,
+    /// Its size, by which another file of this name is told apart.
+    pub bytes: u64,
+}
+
+/// Users who come by one injection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Population {
+    /// What they do: each user one of these, chosen by weight.
+    pub scenarios: Vec<Weighted>,
+    /// When they come, one step after the other.
+    pub steps: Vec<Step>,
+    /// How the arrivals of rates are spread.
+    #[serde(default)]
+    pub arrivals: Spread,
+    /// The most of them alive at once; who comes when there is no place is not admitted.
+    #[serde(default)]
+    pub most_alive: Option<u64>,
+    /// The population (by its place) after whose end this one begins.
+    #[serde(default)]
+    pub after: Option<usize>,
+}
+
+/// A scenario by its name, and how many of a population's users carry it out, in proportion to the others' weights.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Weighted {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Above 0.
+    pub weight: f64,
+}
+
+/// A step of an injection.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
+pub enum Step {
+    /// Nobody comes.
+    NothingFor {
+        /// How long.
+        seconds: f64,
+    },
+    /// Open: all come in the same moment.
+    AtOnce {
+        /// How many.
+        users: f64,
+    },
+    /// Open: users come at a rate, which is constant or changes linearly.
+    Rate {
+        /// Users a second where it begins.
+        from: f64,
+        /// Users a second where it ends.
+        to: f64,
+        /// How long.
+        seconds: f64,
+    },
+    /// Open: users come slowly, then fast, then slowly again: their number follows 3x² − 2x³.
+    Peak {
+        /// How many.
+        users: f64,
+        /// How long.
+        seconds: f64,
+    },
+    /// Closed: so many users are there, each beginning anew when it has ended; constant or changing linearly.
+    Users {
+        /// How many where it begins.
+        from: f64,
+        /// How many where it ends.
+        to: f64,
+        /// How long.
+        seconds: f64,
+    },
+    /// Closed: each user iterates so often. The only step of its injection.
+    IterationsEach {
+        /// How many users.
+        users: f64,
+        /// How often each.
+        iterations: f64,
+    },
+    /// Closed: users share so many iterations. The only step of its injection.
+    IterationsShared {
+        /// How many users.
+        users: f64,
+        /// How many iterations in all.
+        iterations: f64,
+    },
+}
+
+/// An injection that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InjectionError(String);
+
+impl Step {
+    /// How long it lasts, in seconds; that of iterations depends on how long they take, and is 0 here.
+    pub fn seconds(&self) -> f64 {
+        match *self {
+            Self::NothingFor { seconds }
+            | Self::Rate { seconds, .. }
+            | Self::Peak { seconds, .. }
+            | Self::Users { seconds, .. } => seconds,
+            Self::AtOnce { .. } | Self::IterationsEach { .. } | Self::IterationsShared { .. } => 0.0,
+        }
+    }
+
+    fn is_open(&self) -> Option<bool> {
+        match self {
+            Self::NothingFor { .. } => None,
+            Self::AtOnce { .. } | Self::Rate { .. } | Self::Peak { .. } => Some(true),
+            Self::Users { .. } | Self::IterationsEach { .. } | Self::IterationsShared { .. } => Some(false),
+        }
+    }
+
+    fn counts_iterations(&self) -> bool {
+        matches!(self, Self::IterationsEach { .. } | Self::IterationsShared { .. })
+    }
+
+    fn validate(&self) -> Result<(), InjectionError> {
+        let within = |what: &str, value: f64, least: f64, most: f64| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            Err(InjectionError(format!("{what} must be between {least} and {most}, not {value}")))
+        };
+        let length = |seconds: f64| {
+            if seconds > 0.0 && seconds <= LONGEST_SECONDS {
+                return Ok(());
+            }
+            Err(InjectionError(format!("a length must be above 0 and at most 720h, not {seconds} seconds")))
+        };
+        match *self {
+            Self::NothingFor { seconds } => length(seconds),
+            Self::AtOnce { users } => within("users", users, 1.0, MOST_USERS),
+            Self::Rate { from, to, seconds } => within("a rate", from, 0.0, HIGHEST_RATE)
+                .and_then(|()| within("a rate", to, 0.0, HIGHEST_RATE))
+                .and_then(|()| length(seconds)),
+            Self::Peak { users, seconds } => within("users", users, 1.0, 1e9).and_then(|()| length(seconds)),
+            Self::Users { from, to, seconds } => within("users", from, 0.0, MOST_USERS)
+                .and_then(|()| within("users", to, 0.0, MOST_USERS))
+                .and_then(|()| length(seconds)),
+            Self::IterationsEach { users, iterations } | Self::IterationsShared { users, iterations } => {
+                within("users", users, 1.0, MOST_USERS).and_then(|()| within("iterations", iterations, 1.0, 1e12))
+            }
+        }
+    }
+
+    /// The same with `factor` times the users, rates and shared iterations.
+    fn scaled(self, factor: f64) -> Self {
+        let count = |n: f64| (n * factor).round().max(1.0);
+        match self {
+            Self::NothingFor { .. } => self,
+            Self::AtOnce { users } => Self::AtOnce { users: count(users) },
+            Self::Rate { from, to, seconds } => Self::Rate { from: from * factor, to: to * factor, seconds },
+            Self::Peak { users, seconds } => Self::Peak { users: count(users), seconds },
+            Self::Users { from, to, seconds } => {
+                Self::Users { from: (from * factor).round(), to: (to * factor).round(), seconds }
+            }
+            Self::IterationsEach { users, iterations } => Self::IterationsEach { users: count(users), iterations },
+            Self::IterationsShared { users, iterations } => {
+                Self::IterationsShared { users: count(users), iterations: count(iterations) }
+            }
+        }
+    }
+
+    /// The same in `factor` times the time: rates and numbers of users are kept, and so are users who come at once.
+    fn stretched(mut self, factor: f64) -> Self {
+        match &mut self {
+            Self::NothingFor { seconds }
+            | Self::Rate { seconds, .. }
+            | Self::Peak { seconds, .. }
+            | Self::Users { seconds, .. } => *seconds *= factor,
+            Self::AtOnce { .. } | Self::IterationsEach { .. } | Self::IterationsShared { .. } => {}
+        }
+        self
+    }
+}
+
+impl Population {
+    /// The names of its scenarios: `a`, or `a, b` of a mix.
+    pub fn name(&self) -> String {
+        self.scenarios.iter().map(|one| one.scenario.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether its users come at times of their own, each for one iteration.
+    pub fn is_open(&self) -> bool {
+        self.steps.iter().find_map(Step::is_open).unwrap_or(true)
+    }
+
+    /// How long its injection lasts, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.steps.iter().map(Step::seconds).sum()
+    }
+
+    fn validate(&self) -> Result<(), InjectionError> {
+        if self.steps.iter().all(|step| matches!(step, Step::NothingFor { .. })) {
+            return Err(InjectionError(
+                "nobody ever comes: give it a step such as brunt.users(10, \"30s\")".to_owned(),
+            ));
+        }
+        self.steps.iter().try_for_each(Step::validate)?;
+        let kinds: Vec<_> = self.steps.iter().filter_map(Step::is_open).collect();
+        if kinds.iter().any(|open| Some(open) != kinds.first()) {
+            return Err(InjectionError(
+                "open steps (at_once, rate, …) and closed ones (users, iterations, …) cannot go together: the former say \
+                 when users come, the latter how many there are"
+                    .to_owned(),
+            ));
+        }
+        if self.steps.len() > 1 && self.steps.iter().any(Step::counts_iterations) {
+            return Err(InjectionError("iterations are the only step of their injection".to_owned()));
+        }
+        if self.scenarios.is_empty() || self.scenarios.iter().any(|one| one.weight.is_nan() || one.weight <= 0.0) {
+            return Err(InjectionError("a weight must be above 0".to_owned()));
+        }
+        if self.most_alive == Some(0) {
+            return Err(InjectionError("the most users alive must be above 0".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+impl Scenarios {
+    /// Checks what can be checked without the script.
+    ///
+    /// # Errors
+    /// Says which population is wrong and how.
+    pub fn validate(&self) -> Result<(), InjectionError> {
+        if self.files.is_empty() {
+            return Err(InjectionError("there is no script".to_owned()));
+        }
+        if self.populations.is_empty() {
+            return Err(InjectionError(
+                "nobody ever comes: give a scenario users, such as :inject{ brunt.users(10, \"30s\") }".to_owned(),
+            ));
+        }
+        for (place, population) in self.populations.iter().enumerate() {
+            let named = |problem: &str| InjectionError(format!("scenario {}: {problem}", population.name()));
+            population.validate().map_err(|e| named(&e.0))?;
+            if population.after.is_some_and(|after| after >= place) {
+                return Err(named("what comes after another must be injected after it"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves only the users who carry out one of the scenarios `names`. What was to come after others who are gone comes at
+    /// once.
+    pub fn keep(&mut self, names: &[String]) {
+        let mut places = Vec::new();
+        let mut kept = Vec::new();
+        for mut population in std::mem::take(&mut self.populations) {
+            if !names.contains(&population.name()) {
+                population.scenarios.retain(|one| names.contains(&one.scenario));
+            }
+            let stays = !population.scenarios.is_empty();
+            places.push(stays.then_some(kept.len()));
+            if stays {
+                population.after = population.after.and_then(|after| places.get(after).copied().flatten());
+                kept.push(population);
+            }
+        }
+        self.populations = kept;
+    }
+
+    /// Lets users come to the scenario `name`, or to the mix of that name (`a, b`), by these steps in place of the script's. A scenario
+    /// that is part of a mix is taken out of it.
+    pub fn inject(&mut self, name: &str, steps: Vec<Step>) {
+        if let Some(population) = self.populations.iter_mut().find(|population| population.name() == name) {
+            population.steps = steps;
+            return;
+        }
+        for population in &mut self.populations {
+            population.scenarios.retain(|one| one.scenario != name);
+        }
+        self.populations.push(Population {
+            scenarios: vec![Weighted { scenario: name.to_owned(), weight: 1.0 }],
+            steps,
+            arrivals: Spread::Uniform,
+            most_alive: None,
+            after: None,
+        });
+    }
+
+    /// The same scenarios with `factor` times the load: users, rates, shared iterations and the throttle.
+    pub fn scale(&mut self, factor: f64) {
+        for population in &mut self.populations {
+            for step in &mut population.steps {
+                *step = step.scaled(factor);
+            }
+            population.most_alive = population.most_alive.map(|most| ((most as f64 * factor).round() as u64).max(1));
+        }
+        if let Some(throttle) = &self.throttle
+            && let Ok(scaled) = throttle.scaled(factor)
+        {
+            self.throttle = Some(scaled);
+        }
+    }
+
+    /// The same scenarios in `seconds`: every length in proportion, where there are any.
+    pub fn stretch(&mut self, seconds: f64) {
+        let whole = self.seconds();
+        if whole > 0.0 {
+            for step in self.populations.iter_mut().flat_map(|population| &mut population.steps) {
+                *step = step.stretched(seconds / whole);
+            }
+        }
+    }
+
+    /// How long injecting lasts at least, in seconds: populations that come after others begin when these have ended.
+    pub fn seconds(&self) -> f64 {
+        let mut ends: Vec<f64> = Vec::new();
+        for population in &self.populations {
+            let begin = population.after.and_then(|after| ends.get(after)).copied().unwrap_or(0.0);
+            ends.push(begin + population.seconds());
+        }
+        ends.into_iter().fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn population(steps: &[Step]) -> Population {
+        Population {
+            scenarios: vec![Weighted { scenario: "shop".into(), weight: 1.0 }],
+            steps: steps.to_vec(),
+            arrivals: Spread::Uniform,
+            most_alive: None,
+            after: None,
+        }
+    }
+
+    fn scenarios(populations: Vec<Population>) -> Scenarios {
+        let file = File { name: "shop.lua".into(), content: Content::default() };
+        Scenarios {
+            files: vec![file],
+            streamed: Vec::new(),
+            env: BTreeMap::new(),
+            base_url: None,
+            populations,
+            throttle: None,
+        }
+    }
+
+    fn problem(steps: &[Step]) -> String {
+        scenarios(vec![population(steps)]).validate().err().map(|e| e.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn injections_that_cannot_be_are_refused() {
+        assert_eq!(problem(&[Step::AtOnce { users: 10.0 }, Step::Rate { from: 0.0, to: 9.0, seconds: 2.0 }]), "");
+        assert!(problem(&[]).contains("nobody ever comes"));
+        assert!(problem(&[Step::NothingFor { seconds: 1.0 }]).contains("nobody ever comes"));
+        assert!(problem(&[Step::Rate { from: -1.0, to: 1.0, seconds: 1.0 }]).contains("a rate must be between 0"));
+        assert!(problem(&[Step::Rate { from: 1.0, to: 1.0, seconds: f64::NAN }]).contains("a length must be above 0"));
+        let closed = Step::Users { from: 1.0, to: 1.0, seconds: 1.0 };
+        assert!(problem(&[Step::AtOnce { users: 1.0 }, closed]).contains("cannot go together"));
+        assert!(problem(&[Step::IterationsEach { users: 1.0, iterations: 1.0 }, closed]).contains("only step"));
+    }
+
+    #[test]
+    fn a_run_is_changed_without_its_file() {
+        let mut changed = scenarios(vec![
+            population(&[Step::Rate { from: 0.0, to: 10.0, seconds: 30.0 }, Step::AtOnce { users: 3.0 }]),
+            Population { after: Some(0), ..population(&[Step::Users { from: 5.0, to: 5.0, seconds: 30.0 }]) },
+        ]);
+        assert_eq!(changed.seconds(), 60.0);
+        changed.scale(2.0);
+        changed.stretch(6.0);
+        assert_eq!(
+            changed.populations.iter().flat_map(|p| p.steps.clone()).collect::<Vec<_>>(),
+            [
+                Step::Rate { from: 0.0, to: 20.0, seconds: 3.0 },
+                Step::AtOnce { users: 6.0 },
+                Step::Users { from: 10.0, to: 10.0, seconds: 3.0 }
+            ]
+        );
+    }
+}

@@ -1,0 +1,340 @@
+//! The calls of the open model on one worker: which are due, which were made, and which never will be.
+
+use brunt_record::histogram::bucket_of;
+
+use crate::arrivals::{Arrival, Arrivals};
+
+/// Arrivals from a beginning on the run's clock to an end. All times are nanoseconds on that clock.
+///
+/// A call is *taken* when it is made, in order, and *dropped* when the schedule ends before it was. Apart from both, the
+/// schedule counts how many calls have *come due*. Once it has ended, what came due is what was taken and dropped:
+///
+/// ```
+/// use brunt_plan::arrivals::{Arrivals, Spread};
+/// use brunt_plan::profile::Profile;
+/// use brunt_plan::schedule::Schedule;
+/// use brunt_plan::share::Share;
+///
+/// let rate = Profile::constant(10.0)?;
+/// let arrivals = Arrivals::new(rate, Spread::Uniform, Share::WHOLE, 0, None);
+/// let (begin, end) = (5_000_000_000, 6_000_000_000);
+/// let mut schedule = Schedule::new(arrivals, begin, end);
+///
+/// assert_eq!(schedule.due(), Some(begin));
+/// assert_eq!(schedule.take(), Some((begin, 0)));
+/// assert_eq!(schedule.come_due(begin + 500_000_000), 5);
+/// let mut dropped = 0;
+/// schedule.drop_overdue(end, |_due, count| dropped += count);
+/// assert_eq!((schedule.come_due(end), dropped), (5, 9));
+/// # Ok::<(), brunt_plan::profile::ProfileError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    arrivals: Arrivals,
+    next: Option<Arrival>,
+    begin_ns: u64,
+    end_ns: u64,
+    /// The same arrivals once more, to count those that are due apart from what is done about them.
+    counter: Arrivals,
+    /// How many arrivals the counter has passed.
+    passed: u64,
+    /// How far it was asked.
+    asked_ns: u64,
+    taken: u64,
+    /// The last batch that took calls ahead of their time: when it was due, and how many calls were taken after it.
+    ahead: (u64, u64),
+    /// How many calls [`Schedule::come_due`] has told of.
+    counted: u64,
+    /// Whether what was not taken was dropped.
+    is_over: bool,
+}
+
+impl Schedule {
+    /// Arrivals whose profile begins at `begin_ns`; those due at `end_ns` or later are left out.
+    pub fn new(arrivals: Arrivals, begin_ns: u64, end_ns: u64) -> Self {
+        let counter = arrivals.clone();
+        let mut schedule = Self {
+            arrivals,
+            next: None,
+            begin_ns,
+            end_ns,
+            counter,
+            passed: 0,
+            asked_ns: 0,
+            taken: 0,
+            ahead: (0, 0),
+            counted: 0,
+            is_over: false,
+        };
+        schedule.advance();
+        schedule
+    }
+
+    fn advance(&mut self) {
+        let end = self.end_ns.saturating_sub(self.begin_ns);
+        self.next = self.arrivals.next().filter(|arrival| arrival.due_ns < end);
+    }
+
+    /// Due time of the next call not yet taken; none after the last.
+    #[inline]
+    pub fn due(&self) -> Option<u64> {
+        self.next.map(|arrival| self.begin_ns + arrival.due_ns)
+    }
+
+    /// Takes the next call: when it is due, and its number.
+    #[inline]
+    pub fn take(&mut self) -> Option<(u64, u64)> {
+        let arrival = self.next?;
+        self.advance();
+        self.taken += 1;
+        Some((self.begin_ns + arrival.due_ns, arrival.index))
+    }
+
+    /// How many calls were taken.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Takes the next call although it may not be due yet, as it is sent together with one that is due at `with`. It is
+    /// due then, or when it would have been by itself, if that is earlier; and it counts as due once it is taken.
+    ///
+    /// None when the schedule has no further call before its end: a batch takes none that the run does not make.
+    pub fn take_ahead(&mut self, with: u64) -> Option<(u64, u64)> {
+        let (due, index) = self.take()?;
+        if due > with {
+            self.ahead = (with, self.taken);
+        }
+        Some((due.min(with), index))
+    }
+
+    /// How many calls came due since this was last asked: those due before `now` (and before the end), and those taken
+    /// ahead of their time by a batch due before `now`. Asked at the end or later, or once the rest was
+    /// dropped, it has told of every call that was taken.
+    /// Costs no more however many they are, see [`Arrivals::pass`].
+    pub fn come_due(&mut self, now: u64) -> u64 {
+        let until = now.min(self.end_ns);
+        self.asked_ns = self.asked_ns.max(until);
+        self.passed += self.counter.pass(until.saturating_sub(self.begin_ns));
+        // Calls are taken in order: those ahead of their time are the next that would be passed. Of calls taken since
+        // `now` was over, nothing is told yet: who asks may be late.
+        let (with, taken_then) = self.ahead;
+        let ahead = match now {
+            _ if self.is_over || now >= self.end_ns => self.taken,
+            _ if with < now => taken_then,
+            _ => 0,
+        };
+        let due = self.passed.max(ahead).max(self.counted);
+        let new = due - self.counted;
+        self.counted = due;
+        new
+    }
+
+    /// Ends the schedule at `end_ns`, if that is earlier; but not before a time until which calls were counted, since what
+    /// was due stays so.
+    pub fn end_at(&mut self, end_ns: u64) {
+        self.end_ns = self.end_ns.min(end_ns.max(self.asked_ns));
+        if self.due().is_some_and(|due| due >= self.end_ns) {
+            self.next = None;
+        }
+    }
+
+    /// Ends the schedule at `end` as [`Schedule::end_at`] does, and drops every call that is due before and was not taken.
+    ///
+    /// `record` is given a due time and how many calls have about that one. Calls are put together only where the times
+    /// from due to `end` fall into one bucket of a [`Histogram`](brunt_record::histogram::Histogram), so that recording
+    /// `end − due` so often makes each bucket what it would be call by call. The first call, which waited longest, is
+    /// exact by itself. A due time is after `end` only where [`Schedule::end_at`] could not end the schedule so early.
+    pub fn drop_overdue(&mut self, end: u64, mut record: impl FnMut(u64, u64)) {
+        self.end_at(end);
+        self.is_over = true;
+        while let Some(due) = self.due() {
+            record(due, 1);
+            let shortest_wait = *bucket_of(end.saturating_sub(due)).start();
+            // What is due at the end or later, and stays since it was counted, has not waited at all.
+            let last = if due >= end { u64::MAX } else { end - shortest_wait };
+            let last = last.min(self.end_ns.saturating_sub(1));
+            let others = self.arrivals.pass((last + 1).saturating_sub(self.begin_ns));
+            if others > 0 {
+                // Evenly spread, they are due at the middle on average.
+                record(due + (last - due).div_ceil(2), others);
+            }
+            self.advance();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::histogram::Histogram;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::arrivals::Spread;
+    use crate::profile::Profile;
+    use crate::share::{Portion, Share};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn schedule(profile: &str, spread: Spread, begin: u64, end: u64) -> Schedule {
+        Schedule::new(Arrivals::new(profile.parse().unwrap(), spread, Share::WHOLE, 3, None), begin, end)
+    }
+
+    fn rest(schedule: &mut Schedule) -> Vec<(u64, u64)> {
+        std::iter::from_fn(|| schedule.take()).collect()
+    }
+
+    #[test]
+    fn what_is_counted_as_due_is_what_is_taken() {
+        for spread in [Spread::Uniform, Spread::Poisson] {
+            let mut schedule = schedule("1000", spread, 500, 2 * SECOND + 500);
+            let counted = schedule.come_due(900_000_000) + schedule.come_due(u64::MAX);
+            let taken = rest(&mut schedule);
+            assert!(taken.iter().all(|(due, _)| (500..2 * SECOND + 500).contains(due)));
+            assert!(taken.is_sorted());
+            assert_eq!(counted, taken.len() as u64);
+            assert!((1800..2200).contains(&counted), "{counted}");
+        }
+    }
+
+    #[test]
+    fn an_earlier_end_leaves_nothing_due_after_it() {
+        let mut schedule = schedule("10", Spread::Uniform, 0, u64::MAX);
+        schedule.end_at(250_000_000);
+        assert_eq!(schedule.come_due(u64::MAX), 3);
+        assert_eq!(rest(&mut schedule).len(), 3);
+    }
+
+    /// A batch's calls are due together, and not counted a second time when their own time has come.
+    #[test]
+    fn calls_taken_ahead_are_due_with_their_batch() {
+        let mut schedule = schedule("10", Spread::Uniform, 0, SECOND);
+        assert_eq!(schedule.take(), Some((0, 0)));
+        assert_eq!(schedule.take_ahead(0), Some((0, 1)));
+        assert_eq!(schedule.take_ahead(0), Some((0, 2)));
+        assert_eq!(schedule.come_due(1), 3);
+        assert_eq!(schedule.come_due(250_000_000), 0);
+        assert_eq!(schedule.come_due(350_000_000), 1);
+        // One that is late keeps its own time.
+        assert_eq!(schedule.take_ahead(SECOND), Some((300_000_000, 3)));
+        assert_eq!(schedule.come_due(SECOND), 6);
+    }
+
+    /// A second is closed late, by a worker that has made calls of the next one meanwhile.
+    #[test]
+    fn calls_count_in_the_second_in_which_they_are_due() {
+        let mut schedule = schedule("10", Spread::Uniform, 0, 3 * SECOND);
+        for _ in 0..15 {
+            schedule.take();
+        }
+        assert_eq!(schedule.come_due(SECOND), 10);
+        schedule.take_ahead(1_450_000_000);
+        assert_eq!(schedule.come_due(1_400_000_000), 4);
+        assert_eq!(schedule.come_due(1_460_000_000), 2);
+        assert_eq!(schedule.come_due(3 * SECOND), 14);
+    }
+
+    #[test]
+    fn a_batch_takes_nothing_beyond_the_end() {
+        let mut schedule = schedule("10", Spread::Uniform, 0, 150_000_000);
+        assert_eq!(schedule.take(), Some((0, 0)));
+        assert_eq!(schedule.take_ahead(0), Some((0, 1)));
+        assert_eq!(schedule.take_ahead(0), None);
+    }
+
+    #[test]
+    fn an_end_before_what_was_counted_drops_that_as_well() {
+        let mut schedule = schedule("10", Spread::Uniform, 0, SECOND);
+        assert_eq!(schedule.come_due(550_000_000), 6);
+        let mut dropped = 0;
+        schedule.drop_overdue(300_000_000, |_, count| dropped += count);
+        assert_eq!((dropped, schedule.come_due(SECOND), schedule.due()), (6, 0, None));
+    }
+
+    /// 100 million calls, which a walk through them would need seconds for, come in some thousands of groups.
+    #[test]
+    fn a_backlog_is_dropped_in_groups() {
+        for spread in [Spread::Uniform, Spread::Poisson] {
+            let mut schedule = schedule("10M", spread, 0, 10 * SECOND);
+            let (mut groups, mut calls) = (0, 0);
+            schedule.drop_overdue(10 * SECOND, |_, count| {
+                groups += 1;
+                calls += count;
+            });
+            assert!((99_900_000..100_100_000).contains(&calls), "{spread:?}: {calls}");
+            assert!(groups < 60_000, "{spread:?}: {groups}");
+            assert_eq!(schedule.come_due(10 * SECOND), calls);
+        }
+    }
+
+    fn of(waits: impl IntoIterator<Item = (u64, u64)>) -> Histogram {
+        let mut histogram = Histogram::new();
+        waits.into_iter().for_each(|(wait, count)| histogram.record_n(wait, count));
+        histogram
+    }
+
+    proptest! {
+        /// Whatever is asked and taken in between: what came due was taken or dropped.
+        #[test]
+        fn the_sum_closes(
+            from in 0_u32..4000, to in 1_u32..4000, poisson: bool, shares in 1_u32..5, seed: u64, begin in 0_u64..SECOND,
+            requests in prop::option::of(1_u64..2000),
+            deeds in prop::collection::vec((0_u8..4, 0_u64..400_000_000, 0_u64..40), 0..20),
+            end in 0_u64..4 * SECOND,
+        ) {
+            let spread = if poisson { Spread::Poisson } else { Spread::Uniform };
+            let profile: Profile = format!("{from}..{to}/1s,0/500ms,{to}/1s").parse().unwrap();
+            for share in Portion::whole(shares).shares() {
+                let arrivals = Arrivals::new(profile.clone(), spread, share, seed, requests);
+                let mut schedule = Schedule::new(arrivals, begin, begin + 3 * SECOND);
+                let (mut now, mut due, mut taken, mut dropped) = (begin, 0, 0, 0);
+                for &(deed, pause, times) in &deeds {
+                    now += pause;
+                    match deed {
+                        0 => due += schedule.come_due(now),
+                        1 => {
+                            while schedule.due().is_some_and(|due| due <= now) && schedule.take().is_some() {
+                                taken += 1;
+                            }
+                        }
+                        2 => (0..times).for_each(|_| taken += u64::from(schedule.take_ahead(now).is_some())),
+                        _ => schedule.end_at(now + 1000 * times),
+                    }
+                }
+                schedule.drop_overdue(end, |_, count| dropped += count);
+                prop_assert_eq!(schedule.due(), None);
+                due += schedule.come_due(end);
+                prop_assert_eq!(due, taken + dropped);
+                prop_assert_eq!(schedule.come_due(u64::MAX), 0);
+            }
+        }
+
+        /// Groups make the histogram that calls one by one make.
+        #[test]
+        fn dropping_in_groups_is_dropping_one_by_one(
+            from in 0_u32..200_000, to in 1_u32..200_000, poisson: bool, seed: u64, begin in 0_u64..SECOND, taken in 0_usize..2000,
+            end in 0_u64..3 * SECOND, later in 0_u64..SECOND,
+        ) {
+            let spread = if poisson { Spread::Poisson } else { Spread::Uniform };
+            let profile: Profile = format!("{from}..{to}/300ms,0/1s,{to}/200ms").parse().unwrap();
+            let arrivals = Arrivals::new(profile, spread, Share::WHOLE, seed, None);
+            // An end of the schedule's own may come before the time that waits are counted to.
+            let mut schedule = Schedule::new(arrivals, begin, (begin + end).saturating_sub(later));
+            for _ in 0..taken {
+                schedule.take();
+            }
+            let end = begin + end;
+            let overdue = {
+                let mut schedule = schedule.clone();
+                schedule.end_at(end);
+                rest(&mut schedule)
+            };
+            let one_by_one = of(overdue.iter().map(|(due, _)| (end - due, 1)));
+            let mut grouped = Histogram::new();
+            schedule.drop_overdue(end, |due, count| grouped.record_n(end - due, count));
+            prop_assert!(grouped.values().eq(one_by_one.values()));
+            prop_assert_eq!(grouped.max(), one_by_one.max());
+            let (mean, expected) = (grouped.mean().unwrap_or(0.0), one_by_one.mean().unwrap_or(0.0));
+            prop_assert!((mean - expected).abs() <= expected / 1024.0, "{} for {}", mean, expected);
+        }
+    }
+}

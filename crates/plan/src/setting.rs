@@ -1,0 +1,146 @@
+//! The settings of a plan that errors speak of.
+
+use std::fmt;
+
+/// A setting of a [`Plan`](crate::plan::Plan), as an error names it.
+///
+/// Its `Display` is in plain words. A front end puts its own name in their place (a flag of a command line, say), or
+/// [`Setting::field`] where the plan is a file.
+///
+/// ```
+/// use brunt_plan::setting::Setting;
+///
+/// assert_eq!(Setting::ServerName.to_string(), "the TLS server name");
+/// assert_eq!(Setting::ServerName.field(), "transport.tls.server_name");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Setting {
+    /// Connections over all workers.
+    Connections,
+    /// Workers, each a thread.
+    Workers,
+    /// Calls in flight on one connection.
+    Pipeline,
+    /// A new connection for each call.
+    Reconnect,
+    /// Calls a second, or their profile.
+    Load,
+    /// How long the measured part lasts.
+    Duration,
+    /// How many calls there are.
+    Requests,
+    /// How long the load goes on before it is measured.
+    Warmup,
+    /// How long an answer is waited for.
+    Timeout,
+    /// How long a connection is waited for.
+    ConnectTimeout,
+    /// How long calls in flight are waited for at the end.
+    Drain,
+    /// The Unix socket to connect to.
+    UnixSocket,
+    /// Local addresses to connect from.
+    SourceAddresses,
+    /// Which resolved addresses are used.
+    Family,
+    /// Take any certificate.
+    Insecure,
+    /// Trusted certificates.
+    TrustedCertificates,
+    /// The client's certificate chain.
+    ClientCertificate,
+    /// The client's private key.
+    ClientKey,
+    /// The name that TLS asks for and verifies.
+    ServerName,
+}
+
+impl Setting {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::Connections,
+        Self::Workers,
+        Self::Pipeline,
+        Self::Reconnect,
+        Self::Load,
+        Self::Duration,
+        Self::Requests,
+        Self::Warmup,
+        Self::Timeout,
+        Self::ConnectTimeout,
+        Self::Drain,
+        Self::UnixSocket,
+        Self::SourceAddresses,
+        Self::Family,
+        Self::Insecure,
+        Self::TrustedCertificates,
+        Self::ClientCertificate,
+        Self::ClientKey,
+        Self::ServerName,
+    ];
+
+    /// The field's path in a plan that is written as JSON.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Workers => "workers",
+            Self::Pipeline => "pipeline",
+            Self::Reconnect => "reconnect",
+            Self::Load => "load",
+            Self::Duration => "stop.duration_ns",
+            Self::Requests => "stop.requests",
+            Self::Warmup => "warmup_ns",
+            Self::Timeout => "timeout_ns",
+            Self::ConnectTimeout => "connect_timeout_ns",
+            Self::Drain => "drain_ns",
+            Self::UnixSocket => "transport.unix_socket",
+            Self::SourceAddresses => "transport.source_ips",
+            Self::Family => "transport.family",
+            Self::Insecure => "transport.tls.insecure",
+            Self::TrustedCertificates => "transport.tls.trusted_pem",
+            Self::ClientCertificate => "transport.tls.certificate_pem",
+            Self::ClientKey => "transport.tls.key_pem",
+            Self::ServerName => "transport.tls.server_name",
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connections => "connections",
+            Self::Workers => "workers",
+            Self::Pipeline => "pipelining",
+            Self::Reconnect => "a new connection for each call",
+            Self::Load => "the load",
+            Self::Duration => "the duration",
+            Self::Requests => "the number of requests",
+            Self::Warmup => "the warm-up",
+            Self::Timeout => "the timeout",
+            Self::ConnectTimeout => "the connect timeout",
+            Self::Drain => "the drain",
+            Self::UnixSocket => "a Unix socket",
+            Self::SourceAddresses => "source addresses",
+            Self::Family => "the address family",
+            Self::Insecure => "taking any certificate",
+            Self::TrustedCertificates => "the trusted certificates",
+            Self::ClientCertificate => "the client's certificate",
+            Self::ClientKey => "the client's private key",
+            Self::ServerName => "the TLS server name",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_has_the_field_of_each_setting() {
+        let plan = serde_json::to_value(crate::plan::tests::plan()).unwrap();
+        for setting in Setting::ALL {
+            let pointer = format!("/{}", setting.field().replace('.', "/"));
+            assert!(plan.pointer(&pointer).is_some(), "{setting:?}: {plan:#}");
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Which part of a run falls to one worker, and to one machine.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The place of a worker among all workers of a run, over all its machines: number `index`, from 0, of `of`.
+///
+/// Everything that a run has a number of (calls, users, iterations, connections, rows of data) is dealt out by number:
+/// a share owns the numbers `index`, `index + of`, `index + 2·of`, and so on. The shares of a run therefore own every
+/// number exactly once, and how many they own differs by one at most.
+///
+/// ```
+/// use brunt_plan::share::Share;
+///
+/// let third_of_six = Share::new(2, 6)?;
+/// assert_eq!(third_of_six.numbers().take(3).collect::<Vec<_>>(), [2, 8, 14]);
+/// assert_eq!(third_of_six.part_of(10), 2);
+/// # Ok::<(), brunt_plan::share::ShareError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
+pub struct Share {
+    index: u64,
+    of: u64,
+}
+
+/// A share as it is written down.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    index: u64,
+    of: u64,
+}
+
+/// A share that cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("share {index} of {of} does not exist: shares are numbered from 0, below their number")]
+pub struct ShareError {
+    /// The number that was asked for.
+    pub index: u64,
+    /// How many shares there are.
+    pub of: u64,
+}
+
+impl Share {
+    /// The only share of a run that is not divided.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+
+    /// Share number `index`, from 0, of `of`.
+    ///
+    /// # Errors
+    /// When `index` is not below `of`.
+    pub fn new(index: u32, of: u32) -> Result<Self, ShareError> {
+        Stored { index: u64::from(index), of: u64::from(of) }.try_into()
+    }
+
+    /// Its number, from 0.
+    pub const fn index(self) -> u64 {
+        self.index
+    }
+
+    /// How many shares there are.
+    pub const fn of(self) -> u64 {
+        self.of
+    }
+
+    /// How many of the numbers below `total` are this share's.
+    #[inline]
+    pub const fn part_of(self, total: u64) -> u64 {
+        total / self.of + (self.index < total % self.of) as u64
+    }
+
+    /// The `nth` number of this share, from 0; none beyond 2^64.
+    #[inline]
+    pub fn number(self, nth: u64) -> Option<u64> {
+        nth.checked_mul(self.of)?.checked_add(self.index)
+    }
+
+    /// Its numbers, from the lowest.
+    pub fn numbers(self) -> impl Iterator<Item = u64> {
+        (0..).map_while(move |nth| self.number(nth))
+    }
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.index, self.of)
+    }
+}
+
+impl TryFrom<Stored> for Share {
+    type Error = ShareError;
+
+    fn try_from(Stored { index, of }: Stored) -> Result<Self, ShareError> {
+        if index < of { Ok(Self { index, of }) } else { Err(ShareError { index, of }) }
+    }
+}
+
+/// A machine's part of a run: as many workers as it has, with the numbers that follow those of the machines before it.
+///
+/// A stronger machine has more workers, and so a larger part of everything that is dealt out by number.
+///
+/// ```
+/// use brunt_plan::share::{Portion, Share};
+///
+/// // Machines with two, one and three workers; this is the last.
+/// let last = Portion::new(3, 3, 6)?;
+/// assert_eq!(last.shares().collect::<Vec<_>>(), [Share::new(3, 6)?, Share::new(4, 6)?, Share::new(5, 6)?]);
+/// assert_eq!(last.part_of(10), 4);
+/// assert_eq!((0..4).filter_map(|nth| last.number(nth)).collect::<Vec<_>>(), [3, 4, 5, 9]);
+/// # Ok::<(), brunt_plan::share::ShareError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "StoredPortion")]
+pub struct Portion {
+    first: u32,
+    workers: u32,
+    of: u32,
+}
+
+/// A portion as it is written down.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredPortion {
+    first: u32,
+    workers: u32,
+    of: u32,
+}
+
+impl Portion {
+    /// All of a run, on one machine with so many workers.
+    pub const fn whole(workers: u32) -> Self {
+        Self { first: 0, workers, of: workers }
+    }
+
+    /// Workers `first`, from 0, up to `first + workers` of all `of`.
+    ///
+    /// # Errors
+    /// When there are fewer workers than that, or none is this machine's.
+    pub fn new(first: u32, workers: u32, of: u32) -> Result<Self, ShareError> {
+        StoredPortion { first, workers, of }.try_into()
+    }
+
+    /// The number of its first worker among all, from 0.
+    pub const fn first(self) -> u32 {
+        self.first
+    }
+
+    /// How many workers it has.
+    pub const fn workers(self) -> u32 {
+        self.workers
+    }
+
+    /// How many workers the run has, on all machines.
+    pub const fn of(self) -> u32 {
+        self.of
+    }
+
+    /// Whether no other machine has a part.
+    pub const fn is_whole(self) -> bool {
+        self.workers == self.of
+    }
+
+    /// The shares of its workers, in their order.
+    pub fn shares(self) -> impl Iterator<Item = Share> + Clone {
+        let of = u64::from(self.of);
+        (self.first..self.first + self.workers).map(move |index| Share { index: u64::from(index), of })
+    }
+
+    /// How many of the numbers below `total` are its workers'.
+    pub fn part_of(self, total: u64) -> u64 {
+        let (rounds, rest) = (total / u64::from(self.of), total % u64::from(self.of));
+        let of_rest = rest.saturating_sub(u64::from(self.first)).min(u64::from(self.workers));
+        rounds * u64::from(self.workers) + of_rest
+    }
+
+    /// Portions that own the same numbers together, none of them empty: its workers dealt out, and each worker's share divided
+    /// further where there are more parts than workers. They are `parts` at most, and fewer where they could not be numbered.
+    ///
+    /// ```
+    /// use brunt_plan::share::Portion;
+    ///
+    /// let first_of_two = Portion::new(0, 1, 2)?;
+    /// let [one, other] = first_of_two.divided(2)[..] else { panic!() };
+    /// assert_eq!((0..3).filter_map(|nth| one.number(nth)).collect::<Vec<_>>(), [0, 4, 8]);
+    /// assert_eq!((0..3).filter_map(|nth| other.number(nth)).collect::<Vec<_>>(), [2, 6, 10]);
+    /// # Ok::<(), brunt_plan::share::ShareError>(())
+    /// ```
+    pub fn divided(self, parts: u32) -> Vec<Self> {
+        let parts = parts.max(1);
+        if parts <= self.workers {
+            let (each, more) = (self.workers / parts, self.workers % parts);
+            let mut first = self.first;
+            let part = |part| {
+                let workers = each + u32::from(part < more);
+                first += workers;
+                Self { first: first - workers, workers, of: self.of }
+            };
+            return (0..parts).map(part).collect();
+        }
+        let finer = parts / self.workers;
+        let Some(of) = self.of.checked_mul(finer) else { return self.divided(self.workers) };
+        let shares = self.first..self.first + self.workers;
+        shares
+            .flat_map(|first| (0..finer).map(move |nth| Self { first: first + nth * self.of, workers: 1, of }))
+            .collect()
+    }
+
+    /// The `nth` number, from 0, of those that its workers' shares own together; none beyond 2^64.
+    #[inline]
+    pub fn number(self, nth: u64) -> Option<u64> {
+        if self.is_whole() {
+            return Some(nth);
+        }
+        let workers = u64::from(self.workers);
+        (nth / workers).checked_mul(u64::from(self.of))?.checked_add(u64::from(self.first) + nth % workers)
+    }
+}
+
+/// Some of the numbers that a portion owns, in their order.
+///
+/// ```
+/// use brunt_plan::share::{Numbers, Portion};
+///
+/// let second_of_three = Portion::new(1, 1, 3)?;
+/// let rest = Numbers { portion: second_of_three, from: 2, until: 5 };
+/// assert_eq!((0..5).map_while(|nth| rest.number(nth)).collect::<Vec<_>>(), [7, 10, 13]);
+/// # Ok::<(), brunt_plan::share::ShareError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Numbers {
+    /// Whose they are.
+    pub portion: Portion,
+    /// The first of them, counted from the portion's first.
+    pub from: u64,
+    /// The one after the last.
+    pub until: u64,
+}
+
+impl Numbers {
+    /// All numbers below `total` that the portion owns; every one of its numbers without a total.
+    pub fn of(portion: Portion, total: Option<u64>) -> Self {
+        Self { portion, from: 0, until: total.map_or(u64::MAX, |total| portion.part_of(total)) }
+    }
+
+    /// How many there are.
+    pub const fn count(self) -> u64 {
+        self.until.saturating_sub(self.from)
+    }
+
+    /// The `nth` of them, from 0; none after the last.
+    #[inline]
+    pub fn number(self, nth: u64) -> Option<u64> {
+        let nth = self.from.checked_add(nth).filter(|nth| *nth < self.until)?;
+        self.portion.number(nth)
+    }
+}
+
+impl TryFrom<StoredPortion> for Portion {
+    type Error = ShareError;
+
+    fn try_from(StoredPortion { first, workers, of }: StoredPortion) -> Result<Self, ShareError> {
+        match first.checked_add(workers) {
+            Some(end) if workers > 0 && end <= of => Ok(Self { first, workers, of }),
+            _ => Err(ShareError { index: u64::from(first) + u64::from(workers.max(1)) - 1, of: u64::from(of) }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Machines with so many workers each.
+    fn portions(workers: &[u32]) -> Vec<Portion> {
+        let of = workers.iter().sum();
+        let firsts = workers.iter().scan(0, |first, workers| {
+            *first += workers;
+            Some(*first - workers)
+        });
+        firsts.zip(workers).map(|(first, workers)| Portion::new(first, *workers, of).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_share_that_cannot_be_is_refused() {
+        assert_eq!(Share::new(3, 3), Err(ShareError { index: 3, of: 3 }));
+        assert!(Share::new(0, 0).is_err());
+        assert!(serde_json::from_str::<Share>(r#"{"index":2,"of":2}"#).is_err());
+        for (first, workers, of) in [(0, 0, 3), (2, 2, 3), (u32::MAX, 2, u32::MAX), (0, 1, 0)] {
+            assert!(Portion::new(first, workers, of).is_err(), "{first} {workers} {of}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_belongs_to_one_share(
+            total in 0_u64..3000, workers in prop::collection::vec(1_u32..9, 1..9),
+        ) {
+            let portions = portions(&workers);
+            let mut numbers = Vec::new();
+            for portion in portions {
+                let mut of_shares = Vec::new();
+                for share in portion.shares() {
+                    let own: Vec<_> = share.numbers().take_while(|number| *number < total).collect();
+                    prop_assert_eq!(own.len() as u64, share.part_of(total));
+                    of_shares.extend(own);
+                }
+                of_shares.sort_unstable();
+                prop_assert_eq!(of_shares.len() as u64, portion.part_of(total));
+                let of_portion: Vec<_> = (0..portion.part_of(total)).map_while(|nth| portion.number(nth)).collect();
+                prop_assert_eq!(&of_shares, &of_portion);
+                numbers.extend(of_shares);
+            }
+            numbers.sort_unstable();
+            prop_assert!(numbers.into_iter().eq(0..total));
+        }
+
+        #[test]
+        fn a_divided_portion_owns_what_it_owned(
+            total in 0_u64..3000, workers in prop::collection::vec(1_u32..9, 1..6), parts in 0_u32..20, again in 0_u32..5,
+        ) {
+            for portion in portions(&workers) {
+                let mut numbers: Vec<_> = (0..portion.part_of(total)).map_while(|nth| portion.number(nth)).collect();
+                numbers.sort_unstable();
+                let divided = portion.divided(parts);
+                prop_assert!(!divided.is_empty() && divided.len() <= parts.max(1) as usize);
+                let finer = divided.iter().flat_map(|part| part.divided(again)).collect::<Vec<_>>();
+                for parts in [divided, finer] {
+                    let mut of_parts = Vec::new();
+                    for part in parts {
+                        of_parts.extend((0..part.part_of(total)).map_while(|nth| part.number(nth)));
+                    }
+                    of_parts.sort_unstable();
+                    prop_assert_eq!(&of_parts, &numbers);
+                }
+            }
+        }
+
+        #[test]
+        fn json_keeps_it(index: u32, of: u32) {
+            if let Ok(share) = Share::new(index, of) {
+                let json = serde_json::to_string(&share).unwrap();
+                prop_assert_eq!(serde_json::from_str::<Share>(&json).unwrap(), share);
+            }
+        }
+    }
+}

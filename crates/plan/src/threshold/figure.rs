@@ -1,0 +1,315 @@
+//! The figures that thresholds can be about.
+
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
+
+use crate::units;
+
+/// A time that calls, groups or iterations have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Time {
+    /// None was named: the response time of calls, a group's time without pauses, an iteration's.
+    Usual,
+    /// A time of the catalogue.
+    Recorded(Timing),
+    /// A group's, from beginning to end.
+    WithPauses,
+    /// A group's, without its pauses.
+    WithoutPauses,
+    /// How long iterations took.
+    Iteration,
+}
+
+impl Time {
+    /// Times that are not of calls.
+    const NAMED: [(&'static str, Self); 3] =
+        [("with_pauses", Self::WithPauses), ("without_pauses", Self::WithoutPauses), ("iteration", Self::Iteration)];
+
+    fn named() -> impl Iterator<Item = (&'static str, Self)> {
+        let recorded = Timing::ALL.into_iter().filter(|timing| timing.has_threshold());
+        recorded.map(|timing| (timing.key(), Self::Recorded(timing))).chain(Self::NAMED)
+    }
+}
+
+/// What is asked of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Statistic {
+    /// The value that this share of all (0 to 1) does not exceed.
+    Quantile(f64),
+    /// The arithmetic mean.
+    Mean,
+    /// The standard deviation.
+    Stdev,
+    /// The smallest value.
+    Min,
+    /// The largest value.
+    Max,
+}
+
+impl Statistic {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "mean" => Some(Self::Mean),
+            "stdev" => Some(Self::Stdev),
+            "min" => Some(Self::Min),
+            "max" => Some(Self::Max),
+            _ => {
+                let digits = text.strip_prefix('p')?;
+                let plain = digits.starts_with(|c: char| c.is_ascii_digit());
+                let percent: f64 = digits.parse().ok()?;
+                (plain && percent > 0.0 && percent < 100.0).then_some(Self::Quantile(percent / 100.0))
+            }
+        }
+    }
+}
+
+/// Something that is counted, and only ever grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// A number of the catalogue.
+    Recorded(Counter),
+    /// Calls that failed so.
+    Failure(Failure),
+    /// Checks that held.
+    Passes,
+    /// Checks that did not.
+    Fails,
+    /// The most virtual users alive at any time.
+    Users,
+    /// Virtual users that were started.
+    UsersStarted,
+    /// Virtual users that arrived and found no place.
+    NotAdmitted,
+    /// Iterations that came to their end.
+    Iterations,
+    /// Iterations that an error ended.
+    ScriptErrors,
+}
+
+impl Count {
+    /// What is not counted of calls.
+    const NAMED: [(&'static str, Self); 7] = [
+        ("passes", Self::Passes),
+        ("fails", Self::Fails),
+        ("users", Self::Users),
+        ("users_started", Self::UsersStarted),
+        ("not_admitted", Self::NotAdmitted),
+        ("iterations", Self::Iterations),
+        ("script_errors", Self::ScriptErrors),
+    ];
+
+    fn named() -> impl Iterator<Item = (&'static str, Self)> {
+        let recorded = Counter::ALL.into_iter().filter(|counter| counter.has_threshold());
+        recorded.map(|counter| (counter.key(), Self::Recorded(counter))).chain(Self::NAMED)
+    }
+}
+
+/// What is asked of a figure of a script's own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OfOwn {
+    /// Of a trend; the least and the greatest of a gauge too.
+    Statistic(Statistic),
+    /// Of a counter.
+    Sum,
+    /// Of a counter, a second.
+    Rate,
+    /// Of a rate.
+    Share,
+    /// Of a gauge.
+    Last,
+    /// How often something was recorded.
+    Count,
+}
+
+impl OfOwn {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "sum" => Some(Self::Sum),
+            "rate" => Some(Self::Rate),
+            "share" => Some(Self::Share),
+            "last" => Some(Self::Last),
+            "count" => Some(Self::Count),
+            _ => Statistic::parse(text).map(Self::Statistic),
+        }
+    }
+}
+
+/// What a threshold limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Figure {
+    /// A statistic of a time.
+    Time(Time, Statistic),
+    /// What is not ok over all.
+    ErrorRate,
+    /// Checks that held over all checks.
+    Checks,
+    /// Answers, groups or iterations a second.
+    Rate,
+    /// Messages a second.
+    MessageRate,
+    /// Bytes received a second.
+    BytesIn,
+    /// Bytes sent a second.
+    BytesOut,
+    /// How often something happened.
+    Count(Count),
+    /// Of a figure of a script's own.
+    Own(OfOwn),
+}
+
+/// How a figure's value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds, as `5.16ms`.
+    Duration,
+    /// A share from 0 to 1, as `0.1%`.
+    Ratio,
+    /// Something a second, as `10k/s`.
+    Number,
+    /// Bytes a second, as `1.5MB/s`.
+    Size,
+    /// A whole number.
+    Count,
+    /// Any number.
+    Plain,
+}
+
+/// What figures are called by other tools.
+const OTHER_TOOLS: [(&str, &str); 15] = [
+    ("rps", "rate"),
+    ("qps", "rate"),
+    ("throughput", "rate"),
+    ("errors", "error_rate"),
+    ("http_req_failed", "error_rate"),
+    ("avg", "mean"),
+    ("average", "mean"),
+    ("median", "p50"),
+    ("med", "p50"),
+    ("latency", "p99"),
+    ("http_req_duration", "p99"),
+    ("ttfb", "first_byte.p99"),
+    ("ttft", "first_message.p99"),
+    ("itl", "message_gap.p99"),
+    ("tpot", "each_message.p99"),
+];
+
+impl Figure {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let plain = match text {
+            "error_rate" => Some(Self::ErrorRate),
+            "checks" => Some(Self::Checks),
+            "rate" => Some(Self::Rate),
+            "message_rate" => Some(Self::MessageRate),
+            "bytes_in" => Some(Self::BytesIn),
+            "bytes_out" => Some(Self::BytesOut),
+            _ => {
+                let count = Count::named().find(|(name, _)| *name == text).map(|(_, count)| count);
+                count.or_else(|| Failure::from_name(text).map(Count::Failure)).map(Self::Count)
+            }
+        };
+        plain.or_else(|| {
+            // A percentile has a point of its own: p99.9.
+            let (time, statistic) = match text.split_once('.') {
+                Some((name, rest)) if Statistic::parse(text).is_none() => {
+                    (Time::named().find(|(known, _)| *known == name)?.1, rest)
+                }
+                _ => (Time::Usual, text),
+            };
+            Some(Self::Time(time, Statistic::parse(statistic)?))
+        })
+    }
+
+    /// What may have been meant by an unknown name, for people: the nearest, or else all there are.
+    pub(super) fn meant(unknown: &str) -> String {
+        let unknown = unknown.trim().to_lowercase();
+        let other = OTHER_TOOLS.iter().find(|(name, _)| *name == unknown).map(|(_, ours)| *ours);
+        let (time, statistic) = match unknown.split_once('.') {
+            Some((time, rest)) if !rest.bytes().all(|b| b.is_ascii_digit()) => (Some(time), rest),
+            _ => (None, unknown.as_str()),
+        };
+        let near = |word: &str, known: Vec<&'static str>| {
+            let most = (word.chars().count() / 3).clamp(1, 3);
+            let slips = known.into_iter().map(|name| (strsim::damerau_levenshtein(word, name), name));
+            slips.filter(|(slips, _)| *slips <= most).min().map(|(_, name)| name)
+        };
+        let statistics = || ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "mean", "stdev", "min", "max"];
+        let nearest = match (other, time) {
+            (Some(ours), _) => Some(ours.to_owned()),
+            (None, Some(time)) => {
+                let times = Time::named().map(|(name, _)| name).collect();
+                let both = near(time, times).zip(near(statistic, statistics().to_vec()));
+                both.map(|(time, statistic)| format!("{time}.{statistic}"))
+            }
+            (None, None) => {
+                let counts = Count::named().map(|(name, _)| name);
+                let failures = Failure::ALL.into_iter().map(Failure::name);
+                let others = ["error_rate", "checks", "rate", "message_rate", "bytes_in", "bytes_out"];
+                let known = statistics().into_iter().chain(others).chain(counts).chain(failures).collect();
+                near(statistic, known).map(str::to_owned)
+            }
+        };
+        match nearest {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => format!("there are {}", Self::known()),
+        }
+    }
+
+    /// All there are, for people.
+    fn known() -> String {
+        let times: Vec<_> = Time::named().map(|(name, _)| format!("{name}.")).collect();
+        let counts = Count::named().map(|(name, _)| name);
+        let failures = Failure::ALL.iter().map(|failure| failure.name());
+        format!(
+            "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), error_rate, checks, rate, \
+             message_rate, bytes_in, bytes_out, {}",
+            times.join(" "),
+            counts.chain(failures).collect::<Vec<_>>().join(", ")
+        )
+    }
+
+    /// The unit in which its values are written.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Time(..) => Unit::Duration,
+            Self::ErrorRate | Self::Checks | Self::Own(OfOwn::Share) => Unit::Ratio,
+            Self::Rate | Self::MessageRate => Unit::Number,
+            Self::BytesIn | Self::BytesOut => Unit::Size,
+            Self::Count(Count::Recorded(counter)) if counter.unit() == brunt_record::catalogue::Unit::Nanoseconds => {
+                Unit::Duration
+            }
+            Self::Count(_) => Unit::Count,
+            Self::Own(_) => Unit::Plain,
+        }
+    }
+}
+
+impl Unit {
+    pub(super) fn parse(self, text: &str) -> Result<f64, units::UnitError> {
+        match self {
+            Self::Duration if text.trim().parse::<f64>().is_ok_and(|bare| bare != 0.0) => {
+                Err(units::UnitError { expected: "a duration with its unit, such as 50ms", got: text.to_owned() })
+            }
+            Self::Duration => units::parse_duration(text).map(|ns| ns as f64),
+            Self::Ratio => units::parse_ratio(text),
+            Self::Number | Self::Count => units::parse_number(text),
+            // A gauge may be below 0.
+            Self::Plain => match text.trim().strip_prefix('-') {
+                Some(below) => units::parse_number(below).map(|number| -number),
+                None => units::parse_number(text),
+            },
+            Self::Size => units::parse_size(text).map(|bytes| bytes as f64),
+        }
+    }
+
+    /// `value`, in the base unit, for people.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Duration => units::Duration(value as u64).to_string(),
+            Self::Ratio => format!("{}%", (value * 1e8).round() / 1e6),
+            Self::Number => format!("{}/s", units::Number(value)),
+            Self::Count => format!("{value}"),
+            Self::Plain => units::Number(value).to_string(),
+            Self::Size => format!("{}/s", units::Size(value)),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! What must hold at the end of a run: `[[kind ]name:]figure op value[ abort]`, for example `p99 < 50ms`.
+//!
+//! Figures: `p50` … `p99.99` (any `p` with a number under 100), `mean`, `stdev`, `min`, `max` of the response time, or
+//! with `service.`, `first_byte.`, `connect.`, `tls.`, `handshake.`, `lag.`, `failed.`, `first_message.`, `message_gap.`, `each_message.` or
+//! `last_message.` before them of another time; `error_rate`;
+//! `rate` (answers a second); `message_rate`, `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`, `messages`; and each failure by its
+//! name. Operators: `<`, `<=`, `>`, `>=`, `==`. Of scenarios: `checks` (the share of checks that held), `passes` and
+//! `fails` (how many did and did not), `users` (the most alive at any time), `users_started`, `not_admitted`, `iterations`,
+//! `script_errors`, and `iteration.` for how long iterations took. Of a figure of the script's own, in its unit: `sum` and `rate` of a
+//! counter, `share` of a rate, `p50` … `mean`, `stdev`, `min`, `max` of a trend, `last`, `min`, `max` of a gauge, `count` of any.
+//!
+//! A name is that of a request, a tag (`plan=pro`), a group, a check (`home: 200`), a scenario or a figure of the script's own, looked up in
+//! this order; `request`, `tag`, `group`, `check`, `scenario` or `figure` before it says which. A request or tag has the times `response`,
+//! `service` and `failed`; a group `without_pauses` (its usual one) and `with_pauses`, a scenario `iteration`.
+//!
+//! `abort` at its end lets it end the run as soon as it is beyond repair.
+//!
+//! Here is the grammar alone: a text, and what it says. Whoever knows what a run came to judges by it.
+
+mod figure;
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use brunt_record::catalogue::Timing;
+use brunt_record::histogram::AtLeast;
+
+pub use self::figure::{Count, Figure, OfOwn, Statistic, Time, Unit};
+
+/// How a figure is compared with its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+    /// `==`
+    Equal,
+}
+
+/// The kinds of things that have names, in the order in which a name is looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Calls with one name.
+    Request,
+    /// Calls with one tag, `key=value`.
+    Tag,
+    /// A group of calls.
+    Group,
+    /// A check.
+    Check,
+    /// A scenario.
+    Scenario,
+    /// A figure of the script's own.
+    Own,
+}
+
+impl Kind {
+    /// All of them, each with the word that says it before a name.
+    pub const NAMED: [(&'static str, Self); 6] = [
+        ("request", Self::Request),
+        ("tag", Self::Tag),
+        ("group", Self::Group),
+        ("check", Self::Check),
+        ("scenario", Self::Scenario),
+        ("figure", Self::Own),
+    ];
+
+    /// The word that says it before a name.
+    pub fn word(self) -> &'static str {
+        Self::NAMED.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| *word)
+    }
+}
+
+impl Operator {
+    const WRITTEN: [(&'static str, Self); 5] =
+        [("<=", Self::AtMost), (">=", Self::AtLeast), ("==", Self::Equal), ("<", Self::Below), (">", Self::Above)];
+
+    /// The last one in `text`, and where it stands: names may have some, too.
+    fn find(text: &str) -> Option<(usize, &'static (&'static str, Self))> {
+        let found = Self::WRITTEN.iter().filter_map(|entry| Some((text.rfind(entry.0)?, entry)));
+        found.max_by_key(|(at, (sign, _))| (at + sign.len(), sign.len()))
+    }
+
+    /// Whether it holds for a value that is known.
+    pub fn holds_for(self, got: f64, limit: f64) -> bool {
+        self.holds(AtLeast::exactly(got), limit)
+    }
+
+    /// Whether it surely holds for a value that may only be known from below.
+    pub fn holds(self, got: AtLeast<f64>, limit: f64) -> bool {
+        match self {
+            Self::Below => !got.at_least && got.value < limit,
+            Self::AtMost => !got.at_least && got.value <= limit,
+            Self::Above => got.value > limit,
+            Self::AtLeast => got.value >= limit,
+            Self::Equal => !got.at_least && got.value.total_cmp(&limit).is_eq(),
+        }
+    }
+}
+
+/// `value` for people, in the unit of the figure called so: `5.16ms` for `p99`; none for what is no figure.
+pub fn shown(figure: &str, value: f64) -> Option<String> {
+    let figure = figure.rsplit_once(':').map_or(figure, |(_, figure)| figure);
+    Figure::parse(figure.trim()).map(|figure| figure.unit().show(value))
+}
+
+/// One condition on a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+pub struct Threshold {
+    /// As written.
+    text: String,
+    /// What it is about, and of which kind that is; none for all calls.
+    name: Option<(Option<Kind>, String)>,
+    /// Whether it ends the run when it is beyond repair.
+    abort: bool,
+    figure: Figure,
+    operator: Operator,
+    limit: f64,
+}
+
+/// A threshold that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a threshold such as 'p99<50ms', 'error_rate<0.1%' or 'rate>10k', got '{text}': {problem}")]
+pub struct ThresholdError {
+    /// What was written.
+    pub text: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl FromStr for Threshold {
+    type Err = ThresholdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |problem: String| ThresholdError { text: text.to_owned(), problem };
+        let (at, (sign, operator)) =
+            Operator::find(text).ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
+        let (left, right) = (text.get(..at).unwrap_or(""), text.get(at + sign.len()..).unwrap_or(""));
+        let (right, abort) = match right.trim_end().strip_suffix("abort") {
+            Some(limit) => (limit, true),
+            None => (right, false),
+        };
+        let (name, figure) = match left.rsplit_once(':') {
+            Some((name, figure)) => (Some(name_of(name)), figure),
+            None => (None, left),
+        };
+        let figure = figure.trim();
+        let (figure, limit) = match (of_own(name.as_ref(), figure, right), Figure::parse(figure)) {
+            (Some(own), None) => own,
+            (own, Some(known)) => match (known.unit().parse(right), own) {
+                (Ok(limit), _) if !matches!(name, Some((Some(Kind::Own), _))) => (known, limit),
+                (_, Some(own)) => own,
+                (Ok(limit), None) => (known, limit),
+                (Err(problem), None) => return Err(error(problem.to_string())),
+            },
+            (None, None) => {
+                let own = OfOwn::parse(figure).filter(|_| name.is_some());
+                let problem = own.and_then(|own| Figure::Own(own).unit().parse(right).err());
+                let unknown = || format!("'{figure}' is no figure; {}", Figure::meant(figure));
+                return Err(error(problem.map_or_else(unknown, |problem| problem.to_string())));
+            }
+        };
+        Ok(Self { text: text.to_owned(), name, abort, figure, operator: *operator, limit })
+    }
+}
+
+/// What is asked of a figure of a script's own, which is not told by its name here: what has a name that may be one, and a
+/// plain number as its limit.
+fn of_own(name: Option<&(Option<Kind>, String)>, figure: &str, limit: &str) -> Option<(Figure, f64)> {
+    let may_be = matches!(name, Some((None | Some(Kind::Own), _)));
+    let figure = OfOwn::parse(figure).filter(|_| may_be).map(Figure::Own)?;
+    Some((figure, figure.unit().parse(limit).ok()?))
+}
+
+/// `group cart` is the group, `cart` whatever has that name.
+fn name_of(text: &str) -> (Option<Kind>, String) {
+    let text = text.trim();
+    let kind = text.split_once(' ').and_then(|(kind, name)| {
+        let (_, kind) = Kind::NAMED.into_iter().find(|(known, _)| *known == kind)?;
+        Some((Some(kind), name.trim().to_owned()))
+    });
+    kind.unwrap_or_else(|| (None, text.to_owned()))
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl TryFrom<String> for Threshold {
+    type Error = ThresholdError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Threshold> for String {
+    fn from(threshold: Threshold) -> Self {
+        threshold.text
+    }
+}
+
+impl Threshold {
+    /// As a script writes it: `condition` is what follows the figure, such as `< 50ms`; with `abort` as well as where the
+    /// condition says so it ends the run when it is beyond repair.
+    ///
+    /// # Errors
+    /// Says what cannot be read.
+    pub fn expected(figure: &str, condition: &str, abort: bool) -> Result<Self, ThresholdError> {
+        let (figure, condition) = (figure.trim(), condition.trim());
+        let said = condition.ends_with("abort");
+        format!("{figure} {condition}{}", if abort && !said { " abort" } else { "" }).parse()
+    }
+
+    /// Whether it says how many checks must hold.
+    pub fn is_about_checks(&self) -> bool {
+        matches!(self.figure, Figure::Checks | Figure::Count(Count::Passes | Count::Fails))
+    }
+
+    /// Whether it ends the run when it is beyond repair.
+    pub fn aborts(&self) -> bool {
+        self.abort
+    }
+
+    /// What it is about, and of which kind that is if the text says so; none for all calls.
+    pub fn subject(&self) -> Option<(Option<Kind>, &str)> {
+        self.name.as_ref().map(|(kind, name)| (*kind, name.as_str()))
+    }
+
+    /// The figure that it limits.
+    pub fn measure(&self) -> Figure {
+        self.figure
+    }
+
+    /// How the figure is compared with [`Threshold::limit`].
+    pub fn operator(&self) -> Operator {
+        self.operator
+    }
+
+    /// What it limits, as written before the operator: `p99`, `home:p95`.
+    pub fn figure(&self) -> &str {
+        let end = Operator::find(&self.text).map_or(0, |(at, _)| at);
+        self.text.get(..end).unwrap_or("").trim()
+    }
+
+    /// The limit, in the figure's base unit: nanoseconds, a share from 0 to 1, bytes or a number.
+    pub fn limit(&self) -> f64 {
+        self.limit
+    }
+
+    /// The quantile of the response time of all calls that it limits (0 to 1), if it does.
+    pub fn response_quantile(&self) -> Option<f64> {
+        match self.figure {
+            Figure::Time(Time::Usual | Time::Recorded(Timing::Response), Statistic::Quantile(q))
+                if self.name.is_none() =>
+            {
+                Some(q)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_says_the_figure_and_the_condition_apart() {
+        let threshold = Threshold::expected("home:p95", " < 20ms ", true).unwrap();
+        assert_eq!((threshold.to_string().as_str(), threshold.aborts()), ("home:p95 < 20ms abort", true));
+        assert!(Threshold::expected("p99", "<20ms abort", false).unwrap().aborts());
+        assert!(!Threshold::expected("p99", "<20ms", false).unwrap().aborts());
+        let error = Threshold::expected("p99", "20ms", true).unwrap_err().to_string();
+        assert!(error.contains("got 'p99 20ms") && error.contains("there is none of <"), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_figure_names_the_nearest() {
+        for (text, meant) in [
+            ("eror_rate<1%", "error_rate"),
+            ("p999<1s", "p99"),
+            ("rps>10k", "rate"),
+            ("conect.p99<1s", "connect.p99"),
+            ("timeuot==0", "timeout"),
+            ("avg<5ms", "mean"),
+        ] {
+            let error = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(error.contains(&format!("did you mean {meant}")), "{text}: {error}");
+        }
+        assert!("zzzzzzz<1".parse::<Threshold>().unwrap_err().to_string().contains("there are p50"));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_way_out() {
+        for (text, expected) in [
+            ("p99", "there is none of < <= > >= =="),
+            ("p100<1s", "'p100' is no figure"),
+            ("px<1s", "'px' is no figure"),
+            ("p99<fast", "expected a duration"),
+            ("p99<50", "expected a duration with its unit"),
+            ("error_rate<5ms", "expected a share"),
+            ("<5ms", "'' is no figure"),
+        ] {
+            let error = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_of_a_figure_of_a_scripts_own_is_a_plain_number() {
+        assert!("coins:sum < 5ms".parse::<Threshold>().is_err());
+        assert!("sum < 5".parse::<Threshold>().is_err(), "what has no name is about calls");
+    }
+
+    #[test]
+    fn only_a_quantile_of_all_calls_is_one_of_the_response_time() {
+        assert_eq!("p99.5<1s".parse::<Threshold>().unwrap().response_quantile(), Some(0.995));
+        assert_eq!("service.p99<1s".parse::<Threshold>().unwrap().response_quantile(), None);
+    }
+}

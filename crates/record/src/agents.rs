@@ -1,0 +1,128 @@
+//! An agent's part of a run on several machines, recorded apart from the whole.
+
+use serde::{Deserialize, Serialize};
+
+use crate::interval::Interval;
+use crate::outcome::OkStatus;
+use crate::series::Series;
+use crate::snapshot::{Phase, Snapshot};
+
+/// The most points that the series of all agents have together: with more agents each has fewer, and longer ones.
+const MOST_POINTS: usize = 10_000;
+/// The fewest points of an agent's series.
+const FEWEST_POINTS: usize = 10;
+/// The most agents whose calls are told apart by name for each: a name takes up to 100 KB.
+const MOST_NAMED: usize = 100;
+
+/// An agent's part of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentPart {
+    /// The agent's name.
+    pub name: String,
+    /// brunt's version there.
+    pub version: String,
+    /// CPUs that it could use.
+    pub cores: u32,
+    /// How many of the run's workers it carried.
+    pub workers: u32,
+    /// When its load began, after the beginning that all had agreed on, in nanoseconds of the controller's clock. Negative: before.
+    pub began_ns: i64,
+    /// By how much that may be wrong, in nanoseconds.
+    pub clock_uncertainty_ns: u64,
+    /// How its part ended.
+    pub ended: AgentEnd,
+    /// How long its measured part was, in nanoseconds.
+    pub measured_ns: u64,
+    /// What happened in its measured part.
+    pub measured: Snapshot,
+    /// What happened to its calls after the end of that.
+    pub drained: Snapshot,
+    /// Its measured part over time.
+    pub series: Series,
+    /// Whether its calls are told apart by name: not where there are very many agents.
+    #[serde(skip, default = "yes")]
+    is_named: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// How an agent's part ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentEnd {
+    /// With the run.
+    Finished,
+    /// Before the run: it was lost.
+    Lost {
+        /// After how much of the measured part it was last heard of, in nanoseconds.
+        after_ns: u64,
+        /// What became of it, as far as is known.
+        reason: String,
+        /// After how much of the measured part others went on with what it had left, in nanoseconds, if they did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taken_over_ns: Option<u64>,
+        /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
+        #[serde(default, skip_serializing_if = "is_nobody")]
+        users_missed: u64,
+    },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_nobody(users: &u64) -> bool {
+    *users == 0
+}
+
+impl AgentPart {
+    /// The part of an agent of which nothing has been heard yet, one of so many.
+    pub fn new(name: &str, version: &str, cores: u32, workers: u32, agents: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            cores,
+            workers,
+            began_ns: 0,
+            clock_uncertainty_ns: 0,
+            ended: AgentEnd::Finished,
+            measured_ns: 0,
+            measured: Snapshot::default(),
+            drained: Snapshot::default(),
+            series: Series::of_at_most((MOST_POINTS / agents.max(1)).max(FEWEST_POINTS)),
+            is_named: agents <= MOST_NAMED,
+        }
+    }
+
+    /// Takes in a second that the agent has reported.
+    pub fn add(&mut self, interval: &Interval, ok: &OkStatus) {
+        let Interval { phase, second, length_ns, snapshot, open_connections, .. } = interval;
+        match phase {
+            Phase::Warmup => {
+                self.measured.figures.carry_over(&snapshot.figures);
+                self.series.warmed_up(snapshot);
+            }
+            Phase::Measured => {
+                self.take_in(snapshot, false);
+                self.series.pass_to(second * crate::SECOND_NS, ok);
+                self.series.push(*length_ns, snapshot, ok);
+                self.series.connections_open(*open_connections);
+                self.measured_ns = self.measured_ns.max(second * crate::SECOND_NS + length_ns);
+            }
+            Phase::Drain => self.take_in(snapshot, true),
+        }
+    }
+
+    fn take_in(&mut self, snapshot: &Snapshot, is_drain: bool) {
+        let of_phase = if is_drain { &mut self.drained } else { &mut self.measured };
+        if self.is_named {
+            of_phase.merge(snapshot);
+        } else {
+            of_phase.merge_totals(snapshot);
+        }
+    }
+
+    /// Whether it was lost.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.ended, AgentEnd::Lost { .. })
+    }
+}

@@ -1,0 +1,172 @@
+//! Counts by what was answered or went wrong: statuses, failures with their reasons, events. All are bounded.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::{Failure, OkStatus};
+
+/// The most distinct reasons kept for failures; what comes after counts under its failure's name alone.
+const MOST_REASONS: usize = 64;
+
+/// Answers by status, which is 0 where the protocol has none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statuses(Vec<(u16, u64)>);
+
+impl Statuses {
+    /// Counts one answer.
+    #[inline]
+    pub fn record(&mut self, status: u16) {
+        self.add(status, 1);
+    }
+
+    #[inline]
+    fn add(&mut self, status: u16, n: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, count)) => *count += n,
+            None => self.0.push((status, n)),
+        }
+    }
+
+    /// Answers that were counted elsewhere, by status.
+    pub fn of(counted: impl IntoIterator<Item = (u16, u64)>) -> Self {
+        let mut statuses = Self::default();
+        counted.into_iter().for_each(|(status, n)| statuses.add(status, n));
+        statuses
+    }
+
+    /// Status and count, in the order of the statuses.
+    pub fn sorted(&self) -> Vec<(u16, u64)> {
+        let mut all = self.0.clone();
+        all.sort_unstable();
+        all
+    }
+
+    /// All answers.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|(_, n)| n).sum()
+    }
+
+    /// Answers whose status is a success.
+    pub fn ok(&self, ok: &OkStatus) -> u64 {
+        self.0.iter().filter(|(status, _)| ok.holds(*status)).map(|(_, n)| n).sum()
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for &(status, n) in &other.0 {
+            self.add(status, n);
+        }
+    }
+}
+
+/// The most names of events that are told apart.
+const MOST_EVENTS: usize = 64;
+
+/// What protocols count besides calls, by its name: `GOAWAY`, `RST_STREAM CANCEL`, `header bytes saved`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Events(std::collections::BTreeMap<String, u64>);
+
+impl Events {
+    /// Counts so many; of very many names, those that come last are left out.
+    pub fn add(&mut self, name: &str, count: u64) {
+        if let Some(known) = self.0.get_mut(name) {
+            *known = known.saturating_add(count);
+        } else if self.0.len() < MOST_EVENTS {
+            self.0.insert(name.to_owned(), count);
+        }
+    }
+
+    /// Names and counts, by the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(name, count)| (name.as_str(), *count))
+    }
+
+    /// How many of this name there were.
+    pub fn get(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (name, count) in other.iter() {
+            self.add(name, count);
+        }
+    }
+}
+
+/// Failures by name, and the reasons that were given for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
+    counts: [u64; Failure::ALL.len()],
+    reasons: Vec<(Failure, String, u64)>,
+}
+
+impl Failures {
+    /// Counts one failure with its reason.
+    pub fn record(&mut self, failure: Failure, reason: &str) {
+        self.add_reason(failure, reason, 1);
+        self.add(failure, 1);
+    }
+
+    /// Counts one failure whose reason is kept elsewhere.
+    pub fn count_one(&mut self, failure: Failure) {
+        self.add(failure, 1);
+    }
+
+    /// Counts failures that were counted elsewhere.
+    pub fn count_many(&mut self, failure: Failure, n: u64) {
+        self.add(failure, n);
+    }
+
+    fn add(&mut self, failure: Failure, n: u64) {
+        if let Some(count) = self.counts.get_mut(failure as usize) {
+            *count += n;
+        }
+    }
+
+    /// Adds a reason for failures that are counted already; of very many distinct ones only some are kept.
+    pub fn add_reason(&mut self, failure: Failure, reason: &str, n: u64) {
+        let full = self.reasons.len() >= MOST_REASONS;
+        match self.reasons.iter_mut().find(|(known, text, _)| *known == failure && text == reason) {
+            Some((_, _, count)) => *count += n,
+            None if !full => self.reasons.push((failure, reason.to_owned(), n)),
+            None => {}
+        }
+    }
+
+    /// How often `failure` happened.
+    pub fn count(&self, failure: Failure) -> u64 {
+        self.counts.get(failure as usize).copied().unwrap_or(0)
+    }
+
+    /// All failures.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Each failure that happened, with its count.
+    pub fn counted(&self) -> impl Iterator<Item = (Failure, u64)> + '_ {
+        Failure::ALL.into_iter().map(|failure| (failure, self.count(failure))).filter(|(_, n)| *n > 0)
+    }
+
+    /// The reasons given for `failure`, most frequent first.
+    pub fn reasons(&self, failure: Failure) -> Vec<(&str, u64)> {
+        let mut reasons: Vec<_> =
+            self.reasons.iter().filter(|(of, ..)| *of == failure).map(|(_, text, n)| (text.as_str(), *n)).collect();
+        reasons.sort_by_key(|&(text, n)| (std::cmp::Reverse(n), text));
+        reasons
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (count, n) in self.counts.iter_mut().zip(other.counts) {
+            *count += n;
+        }
+        for (failure, reason, n) in &other.reasons {
+            self.add_reason(*failure, reason, *n);
+        }
+    }
+}

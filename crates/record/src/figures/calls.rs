@@ -1,0 +1,252 @@
+//! Figures of the calls that have something in common: a name or a tag.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Figure;
+use crate::catalogue::{Counter, Numbers, Timing, Timings};
+use crate::counts::{Failures, Statuses};
+use crate::histogram::{Censored, Histogram};
+use crate::messages::{self, Came, Messages};
+use crate::outcome::{Failure, OkStatus};
+use crate::version_1;
+
+/// Figures of some of a run's calls. As for all of them, once the run is over
+/// `due = statuses + failures + unfinished + unsent`. All times in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "EitherCalls")]
+pub struct CallFigures {
+    /// What is counted: calls, messages, and bytes after decryption.
+    pub numbers: Numbers,
+    /// What is timed: response and service times, and messages.
+    pub times: Timings,
+    /// Answers by status.
+    pub statuses: Statuses,
+    /// Those among them that failed a check, by status.
+    pub failed_check: Statuses,
+    /// Failures by name, without reasons: these are kept once, over all calls.
+    pub failures: Failures,
+    /// What statuses are called, where their protocol has names for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_names: BTreeMap<u16, String>,
+}
+
+impl CallFigures {
+    /// Their messages, where their answers come as streams of them.
+    pub const fn messages(&self) -> Messages<'_> {
+        Messages::of(&self.numbers, &self.times)
+    }
+
+    /// A call was due.
+    #[inline]
+    pub fn due(&mut self) {
+        self.numbers.add(Counter::Due, 1);
+    }
+
+    /// No call came of it.
+    pub fn withdrawn(&mut self) {
+        self.numbers.set(Counter::Due, self.numbers.get(Counter::Due).saturating_sub(1));
+    }
+
+    /// It was answered.
+    #[inline]
+    pub fn answered(&mut self, status: u16, response_ns: u64, service_ns: u64) {
+        self.statuses.record(status);
+        self.times.record(Timing::Response, response_ns);
+        self.times.record(Timing::Service, service_ns);
+    }
+
+    /// It was answered with a status that is not ok; told after [`CallFigures::answered`].
+    pub fn refused(&mut self, response_ns: u64) {
+        self.times.record(Timing::Refused, response_ns);
+    }
+
+    /// It was answered, and its answer failed a check; told once a call, after [`CallFigures::answered`].
+    pub fn failed_check(&mut self, status: u16) {
+        self.failed_check.record(status);
+    }
+
+    /// It failed; `service_ns` if it was sent at all.
+    pub fn failed(&mut self, failure: Failure, response_ns: u64, service_ns: Option<u64>) {
+        self.failures.count_one(failure);
+        self.times.record(Timing::Response, response_ns);
+        self.times.record(Timing::Failed, response_ns);
+        if let Some(service_ns) = service_ns {
+            self.times.record(Timing::Service, service_ns);
+        }
+    }
+
+    /// It was in flight when the drain ended, and had taken so long.
+    pub fn unfinished(&mut self, response_ns: u64, service_ns: u64) {
+        self.numbers.add(Counter::Unfinished, 1);
+        self.times.record_bound(Timing::Response, response_ns);
+        self.times.record_bound(Timing::Service, service_ns);
+    }
+
+    /// It was due and never sent, and had waited so long.
+    pub fn unsent(&mut self, response_ns: u64) {
+        self.numbers.add(Counter::Unsent, 1);
+        self.times.record_bound(Timing::Response, response_ns);
+    }
+
+    /// A message of it has come.
+    #[inline]
+    pub fn message(&mut self, came: &Came) {
+        messages::came(&mut self.numbers, &mut self.times, came);
+    }
+
+    /// It has ended, and its answer came as messages, or was to.
+    pub fn stream_ended(&mut self, ended: &messages::Ended) {
+        messages::ended(&mut self.numbers, &mut self.times, ended);
+    }
+
+    /// Bytes that it took.
+    #[inline]
+    pub fn bytes(&mut self, bytes_in: u64, bytes_out: u64) {
+        self.numbers.add(Counter::ClearIn, bytes_in);
+        self.numbers.add(Counter::ClearOut, bytes_out);
+    }
+
+    /// A status is called that; where calls of one name come from several services, it may be called several things.
+    pub fn name_status(&mut self, status: u16, name: &str) {
+        join_name(&mut self.status_names, status, name);
+    }
+
+    /// The response times of calls that failed or were answered with a status that is not ok, with lower bounds for those
+    /// that had not ended.
+    pub fn response_not_ok(&self) -> Censored {
+        let mut known = self.times.known(Timing::Failed).clone();
+        known.merge(self.times.known(Timing::Refused));
+        Censored { known, bounds: self.times.bounds(Timing::Response).clone() }
+    }
+
+    /// The response times of all other calls: answers whose status is ok, whatever checks said of them.
+    pub fn response_ok(&self) -> Histogram {
+        self.times.known(Timing::Response).without(&self.response_not_ok().known)
+    }
+
+    /// Calls that ended, in whichever way.
+    pub fn ended(&self) -> u64 {
+        let without_end = self.numbers.get(Counter::Unfinished) + self.numbers.get(Counter::Unsent);
+        self.statuses.total() + self.failures.total() + without_end
+    }
+
+    /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok or that
+    /// failed a check.
+    pub fn not_ok(&self, ok: &OkStatus) -> u64 {
+        self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
+    }
+}
+
+/// What stands between several names of one status.
+pub(super) const OR: &str = " or ";
+/// The longest of names for one status, in bytes.
+const LONGEST_STATUS_NAME: usize = 200;
+
+/// Adds what a status is called to what it is called already.
+pub(super) fn join_name(names: &mut BTreeMap<u16, String>, status: u16, name: &str) {
+    let known = names.entry(status).or_default();
+    if known.is_empty() {
+        name.clone_into(known);
+    } else if !known.split(OR).any(|known| known == name) && known.len() + name.len() < LONGEST_STATUS_NAME {
+        known.push_str(OR);
+        known.push_str(name);
+    }
+}
+
+impl Figure for CallFigures {
+    fn is_empty(&self) -> bool {
+        // A check can come in an interval after its answer's.
+        self.numbers == Numbers::default()
+            && self.statuses.total() + self.failures.total() + self.failed_check.total() == 0
+            && self.messages().is_empty()
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.statuses.merge(&other.statuses);
+        self.failed_check.merge(&other.failed_check);
+        self.failures.merge(&other.failures);
+        self.numbers.merge(&other.numbers);
+        self.times.merge(&other.times);
+        for (&status, name) in &other.status_names {
+            name.split(OR).for_each(|name| self.name_status(status, name));
+        }
+    }
+}
+
+/// [`CallFigures`] in either form.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct EitherCalls {
+    numbers: Numbers,
+    times: Timings,
+    statuses: Statuses,
+    failed_check: Statuses,
+    failures: Failures,
+    status_names: BTreeMap<u16, String>,
+    // Version 1 from here on.
+    due: Option<u64>,
+    unfinished: u64,
+    unsent: u64,
+    response: Censored,
+    service: Censored,
+    failed: Histogram,
+    refused: Histogram,
+    messages: version_1::Messages,
+    bytes_in: u64,
+    bytes_out: u64,
+}
+
+impl From<EitherCalls> for CallFigures {
+    fn from(read: EitherCalls) -> Self {
+        let (mut numbers, mut times) = (read.numbers, read.times);
+        if let Some(due) = read.due {
+            numbers = Numbers::of([
+                (Counter::Due, due),
+                (Counter::Unfinished, read.unfinished),
+                (Counter::Unsent, read.unsent),
+                (Counter::ClearIn, read.bytes_in),
+                (Counter::ClearOut, read.bytes_out),
+            ]);
+            read.messages.into(&mut numbers, &mut times);
+            times.set(Timing::Response, read.response);
+            times.set(Timing::Service, read.service);
+            times.set_known(Timing::Failed, read.failed);
+            times.set_known(Timing::Refused, read.refused);
+        }
+        let EitherCalls { statuses, failed_check, failures, status_names, .. } = read;
+        Self { numbers, times, statuses, failed_check, failures, status_names }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_may_have_several_names() {
+        let (mut some, mut others) = (CallFigures::default(), CallFigures::default());
+        some.name_status(1, "Gone");
+        for name in ["Busy", "Gone", "Busy"] {
+            others.name_status(1, name);
+        }
+        some.merge(&others);
+        assert_eq!(some.status_names, BTreeMap::from([(1, "Gone or Busy".to_owned())]));
+        (0..1000).for_each(|n| some.name_status(1, &n.to_string()));
+        assert!(some.status_names[&1].len() < 250);
+    }
+
+    #[test]
+    fn a_call_that_failed_a_check_is_not_ok_once() {
+        let mut calls = CallFigures::default();
+        for status in [200, 200, 500] {
+            calls.due();
+            calls.answered(status, 10, 10);
+        }
+        calls.failed_check(200);
+        calls.failed_check(500);
+        assert_eq!((calls.ended(), calls.not_ok(&OkStatus::default())), (3, 2));
+        assert_eq!(calls.times.get(Timing::Response).count(), 3, "its latency is kept");
+    }
+}

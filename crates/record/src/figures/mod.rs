@@ -1,0 +1,159 @@
+//! What scenarios are counted by: request names and tags, groups, checks, scenarios and their users.
+//!
+//! A worker asks for a name's number once ([`Named::id`]) and records by it ([`Named::at`]); what it recorded is handed
+//! over each interval ([`Figures::take`]) and merged by name. A run without scenarios records nothing here.
+
+mod calls;
+mod flow;
+mod named;
+mod own;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use calls::CallFigures;
+pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRACEBACK, ScenarioFigures};
+pub use named::{Figure, LONGEST_NAME, MOST_NAMES, NameId, Named, OTHERS};
+pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, Values as OwnValues};
+
+/// Everything that is counted by name, over some time: of one worker's interval, or merged over workers, intervals and
+/// machines.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Calls by the name that they were given.
+    pub requests: Named<CallFigures>,
+    /// Calls by tag, named `key=value`. A call with several tags counts under each.
+    pub tags: Named<CallFigures>,
+    /// Groups by name; one within another is named `outer/inner`.
+    pub groups: Named<GroupFigures>,
+    /// Checks by [`Figures::check_name`].
+    pub checks: Named<CheckFigures>,
+    /// Scenarios by name.
+    pub scenarios: Named<ScenarioFigures>,
+    /// Figures that the script has declared for itself, by name.
+    #[serde(default)]
+    pub own: Named<OwnFigures>,
+    /// The most users alive at once, seen whenever one came; 0 where none did.
+    #[serde(default)]
+    pub most_users: u64,
+}
+
+impl Figures {
+    /// What a check is counted under: `call: check`, or its own name alone where it is about no call.
+    pub fn check_name(call: Option<&str>, check: &str) -> String {
+        call.map_or_else(|| check.to_owned(), |call| format!("{call}: {check}"))
+    }
+
+    /// Records a call under its name and under each of its tags.
+    #[inline]
+    pub fn each(&mut self, name: NameId, tags: &[NameId], mut record: impl FnMut(&mut CallFigures)) {
+        record(self.requests.at(name));
+        for &tag in tags {
+            record(self.tags.at(tag));
+        }
+    }
+
+    /// What statuses are called, over all calls.
+    pub fn status_names(&self) -> BTreeMap<u16, String> {
+        let mut names = BTreeMap::new();
+        for (_, calls) in self.requests.iter() {
+            for (&status, name) in &calls.status_names {
+                name.split(calls::OR).for_each(|name| calls::join_name(&mut names, status, name));
+            }
+        }
+        names
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+            && self.tags.is_empty()
+            && self.groups.is_empty()
+            && self.checks.is_empty()
+            && self.scenarios.is_empty()
+            && self.own.is_empty()
+    }
+
+    /// Users who were started and have not ended: what this adds to those alive before.
+    pub fn users_gained(&self) -> i64 {
+        self.scenarios.iter().map(|(_, scenario)| scenario.users_gained()).sum()
+    }
+
+    /// Hands over what was counted, and begins anew; names keep their numbers.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        Self {
+            requests: self.requests.take(),
+            tags: self.tags.take(),
+            groups: self.groups.take(),
+            checks: self.checks.take(),
+            scenarios: self.scenarios.take(),
+            own: self.own.take(),
+            most_users: std::mem::take(&mut self.most_users),
+        }
+    }
+
+    /// Adds everything that `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.requests.merge(&other.requests);
+        self.tags.merge(&other.tags);
+        self.groups.merge(&other.groups);
+        self.checks.merge(&other.checks);
+        self.scenarios.merge(&other.scenarios);
+        self.own.merge(&other.own);
+        self.most_users = self.most_users.max(other.most_users);
+    }
+
+    /// Takes over, from figures of the warm-up, what goes on beyond it: the users who are alive.
+    pub fn carry_over(&mut self, warmup: &Self) {
+        for (name, scenario) in warmup.scenarios.iter() {
+            self.scenarios.named(name).users_before += scenario.users_gained();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_counts_under_its_name_and_each_of_its_tags() {
+        let mut figures = Figures::default();
+        let name = figures.requests.id("home");
+        let tags = [figures.tags.id("plan=pro"), figures.tags.id("region=eu")];
+        figures.each(name, &tags, |calls| {
+            calls.due();
+            calls.answered(200, 1000, 900);
+        });
+        assert_eq!(figures.requests.get("home").unwrap().ended(), 1);
+        assert_eq!(
+            figures.tags.iter().map(|(_, calls)| calls.numbers.get(crate::catalogue::Counter::Due)).sum::<u64>(),
+            2
+        );
+    }
+
+    #[test]
+    fn users_of_the_warm_up_are_alive_after_it() {
+        let mut warmup = Figures::default();
+        let id = warmup.scenarios.id("checkout");
+        warmup.scenarios.at(id).users_started += 5;
+        warmup.scenarios.at(id).users_ended += 2;
+        let mut measured = Figures::default();
+        measured.carry_over(&warmup.take());
+        measured.scenarios.named("checkout").users_ended += 3;
+        let scenario = measured.scenarios.get("checkout").unwrap();
+        assert_eq!((scenario.users_before, scenario.users_alive()), (3, 0));
+    }
+
+    #[test]
+    fn json_keeps_them() {
+        let mut figures = Figures::default();
+        figures.requests.named("a").failed(crate::outcome::Failure::Timeout, 5, Some(4));
+        figures.groups.named("g").ended(7, 5, true);
+        figures.checks.named("a: 200").failed(Some("a"), "200", || Example { status: Some(500), body: "no".into() });
+        figures.scenarios.named("s").script_error("s.lua:1: oh");
+        let json = serde_json::to_string(&figures).unwrap();
+        assert_eq!(serde_json::from_str::<Figures>(&json).unwrap(), figures);
+    }
+}

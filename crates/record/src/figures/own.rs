@@ -1,0 +1,253 @@
+//! Figures that a script declares for itself: counters, rates, trends, gauges.
+
+use serde::{Deserialize, Serialize};
+
+use super::Figure;
+use crate::histogram::{Histogram, QUANTILES};
+
+/// Values are held to a millionth of their unit, as whole numbers, so that sums are the same in whatever order they are merged.
+const PARTS: f64 = 1e6;
+/// The longest unit, in bytes.
+pub const LONGEST_UNIT: usize = 30;
+
+/// What a figure of a script's own is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnKind {
+    /// A sum.
+    #[default]
+    Counter,
+    /// How often something was true, of how often it was asked.
+    Rate,
+    /// A distribution of values.
+    Trend,
+    /// A value that changes: the last, the least and the greatest.
+    Gauge,
+}
+
+impl OwnKind {
+    /// All there are, by their names in scripts.
+    pub const NAMED: [(&'static str, Self); 4] =
+        [("counter", Self::Counter), ("rate", Self::Rate), ("trend", Self::Trend), ("gauge", Self::Gauge)];
+
+    /// By its name in scripts.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    }
+
+    /// Its name in scripts.
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// A value of a gauge, with when it was set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Reading {
+    /// In nanoseconds of the run's clock.
+    at: u64,
+    /// In millionths.
+    value: i64,
+}
+
+/// What was recorded of one figure of a script's own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnFigures {
+    /// What it is.
+    pub kind: OwnKind,
+    /// What its values are counted in, as the script says: `eur`; empty for plain numbers.
+    pub unit: String,
+    /// How often something was recorded.
+    pub count: u64,
+    /// Of a counter the sum, in millionths; of a rate how often it was true.
+    sum: i64,
+    /// The values of a trend, in millionths.
+    values: Histogram,
+    last: Option<Reading>,
+    /// The least and the greatest value of a gauge, in millionths.
+    ends: Option<(i64, i64)>,
+}
+
+/// A value in millionths; what is greater than can be held counts as the greatest.
+fn parts(value: f64) -> i64 {
+    (value * PARTS).round() as i64
+}
+
+fn whole(parts: i64) -> f64 {
+    parts as f64 / PARTS
+}
+
+/// What is written down of a figure of a script's own, besides its histogram.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Values {
+    /// The sum of a counter.
+    pub sum: Option<f64>,
+    /// How often a rate was true.
+    pub ratio: Option<f64>,
+    /// The last value of a gauge.
+    pub last: Option<f64>,
+    /// The least value of a trend or gauge.
+    pub min: Option<f64>,
+    /// The greatest value of a trend or gauge.
+    pub max: Option<f64>,
+}
+
+impl OwnFigures {
+    /// Nothing so far.
+    pub fn new(kind: OwnKind, unit: &str) -> Self {
+        Self { kind, unit: unit.to_owned(), ..Self::default() }
+    }
+
+    /// Figures of which these values were written down.
+    pub fn restored(kind: OwnKind, unit: &str, count: u64, values: &Values, histogram: &Histogram) -> Self {
+        let sum = match kind {
+            OwnKind::Rate => (values.ratio.unwrap_or(0.0) * count as f64).round() as i64,
+            _ => values.sum.map_or(0, parts),
+        };
+        let is_gauge = kind == OwnKind::Gauge;
+        Self {
+            kind,
+            unit: unit.to_owned(),
+            count,
+            sum,
+            values: histogram.clone(),
+            last: values.last.map(|last| Reading { at: 0, value: parts(last) }),
+            ends: values.min.zip(values.max).filter(|_| is_gauge).map(|(min, max)| (parts(min), parts(max))),
+        }
+    }
+
+    /// Records a value at `now` (nanoseconds). Of a rate, any value but 0 is true; a trend takes none below 0.
+    pub fn record(&mut self, value: f64, now: u64) {
+        self.count += 1;
+        match self.kind {
+            OwnKind::Counter => self.sum = self.sum.saturating_add(parts(value)),
+            OwnKind::Rate => self.sum = self.sum.saturating_add(i64::from(value != 0.0)),
+            OwnKind::Trend => self.values.record(parts(value).max(0).cast_unsigned()),
+            OwnKind::Gauge => {
+                let value = parts(value);
+                self.last = self.last.max(Some(Reading { at: now, value }));
+                let (least, greatest) = self.ends.unwrap_or((value, value));
+                self.ends = Some((least.min(value), greatest.max(value)));
+            }
+        }
+    }
+
+    /// The sum of a counter.
+    pub fn sum(&self) -> Option<f64> {
+        (self.kind == OwnKind::Counter).then(|| whole(self.sum))
+    }
+
+    /// How often a rate was true, as a share; none before anything was recorded.
+    pub fn share(&self) -> Option<f64> {
+        (self.kind == OwnKind::Rate && self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The last value of a gauge.
+    pub fn last(&self) -> Option<f64> {
+        self.last.map(|reading| whole(reading.value))
+    }
+
+    /// The least value of a trend or gauge.
+    pub fn min(&self) -> Option<f64> {
+        self.ends.map(|(least, _)| whole(least)).or_else(|| self.values.min().map(|least| least as f64 / PARTS))
+    }
+
+    /// The greatest value of a trend or gauge.
+    pub fn max(&self) -> Option<f64> {
+        self.ends.map(|(_, greatest)| whole(greatest)).or_else(|| self.values.max().map(|most| most as f64 / PARTS))
+    }
+
+    /// The mean of a trend.
+    pub fn mean(&self) -> Option<f64> {
+        self.values.mean().map(|mean| mean / PARTS)
+    }
+
+    /// The standard deviation of a trend.
+    pub fn stdev(&self) -> Option<f64> {
+        self.values.stdev().map(|stdev| stdev / PARTS)
+    }
+
+    /// The value below which a share `q` of a trend's values lies, to 1 in 1024.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        self.values.quantile(q).map(|value| value as f64 / PARTS)
+    }
+
+    /// The quantiles of a trend that reports show, by their names.
+    pub fn quantiles(&self) -> Vec<(&'static str, f64)> {
+        QUANTILES.iter().filter_map(|(name, q)| Some((*name, self.quantile(*q)?))).collect()
+    }
+
+    /// The values of a trend in full, in millionths of its unit.
+    pub fn histogram(&self) -> &Histogram {
+        &self.values
+    }
+}
+
+impl Figure for OwnFigures {
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if self.is_empty() {
+            self.kind = other.kind;
+            self.unit.clone_from(&other.unit);
+        }
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.values.merge(&other.values);
+        self.last = self.last.max(other.last);
+        self.ends = match (self.ends, other.ends) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parts_merge_to_the_whole_in_any_order(
+            values in prop::collection::vec((0usize..4, -1e6..1e6f64, 0u64..1000), 1..200),
+            at in 0usize..200,
+        ) {
+            for (_, kind) in OwnKind::NAMED {
+                let mut all = OwnFigures::new(kind, "eur");
+                let mut parts: Vec<_> = (0..4).map(|_| OwnFigures::new(kind, "eur")).collect();
+                for (part, value, now) in &values {
+                    all.record(*value, *now);
+                    parts[*part].record(*value, *now);
+                }
+                parts.rotate_left(at % 4);
+                let mut merged = OwnFigures::default();
+                for part in &parts {
+                    merged.merge(part);
+                }
+                prop_assert_eq!(&merged, &all);
+                let json = serde_json::to_string(&all).unwrap();
+                prop_assert_eq!(serde_json::from_str::<OwnFigures>(&json).unwrap(), all);
+            }
+        }
+    }
+
+    #[test]
+    fn each_kind_says_what_it_is_asked() {
+        let recorded = |kind, values: &[f64]| {
+            let mut own = OwnFigures::new(kind, "");
+            values.iter().enumerate().for_each(|(at, value)| own.record(*value, at as u64));
+            own
+        };
+        assert_eq!(recorded(OwnKind::Counter, &[0.1, 0.2, -0.05]).sum(), Some(0.25));
+        assert_eq!(recorded(OwnKind::Rate, &[1.0, 0.0, 1.0, 1.0]).share(), Some(0.75));
+        let gauge = recorded(OwnKind::Gauge, &[5.0, -2.5, 3.0]);
+        assert_eq!((gauge.last(), gauge.min(), gauge.max()), (Some(3.0), Some(-2.5), Some(5.0)));
+        let trend = recorded(OwnKind::Trend, &[1.5, 2.5, 80.0]);
+        assert_eq!((trend.min(), trend.max(), trend.mean()), (Some(1.5), Some(80.0), Some(28.0)));
+        assert!((trend.quantile(0.5).unwrap() / 2.5 - 1.0).abs() < 0.001);
+        assert_eq!((trend.sum(), trend.share(), trend.last()), (None, None, None));
+    }
+}

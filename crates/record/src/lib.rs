@@ -1,0 +1,29 @@
+//! What happened in a run of brunt: plain data and arithmetic, without I/O, clock or async.
+//!
+//! Workers fill a [`snapshot::Snapshot`] each second. [`snapshot::Snapshot::merge`] adds up workers, seconds and machines
+//! alike. A [`live::Live`] is one second of the whole run, shown to an [`observer::Observer`] while the run goes on; a
+//! [`series::Series`] keeps the seconds; a [`recording::Recording`] is all there is when the run is over. Nothing here knows
+//! what was asked for, or judges.
+//!
+//! Times are nanoseconds (`_ns`) since the start of the run, from one monotonic clock.
+
+pub mod agents;
+pub mod catalogue;
+pub mod counts;
+pub mod drilldown;
+pub mod figures;
+pub mod histogram;
+pub mod instrument;
+pub mod interval;
+pub mod live;
+pub mod messages;
+pub mod observer;
+pub mod outcome;
+pub mod packed;
+pub mod recording;
+pub mod series;
+pub mod snapshot;
+mod version_1;
+
+/// One second in nanoseconds.
+pub const SECOND_NS: u64 = 1_000_000_000;

@@ -1,0 +1,74 @@
+//! What can be seen of a run while it goes on.
+
+use std::sync::Arc;
+
+use crate::catalogue::{Counter, Timing};
+use crate::histogram::AtLeast;
+use crate::outcome::OkStatus;
+use crate::snapshot::{Phase, Snapshot};
+
+/// One second of a run, merged over its workers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Live {
+    /// The part of the run that it belongs to.
+    pub phase: Phase,
+    /// When it ended, in nanoseconds after the beginning of its phase.
+    pub elapsed_ns: u64,
+    /// How long the phase takes as planned, in nanoseconds; none if only the number of requests ends it.
+    pub planned_ns: Option<u64>,
+    /// After how many requests the run ends, if it does.
+    pub planned_requests: Option<u64>,
+    /// How long it was, in nanoseconds: a second, but for the last of a phase.
+    pub length_ns: u64,
+    /// What happened in it.
+    pub snapshot: Snapshot,
+    /// Connections open at its end.
+    pub open_connections: u64,
+    /// Calls in flight at its end.
+    pub in_flight: u64,
+    /// The backlog: calls that were due and not sent at its end.
+    pub waiting: u64,
+    /// How long the oldest call had been due at its end, of those in flight and of the backlog, in nanoseconds; 0 if there
+    /// was none.
+    pub oldest_ns: u64,
+    /// Virtual users alive at its end; none where there are no scenarios.
+    pub users: Option<u64>,
+    /// What each agent did in it, in the order of their numbers; empty where this machine carries the run out.
+    pub agents: Vec<AgentSecond>,
+}
+
+/// An agent's part of a second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentSecond {
+    /// The agent's name.
+    pub name: Arc<str>,
+    /// Calls that were answered.
+    pub answered: u64,
+    /// Calls that ended without success.
+    pub not_ok: u64,
+    /// Response time at the 99th percentile, in nanoseconds.
+    pub p99_ns: Option<AtLeast<u64>>,
+    /// Generator lag at the 99th percentile, in nanoseconds.
+    pub lag_p99_ns: Option<u64>,
+    /// Whether one of its workers had next to no time left.
+    pub is_saturated: bool,
+    /// Whether it has reported nothing of this second: it is lost, or has ended.
+    pub is_silent: bool,
+}
+
+impl AgentSecond {
+    /// What the agent of this name has reported of a second; nothing if that is none.
+    pub fn of(name: &Arc<str>, snapshot: Option<&Snapshot>, ok: &OkStatus) -> Self {
+        let empty = Snapshot::default();
+        let said = snapshot.unwrap_or(&empty);
+        Self {
+            name: Arc::clone(name),
+            answered: said.statuses.total(),
+            not_ok: said.not_ok(ok),
+            p99_ns: said.response_times().quantile(0.99),
+            lag_p99_ns: said.times.known(Timing::Lag).quantile(0.99),
+            is_saturated: said.numbers.get(Counter::WorkersSaturated) > 0,
+            is_silent: snapshot.is_none_or(|said| said.numbers.get(Counter::WorkersWall) == 0),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Whoever sees a run while it goes on.
+
+use std::ops::ControlFlow;
+
+use crate::live::Live;
+use crate::snapshot::Snapshot;
+
+/// What the measured part of a run came to so far.
+#[derive(Debug, Clone, Copy)]
+pub struct SoFar<'a> {
+    /// What happened in its seconds that are over.
+    pub measured: &'a Snapshot,
+    /// How long they took together, in nanoseconds.
+    pub measured_ns: u64,
+    /// Virtual users alive at the end of the last one.
+    pub users: u64,
+    /// The most virtual users alive at once.
+    pub most_users: u64,
+}
+
+/// Sees each second of a run, and may end the run.
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use brunt_record::live::Live;
+/// use brunt_record::observer::{Observer, SoFar};
+///
+/// /// Ends a run that made enough calls.
+/// struct Enough(u64);
+///
+/// impl Observer for Enough {
+///     fn second(&mut self, _second: &Live, so_far: &SoFar<'_>) -> ControlFlow<String> {
+///         if so_far.measured.due < self.0 {
+///             return ControlFlow::Continue(());
+///         }
+///         ControlFlow::Break(format!("{} calls are enough", so_far.measured.due))
+///     }
+/// }
+/// ```
+pub trait Observer {
+    /// Takes a second that is over, or what is left of the last second of a phase. `so_far` has it already.
+    ///
+    /// Called once for each second, in their order, on the thread that gathers what workers report: whoever blocks here holds
+    /// up the next second, and no call. `Break` aborts the run, with the reason that its result will give; calls in flight
+    /// still end within the drain, whose seconds are shown as well. Only the first `Break` of a run counts.
+    fn second(&mut self, second: &Live, so_far: &SoFar<'_>) -> ControlFlow<String>;
+}

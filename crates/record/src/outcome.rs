@@ -1,0 +1,214 @@
+//! How a call can end.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Why a call got no answer. Each is counted by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// The host name has no address.
+    Resolve,
+    /// The connection was refused, or no route led there.
+    Connect,
+    /// The connection was not made within the connect timeout.
+    ConnectTimeout,
+    /// The local end ran out of ports (or of addresses) to connect from.
+    Ports,
+    /// This process ran out of file descriptors.
+    Descriptors,
+    /// The TLS handshake or a TLS record failed.
+    Tls,
+    /// The protocol's own opening exchange failed: the peer refused it, or ended it.
+    Handshake,
+    /// Sending failed.
+    Write,
+    /// Receiving failed, for instance because the peer reset the connection.
+    Read,
+    /// The peer closed the connection before the answer was complete.
+    Closed,
+    /// What came breaks the protocol's grammar or its limits.
+    Protocol,
+    /// The answer has more bytes than it may have.
+    Oversize,
+    /// The answer is numbered as one to a call that was not made.
+    Sequence,
+    /// The answer is well-formed and not the one that was expected.
+    Mismatch,
+    /// The peer says that it could not carry the call out, in a way that its interface does not declare.
+    Exception,
+    /// No complete answer within the timeout, counted from when the call was sent.
+    Timeout,
+    /// The next message of a stream did not come within the longest gap allowed.
+    Stalled,
+    /// A stream ended without the message that was to be its last.
+    EndedEarly,
+}
+
+impl Failure {
+    /// Whether a call that failed so was never sent, since there was no connection for it.
+    pub const fn is_of_connecting(self) -> bool {
+        matches!(
+            self,
+            Self::Resolve
+                | Self::Connect
+                | Self::ConnectTimeout
+                | Self::Ports
+                | Self::Descriptors
+                | Self::Tls
+                | Self::Handshake
+        )
+    }
+
+    /// Every failure, in the order reports list them.
+    pub const ALL: [Self; 18] = [
+        Self::Resolve,
+        Self::Connect,
+        Self::ConnectTimeout,
+        Self::Ports,
+        Self::Descriptors,
+        Self::Tls,
+        Self::Handshake,
+        Self::Write,
+        Self::Read,
+        Self::Closed,
+        Self::Protocol,
+        Self::Oversize,
+        Self::Sequence,
+        Self::Mismatch,
+        Self::Exception,
+        Self::Timeout,
+        Self::Stalled,
+        Self::EndedEarly,
+    ];
+
+    /// Its name in reports, JSON and thresholds.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::Ports => "ports",
+            Self::Descriptors => "descriptors",
+            Self::Tls => "tls",
+            Self::Handshake => "handshake",
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Closed => "closed",
+            Self::Protocol => "protocol",
+            Self::Oversize => "oversize",
+            Self::Sequence => "sequence",
+            Self::Mismatch => "mismatch",
+            Self::Exception => "exception",
+            Self::Timeout => "timeout",
+            Self::Stalled => "stalled",
+            Self::EndedEarly => "ended_early",
+        }
+    }
+
+    /// The failure with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|failure| failure.name() == name)
+    }
+
+    /// Whether it happened before a connection was ready: connect, TLS handshake and the limits of this machine.
+    pub const fn is_connecting(self) -> bool {
+        matches!(self, Self::Resolve | Self::Connect | Self::ConnectTimeout | Self::Ports | Self::Descriptors)
+    }
+}
+
+/// Which statuses count as a success: by default everything under 400.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+pub struct OkStatus(Vec<(u16, u16)>);
+
+/// A list of statuses that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected statuses such as 200, 2xx or 200-399, separated by commas, got '{got}'")]
+pub struct OkStatusError {
+    /// What came instead.
+    pub got: String,
+}
+
+impl Default for OkStatus {
+    fn default() -> Self {
+        Self(vec![(0, 399)])
+    }
+}
+
+impl OkStatus {
+    /// One status alone.
+    pub fn only(status: u16) -> Self {
+        Self(vec![(status, status)])
+    }
+
+    /// What is a success where calls of several protocols meet, as in scenarios: 0, which says that there is no status or
+    /// that a Thrift method returned, and those of HTTP under 400. What lies between numbers a Thrift method's exceptions.
+    pub fn of_scenarios() -> Self {
+        Self(vec![(0, 0), (100, 399)])
+    }
+
+    /// Whether an answer with this status is a success.
+    pub fn holds(&self, status: u16) -> bool {
+        self.0.iter().any(|&(first, last)| (first..=last).contains(&status))
+    }
+}
+
+impl TryFrom<String> for OkStatus {
+    type Error = OkStatusError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl std::str::FromStr for OkStatus {
+    type Err = OkStatusError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let range = |part: &str| -> Option<(u16, u16)> {
+            let part = part.trim();
+            if let Some(class) = part.strip_suffix("xx") {
+                let first = class.parse::<u16>().ok().filter(|class| (1..=9).contains(class))? * 100;
+                return Some((first, first + 99));
+            }
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            (first <= last).then_some((first, last))
+        };
+        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        ranges.map(Self).ok_or_else(|| OkStatusError { got: text.to_owned() })
+    }
+}
+
+impl From<OkStatus> for String {
+    fn from(ok: OkStatus) -> Self {
+        let parts: Vec<_> = ok.0.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+        parts.join(",")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_failure_is_found_by_its_name() {
+        for failure in Failure::ALL {
+            assert_eq!(Failure::from_name(failure.name()), Some(failure));
+        }
+    }
+
+    #[test]
+    fn ok_statuses_are_classes_ranges_and_single_codes() {
+        let ok: OkStatus = "2xx, 304,400-404".parse().unwrap();
+        for (status, expected) in [(200, true), (299, true), (300, false), (304, true), (404, true), (500, false)] {
+            assert_eq!(ok.holds(status), expected, "{status}");
+        }
+        assert!("2x".parse::<OkStatus>().is_err());
+        assert!("".parse::<OkStatus>().is_err());
+        assert!("300-200".parse::<OkStatus>().is_err());
+        assert!(OkStatus::of_scenarios().holds(0) && !OkStatus::of_scenarios().holds(1));
+        assert!(OkStatus::default().holds(399) && !OkStatus::default().holds(400));
+    }
+}

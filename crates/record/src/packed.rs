@@ -1,0 +1,119 @@
+//! Times of one stretch of a run, packed.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::histogram::{AtLeast, Censored, Histogram, push_leb128, rank, take_leb128};
+
+/// A histogram at rest: a few bytes for each distinct value, instead of pages.
+///
+/// Stored as LEB128 numbers: the difference to the previous value, then the count.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Packed {
+    bytes: Box<[u8]>,
+    count: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Packed {
+    /// Packs a histogram. The exact sum is given up; it is the total's to keep.
+    pub fn of(histogram: &Histogram) -> Self {
+        let mut bytes = Vec::new();
+        let mut previous = 0;
+        for (value, n) in histogram.values() {
+            push_leb128(&mut bytes, value - previous);
+            push_leb128(&mut bytes, n);
+            previous = value;
+        }
+        Self {
+            bytes: bytes.into_boxed_slice(),
+            count: histogram.count(),
+            min: histogram.min().unwrap_or(0),
+            max: histogram.max().unwrap_or(0),
+        }
+    }
+
+    /// How many values were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The values of both.
+    #[must_use]
+    pub fn merged(&self, other: &Self) -> Self {
+        let mut histogram = self.unpack();
+        histogram.merge(&other.unpack());
+        Self::of(&histogram)
+    }
+
+    /// The histogram again.
+    pub fn unpack(&self) -> Histogram {
+        let mut histogram = Histogram::new();
+        self.values().for_each(|(value, n)| histogram.record_n(value, n));
+        histogram
+    }
+
+    /// Every distinct value, at the histogram's resolution, with its count, from low to high.
+    pub fn values(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut rest = &*self.bytes;
+        let mut value = 0;
+        std::iter::from_fn(move || {
+            let (step, n) = (take_leb128(&mut rest)?, take_leb128(&mut rest)?);
+            value += step;
+            Some((value.clamp(self.min, self.max), n))
+        })
+    }
+
+    /// The value at one quantile (0 to 1), as the histogram has it, without unpacking it.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let rank = rank(q, self.count);
+        let mut seen = 0;
+        let reached = self.values().find(|(_, n)| {
+            seen += n;
+            seen >= rank
+        });
+        reached.map(|(value, _)| value)
+    }
+}
+
+/// The values at each of `quantiles` (0 to 1) of what is `known`, with lower `bounds` of what is not.
+pub fn quantiles<const N: usize>(known: &Packed, bounds: &Packed, quantiles: [f64; N]) -> [Option<AtLeast<u64>>; N] {
+    if bounds.count() == 0 {
+        return quantiles.map(|q| known.quantile(q).map(AtLeast::exactly));
+    }
+    Censored { known: known.unpack(), bounds: bounds.unpack() }.quantiles(quantiles)
+}
+
+impl JsonSchema for Packed {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Histogram::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Histogram>()
+    }
+}
+
+impl Serialize for Packed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.unpack().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Packed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Histogram::deserialize(deserializer).map(|histogram| Self::of(&histogram))
+    }
+}

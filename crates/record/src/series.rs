@@ -1,0 +1,452 @@
+//! Figures over time: one point a second, bounded in number and small each.
+
+use serde::{Deserialize, Serialize};
+
+use crate::SECOND_NS;
+use crate::catalogue::{Counter, Numbers, Timing};
+use crate::drilldown::Drilldown;
+use crate::histogram::{AtLeast, Censored, Histogram};
+use crate::instrument::Parts;
+use crate::outcome::OkStatus;
+use crate::packed::{Packed, quantiles};
+use crate::snapshot::Snapshot;
+use crate::version_1;
+
+/// The most points kept. When there are more, neighbours are merged in pairs and points become twice as long.
+const MOST_POINTS: usize = 3600;
+
+/// What happened in one stretch of the measured part, usually a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "EitherPoint")]
+pub struct Point {
+    /// When it begins, in nanoseconds after the measured part's beginning.
+    pub start_ns: u64,
+    /// How long it is, in nanoseconds.
+    pub length_ns: u64,
+    /// What was counted.
+    pub numbers: Numbers,
+    /// Calls that were answered, with whatever status.
+    pub answered: u64,
+    /// Calls that ended without success: failures, and answers whose status is not ok.
+    pub not_ok: u64,
+    /// Virtual users alive at its end; 0 where there are no scenarios.
+    #[serde(default)]
+    pub users: u64,
+    /// Connections open at its end, where that is known.
+    #[serde(default)]
+    pub open_connections: Option<u64>,
+    /// Calls that ended here with a time of their own: all but those that were unfinished or unsent.
+    #[serde(default)]
+    pub ended: u64,
+    /// Whether the generator's own delays are taken off the times: the target's part is known.
+    #[serde(default)]
+    pub is_target_part: bool,
+    /// Response times of calls that ended here: the target's part where it is known.
+    pub response: Packed,
+    /// The least that these can be; none where that is the same.
+    #[serde(default)]
+    pub response_low: Option<Packed>,
+    /// The most that these can be; none where that is the same.
+    #[serde(default)]
+    pub response_high: Option<Packed>,
+    /// Lower bounds of response times of calls that never ended.
+    pub response_bounds: Packed,
+    /// Service times of calls that ended here: the target's part where it is known.
+    pub service: Packed,
+    /// Generator lag of calls sent here.
+    pub lag: Packed,
+}
+
+impl Point {
+    fn of(start_ns: u64, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus, users: u64) -> Self {
+        let parts = Parts::of_response(&snapshot.times);
+        let has_parts = parts.cover();
+        let unlike_value = |times: &Histogram| {
+            let differs = has_parts && !times.values().eq(parts.value.values());
+            differs.then(|| Packed::of(times))
+        };
+        Self {
+            start_ns,
+            length_ns,
+            numbers: snapshot.numbers,
+            answered: snapshot.statuses.total(),
+            not_ok: snapshot.not_ok(ok),
+            users,
+            open_connections: None,
+            ended: snapshot.times.known(Timing::Response).count(),
+            is_target_part: has_parts,
+            response: Packed::of(if has_parts { parts.value } else { snapshot.times.known(Timing::Response) }),
+            response_low: unlike_value(parts.low),
+            response_high: unlike_value(parts.high),
+            response_bounds: Packed::of(snapshot.times.bounds(Timing::Response)),
+            service: Packed::of(&snapshot.service_times().known),
+            lag: Packed::of(snapshot.times.known(Timing::Lag)),
+        }
+    }
+
+    /// Its response times, with lower bounds.
+    pub fn response_times(&self) -> Censored {
+        Censored { known: self.response.unpack(), bounds: self.response_bounds.unpack() }
+    }
+
+    /// Its response time at a quantile (0 to 1).
+    pub fn response_quantile(&self, q: f64) -> Option<AtLeast<u64>> {
+        let [value] = quantiles(&self.response, &self.response_bounds, [q]);
+        value
+    }
+
+    /// The least that its response times can be.
+    pub fn response_low(&self) -> &Packed {
+        self.response_low.as_ref().unwrap_or(&self.response)
+    }
+
+    /// The most that its response times can be.
+    pub fn response_high(&self) -> &Packed {
+        self.response_high.as_ref().unwrap_or(&self.response)
+    }
+
+    /// Calls that ended here with a time of their own. Results of before that was counted have it in their times.
+    pub fn ended(&self) -> u64 {
+        if self.ended == 0 { self.response.count() } else { self.ended }
+    }
+
+    fn absorb(&mut self, next: &Self) {
+        let has_low = self.response_low.is_some() || next.response_low.is_some();
+        let has_high = self.response_high.is_some() || next.response_high.is_some();
+        self.response_low = has_low.then(|| self.response_low().merged(next.response_low()));
+        self.response_high = has_high.then(|| self.response_high().merged(next.response_high()));
+        self.ended = self.ended() + next.ended();
+        // A stretch in which nothing ended says nothing of either kind.
+        self.is_target_part = match (self.response.count(), next.response.count()) {
+            (_, 0) => self.is_target_part,
+            (0, _) => next.is_target_part,
+            _ => self.is_target_part && next.is_target_part,
+        };
+        self.numbers.merge(&next.numbers);
+        self.length_ns = next.start_ns + next.length_ns - self.start_ns;
+        self.users = next.users;
+        self.open_connections = next.open_connections.or(self.open_connections);
+        self.answered += next.answered;
+        self.not_ok += next.not_ok;
+        self.response = self.response.merged(&next.response);
+        self.response_bounds = self.response_bounds.merged(&next.response_bounds);
+        self.service = self.service.merged(&next.service);
+        self.lag = self.lag.merged(&next.lag);
+    }
+
+    /// Adds what happened elsewhere in the same stretch.
+    fn join(&mut self, other: &Self) {
+        let (length_ns, users) = (self.length_ns.max(other.length_ns), self.users + other.users);
+        let open_connections = match (self.open_connections, other.open_connections) {
+            (Some(here), Some(there)) => Some(here + there),
+            (one, another) => one.or(another),
+        };
+        self.absorb(other);
+        (self.length_ns, self.users, self.open_connections) = (length_ns, users, open_connections);
+    }
+
+    /// Answers a second.
+    pub fn rate(&self) -> f64 {
+        if self.length_ns == 0 { 0.0 } else { self.answered as f64 * 1e9 / self.length_ns as f64 }
+    }
+}
+
+/// Points over the measured part, in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    points: Vec<Point>,
+    /// How long a point is, in nanoseconds, but for the last.
+    resolution_ns: u64,
+    /// How many points there are at most, and whether calls are told apart over time.
+    #[serde(skip, default = "most_points")]
+    most_points: usize,
+    #[serde(skip, default = "yes")]
+    is_drilled: bool,
+    /// Virtual users alive at its end, and the most that were alive at any time.
+    #[serde(default)]
+    users: i64,
+    #[serde(default)]
+    most_users: i64,
+    /// The same calls by name, status and reason of failure.
+    #[serde(default)]
+    drilldown: Drilldown,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self {
+            points: Vec::new(),
+            resolution_ns: SECOND_NS,
+            most_points: MOST_POINTS,
+            is_drilled: true,
+            users: 0,
+            most_users: 0,
+            drilldown: Drilldown::default(),
+        }
+    }
+}
+
+const fn most_points() -> usize {
+    MOST_POINTS
+}
+
+const fn yes() -> bool {
+    true
+}
+
+impl Series {
+    /// Goes on at `start_ns`: nothing has happened since the last stretch, if that ended before.
+    pub fn pass_to(&mut self, start_ns: u64, ok: &OkStatus) {
+        let end_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);
+        if start_ns > end_ns {
+            self.push(start_ns - end_ns, &Snapshot::default(), ok);
+        }
+    }
+
+    /// Adds what happened in the stretch that follows the last.
+    pub fn push(&mut self, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) {
+        let start_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);
+        self.count_users(snapshot);
+        if self.is_drilled {
+            self.drilldown.push(length_ns, snapshot, ok);
+        }
+        let point = Point::of(start_ns, length_ns, snapshot, ok, self.users());
+        match self.points.last_mut() {
+            Some(last) if last.length_ns < self.resolution_ns => last.absorb(&point),
+            _ => self.points.push(point),
+        }
+        if self.points.len() > self.most_points {
+            self.halve();
+        }
+    }
+
+    /// Says how many connections are open at the end of what was pushed last.
+    pub fn connections_open(&mut self, open: u64) {
+        if let Some(last) = self.points.last_mut() {
+            last.open_connections = Some(open);
+        }
+    }
+
+    /// Takes in a stretch of the warm-up, which has no point, but leaves users alive.
+    pub fn warmed_up(&mut self, snapshot: &Snapshot) {
+        self.count_users(snapshot);
+        self.most_users = self.users;
+    }
+
+    fn count_users(&mut self, snapshot: &Snapshot) {
+        self.users += snapshot.figures.users_gained();
+        self.most_users = self.most_users.max(self.users).max(snapshot.figures.most_users.cast_signed());
+    }
+
+    /// Virtual users alive at its end.
+    pub fn users(&self) -> u64 {
+        self.users.max(0) as u64
+    }
+
+    /// A series of points that were written down, with the calls by what they have in common, in which at most so many virtual
+    /// users were alive.
+    pub fn restored(points: Vec<Point>, drilldown: Drilldown, most_users: u64) -> Self {
+        let resolution_ns = points.iter().map(|point| point.length_ns).max().unwrap_or(SECOND_NS);
+        let users = points.last().map_or(0, |point| point.users.cast_signed());
+        Self { points, resolution_ns, users, most_users: most_users.cast_signed(), drilldown, ..Self::default() }
+    }
+
+    /// A series of at most so many points, in which calls are not told apart: one of many.
+    pub fn of_at_most(points: usize) -> Self {
+        Self { most_points: points.clamp(2, MOST_POINTS), is_drilled: false, ..Self::default() }
+    }
+
+    /// What happened in all of these at the same times, at the resolution of the coarsest.
+    pub fn beside<'a>(series: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let resolution_ns = series.clone().map(|one| one.resolution_ns).max().unwrap_or(SECOND_NS);
+        let mut merged: Vec<Point> = Vec::new();
+        for one in series.clone() {
+            for (place, point) in one.at_resolution(resolution_ns).into_iter().enumerate() {
+                match merged.get_mut(place) {
+                    Some(beside) => beside.join(&point),
+                    None => merged.push(point),
+                }
+            }
+        }
+        // Each was at its most at a time of its own.
+        let most_users = series.map(|one| one.most_users).sum();
+        let users = merged.last().map_or(0, |point| point.users.cast_signed());
+        Self { points: merged, resolution_ns, users, most_users, ..Self::default() }
+    }
+
+    fn at_resolution(&self, resolution_ns: u64) -> Vec<Point> {
+        let mut points: Vec<Point> = Vec::new();
+        for point in &self.points {
+            match points.last_mut() {
+                Some(last) if last.length_ns < resolution_ns => last.absorb(point),
+                _ => points.push(point.clone()),
+            }
+        }
+        points
+    }
+
+    /// The most virtual users that were alive at any time.
+    pub fn most_users(&self) -> u64 {
+        self.most_users.max(0) as u64
+    }
+
+    fn halve(&mut self) {
+        let mut points = std::mem::take(&mut self.points).into_iter();
+        while let Some(mut point) = points.next() {
+            if let Some(next) = points.next() {
+                point.absorb(&next);
+            }
+            self.points.push(point);
+        }
+        self.resolution_ns *= 2;
+    }
+
+    /// The points, in order.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// What the points are made of: calls by name, status and reason of failure.
+    pub const fn drilldown(&self) -> &Drilldown {
+        &self.drilldown
+    }
+}
+
+/// A [`Point`] in either form.
+#[derive(Deserialize)]
+struct EitherPoint {
+    start_ns: u64,
+    length_ns: u64,
+    #[serde(default)]
+    numbers: Numbers,
+    answered: u64,
+    not_ok: u64,
+    #[serde(default)]
+    users: u64,
+    #[serde(default)]
+    open_connections: Option<u64>,
+    #[serde(default)]
+    ended: u64,
+    #[serde(default)]
+    is_target_part: bool,
+    response: Packed,
+    #[serde(default)]
+    response_low: Option<Packed>,
+    #[serde(default)]
+    response_high: Option<Packed>,
+    response_bounds: Packed,
+    service: Packed,
+    lag: Packed,
+    // Version 1 from here on.
+    #[serde(default)]
+    due: Option<u64>,
+    #[serde(default)]
+    messages: u64,
+    #[serde(default)]
+    waited_for_connection: u64,
+    #[serde(default)]
+    bytes: version_1::Named,
+    #[serde(default)]
+    health: version_1::Named,
+}
+
+impl From<EitherPoint> for Point {
+    fn from(read: EitherPoint) -> Self {
+        let mut numbers = read.numbers;
+        if let Some(due) = read.due {
+            numbers = Numbers::of([
+                (Counter::Due, due),
+                (Counter::Messages, read.messages),
+                (Counter::WaitedForConnection, read.waited_for_connection),
+            ]);
+            version_1::take_group(&mut numbers, "bytes", &read.bytes);
+            version_1::take_group(&mut numbers, "health", &read.health);
+        }
+        Self {
+            start_ns: read.start_ns,
+            length_ns: read.length_ns,
+            numbers,
+            answered: read.answered,
+            not_ok: read.not_ok,
+            users: read.users,
+            open_connections: read.open_connections,
+            ended: read.ended,
+            is_target_part: read.is_target_part,
+            response: read.response,
+            response_low: read.response_low,
+            response_high: read.response_high,
+            response_bounds: read.response_bounds,
+            service: read.service,
+            lag: read.lag,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::catalogue::Counter;
+
+    fn second(latency_ns: u64) -> Snapshot {
+        let mut snapshot = Snapshot::of([(Counter::Due, 1)]);
+        snapshot.statuses.record(200);
+        snapshot.times.record(Timing::Response, latency_ns);
+        snapshot
+    }
+
+    #[test]
+    fn a_long_run_keeps_a_bounded_number_of_points_and_every_call() {
+        let mut series = Series::default();
+        let seconds = 3 * MOST_POINTS as u64 + 7;
+        for i in 0..seconds {
+            series.push(SECOND_NS, &second(1000 + i), &OkStatus::default());
+            series.connections_open(i);
+        }
+        assert!(series.points().len() <= MOST_POINTS);
+        assert_eq!(series.points().iter().map(|p| p.answered).sum::<u64>(), seconds);
+        assert_eq!(series.points().iter().map(|p| p.length_ns).sum::<u64>(), seconds * SECOND_NS);
+        // Each says what was so at its end.
+        assert!(series.points().iter().all(|p| p.open_connections == Some((p.start_ns + p.length_ns) / SECOND_NS - 1)));
+        let mut end = 0;
+        for point in series.points() {
+            assert_eq!(point.start_ns, end);
+            end += point.length_ns;
+        }
+    }
+
+    #[test]
+    fn users_of_the_warm_up_are_alive_in_the_first_point() {
+        let users = |started, ended| {
+            let mut snapshot = Snapshot::default();
+            let scenario = snapshot.figures.scenarios.named("browse");
+            (scenario.users_started, scenario.users_ended) = (started, ended);
+            snapshot
+        };
+        let mut series = Series::default();
+        series.warmed_up(&users(9, 2));
+        for (started, ended) in [(3, 0), (0, 4), (1, 7)] {
+            series.push(SECOND_NS, &users(started, ended), &OkStatus::default());
+        }
+        assert_eq!(series.points().iter().map(|point| point.users).collect::<Vec<_>>(), [10, 6, 0]);
+        assert_eq!((series.users(), series.most_users()), (0, 10));
+    }
+
+    proptest! {
+        #[test]
+        fn packing_keeps_values_and_counts(values in prop::collection::vec(0_u64..1 << 43, 0..200)) {
+            let mut histogram = Histogram::new();
+            for value in values {
+                histogram.record(value);
+            }
+            let back = Packed::of(&histogram).unpack();
+            prop_assert!(back.values().eq(histogram.values()));
+            prop_assert_eq!(back.quantile(0.99), histogram.quantile(0.99));
+            let packed = Packed::of(&histogram);
+            for q in [0.0, 0.001, 0.5, 0.9, 0.99, 1.0] {
+                prop_assert_eq!(packed.quantile(q), histogram.quantile(q));
+            }
+        }
+    }
+}

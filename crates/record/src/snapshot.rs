@@ -1,0 +1,311 @@
+//! What a worker records, for one interval and merged over everything.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Counter, Numbers, Timing, Timings};
+use crate::counts::{Events, Failures, Statuses};
+use crate::figures::Figures;
+use crate::histogram::{Censored, Histogram};
+use crate::instrument::{self, Bracket, CallTimes, Parts};
+use crate::messages::{self, Came, Ended, Messages};
+use crate::outcome::OkStatus;
+use crate::version_1;
+
+/// The part of a run that an interval belongs to, in the order in which they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the measured part: shown live, in no figure of the result.
+    Warmup,
+    /// The measured part.
+    Measured,
+    /// After it: calls that were in flight end. They count in latency and outcomes, not in any rate.
+    Drain,
+}
+
+/// The shortest interval that tells how a worker fares, in nanoseconds: many turns of the scheduler.
+pub const SHORTEST_JUDGED_NS: u64 = 100_000_000;
+
+/// The share of its time that a worker has run or waited to run when it has none left.
+const SATURATED: f64 = 0.95;
+
+/// Numbers about how the generator itself fared.
+const HEALTH: [Counter; 7] = [
+    Counter::WorkersWall,
+    Counter::WorkersCpu,
+    Counter::WorkersStarved,
+    Counter::WorkersScript,
+    Counter::BusiestWorker,
+    Counter::MostStarvedWorker,
+    Counter::WorkersSaturated,
+];
+
+impl Numbers {
+    /// How one worker fared in an interval: how long it was, and the time in it in which the worker used a CPU, or was ready to and
+    /// had none; in nanoseconds. Shares of a very short one say nothing, and are 0.
+    pub fn of_health(wall_ns: u64, cpu_ns: u64, starved_ns: u64) -> Self {
+        let judged = wall_ns >= SHORTEST_JUDGED_NS;
+        let share = |part: u64| if judged { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
+        // Used and waited together: what a busy machine withholds, the worker has not got either.
+        let is_saturated = share(cpu_ns.saturating_add(starved_ns)) >= SATURATED;
+        let mut numbers = Self::of([
+            (Counter::WorkersWall, wall_ns),
+            (Counter::WorkersCpu, cpu_ns),
+            (Counter::WorkersStarved, starved_ns),
+            (Counter::WorkersSaturated, if is_saturated { wall_ns } else { 0 }),
+        ]);
+        numbers.set_ratio(Counter::BusiestWorker, share(cpu_ns));
+        numbers.set_ratio(Counter::MostStarvedWorker, share(starved_ns));
+        numbers
+    }
+
+    /// Puts how the generator fared elsewhere in place of what there was.
+    pub fn set_health(&mut self, of: &Self) {
+        HEALTH.into_iter().for_each(|counter| self.set(counter, of.get(counter)));
+    }
+
+    /// The share of the workers' CPU time that was spent in the hooks of a script, 0 to 1.
+    pub fn script_share(&self) -> f64 {
+        let (script, cpu) = (self.get(Counter::WorkersScript), self.get(Counter::WorkersCpu));
+        if cpu > 0 { (script as f64 / cpu as f64).min(1.0) } else { 0.0 }
+    }
+}
+
+/// Figures of calls over some time: of one worker's interval, or merged over workers, intervals and machines.
+///
+/// Every call that was due ends in exactly one outcome, so that once a run is over
+/// `due = statuses + failures + unfinished + unsent`; see [`Snapshot::ended`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "EitherSnapshot")]
+pub struct Snapshot {
+    /// What is counted.
+    pub numbers: Numbers,
+    /// What is timed.
+    pub times: Timings,
+    /// Answers by status.
+    pub statuses: Statuses,
+    /// Those among them that failed a check, by status.
+    pub failed_check: Statuses,
+    /// Failures by name.
+    pub failures: Failures,
+    /// What protocols count besides.
+    pub events: Events,
+    /// What went wrong with connections and cost no call: an address that refused while another answered, bytes that
+    /// nobody asked for. Not outcomes.
+    pub troubles: Failures,
+    /// What scenarios are counted by; empty without scenarios.
+    pub figures: Figures,
+}
+
+impl Snapshot {
+    /// A snapshot of nothing but these numbers.
+    pub fn of(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
+        Self { numbers: Numbers::of(numbers), ..Self::default() }
+    }
+
+    /// Calls that were due.
+    pub const fn due(&self) -> u64 {
+        self.numbers.get(Counter::Due)
+    }
+
+    /// Calls that ended, in whichever way.
+    pub fn ended(&self) -> u64 {
+        let without_end = self.numbers.get(Counter::Unfinished) + self.numbers.get(Counter::Unsent);
+        self.statuses.total() + self.failures.total() + without_end
+    }
+
+    /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok or that
+    /// failed a check.
+    pub fn not_ok(&self, ok: &OkStatus) -> u64 {
+        self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
+    }
+
+    /// Response times: the target's part where it is known, else as read. Calls that never ended count with their lower
+    /// bounds.
+    pub fn response_times(&self) -> Cow<'_, Censored> {
+        Parts::of_response(&self.times).shown()
+    }
+
+    /// Service times, likewise.
+    pub fn service_times(&self) -> Cow<'_, Censored> {
+        Parts::of_service(&self.times).shown()
+    }
+
+    /// From sent to the first byte: the target's part where it is known, else as read.
+    pub fn first_byte_times(&self) -> &Histogram {
+        let (known, as_read) = (self.times.known(Timing::FirstByteValue), self.times.known(Timing::FirstByte));
+        if !known.is_empty() && known.count() >= as_read.count() / 2 { known } else { as_read }
+    }
+
+    /// Response times with how wrong the generator can have made them.
+    pub fn response_bracket(&self) -> Bracket {
+        Bracket::of(&Parts::of_response(&self.times))
+    }
+
+    /// Service times, likewise.
+    pub fn service_bracket(&self) -> Bracket {
+        Bracket::of(&Parts::of_service(&self.times))
+    }
+
+    /// Messages of calls whose answers come as streams of them.
+    pub const fn messages(&self) -> Messages<'_> {
+        Messages::of(&self.numbers, &self.times)
+    }
+
+    /// A message has come.
+    #[inline]
+    pub fn came(&mut self, came: &Came) {
+        messages::came(&mut self.numbers, &mut self.times, came);
+    }
+
+    /// A call has ended that waited for messages.
+    pub fn stream_ended(&mut self, ended: &Ended) {
+        messages::ended(&mut self.numbers, &mut self.times, ended);
+    }
+
+    /// A call that was sent has ended; see [`instrument::record`].
+    pub fn arrived(&mut self, times: &CallTimes, weight: u64) {
+        instrument::record(&mut self.numbers, &mut self.times, times, weight);
+    }
+
+    /// Adds everything that `other` recorded.
+    pub fn merge(&mut self, other: &Self) {
+        self.merge_totals(other);
+        self.figures.merge(&other.figures);
+    }
+
+    /// Adds everything that `other` recorded but for what is told apart by name.
+    pub fn merge_totals(&mut self, other: &Self) {
+        self.numbers.merge(&other.numbers);
+        self.times.merge(&other.times);
+        self.statuses.merge(&other.statuses);
+        self.failed_check.merge(&other.failed_check);
+        self.failures.merge(&other.failures);
+        self.events.merge(&other.events);
+        self.troubles.merge(&other.troubles);
+    }
+}
+
+/// A [`Snapshot`] in either form.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct EitherSnapshot {
+    numbers: Numbers,
+    times: Timings,
+    statuses: Statuses,
+    failed_check: Statuses,
+    failures: Failures,
+    events: Events,
+    troubles: Failures,
+    figures: Figures,
+    // Version 1 from here on.
+    due: Option<u64>,
+    unfinished: u64,
+    unsent: u64,
+    unsent_lost: u64,
+    waited_for_connection: u64,
+    unasked: u64,
+    messages: version_1::Messages,
+    held_back: version_1::Named,
+    bytes: version_1::Named,
+    connections: version_1::Named,
+    health: version_1::Named,
+    instrument: version_1::Instrument,
+    response: Censored,
+    service: Censored,
+    failed: Histogram,
+    refused: Histogram,
+    first_byte: Histogram,
+    connect: Histogram,
+    tls: Histogram,
+    handshake: Histogram,
+    lag: Histogram,
+}
+
+impl From<EitherSnapshot> for Snapshot {
+    fn from(read: EitherSnapshot) -> Self {
+        let (mut numbers, mut times) = (read.numbers, read.times);
+        if let Some(due) = read.due {
+            numbers = Numbers::of([
+                (Counter::Due, due),
+                (Counter::Unfinished, read.unfinished),
+                (Counter::Unsent, read.unsent),
+                (Counter::UnsentLost, read.unsent_lost),
+                (Counter::WaitedForConnection, read.waited_for_connection),
+                (Counter::Unasked, read.unasked),
+                (Counter::ArrivalsTimed, read.instrument.timed),
+                (Counter::ArrivalsBounded, read.instrument.bounded),
+            ]);
+            let groups = [
+                ("held_back", &read.held_back),
+                ("bytes", &read.bytes),
+                ("connections", &read.connections),
+                ("health", &read.health),
+            ];
+            groups.into_iter().for_each(|(group, named)| version_1::take_group(&mut numbers, group, named));
+            read.messages.into(&mut numbers, &mut times);
+            times.set(Timing::Response, read.response);
+            times.set(Timing::Service, read.service);
+            let known = [
+                (Timing::Failed, read.failed),
+                (Timing::Refused, read.refused),
+                (Timing::FirstByte, read.first_byte),
+                (Timing::Connect, read.connect),
+                (Timing::Tls, read.tls),
+                (Timing::Handshake, read.handshake),
+                (Timing::Lag, read.lag),
+                (Timing::Receiving, read.instrument.receiving),
+                (Timing::ResponseLow, read.instrument.response.low),
+                (Timing::ResponseValue, read.instrument.response.value),
+                (Timing::ResponseHigh, read.instrument.response.high),
+                (Timing::ServiceLow, read.instrument.service.low),
+                (Timing::ServiceValue, read.instrument.service.value),
+                (Timing::ServiceHigh, read.instrument.service.high),
+                (Timing::FirstByteValue, read.instrument.first_byte),
+            ];
+            known.into_iter().for_each(|(timing, histogram)| times.set_known(timing, histogram));
+        }
+        Self {
+            numbers,
+            times,
+            statuses: read.statuses,
+            failed_check: read.failed_check,
+            failures: read.failures,
+            events: read.events,
+            troubles: read.troubles,
+            figures: read.figures,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_adds_up() {
+        let mut a = Snapshot::of([(Counter::Due, 3), (Counter::Unsent, 1)]);
+        a.statuses.record(200);
+        a.failures.record(Failure::Protocol, "bad chunk size");
+        let mut b = Snapshot::of([(Counter::Due, 1)]);
+        b.failures.record(Failure::Protocol, "bad chunk size");
+        b.numbers.set_health(&Numbers::of_health(1_000_000_000, 400_000_000, 10));
+        a.merge(&b);
+        assert_eq!((a.due(), a.ended()), (4, 4));
+        assert_eq!(a.not_ok(&OkStatus::default()), 3);
+        assert_eq!(a.failures.reasons(Failure::Protocol), [("bad chunk size", 2)]);
+        assert!((a.numbers.ratio(Counter::BusiestWorker) - 0.4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn reasons_are_bounded_and_counts_are_not() {
+        let mut failures = Failures::default();
+        for i in 0..1000 {
+            failures.record(Failure::Protocol, &format!("garbage {i}"));
+        }
+        assert_eq!(failures.reasons(Failure::Protocol).len(), MOST_REASONS);
+        assert_eq!(failures.count(Failure::Protocol), 1000);
+    }
+}

@@ -1,0 +1,64 @@
+//! Hand-written files: how long they are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+/// A file with more lines than this counts as long.
+pub const LONG: usize = 500;
+
+/// The long source files in these folders, the longest first, and how many of tests there are beside them.
+///
+/// # Errors
+///
+/// A folder or a file that cannot be read.
+pub fn long<'a>(folders: impl Iterator<Item = &'a Path>) -> anyhow::Result<(Vec<(usize, PathBuf)>, usize)> {
+    let (mut source, mut tests) = (Vec::new(), 0);
+    for folder in folders {
+        for path in ["rs", "lua"].into_iter().map(|kind| found(folder, kind)).collect::<Result<Vec<_>, _>>()?.concat() {
+            let lines = fs::read_to_string(&path)?.lines().count();
+            let is_test =
+                path.components().any(|part| ["tests", "tests.rs"].iter().any(|name| part.as_os_str() == *name));
+            match (lines > LONG, is_test) {
+                (true, true) => tests += 1,
+                (true, false) => source.push((lines, path)),
+                _ => {}
+            }
+        }
+    }
+    source.sort();
+    source.reverse();
+    source.dedup();
+    Ok((source, tests))
+}
+
+/// The lines of files of a kind that are neither blank nor a comment to the line's end.
+///
+/// # Errors
+///
+/// A folder or a file that cannot be read.
+pub fn code(folder: &Path, kind: &str, comment: &str) -> anyhow::Result<usize> {
+    let mut count = 0;
+    for path in found(folder, kind)? {
+        let text = fs::read_to_string(&path)?;
+        let is_code = |line: &&str| !line.is_empty() && !line.starts_with(comment);
+        count += text.lines().map(str::trim).filter(is_code).count();
+    }
+    Ok(count)
+}
+
+/// Files of a kind below a folder, without those that Cargo or npm made.
+fn found(folder: &Path, kind: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        let is_made = path.file_name().is_some_and(|name| name == "target" || name == "node_modules");
+        if path.is_dir() && !is_made {
+            files.extend(found(&path, kind)?);
+        } else if path.extension().is_some_and(|extension| extension == kind) {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
