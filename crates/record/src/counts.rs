@@ -170,3 +170,18 @@ impl Failures {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_bounded_and_counts_are_not() {
+        let mut failures = Failures::default();
+        for i in 0..1000 {
+            failures.record(Failure::Protocol, &format!("garbage {i}"));
+        }
+        assert_eq!(failures.reasons(Failure::Protocol).len(), MOST_REASONS);
+        assert_eq!(failures.count(Failure::Protocol), 1000);
+    }
+}

@@ -63,7 +63,9 @@ impl Numbers {
 
     /// Puts how the generator fared elsewhere in place of what there was.
     pub fn set_health(&mut self, of: &Self) {
-        HEALTH.into_iter().for_each(|counter| self.set(counter, of.get(counter)));
+        for counter in HEALTH {
+            self.set(counter, of.get(counter));
+        }
     }
 
     /// The share of the workers' CPU time that was spent in the hooks of a script, 0 to 1.
@@ -244,7 +246,9 @@ impl From<EitherSnapshot> for Snapshot {
                 ("connections", &read.connections),
                 ("health", &read.health),
             ];
-            groups.into_iter().for_each(|(group, named)| version_1::take_group(&mut numbers, group, named));
+            for (group, named) in groups {
+                version_1::take_group(&mut numbers, group, named);
+            }
             read.messages.into(&mut numbers, &mut times);
             times.set(Timing::Response, read.response);
             times.set(Timing::Service, read.service);
@@ -265,7 +269,9 @@ impl From<EitherSnapshot> for Snapshot {
                 (Timing::ServiceHigh, read.instrument.service.high),
                 (Timing::FirstByteValue, read.instrument.first_byte),
             ];
-            known.into_iter().for_each(|(timing, histogram)| times.set_known(timing, histogram));
+            for (timing, histogram) in known {
+                times.set_known(timing, histogram);
+            }
         }
         Self {
             numbers,
@@ -283,6 +289,7 @@ impl From<EitherSnapshot> for Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Failure;
 
     #[test]
     fn merging_adds_up() {
@@ -297,15 +304,5 @@ mod tests {
         assert_eq!(a.not_ok(&OkStatus::default()), 3);
         assert_eq!(a.failures.reasons(Failure::Protocol), [("bad chunk size", 2)]);
         assert!((a.numbers.ratio(Counter::BusiestWorker) - 0.4).abs() < 1e-9);
-    }
-
-    #[test]
-    fn reasons_are_bounded_and_counts_are_not() {
-        let mut failures = Failures::default();
-        for i in 0..1000 {
-            failures.record(Failure::Protocol, &format!("garbage {i}"));
-        }
-        assert_eq!(failures.reasons(Failure::Protocol).len(), MOST_REASONS);
-        assert_eq!(failures.count(Failure::Protocol), 1000);
     }
 }

@@ -37,8 +37,9 @@ const NAMES: [(&str, &str, Counter); 17] = [
 /// Takes in the numbers of a group.
 pub(crate) fn take_group(numbers: &mut Numbers, group: &str, named: &Named) {
     for (name, value) in named {
-        let known = NAMES.iter().find(|(of, known, _)| *of == group && known == name);
-        known.iter().for_each(|(.., counter)| numbers.take(*counter, *value));
+        if let Some((.., counter)) = NAMES.iter().find(|(of, known, _)| *of == group && known == name) {
+            numbers.take(*counter, *value);
+        }
     }
 }
 
