@@ -16,7 +16,8 @@ use crate::summary::Summary;
 /// Ten seconds of a closed model over 64 connections, with a threshold.
 ///
 /// # Panics
-/// Never: the threshold is one.
+/// Never: the text is a threshold.
+#[expect(clippy::unwrap_used, reason = "the text is a threshold")]
 pub fn plan() -> Plan {
     let target = Target { scheme: "http".into(), host: "127.0.0.1".into(), port: Some(8080), path: "/".into() };
     Plan {

@@ -126,8 +126,7 @@ fn interval(value_ns: u64, instrument: Ends, sampling: Option<Ends>, combined: O
 #[cfg(test)]
 mod tests {
     use brunt_record::catalogue::Timing;
-    use brunt_record::histogram::Censored;
-    use brunt_record::instrument::{Arrival, CallTimes, Instrument};
+    use brunt_record::instrument::{Arrival, CallTimes};
     use brunt_record::snapshot::Snapshot;
 
     use super::*;

@@ -194,7 +194,7 @@ impl Row {
             _ => numbers.get(counter).to_string(),
         };
         let values = further().map(|counter| self.numbers.as_ref().map_or_else(String::new, |of| value(counter, of)));
-        values.map(|value| format!(",{value}")).collect()
+        values.flat_map(|value| [",".to_owned(), value]).collect()
     }
 
     /// The row with its end.

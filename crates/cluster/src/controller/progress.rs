@@ -755,9 +755,9 @@ mod tests {
             prop_assert_eq!(total.numbers.get(Counter::Unsent), total.numbers.get(Counter::UnsentLost));
             prop_assert_eq!(total.times.bounds(Timing::Response).count(), total.numbers.get(Counter::Unsent));
             let of_agents = |of: fn(&Snapshot) -> u64| run.agents.iter().map(|agent| of(&agent.measured)).sum::<u64>();
-            prop_assert_eq!(of_agents(|one| one.due), total.numbers.get(Counter::Due));
-            prop_assert_eq!(of_agents(|one| one.unsent), total.numbers.get(Counter::Unsent));
-            let due: u64 = run.series.points().iter().map(|point| point.due).sum();
+            prop_assert_eq!(of_agents(Snapshot::due), total.numbers.get(Counter::Due));
+            prop_assert_eq!(of_agents(|one| one.numbers.get(Counter::Unsent)), total.numbers.get(Counter::Unsent));
+            let due: u64 = run.series.points().iter().map(|point| point.numbers.get(Counter::Due)).sum();
             prop_assert_eq!((due, run.series.points().len()), (total.numbers.get(Counter::Due), 12));
         }
     }

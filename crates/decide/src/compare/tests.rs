@@ -1,14 +1,15 @@
 //! False alarms and misses, counted over seeded trials on series such as machines make them.
 
 use brunt_plan::random::Random;
+use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::{AtLeast, Histogram};
-use brunt_record::messages::{Came, Messages};
+use brunt_record::messages::Came;
+use brunt_record::outcome::OkStatus;
 use brunt_record::series::Series;
 use brunt_record::snapshot::Snapshot;
 
 use super::*;
-use crate::{SECOND_NS, outcome::OkStatus};
 
 /// A machine whose speed wanders: each step keeps `memory` of where the last was, and a trend goes through all of it.
 struct Machine {

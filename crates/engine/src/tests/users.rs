@@ -216,7 +216,7 @@ fn users_come_when_they_are_due_and_their_first_call_is_due_then() {
     // Connecting takes 50 µs here: it is between when the call was due and when it was sent.
     let total = &played.summary.total;
     let longest = |times: &brunt_record::histogram::Censored| times.lower().max().unwrap();
-    assert_eq!(longest(&total.times.get(Timing::Response)) - longest(&total.times.get(Timing::Service)), 50_000);
+    assert_eq!(longest(total.times.get(Timing::Response)) - longest(total.times.get(Timing::Service)), 50_000);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use brunt_record::catalogue::{Counter, Numbers, Timing};
 use brunt_record::instrument::{Arrival, CallTimes};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::series::Series;
-use brunt_record::snapshot::Health;
 
 use super::*;
 use crate::fixtures::run;

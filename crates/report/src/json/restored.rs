@@ -74,7 +74,9 @@ impl Document {
         ];
         let unsent_lost = self.agents.as_ref().map_or(0, |agents| agents.unsent_lost);
         let mut numbers = Numbers::of([(Counter::UnsentLost, unsent_lost)]);
-        groups.into_iter().for_each(|group| numbers.merge(group));
+        for group in groups {
+            numbers.merge(group);
+        }
         numbers
     }
 

@@ -149,8 +149,5 @@ fn a_page_brings_what_it_names_and_a_cache_spares_it_the_second_time() {
     assert_eq!(played.times()[..5], [0, 10, 10, 10, 20], "what a page names comes at once");
     assert_eq!(check(&played, "GET /shop/: page"), (2, 0));
     assert_eq!(check(&played, "things: fine").0, 3);
-    assert_eq!(
-        played.summary.total.figures.requests.get("things").unwrap().numbers.get(brunt_record::catalogue::Counter::Due),
-        5
-    );
+    assert_eq!(played.summary.total.figures.requests.get("things").unwrap().numbers.get(Counter::Due), 5);
 }
