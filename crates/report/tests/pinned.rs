@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use base64::Engine as _;
+use brunt_judge::summary::Summary;
 use brunt_report::decision;
 use brunt_report::{Format, Style, json, render};
 use flate2::read::GzDecoder;
@@ -30,11 +31,11 @@ fn pinned(name: &str) -> Value {
     serde_json::from_slice(&bytes(name)).unwrap()
 }
 
-fn summary(name: &str) -> brunt_judge::summary::Summary {
+fn summary(name: &str) -> Summary {
     json::read_whole(&bytes(name)).unwrap().summary()
 }
 
-fn written(summary: &brunt_judge::summary::Summary) -> Value {
+fn written(summary: &Summary) -> Value {
     serde_json::from_slice(&render(Format::Json, summary, Style::default()).unwrap()).unwrap()
 }
 
@@ -218,8 +219,9 @@ fn an_agent_is_left_out_of_a_pinned_run() {
         ("lost", "a1", 200, 100, 1_950_351_359),
         ("lost", "a2", 200, 0, 228_735),
     ] {
-        let run = summary(name).run.without(&[left_out.to_owned()]).unwrap();
-        let again = written(&brunt_judge::summary::Summary::of(run));
+        let whole = summary(name);
+        let run = whole.run.without(&[left_out.to_owned()]).unwrap();
+        let again = written(&Summary::of(whole.plan, run));
         let got = ["/outcomes/due", "/outcomes/unsent", "/times/response/quantiles/4/value_ns"];
         let got = got.map(|pointer| again.pointer(pointer).and_then(Value::as_u64));
         assert_eq!(got, [Some(due), Some(unsent), Some(p99)], "{name} without {left_out}");
