@@ -4,8 +4,10 @@
 mod exposure;
 mod growth;
 mod load;
+mod outage;
 mod own_delay;
 mod slots;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use brunt_record::snapshot::Phase;
 use self::exposure::Exposure;
 pub(crate) use self::growth::first_connections;
 use self::growth::{Growth, Standing};
+use self::outage::Outage;
 use self::slots::Slots;
 use crate::gate::{Lease, Leased};
 use crate::network::{Call, CallId, Counted, End, NEVER, Network, State};
@@ -82,6 +85,11 @@ pub(crate) struct Flood {
     calls_until: u64,
     /// The open model's connections that can carry a call; some may have lost that since.
     ready: VecDeque<usize>,
+    /// The open model's places without a connection, in which one is tried once a call needs it; some may have one by now.
+    dormant: Vec<usize>,
+    outage: Outage,
+    /// Connections that a peer takes no more calls on, and whose places wait for another until one of those has ended.
+    owed: usize,
     /// Calls that a peer has not processed, to be made again; some may have ended since.
     again: VecDeque<CallId>,
     /// Which connections are to which target, where there are several.
@@ -128,6 +136,9 @@ impl Flood {
             lease: Leased::default(),
             held_up: 0,
             ready: VecDeque::new(),
+            dormant: Vec::new(),
+            outage: Outage::new(share.of()),
+            owed: 0,
             again: VecDeque::new(),
             slots: has_several_targets.then(Slots::default),
             connections,
@@ -152,7 +163,7 @@ impl Flood {
             return;
         }
         for token in 0..network.connections.len() {
-            if !network.connections[token].vacant {
+            if network.connections[token].state != State::Vacant {
                 self.give_work(network, token, now);
             }
         }
@@ -179,7 +190,8 @@ impl Flood {
             self.begun += 1;
             network.connect(self, token, now);
         }
-        let settled = self.begun == self.connections && network.has_settled();
+        // None is tried twice ahead of the load.
+        let settled = self.begun == self.connections && network.connecting == 0;
         settled || now >= network.last_connected + CONNECTING_PATIENCE_NS
     }
 
@@ -212,8 +224,10 @@ impl Flood {
             }
         };
         let now = network.driver.now();
+        let watches = self.measured && self.slots.is_none() && matches!(self.pace, Pace::Closed(_));
+        network.watch_for_server(watches.then_some(began));
         for token in 0..network.connections.len() {
-            if !network.connections[token].vacant {
+            if network.connections[token].state != State::Vacant {
                 let ready_since = network.connections[token].ready_since.clamp(began.min(now), now);
                 self.give_work(network, token, now);
                 // Free before the load came: that the worker comes to it only now is its own delay, and no waiting.
@@ -223,19 +237,59 @@ impl Flood {
                 }
             }
         }
+        self.wake_dormant(network, now, true);
         self.dispatch(network);
     }
 
     /// Gives a connection that may be free what it should do next.
     fn give_work<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
         if !self.is_loading() {
-            return;
+            return self.give_again(network, token, now);
         }
         match self.pace {
             Pace::Closed(_) if self.slots.is_some() => self.refill_slot(network, token, now),
             Pace::Closed(_) => self.refill(network, token, now),
             Pace::Open(_) if self.slots.is_some() => self.offer_slot(network, token, now),
             Pace::Open(_) => self.offer(network, token, now),
+        }
+    }
+
+    /// The load is over: gives a connection that may be free what a peer has turned away.
+    fn give_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        while !self.again.is_empty() {
+            if let Some(slots) = &self.slots {
+                let home = slots.home(token);
+                if !slots.is_free(home, &network.connections) {
+                    return;
+                }
+                let Some(id) = self.next_again(network) else { return };
+                return self.place(network, home, id, now);
+            }
+            let connection = &network.connections[token];
+            let is_idle = connection.state == State::Idle && connection.carried() == 0;
+            if !is_idle && connection.room(self.pipeline) == 0 {
+                return;
+            }
+            let Some(id) = self.next_again(network) else { return };
+            if is_idle {
+                network.connections[token].listed = false;
+                network.enqueue(token, id);
+                return network.connect(self, token, now);
+            }
+            network.send(self, token, id, now);
+        }
+    }
+
+    /// Has the calls sent that a peer has turned away, as far as a connection has room or can be made for them.
+    fn serve_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+        for token in 0..network.connections.len() {
+            if self.again.is_empty() {
+                return;
+            }
+            let connection = &network.connections[token];
+            if connection.state == State::Idle || connection.room(self.pipeline) > 0 {
+                self.give_work(network, token, now);
+            }
         }
     }
 
@@ -251,15 +305,19 @@ impl Flood {
             let carried = connection.carried();
             let room = match connection.state {
                 State::Open => connection.room(self.pipeline),
-                State::Backoff => 0,
+                State::Backoff | State::Leaving | State::Vacant => 0,
                 // One call is enough to have a connection made for it.
                 _ => 1_usize.saturating_sub(carried),
             };
-            if room == 0 || self.interests.pauses && carried == 0 && self.pauses(network, token, now) {
+            // A peer that takes no call at all has one waiting for it.
+            let waits = open && room == 0 && carried == 0;
+            if room == 0 && !waits || self.interests.pauses && carried == 0 && self.pauses(network, token, now) {
                 break;
             }
             let Some(id) = self.next_call(network, now) else { break };
-            if open {
+            if waits {
+                network.await_room(self, token, id);
+            } else if open {
                 composed |= network.compose(self, token, id, now);
             } else {
                 network.enqueue(token, id);
@@ -289,9 +347,10 @@ impl Flood {
     /// Several targets: sends a call on the connection to its target of the slot that `token` belongs to, or has it wait there.
     fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, id: CallId, now: u64) {
         let (Some(slots), Some(call)) = (&mut self.slots, network.call(id)) else { return };
-        let target = self.user.target(call.tag);
+        let (target, due) = (self.user.target(call.tag), call.due);
         let token = slots.to(target, token, || network.add(target));
         let connection = &network.connections[token];
+        let is_idle = connection.state == State::Idle;
         // That a target which refuses connections is left alone for a moment is no time of the call.
         if connection.state == State::Backoff && matches!(self.pace, Pace::Closed(_)) {
             let due = connection.deadline;
@@ -299,12 +358,34 @@ impl Flood {
                 call.due = due;
             }
         }
-        if network.connections[token].room(self.pipeline) > 0 && network.connections[token].state == State::Open {
+        if is_idle && self.shares_outcome(network, target, id, due, now) {
+            self.offer_slot(network, token, now);
+        } else if network.connections[token].room(self.pipeline) > 0 {
             network.send(self, token, id, now);
         } else {
             network.enqueue(token, id);
             self.connect_for_queue(network, token, now);
         }
+    }
+
+    /// Open model, connections made for calls: whether the call, which has begun, makes no attempt of its own as there are too many, and has ended as
+    /// another attempt did.
+    fn shares_outcome<D: Driver>(
+        &mut self,
+        network: &mut FloodNetwork<D>,
+        target: usize,
+        id: CallId,
+        due: u64,
+        now: u64,
+    ) -> bool {
+        let is_open = matches!(self.pace, Pace::Open(_));
+        if !is_open || !self.outage.has_failed(target) || self.outage.attempts.take(now) {
+            return false;
+        }
+        let Some(outcome) = self.outage.shared(target, now).cloned() else { return false };
+        let end = now.max(due.saturating_add(outcome.took_ns));
+        network.complete(self, id, End::Failed(outcome.failure, &outcome.reason), end);
+        true
     }
 
     /// Makes a connection for the call that waits for it.
@@ -377,7 +458,8 @@ impl Flood {
             connection.ready_since = now;
             self.ready.push_back(token);
         }
-        if network.connections[token].state == State::Idle && !reconnect {
+        let connection = &network.connections[token];
+        if connection.state == State::Idle && !reconnect && !connection.listed {
             network.connect(self, token, now);
         }
     }
@@ -411,18 +493,27 @@ impl Flood {
 
     /// Adds connections for the calls that wait, if none is free; true if it did.
     fn grow<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> bool {
-        let (Some(growth), Pace::Open(schedule)) = (&mut self.growth, &self.pace) else { return false };
         if !self.ready.is_empty() {
-            growth.has_free();
+            if let Some(growth) = &mut self.growth {
+                growth.has_free();
+            }
             return false;
         }
         let now = network.driver.now();
+        let connects_for_calls = self.connects_for_calls();
+        let is_in_vain = !connects_for_calls && (network.newest_is_barren() || self.is_out(network, now));
+        let (Some(growth), Pace::Open(schedule)) = (&mut self.growth, &self.pace) else { return false };
+        if is_in_vain {
+            growth.next_look = NEVER;
+            return false;
+        }
         let standing = Standing {
             connections: network.places(),
             connecting: network.connecting,
             taken: schedule.taken(),
             held_up: self.held_up,
-            reconnect: self.plan.reconnect || self.slots.is_some(),
+            heard: network.recorder.last_arrival(),
+            reconnect: connects_for_calls,
         };
         let missing = growth.missing(&standing, now);
         for _ in 0..missing {
@@ -452,8 +543,11 @@ impl Flood {
             && let Some(token) = self.ready.pop_front()
         {
             let connection = &mut network.connections[token];
-            connection.listed = false;
-            let opens = connection.state == State::Idle && connection.carried() == 0;
+            if !std::mem::take(&mut connection.listed) {
+                // Its place was given back since.
+                continue;
+            }
+            let opens = self.plan.reconnect && connection.state == State::Idle && connection.carried() == 0;
             let has_room = match &self.slots {
                 Some(slots) => slots.is_free(token, &network.connections),
                 None => opens || connection.room(self.pipeline) > 0,
@@ -474,6 +568,8 @@ impl Flood {
             let id = network.begin(Call { late: own.call, exposed, ..call });
             if self.slots.is_some() {
                 self.place(network, token, id, now);
+            } else if opens && self.shares_outcome(network, 0, id, due, now) {
+                self.offer(network, token, ready_since);
             } else if opens {
                 network.enqueue(token, id);
                 network.connect(self, token, now);
@@ -512,6 +608,10 @@ impl Flood {
             }
         }
         self.user.expect(0);
+        if !self.dormant.is_empty() && network.taking > 0 && !self.outage.has_failed(0) {
+            let now = network.driver.now();
+            self.wake_dormant(network, now, network.last_answer < network.last_connected);
+        }
         // Calls that end when they are sent have freed connections meanwhile: those have their next turn after what came.
         freed.append(&mut network.freed);
         network.freed = freed;
@@ -526,15 +626,5 @@ impl Flood {
         let unlimited = matches!(self.pace, Pace::Closed(_)) && self.plan.stop.requests.is_none();
         let certain = unlimited && !self.interests.pauses && self.is_loading() && since + ENDING_NS < self.calls_until;
         if certain { freed.len() } else { 0 }
-    }
-
-    /// The measured part ended: calls that were due and have no connection are never sent. Those for which one is being made
-    /// are under way, and may still end.
-    fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: u64) {
-        for id in std::mem::take(&mut self.again) {
-            network.complete(self, id, End::Unsent, end);
-        }
-        let Pace::Open(schedule) = &mut self.pace else { return };
-        schedule.drop_overdue(end, |due, calls| network.recorder.unsent_overdue(due, calls, end));
     }
 }

@@ -313,7 +313,9 @@ impl Recorder {
             End::Unfinished => {
                 self.snapshot.numbers.add(Counter::Unfinished, 1);
                 self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
-                self.snapshot.times.record_bound(Timing::Service, call.service_ns(now));
+                if call.was_sent() {
+                    self.snapshot.times.record_bound(Timing::Service, call.service_ns(now));
+                }
             }
             End::Unsent => {
                 self.snapshot.numbers.add(Counter::Unsent, 1);
@@ -428,6 +430,13 @@ impl Recorder {
     /// connection was free for them.
     pub(crate) fn unsent_overdue(&mut self, due: u64, calls: u64, end: u64) {
         self.snapshot.numbers.add(Counter::Unsent, calls);
+        self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
+        self.snapshot.times.record_bounds(Timing::Response, end.saturating_sub(due), calls);
+    }
+
+    /// The same where the target has said nothing since `due`: nobody knows what would have come of them.
+    pub(crate) fn unfinished_overdue(&mut self, due: u64, calls: u64, end: u64) {
+        self.snapshot.numbers.add(Counter::Unfinished, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
         self.snapshot.times.record_bounds(Timing::Response, end.saturating_sub(due), calls);
     }

@@ -203,7 +203,7 @@ fn refused_streams_and_those_that_a_goaway_leaves_out_are_sent_again() {
     for plan in both_models(&plan_of(10, 500)) {
         let refused = carry_out(&plan, Server::new(&[], refusing)).summary;
         assert_all_answered(&refused, 500);
-        let reconnects = refused.total.numbers.get(Counter::Reconnects);
+        let reconnects = refused.total.numbers.get(Counter::TurnedAway);
         assert!(reconnects > 50 && refused.total.numbers.get(Counter::ConnectionsMade) == 1);
         assert_eq!(refused.total.events.get("RST_STREAM REFUSED_STREAM"), reconnects);
         assert!(refused.total.events.get("header bytes saved") > 500 * 20);

@@ -6,6 +6,7 @@ mod http1;
 mod http2;
 mod keeping;
 mod multiplexed;
+mod outage;
 mod pacing;
 mod scripted;
 mod several_workers;

@@ -299,11 +299,11 @@ fn calls_that_a_draining_peer_has_not_processed_are_made_again_elsewhere() {
         let (summary, seen) = carry_out(&plan, None, manner);
         let total = &summary.total;
         assert_eq!((total.statuses.total(), total.failures.total()), (500, 0), "{:?}", total.failures);
-        assert!(total.numbers.get(Counter::Reconnects) > 0 && seen.requests.len() >= 25, "{:?}", total.numbers);
+        assert!(total.numbers.get(Counter::TurnedAway) > 0 && seen.requests.len() >= 25, "{:?}", total.numbers);
         let sent: usize = seen.requests.values().map(Vec::len).sum();
         assert_eq!(
             sent as u64,
-            500 + total.numbers.get(Counter::Reconnects),
+            500 + total.numbers.get(Counter::TurnedAway),
             "made again once for each time turned away"
         );
     }

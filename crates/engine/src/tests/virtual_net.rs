@@ -75,6 +75,8 @@ struct World<P> {
     oversleeps_ns: u64,
     /// When the worker stands still, and for how long.
     stands_still: (u64, u64),
+    /// The same, in a wait that a signal ends: it tells of nothing that has come.
+    interrupted: (u64, u64),
     fails_at: u64,
     panics_at: u64,
 }
@@ -119,6 +121,11 @@ impl<P: Peer> World<P> {
             self.now += self.stands_still.1;
             self.stands_still = (u64::MAX, 0);
         }
+        if self.now >= self.interrupted.0 {
+            self.now += self.interrupted.1;
+            self.interrupted = (u64::MAX, 0);
+            return;
+        }
         loop {
             let next = self.future.iter().find(|(_, (place, ..))| place.0 == driver).map(|(key, _)| *key);
             let Some(key) = next else { break };
@@ -154,6 +161,7 @@ impl<P: Peer> VirtualNet<P> {
             piece: usize::MAX,
             oversleeps_ns: 0,
             stands_still: (u64::MAX, 0),
+            interrupted: (u64::MAX, 0),
             fails_at: u64::MAX,
             panics_at: u64::MAX,
         };
@@ -169,6 +177,12 @@ impl<P: Peer> VirtualNet<P> {
     /// Workers sleep so much too long, at each wait that ends by time.
     pub(super) fn oversleeping(self, ns: u64) -> Self {
         self.world.0.lock().unwrap().oversleeps_ns = ns;
+        self
+    }
+
+    /// The same, as a signal stops and continues it: its wait ends without a word.
+    pub(super) fn interrupted_at(self, at: u64, ns: u64) -> Self {
+        self.world.0.lock().unwrap().interrupted = (at, ns);
         self
     }
 
