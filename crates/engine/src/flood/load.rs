@@ -102,11 +102,14 @@ impl<D: Driver> Load<D> for Flood {
             growth.refused(now);
         }
         if gone.drained && self.slots.is_none() {
+            let came_to_nothing = network.connections[token].came_to_nothing();
             network.vacate(token);
             if self.owed > 0 {
                 self.owed -= 1;
-                let fresh = network.add(0);
-                self.give_work(network, fresh, now);
+                let fresh = network.add_after(0, came_to_nothing);
+                if !network.back_off(fresh, now) {
+                    self.give_work(network, fresh, now);
+                }
             }
             return;
         }

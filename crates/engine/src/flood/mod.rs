@@ -543,11 +543,12 @@ impl Flood {
             && let Some(token) = self.ready.pop_front()
         {
             let connection = &mut network.connections[token];
-            if !std::mem::take(&mut connection.listed) {
-                // Its place was given back since.
+            let opens = self.plan.reconnect && connection.state == State::Idle && connection.carried() == 0;
+            // One that is gone may be listed elsewhere by now, or its place be another's.
+            let is_here = connection.state == State::Open || opens || self.slots.is_some();
+            if !is_here || !std::mem::take(&mut connection.listed) {
                 continue;
             }
-            let opens = self.plan.reconnect && connection.state == State::Idle && connection.carried() == 0;
             let has_room = match &self.slots {
                 Some(slots) => slots.is_free(token, &network.connections),
                 None => opens || connection.room(self.pipeline) > 0,

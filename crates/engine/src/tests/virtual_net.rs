@@ -71,6 +71,8 @@ struct World<P> {
     /// Those that wait for nothing but the time.
     deaf: BTreeSet<usize>,
     made: usize,
+    /// The most sockets that there were at once.
+    most_sockets: usize,
     piece: usize,
     oversleeps_ns: u64,
     /// When the worker stands still, and for how long.
@@ -158,6 +160,7 @@ impl<P: Peer> VirtualNet<P> {
             drivers: BTreeMap::new(),
             deaf: BTreeSet::new(),
             made: 0,
+            most_sockets: 0,
             piece: usize::MAX,
             oversleeps_ns: 0,
             stands_still: (u64::MAX, 0),
@@ -178,6 +181,11 @@ impl<P: Peer> VirtualNet<P> {
     pub(super) fn oversleeping(self, ns: u64) -> Self {
         self.world.0.lock().unwrap().oversleeps_ns = ns;
         self
+    }
+
+    /// The most sockets that there were at once.
+    pub(super) fn most_sockets(&self) -> usize {
+        self.world.0.lock().unwrap().most_sockets
     }
 
     /// The same, as a signal stops and continues it: its wait ends without a word.
@@ -264,6 +272,7 @@ impl<P: Peer> Driver for VirtualDriver<P> {
         world.count += 1;
         let connection = world.count;
         world.sockets.insert(place, Socket { connection, ..Socket::default() });
+        world.most_sockets = world.most_sockets.max(world.sockets.len());
         let now = world.now;
         let reaction = world.peer.connecting(now);
         world.schedule(place, connection, reaction);
