@@ -63,10 +63,22 @@ impl Packed {
         Self { bytes, count: self.count + other.count, min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// The histogram again.
+    /// The histogram again, but for its exact sum.
     pub fn unpack(&self) -> Histogram {
         let mut histogram = Histogram::new();
-        self.values().for_each(|(value, n)| histogram.record_n(value, n));
+        for (value, n) in self.slots() {
+            // The extremes are known exactly, and lie in the first and the last slot.
+            let is_first = histogram.is_empty();
+            let is_last = histogram.count() + n == self.count;
+            let ends = u64::from(is_first) + u64::from(is_last);
+            histogram.record_n(value.clamp(self.min, self.max), n.saturating_sub(ends));
+            if is_first {
+                histogram.record_n(self.min, 1);
+            }
+            if is_last && histogram.count() < self.count {
+                histogram.record_n(self.max, 1);
+            }
+        }
         histogram
     }
 

@@ -39,7 +39,8 @@ const WORD: u64 = u32::BITS as u64;
 
 /// What became of the calls that were due in one stretch. `H` holds times: live while calls are recorded, packed at rest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(bound = "H: JsonSchema + Default + Serialize")]
+#[serde(bound(serialize = "H: Serialize + Default + PartialEq"))]
+#[schemars(bound = "H: JsonSchema + Default + Serialize + PartialEq")]
 pub struct DuePoint<H = Packed> {
     /// When it begins, in nanoseconds of the measured part.
     pub start_ns: u64,
@@ -56,14 +57,19 @@ pub struct DuePoint<H = Packed> {
     /// Calls that were never sent.
     pub unsent: u64,
     /// Response times of calls that ended well, in nanoseconds.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_nothing")]
     pub response: H,
     /// How long the others took that ended, in nanoseconds.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_nothing")]
     pub failing: H,
     /// Lower bounds of the times of calls that never ended, in nanoseconds.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_nothing")]
     pub bounds: H,
+}
+
+/// For `skip_serializing_if`.
+fn is_nothing<H: Default + PartialEq>(times: &H) -> bool {
+    *times == H::default()
 }
 
 impl<H> DuePoint<H> {
@@ -88,7 +94,8 @@ impl<H> DuePoint<H> {
 }
 
 impl DuePoint {
-    fn merge(&mut self, other: &Self) {
+    /// Adds what happened to other calls.
+    pub fn merge(&mut self, other: &Self) {
         self.add_counts(other);
         for (times, more) in [
             (&mut self.response, &other.response),

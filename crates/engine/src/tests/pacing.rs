@@ -88,7 +88,8 @@ fn points_by_due_time_have_the_shape_of_a_stall() {
     let summary = carry_out(&open("1000", 2000), stalling).summary;
     let mut points = 0;
     for (start, point) in summary.total.timeline.points() {
-        assert_eq!((point.due(), point.ok), (100, 100));
+        // A call that is due where two points meet may fall into either.
+        assert!(point.due() == point.ok && (99..=101).contains(&point.due()), "{point:?}");
         let within = start % (5 * SECOND_NS);
         let left = (3_500 * MS).checked_sub(within).filter(|left| *left <= SECOND_NS).unwrap_or(0);
         // The first call of the point waits longest.
@@ -103,17 +104,17 @@ fn points_by_due_time_have_the_shape_of_a_stall() {
     let at = |tenths: u64| Some(tenths * 100 * MS);
     assert_eq!(found, [(at(26), at(35)), (at(76), at(85))], "{:?}", summary.remarks);
     assert!(freezes.iter().all(|freeze| (450..=1000).contains(&freeze.calls.unwrap())), "{freezes:?}");
-    assert!(freezes[0].message.contains("waited up to 1.0 s"), "{}", freezes[0].message);
+    assert!(freezes[0].message.contains("waited up to 1.0s"), "{}", freezes[0].message);
     // The closed model makes no calls in it, and sees it all the same.
     let mut closed = open("1000", 64);
     closed.load = Load::Closed {};
     let stalling = Target { takes_ns: MS, stall_ns: SECOND_NS, period_ns: 5 * SECOND_NS, began: None };
     let summary = carry_out(&closed, stalling).summary;
     let found: Vec<_> = summary.remarks.iter().filter(|remark| remark.about == About::Freeze).collect();
-    assert_eq!(found.iter().map(|freeze| (freeze.from_ns, freeze.calls)).collect::<Vec<_>>(), [
-        (at(26), Some(64)),
-        (at(76), Some(64))
-    ]);
+    assert_eq!(
+        found.iter().map(|freeze| (freeze.from_ns, freeze.calls)).collect::<Vec<_>>(),
+        [(at(26), Some(64)), (at(76), Some(64))]
+    );
 }
 
 #[test]

@@ -13,6 +13,9 @@ use brunt_record::timeline::{DuePoint, TICK_NS, Timeline};
 
 use super::{About, Remark};
 
+#[cfg(test)]
+mod tests;
+
 /// The fewest calls that a stretch has to hit.
 const FEWEST_CALLS: u64 = 5;
 /// The share of calls due in an outage that find no target.
@@ -80,9 +83,9 @@ fn clock(ns: u64) -> String {
     format!("{}:{:02}.{}", tenths / 600, tenths / 10 % 60, tenths % 10)
 }
 
-/// A length of time, such as `1.98 s` or `250 ms`.
+/// A length of time, such as `2.0s` or `250ms`.
 fn length(ns: u64) -> String {
-    if ns >= SECOND_NS { format!("{:.1} s", ns as f64 / 1e9) } else { format!("{} ms", ns / 1_000_000) }
+    if ns >= SECOND_NS { format!("{:.1}s", ns as f64 / 1e9) } else { format!("{}ms", ns / 1_000_000) }
 }
 
 /// Stretches in which calls found no target: no connection could be made, or it was lost.
@@ -246,7 +249,7 @@ fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
             ..Remark::new(
                 About::Freeze,
                 format!(
-                    "the target answered nothing from {} to {}: {calls} calls waited up to {}",
+                    "the target froze from {} to {}: {calls} calls waited up to {}",
                     clock(stretch.from),
                     clock(stretch.to),
                     length(worst_ns)
@@ -338,7 +341,7 @@ fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark> {
         advice: format!("ask for less (-r {mean:.0}), or raise the target's limit"),
         ..Remark::new(
             About::RateLimit,
-            format!("the target let {mean:.0} calls a second through and refused {refused} others{by}"),
+            format!("the target let {mean:.0} calls/s through and refused {refused} others{by}"),
         )
     })
 }
@@ -374,13 +377,15 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
     let seconds = stretch.length() as f64 / SECOND_NS as f64;
     let due_rate = of.iter().map(|point| point.numbers.get(Counter::Due)).sum::<u64>() as f64 / seconds;
     let rate = of.iter().map(|point| point.answered + failures_of(point)).sum::<u64>() as f64 / seconds;
-    if ((most - before) as f64) < GROWTH * due_rate * seconds {
+    // As many calls as a rate keeps in flight wait after the first point already, and grow no further.
+    let in_first = waiting.get(first).copied().unwrap_or(0);
+    if (most.saturating_sub(in_first) as f64) < GROWTH * due_rate * seconds {
         return None;
     }
+    let from = if first == 0 { String::new() } else { format!("from {} on ", clock(stretch.from)) };
+    let end = if last + 1 == points.len() { "the end".to_owned() } else { clock(stretch.to) };
     let message = format!(
-        "from {} on the target answered {rate:.0} calls a second while {due_rate:.0} were due: {most} waited at {}",
-        clock(stretch.from),
-        clock(stretch.to)
+        "{from}the target answered {rate:.0} calls/s while {due_rate:.0}/s were due: {most} calls waited at {end}"
     );
     Some(Remark {
         from_ns: Some(stretch.from),

@@ -256,7 +256,7 @@ fn needed(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use brunt_record::catalogue::Timing;
-    use brunt_record::outcome::{Failure, OkStatus};
+    use brunt_record::outcome::OkStatus;
 
     use super::*;
     use crate::fixtures::run;
