@@ -154,7 +154,8 @@ impl Growth {
         let at_once = if self.is_refused { at_once.min(1) } else { at_once };
         let is_silent = now.saturating_sub(self.short_since.max(standing.heard)) >= SILENCE_NS;
         let most = if is_silent { 1 } else { usize::MAX };
-        let room = self.limit.saturating_sub(standing.connections).min(at_once.saturating_sub(standing.connecting)).min(most);
+        let room =
+            self.limit.saturating_sub(standing.connections).min(at_once.saturating_sub(standing.connecting)).min(most);
         if !standing.reconnect {
             waiting = waiting.saturating_sub(standing.connecting);
         }

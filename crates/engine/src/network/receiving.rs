@@ -338,7 +338,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Why the peer ends a connection, as far as it has said so.
     pub(super) fn farewell(&self, token: usize) -> Cow<'static, str> {
-        self.connections[token].client.farewell().unwrap_or(Cow::Borrowed("the peer closed before the answer was complete"))
+        self.connections[token]
+            .client
+            .farewell()
+            .unwrap_or(Cow::Borrowed("the peer closed before the answer was complete"))
     }
 
     /// The peer has not processed these calls. They are made again, unless that has happened too often already: then they end, for

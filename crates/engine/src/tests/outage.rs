@@ -170,11 +170,7 @@ fn a_frozen_target_gets_few_connections_and_its_calls_time_out() {
 #[test]
 fn a_closed_flood_knows_for_how_long_it_had_no_server() {
     for (workers, connections, attempts) in [(1, 1, 33..=100), (2, 20, 700..=2_000), (1, 1000, 4_000..=6_100)] {
-        let plan = Plan {
-            load: Load::Closed {},
-            workers,
-            ..at_rate("1", Connections::Fixed(connections))
-        };
+        let plan = Plan { load: Load::Closed {}, workers, ..at_rate("1", Connections::Fixed(connections)) };
         let summary = carry_out(&plan, Target::away(Away::Killed, HALF)).summary;
         let all = f64::from(connections) * 10e9;
         let away = number(&summary, Counter::WithoutServer) as f64 / all;

@@ -459,7 +459,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// The measured part begins. Calls of the warm-up that are under way end unseen.
     fn begin_measured(&mut self, now: u64) {
-        self.network.recorder.warming_up = false;
+        self.network.recorder.begin_measured(now);
         self.network.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
         self.measured_began = now;
         self.begin_phase(Phase::Measured, now, self.shared.plan.duration_ns());
