@@ -49,7 +49,7 @@ impl Flood {
                 return;
             }
             let free_at = self.outage.attempts.free_at();
-            if network.connecting < CONNECTING_AT_ONCE
+            if network.connecting < self.most_half_open()
                 && free_at <= now
                 && let Some(token) = self.place_to_try(network)
             {
@@ -60,6 +60,11 @@ impl Flood {
                 return;
             }
         }
+    }
+
+    /// The most connections that this worker makes at once.
+    fn most_half_open(&self) -> usize {
+        (CONNECTING_AT_ONCE / self.share.of() as usize).max(1)
     }
 
     /// Connects a place for the next call that is due.
@@ -121,7 +126,7 @@ impl Flood {
     /// whether it does.
     pub(super) fn wake_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64, is_attempt: bool) {
         while !self.dormant.is_empty()
-            && network.connecting < CONNECTING_AT_ONCE
+            && network.connecting < self.most_half_open()
             && (!is_attempt || self.outage.attempts.take(now))
             && let Some(token) = self.next_dormant(network)
         {
