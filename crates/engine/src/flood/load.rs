@@ -155,6 +155,8 @@ impl<D: Driver> Phases<D> for Flood {
             self.dispatch(network);
             if self.ready.is_empty() {
                 self.await_connection(network, now);
+            } else {
+                self.short_since = NEVER;
             }
         }
     }

@@ -25,6 +25,9 @@ impl Flood {
         self.try_for_calls(network, now);
         let Pace::Open(schedule) = &self.pace else { return };
         if self.ready.is_empty() && schedule.due().is_some_and(|due| due <= now) {
+            // In time, connections may have been free for calls that are late by this worker's doing.
+            let behind = if network.behind(now) > IN_TIME_NS { network.behind(now) } else { 0 };
+            self.short_since = self.short_since.saturating_add(behind).min(now);
             self.wake_dormant(network, now, true);
             self.expire_waiting(network, now);
         }
@@ -134,19 +137,15 @@ impl Flood {
         }
     }
 
-    /// Ends the calls that have waited for as long as a call may take, and since whose due time the target has answered nothing.
+    /// Ends the calls that have waited for as long as a call may take while no connection was free, and since whose due time the target has
+    /// answered nothing.
     fn expire_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
-        let timeout_ns = self.plan.timeout_ns;
+        let (timeout_ns, short_since) = (self.plan.timeout_ns, self.short_since);
         let Pace::Open(schedule) = &mut self.pace else { return };
         while let Some(due) = schedule.due().filter(|due| network.last_answer < *due) {
-            let expires = due.saturating_add(timeout_ns);
+            let expires = due.max(short_since).saturating_add(timeout_ns);
             if expires > now {
                 self.outage.next_look = self.outage.next_look.min(expires);
-                return;
-            }
-            // Answers may have come that were not read yet.
-            if network.behind(now) > IN_TIME_NS {
-                self.outage.next_look = now;
                 return;
             }
             if schedule.take().is_none() {

@@ -4,6 +4,7 @@
 //! (`sending`) and in (`receiving`), deadlines (`expiring`), and the life of each call from its beginning to its one end (`call`).
 //! It is lent to what makes the calls, a flood or virtual users, which it knows as a [`Load`] and nothing more.
 
+mod absences;
 pub(crate) mod attempts;
 mod call;
 mod connecting;
@@ -21,7 +22,6 @@ mod unsent;
 use std::collections::VecDeque;
 
 use brunt_plan::plan::{ArrivalTimes, Plan};
-use brunt_record::catalogue::Counter;
 use brunt_record::messages;
 use brunt_record::outcome::{Failure, OkStatus};
 
@@ -317,19 +317,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections.0.get(self.newest).is_some_and(Connection::is_barren)
     }
 
-    /// From `now` on, time without a server is written down for each place; with none, no longer.
-    pub(crate) fn watch_for_server(&mut self, from: Option<u64>) {
-        for connection in &mut self.connections.0 {
-            if let Some(from) = from
-                && connection.fruitless > 0
-                && matches!(connection.state, State::Idle | State::Backoff)
-            {
-                connection.without_since = from;
-            }
-        }
-        self.watched_since = from.unwrap_or(NEVER);
-    }
-
     /// How late this worker is at `now`, in nanoseconds: it was to wake by the time until which it waited last. What it notices now may have been
     /// there for so long.
     #[inline]
@@ -434,26 +421,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if self.watched_since != NEVER {
             self.count_absences(now);
         }
-    }
-
-    /// Writes down for how long places were without a server, up to `now`, while that is watched.
-    fn count_absences(&mut self, now: u64) {
-        for connection in &mut self.connections.0 {
-            if connection.without_since != NEVER {
-                let since = connection.without_since;
-                connection.without_since = now.max(since);
-                self.recorder.snapshot.numbers.add(Counter::WithoutServer, now.saturating_sub(since));
-            }
-        }
-    }
-
-    /// The load ended at `now`: what comes after is in no figure.
-    pub(crate) fn end_watch(&mut self, now: u64) {
-        self.count_absences(now);
-        for connection in &mut self.connections.0 {
-            connection.without_since = NEVER;
-        }
-        self.watched_since = NEVER;
     }
 
     /// Bytes can be read or written, or connecting has ended.

@@ -226,6 +226,17 @@ fn answers_that_came_while_brunt_stood_still_are_no_timeouts() {
 }
 
 #[test]
+fn calls_that_came_due_while_brunt_stood_still_are_no_timeouts() {
+    // All connections are idle when it does.
+    let plan = Plan { timeout_ns: 200 * MS, ..at_rate("300", 4.into()) };
+    for stands_still in [350 * MS, 900 * MS] {
+        let net = VirtualNet::new(Target::away(Away::Killed, 0..0)).interrupted_at(4 * SECOND_NS, stands_still);
+        let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
+        assert_eq!((summary.total.failures.total(), summary.total.statuses.total()), (0, 3000));
+    }
+}
+
+#[test]
 fn standing_still_is_no_time_of_a_target_that_closes() {
     /// Answers in 20 ms and closes.
     struct Closing;
