@@ -359,7 +359,9 @@ impl Recorder {
                 if call.measured {
                     self.by_due.unfinished(call.due, call.response_ns(now), 1);
                 }
-                self.snapshot.times.record_bound(Timing::Service, call.service_ns(now));
+                if call.was_sent() {
+                    self.snapshot.times.record_bound(Timing::Service, call.service_ns(now));
+                }
             }
             End::Unsent => {
                 self.snapshot.numbers.add(Counter::Unsent, 1);
@@ -506,6 +508,14 @@ impl Recorder {
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
         self.snapshot.times.record_bounds(Timing::Response, end.saturating_sub(due), calls);
         self.by_due.unsent(due, end.saturating_sub(due), calls);
+    }
+
+    /// The same where the target has said nothing since `due`: nobody knows what would have come of them.
+    pub(crate) fn unfinished_overdue(&mut self, due: u64, calls: u64, end: u64) {
+        self.snapshot.numbers.add(Counter::Unfinished, calls);
+        self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
+        self.snapshot.times.record_bounds(Timing::Response, end.saturating_sub(due), calls);
+        self.by_due.unfinished(due, end.saturating_sub(due), calls);
     }
 
     /// A call that never was one of [`Calls`](super::call::Calls), due at `due`, has failed at `now`: it is counted by the
