@@ -25,7 +25,7 @@ pub(crate) use self::growth::first_connections;
 use self::outage::Outage;
 use self::slots::Slots;
 use crate::gate::{Lease, Leased};
-use crate::network::{Call, CallId, Counted, End, NEVER, Network, State};
+use crate::network::{Call, CallId, Counted, NEVER, Network, State};
 use crate::pace::{Quota, Schedule};
 use crate::transport::Driver;
 use brunt_protocol::user::{Interests, Refusal, User};
