@@ -75,7 +75,7 @@ impl RandomPeer {
             }
             acts.push(Self::say(at + 2 * MS, format!("G{id}.")));
             acts.push((busy.max(at + 2 * MS) + 50 * MS, Act::Close));
-        } else if self.choices.once_in(25) {
+        } else if self.choices.once_in(20) {
             let limit = self.choices.below(6);
             acts.push(Self::say(MS, format!("L{limit}.")));
             acts.push(Self::say((5 + self.choices.below(40)) * MS, format!("L{}.", limit + 1)));
