@@ -15,6 +15,7 @@ use brunt_record::observer::{Observer, SoFar};
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::timeline::DueLog;
 
 use crate::transport::Clock;
 use crate::watchdog::{LAST_PATIENCE_NS, Stuck, Watchdog};
@@ -224,6 +225,9 @@ impl<'a> Coordinator<'a> {
             second.snapshot.numbers.set(Counter::Unfinished, left);
             second.snapshot.times.record_bounds(Timing::Response, LAST_PATIENCE_NS, left);
             second.snapshot.times.record_bounds(Timing::Service, LAST_PATIENCE_NS, left);
+            let mut by_due = DueLog::default();
+            by_due.unfinished(self.reported_ns, LAST_PATIENCE_NS, left);
+            second.snapshot.timeline = by_due.take();
             self.pass(Phase::Drain, self.drain_seconds, second);
         }
     }

@@ -190,6 +190,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-runs-rm.1",
             "brunt-runs.1",
             "brunt-scenarios.7",
+            "brunt-schema.1",
             "brunt-serve-grpc.1",
             "brunt-serve-http.1",
             "brunt-serve-thrift.1",

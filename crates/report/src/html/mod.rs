@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::json::Document;
 
+mod by_due;
 mod data;
 mod distribution;
 mod drilldown;
