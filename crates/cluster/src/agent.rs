@@ -10,12 +10,12 @@ use brunt_engine::{EngineError, Finished, Gate, Observer, Part, SoFar, StopHandl
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::share::Portion;
 use brunt_protocol::Registry;
-use brunt_script::ScriptHost;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
 use brunt_record::interval::Interval;
 use brunt_record::live::Live;
 use brunt_record::recording::{Ending, Recording};
+use brunt_script::ScriptHost;
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::{Instant as Tick, sleep_until};
@@ -97,7 +97,7 @@ pub fn serve(
     bus: &Bus,
     options: AgentOptions,
     registry: Arc<Registry>,
-    scripts: Arc<dyn ScriptHost>,
+    scripts: &'static dyn ScriptHost,
     stop: &StopHandle,
     said: &mut dyn FnMut(AgentEvent<'_>),
 ) -> Result<(), BusError> {
@@ -110,7 +110,7 @@ async fn serve_on(
     bus: &Bus,
     options: AgentOptions,
     registry: Arc<Registry>,
-    scripts: Arc<dyn ScriptHost>,
+    scripts: &'static dyn ScriptHost,
     stop: &StopHandle,
     said: &mut dyn FnMut(AgentEvent<'_>),
 ) -> Result<(), BusError> {
@@ -263,7 +263,7 @@ struct Agent<'a> {
     options: AgentOptions,
     client: Client,
     registry: Arc<Registry>,
-    scripts: Arc<dyn ScriptHost>,
+    scripts: &'static dyn ScriptHost,
     session: Option<Session>,
     /// Since when it is to end.
     leaving_since: Option<Instant>,
@@ -454,7 +454,9 @@ impl Agent<'_> {
                 Err(error) => self.fail(0, error.to_string(), false),
             },
             Ok(ToAgent::Setup { run }) => {
-                self.work_on(run, |plan, registry, scripts, stop| Work::SetUp(brunt_engine::setup(plan, registry, scripts, stop)));
+                self.work_on(run, |plan, registry, scripts, stop| {
+                    Work::SetUp(brunt_engine::setup(plan, registry, scripts, stop))
+                });
             }
             Ok(ToAgent::Teardown { run, given }) => self.work_on(run, |plan, registry, scripts, stop| {
                 Work::TornDown(brunt_engine::teardown(plan, given, registry, scripts, stop))
@@ -478,7 +480,11 @@ impl Agent<'_> {
     }
 
     /// Does something on a thread of its own.
-    fn work_on(&mut self, run: u32, work: impl FnOnce(&Plan, &Registry, &dyn ScriptHost, &StopHandle) -> Work + Send + 'static) {
+    fn work_on(
+        &mut self,
+        run: u32,
+        work: impl FnOnce(&Plan, &Registry, &dyn ScriptHost, &StopHandle) -> Work + Send + 'static,
+    ) {
         let Some(session) = &mut self.session else { return };
         let Some(plan) = session.plan.clone().filter(|_| session.running.is_none()) else {
             self.fail(
@@ -489,12 +495,12 @@ impl Agent<'_> {
             return;
         };
         let (stop, registry) = (StopHandle::default(), Arc::clone(&self.registry));
-        let scripts = Arc::clone(&self.scripts);
+        let scripts = self.scripts;
         let (id, sender, stopped) = (session.link.session(), self.work.clone(), stop.clone());
         session.running = Some(Running::new(run, stop));
         let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
             // The agent may have ended.
-            let _ = sender.send((id, work(&plan, &registry, &*scripts, &stopped)));
+            let _ = sender.send((id, work(&plan, &registry, scripts, &stopped)));
         });
         if let Err(error) = spawned {
             if let Some(session) = &mut self.session {
@@ -572,11 +578,11 @@ impl Agent<'_> {
         running.ledger.begin(number, Some(after_ns / SECOND_NS));
         running.takeovers.insert(number, TakeoverState { gate, at: Some(at) });
         let (stop, registry) = (running.stop.clone(), Arc::clone(&self.registry));
-        let scripts = Arc::clone(&self.scripts);
+        let scripts = self.scripts;
         let (id, sender, ended) = (session.link.session(), self.work.clone(), Arc::clone(&self.options.ended));
         let spawned = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
             let mut seconds = Seconds { session: id, part: number, machine: 0, sender: sender.clone() };
-            let ran = brunt_engine::run_part(&plan, part, &registry, &*scripts, &mut seconds, &stop);
+            let ran = brunt_engine::run_part(&plan, part, &registry, scripts, &mut seconds, &stop);
             let ran = ran.inspect(|finished| ended(finished)).map(Box::new);
             // The agent may have ended.
             let _ = sender.send((id, Work::Ran(number, ran)));
