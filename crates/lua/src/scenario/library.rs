@@ -16,7 +16,7 @@ use crate::error::{from_lua, lacking};
 use crate::{memory, state};
 
 /// The parts of the library, in the order in which they are run.
-const LIBRARY: [(&str, &str); 16] = [
+pub(super) const LIBRARY: [(&str, &str); 16] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("encodings", include_str!("library/encodings.lua")),
