@@ -19,6 +19,7 @@ mod protocols;
 mod result_file;
 mod results;
 mod runs;
+mod scripts;
 mod signals;
 mod single;
 mod site;

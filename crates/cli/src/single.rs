@@ -20,6 +20,7 @@ use crate::carrier::{Carried, Carrier};
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::results::Results;
+use crate::scripts::SCRIPTS;
 use crate::watch::Watch;
 use crate::{console, files, signals, wrk_totals};
 
@@ -52,9 +53,11 @@ pub fn carry_out(
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
     let carried = match trace {
         None => carrier.run(plan, registry, &mut watch, &stop),
-        Some(trace) => brunt_engine::run_traced(plan, registry, &mut AbortWatch::new(plan, &mut watch), &stop, trace)
-            .map(|Finished { plan, run, script }| Carried { plan, run, script, lost_its_agents: false })
-            .map_err(Into::into),
+        Some(trace) => {
+            brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, &mut watch), &stop, trace)
+                .map(|Finished { plan, run, script }| Carried { plan, run, script, lost_its_agents: false })
+                .map_err(Into::into)
+        }
     };
     // They are free for others as soon as the load is over.
     drop(carrier);

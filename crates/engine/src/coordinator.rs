@@ -202,7 +202,7 @@ impl<'a> Coordinator<'a> {
     /// Waits no longer for workers whose user does not come back, and ends the run.
     fn give_up_stuck(&mut self) {
         for Stuck { worker, what } in self.watchdog.look((self.clock)(), self.stop.is_stopped()) {
-            let hook = brunt_lua::hook_name(what);
+            let hook = brunt_script::Hook::name(what);
             let reason = format!("thread {}: {hook} has not come back, and was left behind", worker + 1);
             self.failed.get_or_insert(reason);
             if let Some(progress) = self.workers.get_mut(worker as usize) {

@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::plan::length_ns;
 use crate::runs::{Ran, Runs};
+use crate::scripts::SCRIPTS;
 use crate::{console, plan, stored};
 
 const EXAMPLES: &str = "\
@@ -126,7 +127,7 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
     let registry = &program.registry;
     let [a, b] = sides(args, program)?;
     for side in [&a, &b] {
-        brunt_engine::check(&side.plan, registry)?;
+        brunt_engine::check(&side.plan, registry, SCRIPTS)?;
     }
     if args.words.shown.dry_run {
         return Ok(None);

@@ -26,6 +26,7 @@ use crate::kept::Keep;
 use crate::plan::asking::Asker;
 use crate::plan::{self, DEFAULT_TIMEOUT_NS};
 use crate::results::Results;
+use crate::scripts::SCRIPTS;
 use crate::trace::Printer;
 use crate::{console, single};
 
@@ -155,7 +156,7 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
     }
     let results = Results::of(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
-        brunt_engine::check(&plan, registry)?;
+        brunt_engine::check(&plan, registry, SCRIPTS)?;
     }
     if let Some(path) = &args.kept.write_plan {
         single::write_plan(&plan, path)?;

@@ -19,6 +19,7 @@ use crate::decided::Decided;
 use crate::exit::Exit;
 use crate::plan::length_ns;
 use crate::runs::{Ran, Runs};
+use crate::scripts::SCRIPTS;
 use crate::{console, plan};
 
 const EXAMPLES: &str = "\
@@ -155,7 +156,7 @@ pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
     base.origin = plan::origin(&args.words.0.shown.saving);
     base.origin.command = repeat::of_process(program, Some(base.seed));
     for (_, plan) in &plans {
-        brunt_engine::check(plan, registry)?;
+        brunt_engine::check(plan, registry, SCRIPTS)?;
     }
     if args.words.0.shown.dry_run {
         return Ok(Exit::Done);

@@ -146,7 +146,14 @@ fn run_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle, seconds:
     let registry = built_in();
     run::run(
         plan,
-        Given { machine: net, part: Part::whole(plan.workers), registry: &registry, stop, trace: None },
+        Given {
+            machine: net,
+            part: Part::whole(plan.workers),
+            registry: &registry,
+            scripts: &brunt_lua::LuaJit,
+            stop,
+            trace: None,
+        },
         seconds,
     )
     .unwrap()

@@ -199,8 +199,14 @@ fn carry_out(plan: &Plan, limit: Option<u32>, manner: Manner) -> (Summary, Seen)
     let server = Server { manner, limit, partial: BTreeMap::new(), ends: BTreeMap::new(), seen: Arc::clone(&seen) };
     let registry = registry();
     let (net, stop) = (VirtualNet::new(server), StopHandle::default());
-    let given =
-        Given { machine: &net, part: crate::Part::whole(plan.workers), registry: &registry, stop: &stop, trace: None };
+    let given = Given {
+        machine: &net,
+        part: crate::Part::whole(plan.workers),
+        registry: &registry,
+        scripts: &brunt_lua::LuaJit,
+        stop: &stop,
+        trace: None,
+    };
     let summary = judged(run::run(plan, given, &mut Seconds::default()).unwrap());
     assert_eq!(
         summary.total.numbers.get(Counter::Due),
@@ -423,7 +429,14 @@ fn a_peer_that_asks_and_never_reads_is_hung_up_on() {
     }
     let registry = registry();
     let (net, stop) = (VirtualNet::new(Asking(false)), StopHandle::default());
-    let given = Given { machine: &net, part: crate::Part::whole(1), registry: &registry, stop: &stop, trace: None };
+    let given = Given {
+        machine: &net,
+        part: crate::Part::whole(1),
+        registry: &registry,
+        scripts: &brunt_lua::LuaJit,
+        stop: &stop,
+        trace: None,
+    };
     let summary = judged(run::run(&plan("mux://127.0.0.1/"), given, &mut Seconds::default()).unwrap());
     let reasons = summary.total.failures.reasons(Failure::Protocol);
     assert!(

@@ -170,7 +170,8 @@ fn simulate(seed: u64, is_graceful: bool) {
     }
     let stop = StopHandle::default();
     let (registry, part) = (registry(), crate::Part::whole(plan.workers));
-    let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };
+    let given =
+        Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
     let summary = judged(run::run(&plan, given, &mut Seconds::default()).unwrap());
     check(&plan, &summary, &net, seed);
     let Summary { total, .. } = &summary;
