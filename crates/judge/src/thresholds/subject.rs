@@ -10,7 +10,7 @@ use brunt_record::outcome::OkStatus;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 
-use super::statistics::{of_own, of_times};
+use super::statistics::{NoSuchFigure, of_own, of_times};
 
 /// What a run came to, in the end or so far.
 #[derive(Debug, Clone, Copy)]
@@ -65,10 +65,6 @@ pub(super) enum Subject<'a> {
     Scenario(&'a ScenarioFigures, Option<&'a ScenarioFigures>),
     Own(&'a OwnFigures),
 }
-
-/// What a threshold is about has no such figure: a check has no percentiles.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NoSuchFigure;
 
 /// A share: so many of so many.
 #[derive(Debug, Clone, Copy)]

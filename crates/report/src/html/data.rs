@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::by_due::ByDue;
 use super::distribution::{Bars, Distribution, HeatMap, Spectrum};
 use super::drilldown::Drilldown;
-use super::live::State;
+use super::last_second::LastSecond;
 use super::names::{NamedStatus, Names};
 use super::series::Series;
 use crate::json::{self, Document};
@@ -28,7 +28,7 @@ pub(crate) struct Data<'a> {
     #[schemars(extend("const" = "run"))]
     kind: &'static str,
     /// Of a run that goes on.
-    live: Option<State>,
+    live: Option<LastSecond>,
     brunt_version: &'a str,
     started_unix_ms: u64,
     ending: &'a Ending,
@@ -162,7 +162,7 @@ impl<'a> Data<'a> {
 
 impl Data<'_> {
     /// The same of a run that goes on.
-    pub(super) fn during(self, state: State) -> Self {
+    pub(super) fn during(self, state: LastSecond) -> Self {
         Self { live: Some(state), ..self }
     }
 }

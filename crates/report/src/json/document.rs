@@ -155,15 +155,6 @@ impl Messages {
     }
 }
 
-/// Answers with one status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
-    /// The status.
-    pub status: u16,
-    /// How many.
-    pub count: u64,
-}
-
 /// Failures of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureCount {
@@ -423,12 +414,6 @@ impl Document {
         document.by_due.leave_histograms_out();
         document.names.iter_mut().for_each(Names::leave_histograms_out);
         document
-    }
-}
-
-impl Status {
-    pub(super) fn all(statuses: &counts::Statuses) -> Vec<Self> {
-        statuses.sorted().into_iter().map(|(status, count)| Self { status, count }).collect()
     }
 }
 
