@@ -4,7 +4,7 @@ use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::{Failure, OkStatus};
-use brunt_record::recording::Recording;
+use brunt_record::recording::{Ending, Recording};
 use brunt_record::snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -198,10 +198,13 @@ impl Summary {
         summary
     }
 
-    /// What becomes of each threshold of the plan.
+    /// What becomes of each threshold, implicit ones among them.
     fn judged(&self) -> Vec<ThresholdResult> {
-        let standing = self.standing();
-        self.plan.thresholds.iter().map(|threshold| ThresholdResult::of(threshold, &standing, &self.verdict)).collect()
+        let aborted = match &self.run.ending {
+            Ending::Aborted(reason) => Some(reason.as_str()),
+            _ => None,
+        };
+        ThresholdResult::all(&self.plan, &self.standing(), &self.verdict, aborted)
     }
 
     /// What thresholds on it are judged by.

@@ -34,7 +34,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         is_rate_believed: trusted,
         judgement: if trusted { Judgement::Trustworthy } else { Judgement::GeneratorBound },
         verdict: String::new(),
-        thresholds: vec![ThresholdResult { threshold: "p99<50ms".into(), got: "60ms".into(), held: met, sure: true }],
+        thresholds: vec![ThresholdResult { threshold: "p99<50ms".into(), got: "60ms".into(), held: met, sure: true, implicit: false }],
         failure: String::new(),
         interrupted: false,
         outline: crate::outline::Outline::default(),

@@ -163,7 +163,7 @@ mod tests {
             run.answered_per_s = per_s;
             run.p99_ns = Some(AtLeast::exactly(p99_ms * 1_000_000));
             run.thresholds =
-                vec![ThresholdResult { threshold: "p99<50ms".into(), got: String::new(), held, sure: true }];
+                vec![ThresholdResult { threshold: "p99<50ms".into(), got: String::new(), held, sure: true, implicit: false }];
             Step::of(value, run)
         };
         let axis = Axis { name: "connections".into(), is_concurrency: true };
