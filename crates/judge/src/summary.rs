@@ -59,6 +59,9 @@ pub struct Times {
 pub struct Rates {
     /// Calls answered a second.
     pub answered_per_s: f64,
+    /// Calls answered a second with success: what the target is worth, and what a threshold on `rate` limits.
+    #[serde(default)]
+    pub ok_per_s: f64,
     /// Lower end of its 95 % sampling interval: the rate of an endless run under the same load lies within in 95 % of cases.
     /// Missing where the run was too short to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,6 +162,7 @@ impl Summary {
             },
             rates: Rates {
                 answered_per_s: per_s(run.measured.statuses.total()),
+                ok_per_s: per_s(run.measured.ok(&plan.ok_status)),
                 answered_low_per_s: rate.map(|(low, _)| low),
                 answered_high_per_s: rate.map(|(_, high)| high),
                 due_per_s: per_s(run.measured.numbers.get(Counter::Due)),

@@ -510,6 +510,11 @@ impl Plan {
         Err(PlanError::Target(UrlError { url, column: 1, problem }))
     }
 
+    /// Whether so many of so many may fail where no threshold says how many may.
+    pub fn allows(&self, failed: u64, of: u64) -> bool {
+        failed as f64 <= self.max_error_ratio * of as f64
+    }
+
     /// How long the measured part lasts at most, in nanoseconds; none if only the number of requests ends it.
     pub fn duration_ns(&self) -> Option<u64> {
         let profile = match &self.load {

@@ -85,6 +85,7 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
         got: if held { "6.00ms".into() } else { "≥150.0ms".into() },
         held,
         sure: true,
+        implicit: false,
     });
     if !held {
         run.p99_ns = run.p99_ns.map(|p99| AtLeast { value: p99.value, at_least: true });
