@@ -17,7 +17,7 @@ use crate::mark::Mark;
 use crate::oneshot::Oneshot;
 use crate::request::{Eligible, Looked};
 use crate::shared::Shared;
-use crate::writes::{Epochs, Write};
+use crate::writes::Write;
 
 /// Coalesces requests to a service: see [the crate](crate).
 ///

@@ -8,7 +8,7 @@ use brunt_engine::{Finished, Observer, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
-use brunt_record::recording::Recording;
+use brunt_record::recording::{Ending, Recording};
 use brunt_script::Session;
 
 use crate::args::machines::{self, Machines};
@@ -44,8 +44,6 @@ pub struct Carried {
     pub run: Recording,
     /// What its script may still have to say.
     pub script: Option<Box<dyn Session>>,
-    /// Whether it was ended because an agent was lost.
-    pub lost_its_agents: bool,
 }
 
 impl Carrier {
@@ -90,7 +88,7 @@ impl Carrier {
         let observer = &mut AbortWatch::new(plan, observer);
         let Self::Agents { cluster, threads, on_lost } = self else {
             let Finished { plan, run, script } = brunt_engine::run(plan, registry, SCRIPTS, observer, stop)?;
-            return Ok(Carried { plan, run, script, lost_its_agents: false });
+            return Ok(Carried { plan, run, script });
         };
         // What is wrong with the plan is said here, before agents are told.
         match on_lost {
@@ -106,7 +104,14 @@ impl Carrier {
         };
         let outcome = cluster.run(plan, workers, observer, stop)?;
         let script = brunt_engine::last_words(plan, registry, SCRIPTS, stop)?;
-        Ok(Carried { plan: outcome.plan, run: outcome.run, script, lost_its_agents: outcome.lost_its_agents })
+        let mut run = outcome.run;
+        if outcome.lost_its_agents {
+            run.ending = match run.ending {
+                Ending::Failed(reason) | Ending::Aborted(reason) => Ending::AgentsLost(reason),
+                _ => Ending::AgentsLost("an agent was lost".to_owned()),
+            };
+        }
+        Ok(Carried { plan: outcome.plan, run, script })
     }
 }
 

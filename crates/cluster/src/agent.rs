@@ -804,8 +804,10 @@ impl Ended {
             Ending::Completed => {}
             Ending::Interrupted => self.interrupted = true,
             Ending::Failed(reason) => drop(self.failed.get_or_insert(reason)),
-            // Thresholds are the controller's, so nothing else ends a part so.
-            Ending::Aborted(reason) => drop(self.unreached.get_or_insert(reason)),
+            // Thresholds and lost agents are the controller's, so that no part ends so.
+            Ending::Unreached(reason) | Ending::Aborted(reason) | Ending::AgentsLost(reason) => {
+                self.unreached.get_or_insert(reason);
+            }
             Ending::Stopped(reason) => drop(self.stopped.get_or_insert(reason)),
         }
     }

@@ -75,8 +75,10 @@ pub(crate) struct Coordinator<'a> {
     users_left: i64,
     interrupted: bool,
     failed: Option<String>,
-    /// Why the observer ended the run, or a worker that could not reach its end, if one has.
+    /// Why the observer ended the run, if it has.
     aborted: Option<String>,
+    /// Why a worker gave the target up before any load, if one has.
+    unreached: Option<String>,
     /// Why a script has ended the run, if one has.
     stopped: Option<String>,
     watchdog: &'a mut Watchdog,
@@ -116,6 +118,7 @@ impl<'a> Coordinator<'a> {
             interrupted: false,
             failed: None,
             aborted: None,
+            unreached: None,
             stopped: None,
             watchdog,
             stop,
@@ -163,7 +166,7 @@ impl<'a> Coordinator<'a> {
                 }
                 Ok(Report::Finished { worker, .. }) if self.has_finished(worker) => {}
                 Ok(Report::Finished { worker, measured_ns, interrupted, failed, stopped, unreached }) => {
-                    self.aborted = self.aborted.take().or(unreached);
+                    self.unreached = self.unreached.take().or(unreached);
                     self.failed = self.failed.take().or(failed);
                     self.stopped = self.stopped.take().or(stopped);
                     if let Some(progress) = self.workers.get_mut(worker as usize) {
@@ -181,9 +184,10 @@ impl<'a> Coordinator<'a> {
         self.account_for_left_behind();
         Recording {
             started_unix_ms,
-            ending: match (self.failed, self.aborted) {
-                (Some(reason), _) => Ending::Failed(reason),
-                (None, Some(reason)) => Ending::Aborted(reason),
+            ending: match (self.failed, self.unreached, self.aborted) {
+                (Some(reason), ..) => Ending::Failed(reason),
+                (None, Some(reason), _) => Ending::Unreached(reason),
+                (None, None, Some(reason)) => Ending::Aborted(reason),
                 _ if self.interrupted => Ending::Interrupted,
                 _ if self.stopped.is_some() => Ending::Stopped(self.stopped.unwrap_or_default()),
                 _ => Ending::Completed,

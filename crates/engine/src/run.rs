@@ -125,7 +125,9 @@ fn flood<M: Machine>(
     }
     let takeover = given.part.takeover;
     let joins_after = takeover.as_ref().map(|takeover| takeover.after_ns);
-    let shared = Shared::new(Arc::new(plan.clone()), given.stop, given.part.gate.clone()).joining(joins_after);
+    // Who aborts this run ends no other.
+    let shared =
+        Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
     let shared = Arc::new(shared);
     let (mut session, scripted) = match begin_script(script.as_deref(), &shared, routes.first(), scheme)? {
         Some(Begun { session, workers }) => (Some(session), workers),
@@ -235,7 +237,9 @@ fn run_scenarios<M: Machine>(
         }
     };
     let joins_after = given.part.takeover.as_ref().map(|takeover| takeover.after_ns);
-    let shared = Shared::new(Arc::new(plan.clone()), given.stop, given.part.gate.clone()).joining(joins_after);
+    // Who aborts this run ends no other.
+    let shared =
+        Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
     let shared = Arc::new(shared);
     let cast = surroundings.cast(given.machine, &given.part.tallies, &shared.line.lease(), joins_after)?;
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));

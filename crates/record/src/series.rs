@@ -110,6 +110,12 @@ impl Point {
         self.response_high.as_ref().unwrap_or(&self.response)
     }
 
+    /// Calls that ended here with success; all that were answered where it is not known how many ended.
+    pub fn ok(&self) -> u64 {
+        let without_end = self.numbers.get(Counter::Unfinished) + self.numbers.get(Counter::Unsent);
+        if self.ended == 0 { self.answered } else { (self.ended + without_end).saturating_sub(self.not_ok) }
+    }
+
     /// Calls that ended here with a time of their own. Results of before that was counted have it in their times.
     pub fn ended(&self) -> u64 {
         if self.ended == 0 { self.response.count() } else { self.ended }

@@ -127,6 +127,11 @@ impl Snapshot {
         self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
     }
 
+    /// Answers that are a success: their status is ok, and they failed no check.
+    pub fn ok(&self, ok: &OkStatus) -> u64 {
+        self.statuses.ok(ok).saturating_sub(self.failed_check.ok(ok))
+    }
+
     /// Response times: the target's part where it is known, else as read. Calls that never ended count with their lower
     /// bounds.
     pub fn response_times(&self) -> Cow<'_, Censored> {

@@ -64,6 +64,7 @@ fn plan(url: &str) -> Plan {
         transport: Transport::default(),
         ok_status: brunt_record::outcome::OkStatus::default(),
         thresholds: Vec::new(),
+        max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::Open,
         environment: brunt_plan::environment::Environment::default(),

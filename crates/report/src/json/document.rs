@@ -23,7 +23,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Agents, Drilldown, FORMAT, Names, VERSION};
+use super::{Agents, Drilldown, FORMAT, Names, Status, VERSION};
 
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

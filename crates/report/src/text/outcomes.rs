@@ -92,7 +92,7 @@ pub(super) fn nothing_answered(summary: &Summary, paint: Paint) -> Vec<String> {
     let what = match worst {
         Some((failure, n)) => format!("the target never answered: {}", failed(&summary.total.failures, failure, n)),
         None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
-        None if matches!(summary.run.ending, Ending::Aborted(_)) => return Vec::new(),
+        None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return Vec::new(),
         None => "no call was ever due".to_owned(),
     };
     wrapped("✗ ", "  ", &what, WIDTH).iter().map(|line| paint.bad(line)).collect()
