@@ -6,6 +6,9 @@ use std::process::ExitCode;
 
 use brunt_cluster::ClusterError;
 use brunt_engine::EngineError;
+use brunt_judge::summary::Summary;
+use brunt_record::catalogue::Counter;
+use brunt_record::recording::Ending;
 
 /// How it went, as the exit status says it. What is wrong with the command line or a file is an error, and becomes
 /// [`Exit::Wrong`].
@@ -13,13 +16,13 @@ use brunt_engine::EngineError;
 pub enum Exit {
     /// Done, and every threshold held.
     Done,
-    /// A threshold failed.
+    /// A threshold failed, implicit ones among them, or one that aborts ended the run.
     ThresholdFailed,
     /// The command line or a file was wrong.
     Wrong,
     /// The target never answered.
     NoAnswer,
-    /// A signal of this number ended it early, and no threshold had failed.
+    /// A signal of this number ended it early.
     Interrupted(u8),
     /// An agent was lost, and the run was to end then; or too few agents came.
     AgentsLost,
@@ -28,6 +31,33 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The status of a run: what comes first of a failure of its script, lost agents, a target that never answered, and thresholds.
+    pub fn of_run(summary: &Summary) -> Self {
+        let due = summary.total.numbers.get(Counter::Due);
+        match &summary.run.ending {
+            Ending::Failed(_) => Self::Wrong,
+            Ending::AgentsLost(_) => Self::AgentsLost,
+            Ending::Unreached(_) => Self::NoAnswer,
+            // Ended before the measured part: nothing is known of the target, good or bad.
+            Ending::Interrupted if due == 0 => Self::Done,
+            _ if due > 0 && !summary.answered() => Self::NoAnswer,
+            Ending::Aborted(_) => Self::ThresholdFailed,
+            _ if summary.thresholds_held() => Self::Done,
+            _ => Self::ThresholdFailed,
+        }
+    }
+
+    /// The same after a signal of this number, if one came while something went on: who sent it must not take half a run for a whole
+    /// one, whatever it came to.
+    #[must_use]
+    pub fn after_signal(self, signal: Option<u8>) -> Self {
+        match signal {
+            // wrk's status is wrk's.
+            Some(signal) if self != Self::AsWrk => Self::Interrupted(signal),
+            _ => self,
+        }
+    }
+
     /// The status of a command that failed with `error`.
     pub fn of(error: &anyhow::Error) -> Self {
         if let Some(error) = error.downcast_ref() {

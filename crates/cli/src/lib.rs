@@ -19,6 +19,7 @@ mod protocols;
 mod result_file;
 mod results;
 mod runs;
+mod scripts;
 mod signals;
 mod single;
 mod site;
@@ -66,9 +67,5 @@ fn ended(done: anyhow::Result<Exit>, settings: Settings) -> ExitCode {
         console::complain(&error, settings);
         Exit::of(&error)
     });
-    // Who calls brunt must not take half a run for a whole one.
-    match (exit, signals::first()) {
-        (Exit::Done, Some(signal)) => Exit::Interrupted(signal).into(),
-        (exit, _) => exit.into(),
-    }
+    exit.after_signal(signals::first()).into()
 }

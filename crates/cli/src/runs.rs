@@ -164,9 +164,9 @@ impl<'a> Runs<'a> {
             }
         };
         match &run.ending {
-            Ending::Failed(reason) => bail!("{what}: {reason}"),
+            Ending::Failed(reason) | Ending::AgentsLost(reason) => bail!("{what}: {reason}"),
             Ending::Interrupted => return Ok(Ran::Interrupted),
-            Ending::Completed | Ending::Aborted(_) | Ending::Stopped(_) => {}
+            Ending::Completed | Ending::Aborted(_) | Ending::Stopped(_) | Ending::Unreached(_) => {}
         }
         let summary = Summary::of(plan, run);
         match self.keep.keep_part(&summary) {

@@ -11,7 +11,6 @@ use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_plan::secret::REDACTED;
 use brunt_protocol::Registry;
-use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
 
 use crate::args::Output;
@@ -20,6 +19,7 @@ use crate::carrier::{Carried, Carrier};
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::results::Results;
+use crate::scripts::SCRIPTS;
 use crate::watch::Watch;
 use crate::{console, files, signals, wrk_totals};
 
@@ -52,9 +52,11 @@ pub fn carry_out(
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
     let carried = match trace {
         None => carrier.run(plan, registry, &mut watch, &stop),
-        Some(trace) => brunt_engine::run_traced(plan, registry, &mut AbortWatch::new(plan, &mut watch), &stop, trace)
-            .map(|Finished { plan, run, script }| Carried { plan, run, script, lost_its_agents: false })
-            .map_err(Into::into),
+        Some(trace) => {
+            brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, &mut watch), &stop, trace)
+                .map(|Finished { plan, run, script }| Carried { plan, run, script })
+                .map_err(Into::into)
+        }
     };
     // They are free for others as soon as the load is over.
     drop(carrier);
@@ -63,14 +65,14 @@ pub fn carry_out(
         // The result stands apart from what it is of.
         drop(console::print(b"\n"));
     }
-    let Carried { plan, run, script, lost_its_agents } = carried?;
+    let Carried { plan, run, script } = carried?;
     let summary = Summary::of(plan, run);
     let written = results.write(&summary);
     // A result that could not be written is all the more worth keeping.
     let kept = keep.keep(&summary);
     watch.finish(&summary, kept);
     written?;
-    let exit = if lost_its_agents { Exit::AgentsLost } else { exit_of(&summary) };
+    let exit = Exit::of_run(&summary);
     // A script that failed has nothing more to say.
     if let Some(script) = script
         && !matches!(exit, Exit::Wrong | Exit::AgentsLost)
@@ -94,11 +96,12 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: aborted: {reason}"));
             }
             for failed in summary.thresholds.iter().filter(|result| !result.held) {
-                console::note(&format!("error: the threshold {} failed: {}", failed.threshold, failed.got));
+                let whose = if failed.implicit { "default threshold" } else { "threshold" };
+                console::note(&format!("error: the {whose} {} failed: {}", failed.threshold, failed.got));
             }
         }
         Exit::Wrong | Exit::AgentsLost => {
-            if let Ending::Failed(reason) = &summary.run.ending {
+            if let Ending::Failed(reason) | Ending::AgentsLost(reason) = &summary.run.ending {
                 console::note(&format!("error: {reason}"));
             }
         }
@@ -115,21 +118,6 @@ fn never_answered(summary: &Summary) -> String {
     });
     let text = format!("error: {} never answered{}", summary.plan.target.url(), worst.unwrap_or_default());
     text.chars().filter(|c| !c.is_control()).collect()
-}
-
-fn exit_of(summary: &Summary) -> Exit {
-    if let Ending::Failed(_) = summary.run.ending {
-        Exit::Wrong
-    } else if summary.run.ending == Ending::Interrupted && summary.total.numbers.get(Counter::Due) == 0 {
-        // Ended before the measured part: nothing is known of the target, good or bad.
-        Exit::Done
-    } else if !summary.answered() {
-        Exit::NoAnswer
-    } else if summary.thresholds_held() {
-        Exit::Done
-    } else {
-        Exit::ThresholdFailed
-    }
 }
 
 /// Writes `plan` into a file, which holds no secrets, and says so where it has left some out.

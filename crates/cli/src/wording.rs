@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::error::Error;
 
 use brunt_engine::{AskError, EngineError, RouteError, TlsError};
-use brunt_lua::ScriptError;
 use brunt_plan::plan::{Family, PlanError};
 use brunt_plan::setting::Setting;
 use brunt_report::html::NoPage;
 use brunt_report::json::ReadError;
+use brunt_script::ScriptError;
 use brunt_store::StoreError;
 
 /// Where the settings of a run are written: a way out leads there.

@@ -87,7 +87,7 @@ impl Entry {
             p50_ns: p50.map(|value| value.value),
             p99_ns: p99.map(|value| value.value),
             at_least: p99.is_some_and(|value| value.at_least),
-            thresholds: summary.thresholds.len() as u64,
+            thresholds: summary.thresholds.iter().filter(|threshold| threshold.is_noted()).count() as u64,
             thresholds_failed: summary.thresholds.iter().filter(|threshold| !threshold.held).count() as u64,
             content_bytes: 0,
         }

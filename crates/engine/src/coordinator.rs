@@ -15,6 +15,7 @@ use brunt_record::observer::{Observer, SoFar};
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::timeline::DueLog;
 
 use crate::transport::Clock;
 use crate::watchdog::{LAST_PATIENCE_NS, Stuck, Watchdog};
@@ -74,8 +75,10 @@ pub(crate) struct Coordinator<'a> {
     users_left: i64,
     interrupted: bool,
     failed: Option<String>,
-    /// Why the observer ended the run, or a worker that could not reach its end, if one has.
+    /// Why the observer ended the run, if it has.
     aborted: Option<String>,
+    /// Why a worker gave the target up before any load, if one has.
+    unreached: Option<String>,
     /// Why a script has ended the run, if one has.
     stopped: Option<String>,
     watchdog: &'a mut Watchdog,
@@ -115,6 +118,7 @@ impl<'a> Coordinator<'a> {
             interrupted: false,
             failed: None,
             aborted: None,
+            unreached: None,
             stopped: None,
             watchdog,
             stop,
@@ -162,7 +166,7 @@ impl<'a> Coordinator<'a> {
                 }
                 Ok(Report::Finished { worker, .. }) if self.has_finished(worker) => {}
                 Ok(Report::Finished { worker, measured_ns, interrupted, failed, stopped, unreached }) => {
-                    self.aborted = self.aborted.take().or(unreached);
+                    self.unreached = self.unreached.take().or(unreached);
                     self.failed = self.failed.take().or(failed);
                     self.stopped = self.stopped.take().or(stopped);
                     if let Some(progress) = self.workers.get_mut(worker as usize) {
@@ -180,9 +184,10 @@ impl<'a> Coordinator<'a> {
         self.account_for_left_behind();
         Recording {
             started_unix_ms,
-            ending: match (self.failed, self.aborted) {
-                (Some(reason), _) => Ending::Failed(reason),
-                (None, Some(reason)) => Ending::Aborted(reason),
+            ending: match (self.failed, self.unreached, self.aborted) {
+                (Some(reason), ..) => Ending::Failed(reason),
+                (None, Some(reason), _) => Ending::Unreached(reason),
+                (None, None, Some(reason)) => Ending::Aborted(reason),
                 _ if self.interrupted => Ending::Interrupted,
                 _ if self.stopped.is_some() => Ending::Stopped(self.stopped.unwrap_or_default()),
                 _ => Ending::Completed,
@@ -201,7 +206,7 @@ impl<'a> Coordinator<'a> {
     /// Waits no longer for workers whose user does not come back, and ends the run.
     fn give_up_stuck(&mut self) {
         for Stuck { worker, what } in self.watchdog.look((self.clock)(), self.stop.is_stopped()) {
-            let hook = brunt_lua::hook_name(what);
+            let hook = brunt_script::Hook::name(what);
             let reason = format!("thread {}: {hook} has not come back, and was left behind", worker + 1);
             self.failed.get_or_insert(reason);
             if let Some(progress) = self.workers.get_mut(worker as usize) {
@@ -224,6 +229,9 @@ impl<'a> Coordinator<'a> {
             second.snapshot.numbers.set(Counter::Unfinished, left);
             second.snapshot.times.record_bounds(Timing::Response, LAST_PATIENCE_NS, left);
             second.snapshot.times.record_bounds(Timing::Service, LAST_PATIENCE_NS, left);
+            let mut by_due = DueLog::default();
+            by_due.unfinished(self.reported_ns, LAST_PATIENCE_NS, left);
+            second.snapshot.timeline = by_due.take();
             self.pass(Phase::Drain, self.drain_seconds, second);
         }
     }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::Threshold;
+use brunt_record::catalogue::Counter;
 use brunt_record::live::Live;
 use brunt_record::observer::{Observer, SoFar};
 use brunt_record::snapshot::Phase;
 
-use crate::thresholds::{Outlook, Standing};
+use crate::thresholds::{self, Outlook, Standing};
 
 /// Judges a run after each second by the thresholds of its plan that may end it, and shows the second to another observer.
 ///
@@ -27,7 +28,9 @@ impl<'a> AbortWatch<'a> {
 
     /// Why no threshold that may end the run lets it go on, if one does not. Judges nothing once the planned time is over.
     fn beyond_repair(&self, so_far: &SoFar<'_>) -> Option<String> {
-        let over = self.plan.duration_ns().is_some_and(|planned_ns| so_far.measured_ns >= planned_ns);
+        let due = so_far.measured.numbers.get(Counter::Due);
+        let over = self.plan.duration_ns().is_some_and(|planned_ns| so_far.measured_ns >= planned_ns)
+            || self.plan.stop.requests.is_some_and(|requests| due >= requests);
         let mut aborting = self.plan.thresholds.iter().filter(|threshold| threshold.aborts()).peekable();
         if over || aborting.peek().is_none() {
             return None;
@@ -43,9 +46,7 @@ impl<'a> AbortWatch<'a> {
 fn reason(threshold: &Threshold, standing: &Standing<'_>) -> String {
     let got = standing.judge(threshold).got;
     let after = Duration::from_nanos(standing.measured_ns).as_secs();
-    let text = threshold.to_string();
-    let condition = text.trim().trim_end_matches("abort").trim_end();
-    format!("the threshold {condition} could no longer pass after {after} s: it was at {got}")
+    format!("{} after {after} s: it was at {got}", thresholds::beyond_repair(threshold))
 }
 
 impl Observer for AbortWatch<'_> {
@@ -95,7 +96,7 @@ mod tests {
     fn seen(thresholds: &[&str], phase: Phase, seconds: u64) -> (ControlFlow<String>, u32) {
         let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = Plan { thresholds, ..crate::fixtures::plan() };
-        let mut measured = Snapshot::of([(brunt_record::catalogue::Counter::Due, 100)]);
+        let mut measured = Snapshot::of([(Counter::Due, 100)]);
         (0..99).for_each(|_| measured.statuses.record(200));
         measured.failures.record(brunt_record::outcome::Failure::Timeout, "no answer in 2s");
         let mut counting = Counting(0);

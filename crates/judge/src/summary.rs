@@ -4,7 +4,7 @@ use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::{Failure, OkStatus};
-use brunt_record::recording::Recording;
+use brunt_record::recording::{Ending, Recording};
 use brunt_record::snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,9 @@ pub struct Times {
 pub struct Rates {
     /// Calls answered a second.
     pub answered_per_s: f64,
+    /// Calls answered a second with success: what the target is worth, and what a threshold on `rate` limits.
+    #[serde(default)]
+    pub ok_per_s: f64,
     /// Lower end of its 95 % sampling interval: the rate of an endless run under the same load lies within in 95 % of cases.
     /// Missing where the run was too short to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,6 +162,7 @@ impl Summary {
             },
             rates: Rates {
                 answered_per_s: per_s(run.measured.statuses.total()),
+                ok_per_s: per_s(run.measured.ok(&plan.ok_status)),
                 answered_low_per_s: rate.map(|(low, _)| low),
                 answered_high_per_s: rate.map(|(_, high)| high),
                 due_per_s: per_s(run.measured.numbers.get(Counter::Due)),
@@ -198,10 +202,13 @@ impl Summary {
         summary
     }
 
-    /// What becomes of each threshold of the plan.
+    /// What becomes of each threshold, implicit ones among them.
     fn judged(&self) -> Vec<ThresholdResult> {
-        let standing = self.standing();
-        self.plan.thresholds.iter().map(|threshold| ThresholdResult::of(threshold, &standing, &self.verdict)).collect()
+        let aborted = match &self.run.ending {
+            Ending::Aborted(reason) => Some(reason.as_str()),
+            _ => None,
+        };
+        ThresholdResult::all(&self.plan, &self.standing(), &self.verdict, aborted)
     }
 
     /// What thresholds on it are judged by.

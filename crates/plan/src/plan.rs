@@ -78,6 +78,11 @@ pub struct Plan {
     pub ok_status: OkStatus,
     /// What must hold at the end.
     pub thresholds: Vec<Threshold>,
+    /// The largest share of calls, of a check's results and of a scenario's iterations that may fail, 0 to 1, where no threshold
+    /// says so: [`MAX_ERROR_RATIO`] if nothing else is asked for; 1 lets everything fail.
+    #[serde(default = "max_error_ratio", skip_serializing_if = "is_usual_error_ratio", deserialize_with = "share")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_error_ratio: f64,
     /// How the plan came about.
     #[serde(default, skip_serializing_if = "Origin::is_empty")]
     pub origin: Origin,
@@ -87,6 +92,25 @@ pub struct Plan {
     /// Values for its references to the environment, which travel in its wire form alone.
     #[serde(skip)]
     pub environment: Environment,
+}
+
+/// The largest share that may fail, 0 to 1, where nobody says otherwise: more is no load test but an outage.
+pub const MAX_ERROR_RATIO: f64 = 0.01;
+
+const fn max_error_ratio() -> f64 {
+    MAX_ERROR_RATIO
+}
+
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let ratio = f64::deserialize(deserializer)?;
+    let expected = || serde::de::Error::custom(format!("expected a share from 0 to 1, got {ratio}"));
+    Some(ratio).filter(|ratio| (0.0..=1.0).contains(ratio)).ok_or_else(expected)
+}
+
+/// For `skip_serializing_if`, which passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_usual_error_ratio(ratio: &f64) -> bool {
+    ratio.total_cmp(&MAX_ERROR_RATIO).is_eq()
 }
 
 /// How a plan came about. None of it changes what is done.
@@ -395,6 +419,7 @@ impl Plan {
             transport: Transport::default(),
             ok_status: OkStatus::default(),
             thresholds: Vec::new(),
+            max_error_ratio: MAX_ERROR_RATIO,
             origin: Origin::default(),
             sandbox: Sandbox::default(),
             environment: Environment::default(),
@@ -485,6 +510,11 @@ impl Plan {
         Err(PlanError::Target(UrlError { url, column: 1, problem }))
     }
 
+    /// Whether so many of so many may fail where no threshold says how many may.
+    pub fn allows(&self, failed: u64, of: u64) -> bool {
+        failed as f64 <= self.max_error_ratio * of as f64
+    }
+
     /// How long the measured part lasts at most, in nanoseconds; none if only the number of requests ends it.
     pub fn duration_ns(&self) -> Option<u64> {
         let profile = match &self.load {
@@ -545,6 +575,7 @@ pub(crate) mod tests {
             transport: Transport::default(),
             ok_status: OkStatus::default(),
             thresholds: vec!["p99<50ms".parse().unwrap()],
+            max_error_ratio: MAX_ERROR_RATIO,
             origin: Origin::default(),
             sandbox: Sandbox::default(),
             environment: Environment::default(),

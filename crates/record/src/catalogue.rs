@@ -154,6 +154,11 @@ counters! {
     ConnectionsFailed = "connections_failed", Connections Sum at "connections.failed";
     /// Calls that were sent again on a fresh connection, because the server had closed the idle one.
     Reconnects = "reconnects", Calls Sum at "connections.reconnects";
+    /// Calls that were sent again because the server said that it had not processed them (GOAWAY, `REFUSED_STREAM`).
+    TurnedAway = "turned_away", Calls Sum at "connections.turned_away";
+    /// Time, summed over connections, in which a connection of the closed model had no server: from an attempt to connect that failed until one
+    /// that did not.
+    WithoutServer = "without_server_ns", Nanoseconds Sum at "connections.without_server_ns";
     /// Connections that resumed a TLS session.
     TlsResumed = "tls_resumed", Connections Sum at "connections.tls_resumed";
     /// Time the workers lived, summed over them.
@@ -354,11 +359,37 @@ impl Numbers {
 }
 
 /// A number as it is written.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Written {
     Whole(u64),
     Ratio(f64),
+}
+
+/// By hand, so that an error says what came in the place of a number.
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Written;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number that is not negative")
+            }
+            fn visit_u64<E>(self, whole: u64) -> Result<Written, E> {
+                Ok(Written::Whole(whole))
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Written, E> {
+                u64::try_from(number)
+                    .map(Written::Whole)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
+            }
+            fn visit_f64<E>(self, ratio: f64) -> Result<Written, E> {
+                Ok(Written::Ratio(ratio))
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
 }
 
 /// By their keys; those that are 0 are left out.

@@ -31,10 +31,10 @@ pub struct SoFar<'a> {
 ///
 /// impl Observer for Enough {
 ///     fn second(&mut self, _second: &Live, so_far: &SoFar<'_>) -> ControlFlow<String> {
-///         if so_far.measured.due < self.0 {
+///         if so_far.measured.due() < self.0 {
 ///             return ControlFlow::Continue(());
 ///         }
-///         ControlFlow::Break(format!("{} calls are enough", so_far.measured.due))
+///         ControlFlow::Break(format!("{} calls are enough", so_far.measured.due()))
 ///     }
 /// }
 /// ```

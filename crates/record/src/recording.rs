@@ -21,8 +21,13 @@ pub enum Ending {
     /// What asked for calls failed, or the script's teardown after them, or a worker, in these words. The figures cover what
     /// was done.
     Failed(String),
-    /// Early, because a threshold that was to end it could no longer pass, in these words.
+    /// Early, because a threshold that was to end it could no longer pass, in these words. Such a run never passes, whatever the
+    /// figures of its part come to.
     Aborted(String),
+    /// Before any load, because no connection to the target came about, in these words.
+    Unreached(String),
+    /// Early, because an agent was lost and the run was to end then, in these words.
+    AgentsLost(String),
     /// Early, because the script ended it, for this reason.
     Stopped(String),
 }

@@ -95,6 +95,11 @@ impl Point {
         value
     }
 
+    /// When it ends, in nanoseconds of the measured part.
+    pub const fn end_ns(&self) -> u64 {
+        self.start_ns + self.length_ns
+    }
+
     /// The least that its response times can be.
     pub fn response_low(&self) -> &Packed {
         self.response_low.as_ref().unwrap_or(&self.response)
@@ -103,6 +108,12 @@ impl Point {
     /// The most that its response times can be.
     pub fn response_high(&self) -> &Packed {
         self.response_high.as_ref().unwrap_or(&self.response)
+    }
+
+    /// Calls that ended here with success; all that were answered where it is not known how many ended.
+    pub fn ok(&self) -> u64 {
+        let without_end = self.numbers.get(Counter::Unfinished) + self.numbers.get(Counter::Unsent);
+        if self.ended == 0 { self.answered } else { (self.ended + without_end).saturating_sub(self.not_ok) }
     }
 
     /// Calls that ended here with a time of their own. Results of before that was counted have it in their times.

@@ -3,10 +3,10 @@
 //! The form is the strict one of Ant's schema (<https://github.com/windyroad/JUnit-Schema>): every attribute and element that it
 //! requires, in its order, and none besides. Jenkins, GitLab, GitHub and others read it, too.
 //!
-//! A threshold is a failure where it did not hold. A check that failed for some
-//! calls is no failure by itself, as a load test's checks need not all hold: how many must is for a threshold to say;
-//! where there is none on checks, a check that failed is one. An error in a script is one as well, and so is a target
-//! that never answered. The verdict stands in the properties, and beside the figures in the output.
+//! A threshold is a failure where it did not hold, implicit ones among them. A check that failed for some calls is no failure
+//! by itself, as a load test's checks need not all hold: how many must is for a threshold to say; where there is none on
+//! checks, a check is a failure of which more failed than the plan allows. So is a scenario of whose iterations an error
+//! ended more, and a target that never answered. The verdict stands in the properties, and beside the figures in the output.
 
 use std::io::{self, Write};
 
@@ -17,6 +17,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::dates::iso_8601;
+use crate::failed;
 use crate::numbers::{count, counted, percent};
 use crate::style::Style;
 use crate::text;
@@ -147,7 +148,7 @@ fn run(summary: &Summary) -> Suite {
         // A script that ends its run has done what it was written for.
         Ending::Completed | Ending::Stopped(_) => None,
         Ending::Interrupted => failure("interrupted: the figures cover what was done"),
-        Ending::Failed(reason) => failure(reason),
+        Ending::Failed(reason) | Ending::Unreached(reason) | Ending::AgentsLost(reason) => failure(reason),
         Ending::Aborted(reason) => failure(&format!("aborted: {reason}")),
     };
     let answered = if summary.answered() { None } else { failure("the target never answered") };
@@ -158,9 +159,12 @@ fn run(summary: &Summary) -> Suite {
 
 fn thresholds(summary: &Summary) -> Suite {
     let cases = summary.thresholds.iter().map(|result| {
-        let name = result.threshold.trim().to_owned();
-        let details = || format!("expected {name}, got {}", result.got);
-        let failure = (!result.held).then(|| (format!("got {}", result.got), details()));
+        let condition = result.threshold.trim();
+        let name = format!("{condition}{}", if result.implicit { " (default)" } else { "" });
+        let details = || format!("expected {condition}, got {}", result.got);
+        let said = failed::sentence(summary).filter(|_| failed::is_of_calls(result));
+        let message = || said.unwrap_or_else(|| format!("got {}", result.got));
+        let failure = (!result.held).then(|| (message(), details()));
         Case { name, failure }
     });
     Suite { name: "thresholds", cases: cases.collect() }
@@ -170,7 +174,7 @@ fn checks(summary: &Summary) -> Suite {
     let decided = summary.plan.thresholds.iter().any(brunt_plan::threshold::Threshold::is_about_checks);
     let case = |check: &CheckBreakdown| {
         let all = check.passes + check.fails;
-        let failure = (check.fails > 0 && !decided).then(|| {
+        let failure = (!summary.plan.allows(check.fails, all) && !decided).then(|| {
             let share = percent(check.fails as f64 / all as f64);
             let message = format!("failed {} of {} times ({share})", count(check.fails), count(all));
             let example = check.example.as_ref().map(|example| {
@@ -186,7 +190,8 @@ fn checks(summary: &Summary) -> Suite {
 
 fn scenarios(summary: &Summary) -> Suite {
     let case = |scenario: &ScenarioBreakdown| {
-        let failure = (scenario.errors > 0).then(|| {
+        let begun = scenario.iterations + scenario.errors;
+        let failure = (!summary.plan.allows(scenario.errors, begun)).then(|| {
             let message = format!("an error ended {}", counted(scenario.errors, "iteration"));
             let details = scenario.tracebacks.iter().map(|(text, n)| format!("{} × {text}", count(*n)));
             (message, details.collect::<Vec<_>>().join("\n"))

@@ -28,6 +28,7 @@ pub mod columns;
 pub mod csv;
 mod dates;
 pub mod decision;
+mod failed;
 mod format;
 pub mod html;
 pub mod json;

@@ -245,6 +245,10 @@ pub struct Output {
     /// status 1
     #[arg(long = "threshold", value_name = "[NAME:]FIGURE OP VALUE [abort]")]
     pub thresholds: Vec<Threshold>,
+    /// The largest share that may fail of calls, of each check and of iterations, where no threshold says so: 5% or 0.05; else
+    /// exit status 1 [default: 1%]
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio)]
+    pub max_error_rate: Option<f64>,
     /// How the result is printed [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = values::format())]
     pub format: Option<Format>,

@@ -20,6 +20,7 @@ use crate::args::machines::Bus;
 use crate::args::values;
 use crate::exit::Exit;
 use crate::manifest::{self, Manifest};
+use crate::scripts::SCRIPTS;
 use crate::wording::{self, Settings};
 use crate::{carrier, console, files, plan, signals};
 
@@ -114,7 +115,7 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
             console::note(&line);
         }
     };
-    brunt_cluster::serve(&bus, options, Arc::new(registry.clone()), &stop, &mut said)?;
+    brunt_cluster::serve(&bus, options, Arc::new(registry.clone()), SCRIPTS, &stop, &mut said)?;
     // To be told to end is how an agent ends.
     signals::forget();
     Ok(Exit::Done)

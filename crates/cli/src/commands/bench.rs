@@ -11,6 +11,7 @@ use crate::args::{Bench, Program, repeat};
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::results::Results;
+use crate::scripts::SCRIPTS;
 use crate::trace::Printer;
 use crate::{console, plan, single};
 
@@ -22,7 +23,7 @@ pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
     }
     let results = Results::of(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
-        brunt_engine::check(&plan, &program.registry)?;
+        brunt_engine::check(&plan, &program.registry, SCRIPTS)?;
     }
     if let Some(path) = &args.kept.write_plan {
         single::write_plan(&plan, path)?;

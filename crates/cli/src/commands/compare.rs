@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::plan::length_ns;
 use crate::runs::{Ran, Runs};
+use crate::scripts::SCRIPTS;
 use crate::{console, plan, stored};
 
 const EXAMPLES: &str = "\
@@ -126,7 +127,7 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
     let registry = &program.registry;
     let [a, b] = sides(args, program)?;
     for side in [&a, &b] {
-        brunt_engine::check(&side.plan, registry)?;
+        brunt_engine::check(&side.plan, registry, SCRIPTS)?;
     }
     if args.words.shown.dry_run {
         return Ok(None);
@@ -244,7 +245,7 @@ fn told(run: &Evidence) -> String {
         format!(", p99 {}{}", if p99.at_least { "≥" } else { "" }, brunt_plan::units::Duration(p99.value))
     });
     let verdict = if run.is_trustworthy() { String::new() } else { format!("; {}", run.verdict) };
-    format!("{}/s{p99}{verdict}", brunt_plan::units::Number(run.answered_per_s.round()))
+    format!("{}/s{p99}{verdict}", brunt_plan::units::Number(run.ok_per_s().round()))
 }
 
 /// How the runs of both sides are made, as far as they are made alike.
@@ -276,10 +277,18 @@ fn silent_side(compared: &Compared) -> Option<&ComparedRun> {
     [false, true].into_iter().filter(|is_b| is_silent(*is_b)).find_map(|is_b| side(is_b).next())
 }
 
+/// A run of which more failed than may.
+fn failed_run(compared: &Compared) -> Option<&ComparedRun> {
+    compared.runs.iter().find(|run| run.evidence.failed_implicitly().next().is_some())
+}
+
 fn exit_of(compared: &Compared) -> Exit {
     if silent_side(compared).is_some() {
         Exit::NoAnswer
-    } else if compared.comparison.is_none() || compared.conditions.iter().any(|condition| condition.failed) {
+    } else if compared.comparison.is_none()
+        || failed_run(compared).is_some()
+        || compared.conditions.iter().any(|condition| condition.failed)
+    {
         Exit::ThresholdFailed
     } else {
         Exit::Done
@@ -292,6 +301,14 @@ fn explain(compared: &Compared, exit: Exit) {
         let name = if run.is_b { &compared.b } else { &compared.a };
         let failure: String = run.evidence.failure.chars().filter(|c| !c.is_control()).collect();
         console::note(&format!("error: {name} never answered: {failure}"));
+    } else if let Some(run) = failed_run(compared) {
+        let name = if run.is_b { &compared.b } else { &compared.a };
+        for failed in run.evidence.failed_implicitly() {
+            console::note(&format!(
+                "error: {name}: {} was {} ({})",
+                failed.threshold, failed.got, run.evidence.failure
+            ));
+        }
     } else if exit == Exit::ThresholdFailed && compared.comparison.is_none() {
         console::note("error: there was too little to compare");
     }

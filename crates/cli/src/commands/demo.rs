@@ -27,6 +27,7 @@ use clap::Args;
 
 use crate::args::{Bench, Load, Program, values};
 use crate::exit::Exit;
+use crate::scripts::SCRIPTS;
 use crate::{console, files, plan, signals};
 
 /// How long each answer takes: long enough that a few connections leave CPU to spare.
@@ -93,7 +94,7 @@ fn side_by_side(plans: &[Plan; 2], program: &Program, stop: &StopHandle) -> Resu
         let [closed, open] = plans;
         let [closed, open] = [(0, closed), (1, open)].map(|(side, plan)| {
             let mut seconds = Seconds { side, send: send.clone() };
-            scope.spawn(move || brunt_engine::run(plan, &program.registry, &mut seconds, stop))
+            scope.spawn(move || brunt_engine::run(plan, &program.registry, SCRIPTS, &mut seconds, stop))
         });
         drop(send);
         let printed = show_seconds(&receive, |line| console::print(line.as_bytes()));

@@ -21,6 +21,7 @@ use crate::args::{Program, repeat, values};
 use crate::decided::Decided;
 use crate::exit::Exit;
 use crate::runs::{Ran, Runs};
+use crate::scripts::SCRIPTS;
 use crate::{console, plan};
 
 const EXAMPLES: &str = "\
@@ -81,7 +82,7 @@ pub fn run(args: &Find, program: &Program) -> Result<Exit> {
         repeats: args.repeats,
     };
     let decided = Decided::of(&args.words.shown)?;
-    brunt_engine::check(&base, registry)?;
+    brunt_engine::check(&base, registry, SCRIPTS)?;
     if args.words.shown.dry_run {
         return Ok(Exit::Done);
     }

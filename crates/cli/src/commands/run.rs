@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
 use brunt_lua::scenario::{self, Asking, LoadOptions, Loaded};
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, MAX_ERROR_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::secret::{Template, is_secret_header};
 use brunt_protocol::Registry;
@@ -26,6 +26,7 @@ use crate::kept::Keep;
 use crate::plan::asking::Asker;
 use crate::plan::{self, DEFAULT_TIMEOUT_NS};
 use crate::results::Results;
+use crate::scripts::SCRIPTS;
 use crate::trace::Printer;
 use crate::{console, single};
 
@@ -155,7 +156,7 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
     }
     let results = Results::of(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
-        brunt_engine::check(&plan, registry)?;
+        brunt_engine::check(&plan, registry, SCRIPTS)?;
     }
     if let Some(path) = &args.kept.write_plan {
         single::write_plan(&plan, path)?;
@@ -232,6 +233,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         transport: plan::transport(&run.connecting, plan::tls(&run.tls)?)?,
         ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
+        max_error_ratio: run.output.max_error_rate.unwrap_or(MAX_ERROR_RATIO),
         origin: plan::origin(&run.saving),
         sandbox: run.confinement.of_named(),
         environment: Environment::default(),

@@ -19,6 +19,7 @@ use crate::decided::Decided;
 use crate::exit::Exit;
 use crate::plan::length_ns;
 use crate::runs::{Ran, Runs};
+use crate::scripts::SCRIPTS;
 use crate::{console, plan};
 
 const EXAMPLES: &str = "\
@@ -155,7 +156,7 @@ pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
     base.origin = plan::origin(&args.words.0.shown.saving);
     base.origin.command = repeat::of_process(program, Some(base.seed));
     for (_, plan) in &plans {
-        brunt_engine::check(plan, registry)?;
+        brunt_engine::check(plan, registry, SCRIPTS)?;
     }
     if args.words.0.shown.dry_run {
         return Ok(Exit::Done);
@@ -246,7 +247,7 @@ fn told(step: &Step) -> String {
         .map_or(String::new(), |p99| format!(", p99 {}{}", if p99.at_least { "≥" } else { "" }, Duration(p99.value)));
     let failed = if run.failed > 0 { format!(", {} failed", run.failed) } else { String::new() };
     let verdict = if run.is_trustworthy() { String::new() } else { format!("; {}", run.verdict) };
-    format!("{}/s{p99}{failed}{verdict}", Number(run.answered_per_s.round()))
+    format!("{}/s{p99}{failed}{verdict}", Number(run.ok_per_s().round()))
 }
 
 fn exit_of(sweep: &Found) -> Exit {

@@ -206,7 +206,13 @@ impl Reader {
             tls: Tls { insecure: true, ..Tls::default() },
             // wrk leaves nothing behind.
             saving: Saving { no_save: true, ..Saving::default() },
-            output: Output { format: Some(Format::Wrk), latency: self.latency, ..Output::default() },
+            output: Output {
+                format: Some(Format::Wrk),
+                latency: self.latency,
+                // wrk's status says nothing of answers.
+                max_error_rate: Some(1.0),
+                ..Output::default()
+            },
             ..Bench::default()
         })
     }

@@ -13,7 +13,9 @@ use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{ArrivalTimes, Family, Load, Origin, PLAN_VERSION, Plan, Script, Stop, Tls, Transport};
+use brunt_plan::plan::{
+    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, Origin, PLAN_VERSION, Plan, Script, Stop, Tls, Transport,
+};
 use brunt_plan::profile::Profile;
 use brunt_plan::random::Random;
 use brunt_plan::secret::{REDACTED, Template};
@@ -44,6 +46,7 @@ pub fn of(bench: &Bench, program: &Program) -> Result<Plan> {
         None => made(bench, program)?,
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
+    plan.max_error_ratio = bench.output.max_error_rate.unwrap_or(plan.max_error_ratio);
     plan.origin = origin(&bench.saving);
     if bench.trial.once {
         make_single(&mut plan);
@@ -187,6 +190,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         transport,
         ok_status: bench.request.ok_status.clone().unwrap_or_else(|| protocol.ok_status()),
         thresholds: Vec::new(),
+        max_error_ratio: MAX_ERROR_RATIO,
         origin: Origin::default(),
         sandbox: bench.confinement.of_named(),
         environment: Environment::default(),

@@ -274,6 +274,8 @@ impl Cluster {
         stop: &StopHandle,
     ) -> Result<Outcome, ClusterError> {
         let ((reports, reported), (begun, beginning), (over, ending)) = (channel(), channel(), channel());
+        // Who aborts this run ends no other.
+        let stop = &stop.of_run();
         let order = Order { plan: plan.clone(), workers, reports, stop: stop.clone(), begun, over };
         self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
         let Beginning { started_unix_ms, agents } = beginning.recv().map_err(|_| ClusterError::Defect)??;

@@ -23,7 +23,7 @@ const LEAST_BEYOND: f64 = 5.0;
 pub struct Figures {
     /// Calls that count in the response times.
     pub count: u64,
-    /// Calls answered a second.
+    /// Calls answered a second with success.
     pub rate: f64,
     /// Mean and quantiles of the response time in nanoseconds, in the order of [`Metric::ALL`] after the rate; none
     /// where nothing was answered.
@@ -76,7 +76,7 @@ impl Figures {
     /// The figures of a whole run.
     pub fn of(summary: &Summary) -> Self {
         let answered = summary.total.statuses.total();
-        let of = Self::new(summary.rates.answered_per_s, answered, summary.error_rate, &summary.total.response_times());
+        let of = Self::new(summary.rates.ok_per_s, answered, summary.error_rate, &summary.total.response_times());
         let messages = MessageFigures::new(summary.total.messages(), summary.rates.messages_per_s);
         Self { messages, ..of }.but_for(&Evidence::of(summary))
     }
@@ -190,15 +190,16 @@ pub fn blocks(points: &[Point]) -> Option<Vec<Figures>> {
 
 fn block(points: &[Point]) -> Figures {
     let mut response = Censored::default();
-    let (mut answered, mut not_ok, mut messages, mut length_ns) = (0, 0, 0, 0);
+    let (mut answered, mut ok, mut not_ok, mut messages, mut length_ns) = (0, 0, 0, 0, 0);
     for point in points {
         response.merge(&point.response_times());
         answered += point.answered;
+        ok += point.ok();
         not_ok += point.not_ok;
         messages += point.numbers.get(Counter::Messages);
         length_ns += point.length_ns;
     }
-    let rate = if length_ns > 0 { answered as f64 * 1e9 / length_ns as f64 } else { 0.0 };
+    let rate = if length_ns > 0 { ok as f64 * 1e9 / length_ns as f64 } else { 0.0 };
     let ended = response.count();
     let error_ratio = if ended > 0 { not_ok as f64 / ended as f64 } else { 0.0 };
     let per_s = if length_ns > 0 { messages as f64 * 1e9 / length_ns as f64 } else { 0.0 };

@@ -39,11 +39,14 @@ pub const LEAST_RUNS: usize = 3;
 /// The standard deviation, as a ratio, of what the histogram's slots (1/1024 wide) do to the quotient of two figures.
 const RESOLUTION: f64 = 0.0004;
 
+/// The difference of error rates from which on nothing else counts.
+const OUTWEIGHS: f64 = 0.01;
+
 /// A figure that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Calls answered a second.
+    /// Calls answered a second with success.
     Rate,
     /// The mean response time.
     Mean,
@@ -203,6 +206,13 @@ pub struct ErrorDifference {
     pub adjusted_p_value: f64,
     /// Whether there is a difference.
     pub differs: bool,
+}
+
+impl ErrorDifference {
+    /// Whether failures differ by so much that neither side can be called faster: by a point or more.
+    pub fn outweighs(&self) -> bool {
+        self.difference.abs() >= OUTWEIGHS
+    }
 }
 
 /// A metric that cannot be compared.

@@ -51,11 +51,11 @@ impl Step {
         self.evidence.as_ref().is_some_and(|run| run.is_answered() && run.held())
     }
 
-    /// Connections and calls answered a second, where those are the target's doing and not the generator's.
+    /// Connections and successful calls a second, where those are the target's doing and not the generator's.
     fn point(&self) -> Option<(f64, f64)> {
         let run = self.evidence.as_ref()?;
-        let counts = run.is_answered() && run.is_rate_believed && run.answered_per_s > 0.0;
-        counts.then_some((self.value as f64, run.answered_per_s))
+        let counts = run.is_answered() && run.is_rate_believed && run.ok_per_s() > 0.0;
+        counts.then_some((self.value as f64, run.ok_per_s()))
     }
 }
 
@@ -101,9 +101,9 @@ pub struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Calls answered a second at the one over those at the other, 0 to 1.
+    /// Successful calls a second at the one over those at the other, 0 to 1.
     pub fn throughput_ratio(&self) -> f64 {
-        self.enough.1.answered_per_s / self.most.1.answered_per_s
+        self.enough.1.ok_per_s() / self.most.1.ok_per_s()
     }
 
     /// The name of the percentile that latency is compared by, and its quotient; none where the generator spoiled both.
@@ -123,10 +123,9 @@ impl Sweep {
             let good = self.steps.iter().filter(|step| step.is_good() && step.point().is_some());
             good.filter_map(|step| Some((step.value, step.evidence.as_ref()?)))
         };
-        let most = runs().max_by(|a, b| a.1.answered_per_s.total_cmp(&b.1.answered_per_s))?;
-        let enough = runs()
-            .filter(|(_, run)| run.answered_per_s >= ENOUGH * most.1.answered_per_s)
-            .min_by_key(|(value, _)| *value)?;
+        let most = runs().max_by(|a, b| a.1.ok_per_s().total_cmp(&b.1.ok_per_s()))?;
+        let enough =
+            runs().filter(|(_, run)| run.ok_per_s() >= ENOUGH * most.1.ok_per_s()).min_by_key(|(value, _)| *value)?;
         Some(Choice { enough, most })
     }
 
@@ -162,8 +161,13 @@ mod tests {
             let mut run = Evidence::of(&summary());
             run.answered_per_s = per_s;
             run.p99_ns = Some(AtLeast::exactly(p99_ms * 1_000_000));
-            run.thresholds =
-                vec![ThresholdResult { threshold: "p99<50ms".into(), got: String::new(), held, sure: true }];
+            run.thresholds = vec![ThresholdResult {
+                threshold: "p99<50ms".into(),
+                got: String::new(),
+                held,
+                sure: true,
+                implicit: false,
+            }];
             Step::of(value, run)
         };
         let axis = Axis { name: "connections".into(), is_concurrency: true };

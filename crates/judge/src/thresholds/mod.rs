@@ -1,9 +1,11 @@
 //! Thresholds held against what a run came to, in the end or so far.
 
+mod implicit;
 mod outlook;
 mod statistics;
 mod subject;
 
+use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Count, Figure, Statistic, Threshold, Time};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::{AtLeast, Histogram};
@@ -32,6 +34,15 @@ pub struct ThresholdResult {
     /// comes out the same.
     #[serde(default = "known")]
     pub sure: bool,
+    /// Whether nobody wrote it: it holds for every run whose plan says nothing else.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub implicit: bool,
+}
+
+/// For `skip_serializing_if`, which passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Results of before that was looked into say nothing against themselves.
@@ -45,6 +56,26 @@ impl ThresholdResult {
         let result = standing.judge(threshold);
         let sure = is_sure(threshold, standing, verdict, result.held);
         Self { sure, ..result }
+    }
+
+    /// Every threshold of a run by `plan` that is over, and what came of it: those of the plan in their order, then implicit
+    /// ones. The one that aborted the run, for this reason, has failed, whatever its figure comes to now.
+    pub fn all(plan: &Plan, standing: &Standing<'_>, verdict: &Verdict, aborted: Option<&str>) -> Vec<Self> {
+        let is_culprit = |threshold: &Threshold| {
+            aborted.is_some_and(|reason| threshold.aborts() && reason.starts_with(&beyond_repair(threshold)))
+        };
+        let written = plan.thresholds.iter().map(|threshold| {
+            let result = Self::of(threshold, standing, verdict);
+            if is_culprit(threshold) { Self { held: false, sure: true, ..result } } else { result }
+        });
+        let implicit = implicit::of(plan, standing.total).into_iter();
+        let implicit = implicit.map(|threshold| Self { implicit: true, ..Self::of(&threshold, standing, verdict) });
+        written.chain(implicit).collect()
+    }
+
+    /// Whether it deserves a line: somebody wrote it, or it failed.
+    pub fn is_noted(&self) -> bool {
+        !self.implicit || !self.held
     }
 }
 
@@ -66,7 +97,7 @@ impl Standing<'_> {
             (None, Ok(_)) => "nothing measured".to_owned(),
         };
         let held = value.is_some_and(|value| threshold.operator().holds(value, threshold.limit()));
-        ThresholdResult { threshold: threshold.to_string(), got, held, sure: true }
+        ThresholdResult { threshold: threshold.to_string(), got, held, sure: true, implicit: false }
     }
 }
 
@@ -98,6 +129,13 @@ fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, he
     };
     let ends = [low, of_times(statistic, &bracket.high)];
     ends.into_iter().flatten().all(|end| threshold.operator().holds(end, threshold.limit()) == held)
+}
+
+/// How the reason begins for which a threshold ends a run.
+pub(crate) fn beyond_repair(threshold: &Threshold) -> String {
+    let text = threshold.to_string();
+    let condition = text.trim().trim_end_matches("abort").trim_end();
+    format!("the threshold {condition} could no longer pass")
 }
 
 #[cfg(test)]

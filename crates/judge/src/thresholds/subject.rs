@@ -194,11 +194,11 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// How many of it ended in the measured part; none if it has no rate.
+    /// How many of it ended in the measured part, calls with success; none if it has no rate.
     pub(super) fn ended(&self, standing: &Standing<'_>) -> Option<u64> {
         match self {
-            Self::All => Some(standing.measured.statuses.total()),
-            Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.statuses.total())),
+            Self::All => Some(standing.measured.ok(standing.ok)),
+            Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.ok(standing.ok))),
             Self::Group(_, measured) => Some(measured.map_or(0, |group| group.with_pauses.known.count())),
             Self::Scenario(_, measured) => Some(measured.map_or(0, |scenario| scenario.iterations.known.count())),
             Self::Check(_) | Self::Own(_) => None,

@@ -219,6 +219,15 @@ impl Figure {
         })
     }
 
+    /// The name of a share; empty for any other figure.
+    pub(super) fn share_name(self) -> &'static str {
+        match self {
+            Self::ErrorRate => "error_rate",
+            Self::Checks => "checks",
+            _ => "",
+        }
+    }
+
     /// What may have been meant by an unknown name, for people: the nearest, or else all there are.
     pub(super) fn meant(unknown: &str) -> String {
         let unknown = unknown.trim().to_lowercase();
@@ -290,7 +299,10 @@ impl Unit {
                 Err(units::UnitError { expected: "a duration with its unit, such as 50ms", got: text.to_owned() })
             }
             Self::Duration => units::parse_duration(text).map(|ns| ns as f64),
-            Self::Ratio => units::parse_ratio(text),
+            Self::Ratio => units::parse_ratio(text).and_then(|ratio| {
+                let error = || units::UnitError { expected: "a share such as 5% or 0.05", got: text.to_owned() };
+                Some(ratio).filter(|ratio| *ratio <= 1.0).ok_or_else(error)
+            }),
             Self::Number | Self::Count => units::parse_number(text),
             // A gauge may be below 0.
             Self::Plain => match text.trim().strip_prefix('-') {

@@ -83,6 +83,11 @@ impl Operator {
     const WRITTEN: [(&'static str, Self); 5] =
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("==", Self::Equal), ("<", Self::Below), (">", Self::Above)];
 
+    /// As it is written.
+    fn sign(self) -> &'static str {
+        Self::WRITTEN.iter().find(|(_, operator)| *operator == self).map_or("", |(sign, _)| *sign)
+    }
+
     /// The last one in `text`, and where it stands: names may have some, too.
     fn find(text: &str) -> Option<(usize, &'static (&'static str, Self))> {
         let found = Self::WRITTEN.iter().filter_map(|entry| Some((text.rfind(entry.0)?, entry)));
@@ -221,6 +226,24 @@ impl Threshold {
         let (figure, condition) = (figure.trim(), condition.trim());
         let said = condition.ends_with("abort");
         format!("{figure} {condition}{}", if abort && !said { " abort" } else { "" }).parse()
+    }
+
+    /// A threshold that nobody wrote, on all calls or on what has a name.
+    pub fn implicit(subject: Option<(Kind, &str)>, figure: Figure, operator: Operator, limit: f64) -> Self {
+        let name = subject.map(|(kind, name)| (Some(kind), name.to_owned()));
+        let before = subject.map_or_else(String::new, |(kind, name)| format!("{} {name}:", kind.word()));
+        let text = format!("{before}{}{}{}", figure.share_name(), operator.sign(), figure.unit().show(limit));
+        Self { text, name, abort: false, figure, operator, limit }
+    }
+
+    /// Whether it limits the share of calls or iterations that are not ok.
+    pub fn is_about_errors(&self) -> bool {
+        matches!(self.figure, Figure::ErrorRate)
+    }
+
+    /// Whether it limits iterations that an error ended.
+    pub fn is_about_script_errors(&self) -> bool {
+        matches!(self.figure, Figure::Count(Count::ScriptErrors))
     }
 
     /// Whether it says how many checks must hold.

@@ -10,7 +10,7 @@ use crate::arrivals::Spread;
 use crate::connections::Connections;
 use crate::content::Content;
 use crate::environment::Environment;
-use crate::plan::{ArrivalTimes, Family, Load, PLAN_VERSION, Sandbox, Script, Stop, Tls, Transport};
+use crate::plan::{ArrivalTimes, Family, Load, MAX_ERROR_RATIO, PLAN_VERSION, Sandbox, Script, Stop, Tls, Transport};
 use crate::profile::{Profile, Segment};
 use crate::scenario::{File, Population, Scenarios, Step, Weighted};
 use crate::target::Target;
@@ -191,6 +191,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             transport,
             ok_status: if reconnect { OkStatus::of_scenarios() } else { OkStatus::default() },
             thresholds: judged.into_iter().filter_map(|text| text.parse().ok()).collect(),
+            max_error_ratio: MAX_ERROR_RATIO,
             origin: crate::plan::Origin { name: reconnect.then(|| "nightly".to_owned()), ..Default::default() },
             sandbox: if reconnect { Sandbox::Open } else { Sandbox::Closed },
             environment: Environment::arrived([("TOKEN".to_owned(), SECRET.to_owned())].into()),

@@ -149,6 +149,7 @@ mod tests {
             transport: Transport::default(),
             ok_status: brunt_record::outcome::OkStatus::default(),
             thresholds: Vec::new(),
+            max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
             origin: brunt_plan::plan::Origin::default(),
             sandbox: Sandbox::default(),
             environment: brunt_plan::environment::Environment::default(),

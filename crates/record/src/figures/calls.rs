@@ -132,6 +132,11 @@ impl CallFigures {
         self.statuses.total() + self.failures.total() + without_end
     }
 
+    /// Answers that are a success: their status is ok, and they failed no check.
+    pub fn ok(&self, ok: &OkStatus) -> u64 {
+        self.statuses.ok(ok).saturating_sub(self.failed_check.ok(ok))
+    }
+
     /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok or that
     /// failed a check.
     pub fn not_ok(&self, ok: &OkStatus) -> u64 {

@@ -248,7 +248,7 @@ pub(super) fn table(capacity: &Capacity) -> Table {
             rate(trial.rate_per_s).into(),
             met(&group, Length::Short),
             met(&group, Length::Full),
-            rate(trial.evidence.answered_per_s).into(),
+            rate(trial.evidence.ok_per_s()).into(),
             runs::time(trial.evidence.p50_ns).into(),
             runs::time(trial.evidence.p99_ns).into(),
             runs::failed(&trial.evidence),

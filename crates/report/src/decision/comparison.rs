@@ -109,6 +109,11 @@ pub(super) fn sentences(compared: &Compared) -> Vec<String> {
     let Some(comparison) = &compared.comparison else {
         return vec!["no result: too little data to compare".to_owned()];
     };
+    // Who fails sooner is not faster.
+    if let Some(errors) = comparison.errors.as_ref().filter(|errors| errors.outweighs()) {
+        let but = "times and rates tell nothing where failures differ so much";
+        return vec![format!("{}; {but}", errors_sentence(errors))];
+    }
     // What people wait for first where answers come as messages.
     let told = [Metric::FirstMessageP99, Metric::P99, Metric::P50, Metric::Rate];
     let differing = |metric: &Metric| comparison.difference(*metric).filter(|difference| difference.differs);

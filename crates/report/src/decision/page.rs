@@ -249,7 +249,7 @@ fn of_sweep(plan: &Plan, sweep: &Sweep) -> Page {
         lines,
         ..Chart::default()
     };
-    let answered = points(&|run| Some(run.answered_per_s));
+    let answered = points(&|run| Some(run.ok_per_s()));
     let mut throughput = vec![Line { label: "answered", colour: "one", how: "points", mark: "", points: answered }];
     let mut marks = Vec::new();
     if let Some(Law::Fit(fit)) = sweep.law.as_ref().filter(|law| matches!(law, Law::Fit(fit) if !fit.is_poor)) {
@@ -514,7 +514,7 @@ fn over_rounds(compared: &Compared) -> Vec<Chart> {
         sides(points, compared, ["●", "○"])
     };
     let p99 = of(&|run| Some(run.p99_ns?.value.max(1) as f64));
-    let rate = of(&|run| Some(run.answered_per_s));
+    let rate = of(&|run| Some(run.ok_per_s()));
     let chart = |id, title, summary: &str, unit, lines| Chart {
         id,
         title,
@@ -571,7 +571,7 @@ fn rested_on(evidence: &[(String, &Evidence)], found: Runs<'_>) -> Tabled {
         table.push([
             of.as_str().into(),
             number.map_or("-".to_owned(), i64::to_string).into(),
-            runs::rate(run.answered_per_s).into(),
+            runs::rate(run.ok_per_s()).into(),
             runs::time(run.mean_ns.map(|mean| mean.map(|ns| ns.round() as u64))).into(),
             runs::time(run.p50_ns).into(),
             runs::time(run.p99_ns).into(),

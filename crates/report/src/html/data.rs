@@ -13,6 +13,7 @@ use brunt_record::recording::Ending;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::by_due::ByDue;
 use super::distribution::{Bars, Distribution, HeatMap, Spectrum};
 use super::drilldown::Drilldown;
 use super::last_second::LastSecond;
@@ -51,6 +52,8 @@ pub(crate) struct Data<'a> {
     quantiles: Vec<&'static str>,
     times: Vec<(&'static str, Distribution)>,
     series: Series,
+    /// Response times by when calls were due.
+    by_due: Option<ByDue>,
     drilldown: Option<Drilldown<'a>>,
     heat_map: Option<HeatMap>,
     /// How many calls took how long.
@@ -146,8 +149,9 @@ impl<'a> Data<'a> {
             quantiles: QUANTILES.iter().map(|(name, _)| *name).collect(),
             times: times(&document.times),
             series: Series::of(&document.series),
+            by_due: ByDue::of(&document.by_due, &document.series),
             drilldown: Drilldown::of(document),
-            heat_map: HeatMap::of(&document.series),
+            heat_map: HeatMap::of(&document.by_due, &document.series),
             bars: Bars::of(&document.histograms),
             spectra: spectra(&document.histograms),
             names: document.names.as_ref().map(Names::of),

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::json::Document;
 
+mod by_due;
 mod data;
 mod distribution;
 mod drilldown;

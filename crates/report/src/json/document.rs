@@ -17,6 +17,7 @@ use brunt_record::packed::Packed;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
+use brunt_record::timeline::Timeline;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -67,6 +68,10 @@ pub struct Document {
     pub plan: Plan,
     /// The measured part over time, in order.
     pub series: Vec<SeriesPoint>,
+    /// What became of the calls that were due in each stretch of the measured part; missing in results of before that was
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Timeline::is_empty")]
+    pub by_due: Timeline,
     /// Whether every histogram was left out to save room: figures stay, and nothing can be computed anew from them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub histograms_left_out: bool,
@@ -388,6 +393,7 @@ impl Document {
             thresholds: summary.thresholds.clone(),
             plan: summary.plan.clone(),
             series: run.series.points().iter().map(|point| SeriesPoint::of(point, has_users)).collect(),
+            by_due: total.timeline.clone(),
             histograms_left_out: false,
             drilldown: Drilldown::of(run.series.drilldown()),
             histograms: Histograms::of(total),
@@ -405,6 +411,7 @@ impl Document {
             ..Self::but_for_agents(summary)
         };
         document.series.iter_mut().for_each(SeriesPoint::leave_histograms_out);
+        document.by_due.leave_histograms_out();
         document.names.iter_mut().for_each(Names::leave_histograms_out);
         document
     }

@@ -15,8 +15,8 @@ impl Document {
     /// The figures that are compared.
     pub fn figures(&self) -> Figures {
         let response = self.histograms.times.get(Timing::Response);
-        let figures =
-            Figures::new(self.rates.answered_per_s, self.outcomes.answered, self.outcomes.error_ratio, response);
+        let rate = self.evidence().ok_per_s();
+        let figures = Figures::new(rate, self.outcomes.answered, self.outcomes.error_ratio, response);
         let numbers = self.numbers();
         let messages = MessageFigures::new(Messages::of(&numbers, &self.histograms.times), self.rates.messages_per_s);
         Figures { messages, ..figures }.but_for(&self.evidence())

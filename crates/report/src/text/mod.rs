@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use brunt_judge::summary::Summary;
+use brunt_judge::thresholds::ThresholdResult;
 
 use crate::style::{Paint, Style};
-use crate::{columns, numbers};
+use crate::{columns, failed, numbers};
 
 mod agents;
 mod latency;
@@ -38,6 +39,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         sections.push(thresholds(summary, paint));
         return write_sections(out, &sections);
     }
+    sections.push(failed_line(summary, paint));
     sections.push(plan::section(summary, style.dated || style.verbose, paint));
     if summary.answered() && style.verbose {
         sections.push(beside_verdict(summary, verdict::headline(summary, paint), paint));
@@ -77,9 +79,16 @@ fn write_sections(out: &mut impl Write, sections: &[Vec<String>]) -> io::Result<
     writeln!(out, "{}", sections.join("\n\n"))
 }
 
+/// What stands before all else where too many calls failed.
+fn failed_line(summary: &Summary, paint: Paint) -> Vec<String> {
+    let lines = failed::sentence(summary).into_iter().flat_map(|text| wrapped("", "  ", &text, WIDTH));
+    lines.map(|line| paint.bad(line)).collect()
+}
+
 /// What a run whose thresholds failed is remembered for: how many, and what their figures came to.
 fn outcome(summary: &Summary, paint: Paint) -> Vec<String> {
-    let failed: Vec<_> = summary.thresholds.iter().filter(|result| !result.held).collect();
+    let failed = summary.thresholds.iter().filter(|result| !result.held);
+    let failed: Vec<_> = failed.filter(|result| !failed::is_of_calls(result) || !summary.answered()).collect();
     if failed.is_empty() {
         return Vec::new();
     }
@@ -87,20 +96,25 @@ fn outcome(summary: &Summary, paint: Paint) -> Vec<String> {
         .iter()
         .map(|result| format!("{} ({})", numbers::brief(result.threshold.trim()), numbers::brief(&result.got)))
         .collect();
-    let all = summary.thresholds.len();
+    let all = summary.thresholds.iter().filter(|result| result.is_noted()).count();
     let text =
         format!("{} of {all} threshold{} failed: {}", failed.len(), if all == 1 { "" } else { "s" }, named.join(", "));
     wrapped("✗ ", "  ", &text, WIDTH).into_iter().map(|line| paint.bad(line)).collect()
 }
 
 fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {
-    if summary.thresholds.is_empty() {
+    let noted: Vec<_> = summary.thresholds.iter().filter(|result| result.is_noted()).collect();
+    if noted.is_empty() {
         return Vec::new();
     }
-    let names: Vec<_> = summary.thresholds.iter().map(|result| numbers::clean(result.threshold.trim())).collect();
+    let name = |result: &ThresholdResult| {
+        let whose = if result.implicit { " (default)" } else { "" };
+        format!("{}{whose}", numbers::clean(result.threshold.trim()))
+    };
+    let names: Vec<_> = noted.iter().map(|result| name(result)).collect();
     let width = names.iter().map(|name| columns::width(name)).max().unwrap_or(0);
     let mut lines = vec![paint.strong("Thresholds")];
-    for (result, name) in summary.thresholds.iter().zip(&names) {
+    for (result, name) in noted.into_iter().zip(&names) {
         let name = columns::padded(name, width);
         let got = numbers::clean(&result.got);
         lines.push(if !result.sure {

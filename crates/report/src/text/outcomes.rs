@@ -66,6 +66,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     if !verbose
         && summary.total.numbers.get(Counter::ConnectionsFailed) == 0
         && summary.total.numbers.get(Counter::Reconnects) == 0
+        && summary.total.numbers.get(Counter::TurnedAway) == 0
     {
         lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
         return lines;
@@ -91,7 +92,7 @@ pub(super) fn nothing_answered(summary: &Summary, paint: Paint) -> Vec<String> {
     let what = match worst {
         Some((failure, n)) => format!("the target never answered: {}", failed(&summary.total.failures, failure, n)),
         None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
-        None if matches!(summary.run.ending, Ending::Aborted(_)) => return Vec::new(),
+        None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return Vec::new(),
         None => "no call was ever due".to_owned(),
     };
     wrapped("✗ ", "  ", &what, WIDTH).iter().map(|line| paint.bad(line)).collect()
@@ -151,6 +152,7 @@ fn connections(summary: &Summary) -> String {
         (connections.get(Counter::ConnectionsFailed), "failed"),
         (connections.get(Counter::TlsResumed), "resumed a TLS session"),
         (connections.get(Counter::Reconnects), "calls sent again after an idle one was closed"),
+        (connections.get(Counter::TurnedAway), "calls sent again that the server had not processed"),
     ] {
         if n > 0 {
             parts.push(format!("{} {what}", count(n)));

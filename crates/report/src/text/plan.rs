@@ -83,6 +83,12 @@ fn ending(summary: &Summary, paint: Paint) -> Vec<String> {
             let text = format!("stopped by the script: {}", clean(reason));
             lines.extend(wrapped("! ", "  ", &text, WIDTH).into_iter().map(|line| paint.warning(line)));
         }
+        // What is said of a target that never answered says why.
+        Ending::Unreached(_) if summary.total.failures.total() > 0 => {}
+        Ending::Unreached(reason) | Ending::AgentsLost(reason) => {
+            let text = clean(reason);
+            lines.extend(wrapped("! ", "  ", &text, WIDTH).into_iter().map(|line| paint.bad(line)));
+        }
         Ending::Failed(reason) => {
             // A traceback is several lines, and each is to be read as one.
             lines.extend(reason.lines().map(|line| paint.warning(format!("  {}", clean(line)))));

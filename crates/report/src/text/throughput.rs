@@ -27,11 +27,11 @@ pub(super) fn brief(summary: &Summary, paint: Paint) -> Vec<String> {
 fn answered(summary: &Summary, paint: Paint) -> String {
     let rates = &summary.rates;
     let spoiled = verdict::is_spoiled(summary, &[Spoils::Throughput]);
-    let answered = format!("{}{}", bound(spoiled), Number(rates.answered_per_s));
+    let answered = format!("{}{}", bound(spoiled), Number(rates.ok_per_s));
     let answered = if spoiled { paint.warning(answered) } else { paint.strong(answered) };
     let asked = if summary.is_open() { format!(" of {} due/s", Number(rates.due_per_s)) } else { String::new() };
     let off = paint.faint(sampling(summary));
-    format!("{}{answered} answered/s{asked}{off}", title("Throughput", paint))
+    format!("{}{answered} ok/s{asked}{off}", title("Throughput", paint))
 }
 
 fn bytes(summary: &Summary, paint: Paint) -> Vec<String> {

@@ -11,12 +11,15 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 
 use super::{WIDTH, wrapped};
+use crate::failed;
 use crate::numbers::{clean, percent};
 use crate::style::{Paint, Role};
 
 /// The judgement, and what speaks for or against it.
 pub(super) fn headline(summary: &Summary, paint: Paint) -> Vec<String> {
     let (sign, text, role) = match summary.verdict.judgement {
+        // Of a run that failed, that it was measured well is no praise.
+        Judgement::Trustworthy if failed::is_red(summary) => ("·", "measured well".to_owned(), Role::Plain),
         Judgement::Trustworthy if summary.verdict.findings.is_empty() => ("✓", "trustworthy".to_owned(), Role::Good),
         Judgement::Trustworthy => ("✓", "trustworthy, but for what is named below".to_owned(), Role::Good),
         Judgement::GeneratorBound => ("✗", "generator-bound: throughput is a lower bound".to_owned(), Role::Bad),
@@ -36,8 +39,10 @@ pub(super) fn headline(summary: &Summary, paint: Paint) -> Vec<String> {
 pub(super) fn remarks(summary: &Summary, paint: Paint) -> Vec<String> {
     let lines = |remark: &Remark| {
         let (sign, role) = match remark.about {
-            About::NoSuccess | About::NoMessages | About::Redirects => ("✗ ", Role::Bad),
-            About::Connections | About::Outage | About::Agents => ("! ", Role::Warning),
+            About::NoSuccess | About::NoMessages | About::Redirects | About::Outage => ("✗ ", Role::Bad),
+            About::Connections | About::Freeze | About::Overload | About::RateLimit | About::Agents => {
+                ("! ", Role::Warning)
+            }
         };
         let message = wrapped(sign, "  ", &clean(&remark.message), WIDTH);
         let mut lines: Vec<_> = message.into_iter().map(|line| paint.as_(role, line)).collect();

@@ -85,6 +85,7 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
         got: if held { "6.00ms".into() } else { "≥150.0ms".into() },
         held,
         sure: true,
+        implicit: false,
     });
     if !held {
         run.p99_ns = run.p99_ns.map(|p99| AtLeast { value: p99.value, at_least: true });
@@ -256,7 +257,7 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
         let mut run = evidence(per_s, 5, (n / per_s * 1e9) as u64);
         let (got, held) =
             (brunt_plan::units::Duration(run.p99_ns.unwrap().value).to_string(), run.p99_ns.unwrap().value < 50 * MS);
-        run.thresholds.push(ThresholdResult { threshold: "p99<50ms".into(), got, held, sure: true });
+        run.thresholds.push(ThresholdResult { threshold: "p99<50ms".into(), got, held, sure: true, implicit: false });
         Step::of(value, run)
     };
     let peak: Vec<_> = values.iter().map(|value| step(*value, 2e-6)).collect();

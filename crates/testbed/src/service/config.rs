@@ -1,9 +1,6 @@
 //! What the server is asked to be: addresses, and how well or badly it shall behave.
 
-use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use super::error::StartError;

@@ -1,0 +1,126 @@
+//! Thresholds that nobody wrote: of calls, of each check and of each scenario's iterations no more than
+//! [`Plan::max_error_ratio`] may fail, unless a threshold of the plan says how many may.
+//!
+//! `part / whole <= ratio` is `part <= floor(ratio × whole)`: of 50 calls none may fail by 1 %, of 200 two.
+
+use brunt_plan::plan::Plan;
+use brunt_plan::threshold::{Figure, Kind, Operator, Threshold};
+use brunt_record::catalogue::Counter;
+use brunt_record::snapshot::Snapshot;
+
+/// The implicit thresholds of a run by `plan` in which `total` happened. Of what did not happen there are none: how many calls
+/// were due is for other thresholds to say.
+pub(super) fn of(plan: &Plan, total: &Snapshot) -> Vec<Threshold> {
+    let most = plan.max_error_ratio;
+    if most >= 1.0 {
+        return Vec::new();
+    }
+    let errors = |subject| Threshold::implicit(subject, Figure::ErrorRate, Operator::AtMost, most);
+    let calls =
+        (total.numbers.get(Counter::Due) > 0 && !says(plan, &[], Threshold::is_about_errors)).then(|| errors(None));
+    let checks = total.figures.checks.iter().filter(|(name, check)| {
+        let names = [*name, check.call.as_deref().unwrap_or(name)];
+        check.passes + check.fails > 0
+            && !says(plan, &[], Threshold::is_about_checks)
+            && !says(plan, &names, Threshold::is_about_checks)
+    });
+    let checks = checks
+        .map(|(name, _)| Threshold::implicit(Some((Kind::Check, name)), Figure::Checks, Operator::AtLeast, 1.0 - most));
+    let scenarios = total.figures.scenarios.iter().filter(|(name, scenario)| {
+        let is_told = |threshold: &Threshold| threshold.is_about_errors() || threshold.is_about_script_errors();
+        scenario.iterations_begun() > 0
+            && !says(plan, &[], Threshold::is_about_script_errors)
+            && !says(plan, &[*name], is_told)
+    });
+    let scenarios = scenarios.map(|(name, _)| errors(Some((Kind::Scenario, name))));
+    calls.into_iter().chain(checks).chain(scenarios).collect()
+}
+
+/// Whether a threshold of the plan on something of these names, or on the whole run where there are none, is about that.
+fn says(plan: &Plan, names: &[&str], is_about: impl Fn(&Threshold) -> bool) -> bool {
+    plan.thresholds.iter().filter(|threshold| is_about(threshold)).any(|threshold| match threshold.subject() {
+        None => names.is_empty(),
+        Some((_, name)) => names.contains(&name),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::catalogue::Timing;
+    use brunt_record::figures::Example;
+
+    use super::*;
+    use crate::fixtures::plan;
+    use crate::summary::Summary;
+    use crate::thresholds::ThresholdResult;
+
+    fn calls(ok: u64, failed: u64) -> Snapshot {
+        let mut calls = Snapshot::of([(Counter::Due, ok + failed)]);
+        for (status, n) in [(200, ok), (429, failed)] {
+            (0..n).for_each(|_| calls.statuses.record(status));
+            calls.times.record_n(Timing::Response, 1_000_000, n);
+        }
+        calls
+    }
+
+    fn judged(thresholds: &[&str], most: f64, measured: Snapshot) -> Vec<ThresholdResult> {
+        let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
+        let plan = Plan { thresholds, max_error_ratio: most, ..plan() };
+        let (_, run) = crate::fixtures::run();
+        let drained = Snapshot::default();
+        Summary::of(plan, brunt_record::recording::Recording { measured, drained, ..run }).thresholds
+    }
+
+    #[test]
+    fn one_in_a_hundred_may_fail() {
+        for (ok, failed, most, held) in
+            [(49, 1, 0.01, false), (199, 1, 0.01, true), (99, 1, 0.01, true), (98, 2, 0.01, false), (95, 5, 0.05, true)]
+        {
+            let results = judged(&[], most, calls(ok, failed));
+            let [result] = results.as_slice() else { panic!("{results:?}") };
+            assert_eq!((result.held, result.implicit), (held, true), "{failed} beside {ok}: {result:?}");
+        }
+        assert_eq!(judged(&[], 0.01, calls(49, 1))[0].threshold, "error_rate<=1%");
+        assert!(judged(&[], 1.0, calls(0, 10)).is_empty(), "everything may fail");
+        assert!(judged(&[], 0.01, calls(0, 0)).is_empty(), "nothing was due");
+    }
+
+    #[test]
+    fn what_is_written_takes_its_place() {
+        let names = |thresholds: &[&str]| {
+            let mut measured = calls(90, 10);
+            for (name, fails) in [("home: fine", 3), ("cart: fine", 0)] {
+                let check = measured.figures.checks.named(name);
+                let call = name.split(':').next();
+                (0..90).for_each(|_| check.passed(call, "fine"));
+                (0..fails).for_each(|_| check.failed(call, "fine", Example::default));
+            }
+            measured.figures.scenarios.named("shop").errors = 4;
+            let implicit = judged(thresholds, 0.01, measured).into_iter().filter(|result| result.implicit);
+            implicit.map(|result| (result.threshold, result.held)).collect::<Vec<_>>()
+        };
+        let implicit = |text: &str, held| (text.to_owned(), held);
+        let (calls, shop) = (implicit("error_rate<=1%", false), implicit("scenario shop:error_rate<=1%", false));
+        let (home, cart) =
+            (implicit("check home: fine:checks>=99%", false), implicit("check cart: fine:checks>=99%", true));
+        let all = [&calls, &home, &cart, &shop].map(Clone::clone);
+        let sorted = |mut names: Vec<_>| {
+            names.sort();
+            names
+        };
+        let without = |left_out: &[&(String, bool)]| {
+            sorted(all.iter().filter(|one| !left_out.contains(one)).cloned().collect::<Vec<_>>())
+        };
+        for (thresholds, left_out) in [
+            (&["p99<1s", "home:error_rate<50%"][..], &[][..]),
+            (&["error_rate<50%"], &[&calls]),
+            (&["checks>90%"], &[&home, &cart]),
+            (&["home: fine:checks>90%"], &[&home]),
+            (&["cart:checks>90%"], &[&cart]),
+            (&["script_errors<5"], &[&shop]),
+            (&["shop:error_rate<=100%"], &[&shop]),
+        ] {
+            assert_eq!(sorted(names(thresholds)), without(left_out), "{thresholds:?}");
+        }
+    }
+}

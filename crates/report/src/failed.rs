@@ -1,0 +1,68 @@
+//! The first line of a run of which more calls failed than may by its implicit threshold.
+
+use brunt_judge::summary::Summary;
+use brunt_judge::thresholds::ThresholdResult;
+use brunt_plan::plan::MAX_ERROR_RATIO;
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::OkStatus;
+
+use crate::numbers::{count, counted, percent};
+
+/// Such as `FAILED: 66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`. None where
+/// the implicit threshold held, was replaced, or nothing was answered, which is said otherwise.
+pub(crate) fn sentence(summary: &Summary) -> Option<String> {
+    summary.thresholds.iter().find(|result| is_of_calls(result)).filter(|result| !result.held && summary.answered())?;
+    let due = summary.total.numbers.get(Counter::Due);
+    let most = summary.plan.max_error_ratio;
+    let limit = if most.total_cmp(&MAX_ERROR_RATIO).is_eq() { "default limit" } else { "limit" };
+    let (worst, meant) = worst(summary);
+    Some(format!(
+        "FAILED: {} of {}, {worst}{}; {limit} {}.{meant}",
+        percent(summary.error_rate),
+        counted(due, "call"),
+        since(summary),
+        percent(most)
+    ))
+}
+
+/// Whether this is the implicit threshold on all calls.
+pub(crate) fn is_of_calls(result: &ThresholdResult) -> bool {
+    result.implicit && result.threshold.starts_with("error_rate")
+}
+
+/// Whether anything speaks against the run, so that nothing beside it is to look like praise.
+pub(crate) fn is_red(summary: &Summary) -> bool {
+    use brunt_judge::remarks::About;
+    let is_bad = |about: About| matches!(about, About::NoSuccess | About::NoMessages | About::Redirects);
+    !summary.thresholds_held() || summary.remarks.iter().any(|remark| is_bad(remark.about))
+}
+
+/// What failed most, and what to write if that was meant.
+fn worst(summary: &Summary) -> (String, String) {
+    let (total, ok) = (&summary.total, summary.ok_status());
+    let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status));
+    let statuses = statuses.map(|(status, n)| (n, name(summary, status), Some(status)));
+    let failures = total.failures.counted().map(|(failure, n)| (n, failure.name().to_owned(), None));
+    let checks = [(total.failed_check.ok(ok), "failed a check".to_owned(), None)];
+    let others = [Counter::Unfinished, Counter::Unsent];
+    let others = others.map(|counter| (total.numbers.get(counter), counter.key().to_owned(), None));
+    let all = statuses.chain(failures).chain(checks).chain(others);
+    let Some((n, name, status)) = all.max_by_key(|(n, ..)| *n) else { return Default::default() };
+    let meant = status.filter(|status| (400..500).contains(status)).map_or_else(String::new, |status| {
+        let ok = if *ok == OkStatus::default() { "2xx,3xx".to_owned() } else { String::from(ok.clone()) };
+        format!(" Meant? --ok-status {ok},{status}")
+    });
+    (format!("{} × {name}", count(n)), meant)
+}
+
+/// Such as `429`, or `8 RESOURCE_EXHAUSTED` where the protocol has names.
+fn name(summary: &Summary, status: u16) -> String {
+    summary.run.status_names.get(&status).map_or_else(|| status.to_string(), |name| format!("{status} {name}"))
+}
+
+/// Since when calls failed, such as ` from 0:03`; empty where they did from the first second on.
+fn since(summary: &Summary) -> String {
+    let first = summary.run.series.points().iter().find(|point| point.not_ok > 0);
+    let seconds = first.map_or(0, |point| point.start_ns / brunt_record::SECOND_NS);
+    if seconds == 0 { String::new() } else { format!(" from {}:{:02}", seconds / 60, seconds % 60) }
+}
