@@ -167,7 +167,9 @@ function endingOf({ ending, measured_ns }: Data): string | null {
       : `interrupted after ${duration(measured_ns)}: the figures cover what was done`;
   }
   if ("stopped" in ending) return `stopped by the script: ${ending.stopped}`;
-  return "aborted" in ending ? `aborted: ${ending.aborted}` : ending.failed;
+  if ("aborted" in ending) return `aborted: ${ending.aborted}`;
+  if ("unreached" in ending) return `gave up: ${ending.unreached}`;
+  return "agents_lost" in ending ? `agents were lost: ${ending.agents_lost}` : ending.failed;
 }
 
 function nothingAnswered({ outcomes }: Data): string {
