@@ -44,6 +44,8 @@ const RULES: &[Rule] = &[
     Rule { from: "proxy", never: ANY, but: &["coalesce"] },
     Rule { from: "protocol", never: ABOVE, but: &[] },
     Rule { from: "http2-calls", never: ABOVE, but: &[] },
+    Rule { from: "script", never: ABOVE, but: &[] },
+    Rule { from: "script", never: PROTOCOLS, but: &[] },
     Rule { from: "lua", never: &["engine", "cluster", "report", "store", "judge", "decide", "cli"], but: &[] },
     Rule { from: "engine", never: &["judge", "decide", "lua", "cluster", "report", "store", "testbed"], but: &[] },
     Rule { from: "engine", never: PROTOCOLS, but: &[] },
