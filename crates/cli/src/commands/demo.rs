@@ -30,7 +30,6 @@ use crate::exit::Exit;
 use crate::scripts::SCRIPTS;
 use crate::{console, files, plan, signals};
 
-/// How long each answer takes: long enough that a few connections leave CPU to spare.
 /// Watch a target freeze, by the closed and by the open model: 10 seconds
 #[derive(Debug, Args)]
 pub struct Demo {
@@ -48,6 +47,7 @@ pub struct Demo {
     pub html: PathBuf,
 }
 
+/// How long each answer takes: long enough that a few connections leave CPU to spare.
 const DELAY: Time = Time::from_millis(2);
 /// When the target answers nothing.
 const STALL: Stall = Stall { length: Time::from_secs(1), period: Time::from_secs(4) };
