@@ -7,7 +7,8 @@
 
 use brunt_thrift::fitting::Fitting;
 use brunt_thrift::idl;
-use brunt_thrift::untyped::{Untyped, named};
+use brunt_thrift::named::named;
+use brunt_thrift::untyped::Untyped;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

@@ -13,7 +13,7 @@ pub mod fitting;
 pub mod idl;
 mod meaning;
 pub mod method;
-mod named;
+pub mod named;
 pub mod options;
 pub mod reply;
 mod scenario;
