@@ -26,9 +26,10 @@ function seconds(finding: Finding): string {
   return `, in second${only ? "" : "s"} ${ranges.slice(0, MOST_RANGES).join(", ")}${more}`;
 }
 
-function judgement({ verdict }: Data): [string, string] {
+function judgement({ verdict, remarks, thresholds }: Data): [string, string] {
   switch (verdict.judgement) {
     case "trustworthy":
+      if (remarks.length > 0 || thresholds.some(({ held }) => !held)) return ["faint", "measured well"];
       return ["good", verdict.findings.length > 0 ? "✓ trustworthy, but for what is named below" : "✓ trustworthy"];
     case "generator_bound":
       return ["bad", "✗ generator-bound: throughput is a lower bound"];
@@ -74,22 +75,30 @@ function passed(data: Data): [string, string] {
   // What waits is in no figure yet: none of them says that all is well.
   const waits = live?.oldest_ns ?? 0;
   if (waits >= LONG_WAIT_NS) return ["warning", `! ${live && live.backlog > 0 ? `${counted(live.backlog, "call")} wait to be sent, ` : ""}the oldest call has waited ${duration(waits)}`];
+  // What stands out about the target comes before what went as asked.
+  const [first] = data.remarks;
+  if (first) return [signOf(first) === "✗" ? "bad" : "warning", `${signOf(first)} ${first.message}`];
   const [errors, all] = [outcomes.not_ok, outcomes.due];
   const wrong = errors > 0 ? `${percent(outcomes.error_ratio)} of calls not ok${soFar} (${count(errors)} of ${count(all)})` : "";
-  if (thresholds.length > 0) {
-    const held = `${thresholds.length === 1 ? "the threshold" : `all ${count(thresholds.length)} thresholds`} held${soFar}`;
+  const asked = thresholds.filter(({ implicit }) => !implicit);
+  if (asked.length > 0) {
+    const held = `${asked.length === 1 ? "the threshold" : `all ${count(asked.length)} thresholds`} held${soFar}`;
     return ["good", `✓ ${held}${wrong && `; ${wrong}`}`];
   }
   if (wrong) return [errors === all ? "bad" : "warning", `${errors === all ? "✗" : "!"} ${wrong}`];
   return ["good", `✓ ${live ? "no call failed so far" : `all ${counted(all, "call")} succeeded`}`];
 }
 
-function remark({ about, message, advice }: Remark): HTMLElement {
-  const isBad = about === "no_success" || about === "no_messages" || about === "redirects";
+/** What is not there at all, or led elsewhere, is wrong; what slowed it is a warning. */
+const signOf = ({ about }: Remark): "✗" | "!" =>
+  ["no_success", "no_messages", "redirects", "outage"].includes(about) ? "✗" : "!";
+
+function remark(remark: Remark): HTMLElement {
+  const { message, advice } = remark;
   return el(
     "li",
-    { class: isBad ? "bad" : "warning" },
-    `${isBad ? "✗" : "!"} ${message}`,
+    { class: signOf(remark) === "✗" ? "bad" : "warning" },
+    `${signOf(remark)} ${message}`,
     advice !== "" && el("p", { class: "advice" }, `→ ${advice}`),
   );
 }
@@ -125,6 +134,10 @@ function waysOfFailing(outcomes: Data["outcomes"]): HTMLElement | null {
 export function outcome(data: Data): HTMLElement | null {
   const [kind, words] = passed(data);
   const ending = endingOf(data);
+  // The first remark may be the headline already.
+  const [first, ...others] = data.remarks;
+  const isTold = first !== undefined && words.endsWith(first.message);
+  const remarks = isTold ? others : data.remarks;
   return section(
     data.live ? "Outcome so far" : "Outcome",
     "outcome",
@@ -132,7 +145,8 @@ export function outcome(data: Data): HTMLElement | null {
     ending && el("p", { class: "warning ending" }, ending),
     data.outcomes.answered > 0 && waysOfFailing(data.outcomes),
     badge(data),
-    data.remarks.length > 0 && el("ul", { class: "findings" }, ...data.remarks.map(remark)),
+    isTold && first.advice !== "" && el("p", { class: "advice" }, `→ ${first.advice}`),
+    remarks.length > 0 && el("ul", { class: "findings" }, ...remarks.map(remark)),
   );
 }
 

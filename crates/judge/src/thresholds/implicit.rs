@@ -16,8 +16,9 @@ pub(super) fn of(plan: &Plan, total: &Snapshot) -> Vec<Threshold> {
         return Vec::new();
     }
     let errors = |subject| Threshold::implicit(subject, Figure::ErrorRate, Operator::AtMost, most);
-    let calls =
-        (total.numbers.get(Counter::Due) > 0 && !says(plan, &[], Threshold::is_about_errors)).then(|| errors(None));
+    let due = total.numbers.get(Counter::Due);
+    let is_judged = due > 0 && !says(plan, &[], Threshold::is_about_errors) && !is_by_lost_agents(plan, total);
+    let calls = is_judged.then(|| errors(None));
     let checks = total.figures.checks.iter().filter(|(name, check)| {
         let names = [*name, check.call.as_deref().unwrap_or(name)];
         check.passes + check.fails > 0
@@ -34,6 +35,14 @@ pub(super) fn of(plan: &Plan, total: &Snapshot) -> Vec<Threshold> {
     });
     let scenarios = scenarios.map(|(name, _)| errors(Some((Kind::Scenario, name))));
     calls.into_iter().chain(checks).chain(scenarios).collect()
+}
+
+/// Whether no more than may fail of all other calls, and calls of lost agents alone make it more: those say nothing of the target.
+fn is_by_lost_agents(plan: &Plan, total: &Snapshot) -> bool {
+    let lost = total.numbers.get(Counter::UnsentLost);
+    let (failed, due) = (total.not_ok(&plan.ok_status), total.numbers.get(Counter::Due));
+    let most = |of: u64| plan.max_error_ratio * of as f64;
+    failed as f64 > most(due) && failed.saturating_sub(lost) as f64 <= most(due.saturating_sub(lost))
 }
 
 /// Whether a threshold of the plan on something of these names, or on the whole run where there are none, is about that.
@@ -69,6 +78,21 @@ mod tests {
         let (_, run) = crate::fixtures::run();
         let drained = Snapshot::default();
         Summary::of(plan, brunt_record::recording::Recording { measured, drained, ..run }).thresholds
+    }
+
+    #[test]
+    fn calls_of_lost_agents_alone_fail_no_run() {
+        let with_lost = |ok: u64, failed: u64| {
+            let mut calls = calls(ok, failed);
+            for counter in [Counter::Due, Counter::Unsent, Counter::UnsentLost] {
+                calls.numbers.add(counter, 100);
+            }
+            calls.times.record_bounds(Timing::Response, 1_000_000, 100);
+            judged(&[], 0.01, calls)
+        };
+        assert_eq!(with_lost(200, 1), []);
+        let failed = with_lost(200, 10);
+        assert!(matches!(failed.as_slice(), [result] if !result.held), "{failed:?}");
     }
 
     #[test]
