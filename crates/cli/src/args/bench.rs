@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use anyhow::{Result, anyhow};
 use brunt_plan::plan::Sandbox;
 use brunt_plan::profile::Profile;
 use brunt_plan::threshold::Threshold;
@@ -246,7 +247,7 @@ pub struct Output {
     #[arg(long = "threshold", value_name = "[NAME:]FIGURE OP VALUE [abort]")]
     pub thresholds: Vec<Threshold>,
     /// The largest share that may fail of calls, of each check and of iterations, where no threshold says so: 5% or 0.05; else
-    /// exit status 1 [default: 1%]
+    /// exit status 1 [default: 1%, or BRUNT_MAX_ERROR_RATE from the environment]
     #[arg(long, value_name = "SHARE", value_parser = values::ratio)]
     pub max_error_rate: Option<f64>,
     /// How the result is printed [default: text]
@@ -280,6 +281,22 @@ pub struct Output {
     /// Write JSON without histograms: small, but brunt show, report and compare cannot read it
     #[arg(long)]
     pub no_histograms: bool,
+}
+
+impl Output {
+    /// The share that may fail, 0 to 1: as the flag says, or else the environment; none where neither does.
+    ///
+    /// # Errors
+    /// When the environment holds no share.
+    pub fn most_errors(&self) -> Result<Option<f64>> {
+        const NAME: &str = "BRUNT_MAX_ERROR_RATE";
+        if self.max_error_rate.is_some() {
+            return Ok(self.max_error_rate);
+        }
+        let Some(text) = std::env::var_os(NAME).filter(|text| !text.is_empty()) else { return Ok(None) };
+        let text = text.to_string_lossy();
+        values::ratio(&text).map(Some).map_err(|error| anyhow!("{NAME}={text}: {error}"))
+    }
 }
 
 /// How the live page is served.

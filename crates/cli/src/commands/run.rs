@@ -233,7 +233,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         transport: plan::transport(&run.connecting, plan::tls(&run.tls)?)?,
         ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
-        max_error_ratio: run.output.max_error_rate.unwrap_or(MAX_ERROR_RATIO),
+        max_error_ratio: run.output.most_errors()?.unwrap_or(MAX_ERROR_RATIO),
         origin: plan::origin(&run.saving),
         sandbox: run.confinement.of_named(),
         environment: Environment::default(),

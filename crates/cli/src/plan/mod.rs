@@ -46,7 +46,7 @@ pub fn of(bench: &Bench, program: &Program) -> Result<Plan> {
         None => made(bench, program)?,
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
-    plan.max_error_ratio = bench.output.max_error_rate.unwrap_or(plan.max_error_ratio);
+    plan.max_error_ratio = bench.output.most_errors()?.unwrap_or(plan.max_error_ratio);
     plan.origin = origin(&bench.saving);
     if bench.trial.once {
         make_single(&mut plan);

@@ -106,7 +106,7 @@ fn a_signal_ends_it_with_what_it_has() {
     let running = Running::start(["find", "--threshold", "p99<1s", "-d1h", "-w0", &url]);
     until("the first trial is on its way", || server.requests() > 0);
     running.send(Signal::INT);
-    let done = running.wait().with_status(1);
+    let done = running.wait().with_status(130);
     assert!(done.stdout.contains("no answer: interrupted\n  nothing was seen so far"), "{}", done.stdout);
 }
 

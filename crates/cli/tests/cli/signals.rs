@@ -24,12 +24,13 @@ fn the_first_signal_ends_the_run_with_its_report() {
 }
 
 #[test]
-fn thresholds_count_in_an_interrupted_run() {
+fn a_signal_comes_before_a_threshold_that_failed() {
     let (server, url) = target(Config::default());
     let running = Running::start(["-d", "1h", "--threshold", "due==0", &url]);
     until_answered(&server);
     running.send(Signal::INT);
-    running.wait().with_status(1);
+    let done = running.wait().with_status(130);
+    assert!(done.stdout.contains("1 of 1 threshold failed"), "{}", done.stdout);
 }
 
 #[test]

@@ -348,7 +348,9 @@ fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark> {
 
 /// A target that falls behind what is due: the calls that wait grow, and grow.
 fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remark> {
-    if !is_open(plan) {
+    // Calls of lost agents wait for nobody.
+    let lost = run.measured.numbers.get(Counter::UnsentLost) + run.drained.numbers.get(Counter::UnsentLost);
+    if !is_open(plan) || lost > 0 {
         return None;
     }
     let points = run.series.points();
