@@ -10,6 +10,7 @@ use super::call::{CallId, End, Place};
 use super::connection::Channel;
 use super::deadlines::NEVER;
 use super::origins::NoClient;
+use super::receiving::MOST_TURNED_AWAY;
 use super::sending::{reason_of, write_tls};
 use super::{FailedAttempt, Gone, Load, Network, State};
 use crate::transport::Driver;
@@ -290,7 +291,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Failure::Timeout | Failure::Stalled => None,
             _ => self.connections[token].calls.front().copied(),
         };
-        self.lose(load, token, culprit, failure, reason, now);
+        self.lose(load, token, culprit, failure, reason, false, now);
+    }
+
+    /// A connection is gone after an answer that was to be its last: the peer has not processed what came behind (RFC 9112 §9.6).
+    pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        const REASON: &str = "the connection closed after an earlier answer";
+        let culprit = self.connections[token].calls.front().copied();
+        self.lose(load, token, culprit, Failure::Closed, REASON, true, now);
     }
 
     /// The same where the failure is that of this call.
@@ -303,10 +311,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &str,
         now: u64,
     ) {
-        self.lose(load, token, Some(culprit), failure, reason, now);
+        self.lose(load, token, Some(culprit), failure, reason, false, now);
     }
 
-    /// A connection that was ready is gone. A call that it was idle before, and whose bytes met the end on the way, is sent again, once, if it
+    /// A connection that was ready is gone, by its last answer or otherwise. Calls behind a last answer are sent again. A call that it was idle before, and whose bytes met the end on the way, is sent again, once, if it
     /// may be. Of the others `culprit` has the failure, and the rest end with the connection.
     fn lose<L: Load<D, Tag = T>>(
         &mut self,
@@ -315,6 +323,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         culprit: Option<CallId>,
         failure: Failure,
         reason: &str,
+        is_last_answer: bool,
         now: u64,
     ) {
         let behind = self.behind(now).max(now.saturating_sub(self.recorder.arrival(now)));
@@ -335,10 +344,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let Some(call) = self.calls.get_mut(id) else { continue };
             let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
             let met_its_end = call.alone && now.saturating_sub(call.sent) <= met_its_end_ns;
-            if resendable && met_its_end && call.first_byte == NEVER && call.idempotent && !call.again {
-                call.again = true;
+            let is_turned_away = is_last_answer && call.turned_away < MOST_TURNED_AWAY;
+            let is_sent_again = is_turned_away || resendable && met_its_end && !call.again;
+            if is_sent_again && call.first_byte == NEVER && call.idempotent {
+                call.again |= !is_turned_away;
+                call.turned_away += u8::from(is_turned_away);
                 call.place = Place::Queued(token);
-                self.recorder.snapshot.numbers.add(Counter::Reconnects, u64::from(self.recorder.counts(call)));
+                let counter = if is_turned_away { Counter::TurnedAway } else { Counter::Reconnects };
+                self.recorder.snapshot.numbers.add(counter, u64::from(self.recorder.counts(call)));
                 self.connections[token].queue.push_back(id);
             } else if late {
                 let (failure, reason) = self.lateness(id);

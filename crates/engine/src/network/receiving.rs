@@ -20,7 +20,7 @@ const CLEAR_BYTES: usize = 16 * 1024;
 /// How long a peer that ends a connection for an error has to close it, in nanoseconds.
 const FAREWELL_NS: u64 = 100_000_000;
 /// How often a call is sent again since a peer did not process it.
-const MOST_TURNED_AWAY: u8 = 8;
+pub(super) const MOST_TURNED_AWAY: u8 = 8;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Reads what is there. `ended` says that the end is near, so that it is read for, too.
@@ -174,7 +174,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 if !(answer.reusable && sent) || self.terms.reconnect {
                     self.flush_aside(token);
-                    self.lost(load, token, Failure::Closed, "the connection closed after an earlier answer", now);
+                    self.ended_with_answer(load, token, now);
                     return false;
                 }
                 self.retire_if_drained(load, token, now)

@@ -294,7 +294,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections[token].has_served();
         self.last_answer = now;
         if self.terms.reconnect {
-            self.lost(load, token, Failure::Closed, "the connection closed after an earlier answer", now);
+            self.ended_with_answer(load, token, now);
         } else {
             self.freed.push((token, now));
         }
