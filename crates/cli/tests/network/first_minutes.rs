@@ -54,7 +54,7 @@ fn nobody_listening_is_said_at_once() {
         [["-d", "1h"].as_slice(), &["-d", "1h", "-r", "100"], &["-d", "1h", "-w", "1h"], &["-d", "1h", "--reconnect"]]
     {
         let done = run([args, &[&url]].concat()).with_status(3);
-        assert!(done.stdout.contains("no connection to the target could be made"), "{args:?} {done:#?}");
+        assert!(done.stdout.contains("the target never answered: connect × "), "{args:?} {done:#?}");
         assert!(done.stdout.contains("connection refused"), "{args:?} {done:#?}");
     }
 }
