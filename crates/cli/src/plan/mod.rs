@@ -50,6 +50,8 @@ pub fn of(bench: &Bench, program: &Program) -> Result<Plan> {
     plan.origin = origin(&bench.saving);
     if bench.trial.once {
         make_single(&mut plan);
+        // One call is made to see its answer, whatever that is.
+        plan.max_error_ratio = bench.output.max_error_rate.unwrap_or(1.0);
     }
     plan.validate()?;
     Ok(plan)

@@ -81,10 +81,10 @@ fn refusals_and_redirects_stand_above_the_verdict() {
     let refusing = saying(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let leading = saying(b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let done = run(["-n", "10", "-c", "1", "--reconnect", &format!("http://{refusing}/")]).with_status(0);
-    let (said, verdict) = (done.stdout.find("every answer was 401"), done.stdout.find("trustworthy"));
+    let (said, verdict) = (done.stdout.find("every answer was 401"), done.stdout.find("measured well"));
     assert!(said.is_some() && said < verdict, "{done:#?}");
     let done = run(["-n", "10", "-c", "1", "--reconnect", &format!("http://{leading}/")]).with_status(0);
     assert!(done.stdout.contains(&format!("a redirect (302) to http://{leading}/login")), "{done:#?}");
     let once = run(["--once", &format!("http://{refusing}/")]).with_status(0);
-    assert!(once.stdout.contains("the answer was 401") && !once.stdout.contains("trustworthy"), "{once:#?}");
+    assert!(once.stdout.contains("the answer was 401") && !once.stdout.contains("measured well"), "{once:#?}");
 }
