@@ -51,6 +51,10 @@ function generator({ health, times, quantiles }: Data): string {
 /** Whether a run goes on of which no call has ended yet. */
 const hasNoFigure = ({ live, outcomes }: Data): boolean => live !== null && outcomes.answered + outcomes.failed === 0;
 
+/** Those that were asked for, and defaults that failed. */
+const noted = (thresholds: Data["thresholds"]): Data["thresholds"] =>
+  thresholds.filter(({ implicit, held }) => !implicit || !held);
+
 /** The most thresholds that are named where they failed. */
 const MOST_FAILED = 3;
 
@@ -62,7 +66,8 @@ function missed({ threshold, got }: Data["thresholds"][number]): string {
 
 /** What came of the run: whether it passed, in a line. */
 function passed(data: Data): [string, string] {
-  const { thresholds, outcomes, live } = data;
+  const { outcomes, live } = data;
+  const thresholds = noted(data.thresholds);
   const soFar = live ? " so far" : "";
   if (live && hasNoFigure(data)) return ["", live.phase === "measuring" || live.phase === "draining" ? "● running: no call has ended yet" : `● running: ${live.phase}, nothing is measured yet`];
   if (outcomes.answered === 0 && !live) return ["bad", nothingAnswered(data)];
@@ -80,9 +85,8 @@ function passed(data: Data): [string, string] {
   if (first) return [signOf(first) === "✗" ? "bad" : "warning", `${signOf(first)} ${first.message}`];
   const [errors, all] = [outcomes.not_ok, outcomes.due];
   const wrong = errors > 0 ? `${percent(outcomes.error_ratio)} of calls not ok${soFar} (${count(errors)} of ${count(all)})` : "";
-  const asked = thresholds.filter(({ implicit }) => !implicit);
-  if (asked.length > 0) {
-    const held = `${asked.length === 1 ? "the threshold" : `all ${count(asked.length)} thresholds`} held${soFar}`;
+  if (thresholds.length > 0) {
+    const held = `${thresholds.length === 1 ? "the threshold" : `all ${count(thresholds.length)} thresholds`} held${soFar}`;
     return ["good", `✓ ${held}${wrong && `; ${wrong}`}`];
   }
   if (wrong) return [errors === all ? "bad" : "warning", `${errors === all ? "✗" : "!"} ${wrong}`];
@@ -262,7 +266,8 @@ export function keyFigures(data: Data): HTMLElement | null {
 }
 
 export function thresholds(data: Data): HTMLElement | null {
-  const { thresholds, live } = data;
+  const { live } = data;
+  const thresholds = noted(data.thresholds);
   if (thresholds.length === 0 || hasNoFigure(data)) return null;
   const failed = thresholds.filter((threshold) => !threshold.held).length;
   return section(

@@ -58,13 +58,13 @@ for (const name of RESULTS) {
         assert.equal(got, time, `${column} ${row}`);
       }
     }
-    const [answered] = report.match(/(?<=Throughput +)\S+(?= answered\/s)/) ?? [];
+    const [answered] = report.match(/(?<=Throughput +)\S+(?= ok\/s)/) ?? [];
     if (answered) assert.equal(await page.textContent("[data-figure='answered/s'] .value"), answered);
     const [errors] = report.match(/(?<=error rate +)\S+/) ?? [];
     if (errors) assert.equal(await page.textContent("[data-figure='error rate'] .value"), errors);
     const [sum] = report.match(/(?<=^Outcomes +)\S.*$/m) ?? [];
     assert.equal(await page.textContent(".sum"), sum);
-    const [verdict] = report.match(/^[✓✗] [^:\n]*/m) ?? [];
+    const [verdict] = report.match(/^[✓✗!] [^:\n]*/m) ?? [];
     assert.ok(shown.includes(verdict), verdict);
     await page.close();
   });
@@ -151,7 +151,7 @@ test("dragging zooms, and the keyboard does all of it", async () => {
   await page.keyboard.press("Home");
   const said = () => page.textContent("#percentiles [aria-live]");
   assert.match(await said(), /^0:00, p50 \S+, p90 \S+, p99 \S+, max \S+$/);
-  for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowRight");
+  for (let i = 0; i < 50; i++) await page.keyboard.press("ArrowRight");
   assert.match(await said(), /^0:05, /);
   const near = await ticks();
   await page.keyboard.press("+");
