@@ -234,8 +234,8 @@ export function keyFigures(data: Data): HTMLElement | null {
   };
   const figures: [string, string | null, string | undefined, string | undefined][] = [
     [
-      "answered/s",
-      `${least}${number(rates.answered_per_s)}`,
+      "ok/s",
+      `${least}${number(rates.ok_per_s)}`,
       is_open ? `of ${number(rates.due_per_s)} due/s` : undefined,
       least ? "warning" : undefined,
     ],

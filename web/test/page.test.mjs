@@ -59,7 +59,7 @@ for (const name of RESULTS) {
       }
     }
     const [answered] = report.match(/(?<=Throughput +)\S+(?= ok\/s)/) ?? [];
-    if (answered) assert.equal(await page.textContent("[data-figure='answered/s'] .value"), answered);
+    if (answered) assert.equal(await page.textContent("[data-figure='ok/s'] .value"), answered);
     const [errors] = report.match(/(?<=error rate +)\S+/) ?? [];
     if (errors) assert.equal(await page.textContent("[data-figure='error rate'] .value"), errors);
     const [sum] = report.match(/(?<=^Outcomes +)\S.*$/m) ?? [];
@@ -429,7 +429,7 @@ const inFold = (page, selectors) =>
   );
 
 test("the first screen says whether it passed, whether to believe it, how fast and how slow it was, and when", async () => {
-  const wide = ["#outcome .outcome", "#outcome .badge", ".tile[data-figure='p99']", ".tile[data-figure='answered/s']", ".tile[data-figure='error rate']", "#percentiles canvas", "#throughput canvas"];
+  const wide = ["#outcome .outcome", "#outcome .badge", ".tile[data-figure='p99']", ".tile[data-figure='ok/s']", ".tile[data-figure='error rate']", "#percentiles canvas", "#throughput canvas"];
   const narrow = wide.slice(0, -1);
   for (const [width, height, expected] of [[1280, 900, wide], [390, 844, narrow.slice(0, -1)]]) {
     for (const name of ["clean", "failing", "open", "shop"]) {
