@@ -80,8 +80,8 @@ function passed(data: Data): [string, string] {
   // What waits is in no figure yet: none of them says that all is well.
   const waits = live?.oldest_ns ?? 0;
   if (waits >= LONG_WAIT_NS) return ["warning", `! ${live && live.backlog > 0 ? `${counted(live.backlog, "call")} wait to be sent, ` : ""}the oldest call has waited ${duration(waits)}`];
-  // What stands out about the target comes before what went as asked.
-  const [first] = data.remarks;
+  // What happened to the target comes before what went as asked.
+  const first = data.remarks.find(({ from_ns }) => from_ns !== undefined);
   if (first) return [signOf(first) === "✗" ? "bad" : "warning", `${signOf(first)} ${first.message}`];
   const [errors, all] = [outcomes.not_ok, outcomes.due];
   const wrong = errors > 0 ? `${percent(outcomes.error_ratio)} of calls not ok${soFar} (${count(errors)} of ${count(all)})` : "";
