@@ -20,6 +20,9 @@ use brunt_protocol::Opening;
 /// twice the time that connecting took.
 const MET_ITS_END_NS: u64 = 10_000_000;
 
+/// Why calls end with a connection whose last answer has come.
+const LAST_ANSWER: &str = "the connection closed after an earlier answer";
+
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Begins to connect.
     pub(crate) fn connect<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
@@ -291,14 +294,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Failure::Timeout | Failure::Stalled => None,
             _ => self.connections[token].calls.front().copied(),
         };
-        self.lose(load, token, culprit, failure, reason, false, now);
+        self.lose(load, token, culprit, failure, reason, now);
     }
 
     /// A connection is gone after an answer that was to be its last: the peer has not processed what came behind (RFC 9112 §9.6).
     pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
-        const REASON: &str = "the connection closed after an earlier answer";
         let culprit = self.connections[token].calls.front().copied();
-        self.lose(load, token, culprit, Failure::Closed, REASON, true, now);
+        self.lose(load, token, culprit, Failure::Closed, LAST_ANSWER, now);
     }
 
     /// The same where the failure is that of this call.
@@ -311,7 +313,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &str,
         now: u64,
     ) {
-        self.lose(load, token, Some(culprit), failure, reason, false, now);
+        self.lose(load, token, Some(culprit), failure, reason, now);
     }
 
     /// A connection that was ready is gone, by its last answer or otherwise. Calls behind a last answer are sent again. A call that it was idle before, and whose bytes met the end on the way, is sent again, once, if it
@@ -323,7 +325,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         culprit: Option<CallId>,
         failure: Failure,
         reason: &str,
-        is_last_answer: bool,
         now: u64,
     ) {
         let behind = self.behind(now).max(now.saturating_sub(self.recorder.arrival(now)));
@@ -344,7 +345,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let Some(call) = self.calls.get_mut(id) else { continue };
             let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
             let met_its_end = call.alone && now.saturating_sub(call.sent) <= met_its_end_ns;
-            let is_turned_away = is_last_answer && call.turned_away < MOST_TURNED_AWAY;
+            let is_turned_away = reason == LAST_ANSWER && call.turned_away < MOST_TURNED_AWAY;
             let is_sent_again = is_turned_away || resendable && met_its_end && !call.again;
             if is_sent_again && call.first_byte == NEVER && call.idempotent {
                 call.again |= !is_turned_away;
