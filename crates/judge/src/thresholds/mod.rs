@@ -164,7 +164,7 @@ mod tests {
             ("max>1s", "2.00s", true),
             ("error_rate<=0.1%", "0.1%", true),
             ("error_rate < 0.05%", "0.1%", false),
-            ("rate >= 990", "999.5/s", true),
+            ("rate >= 990", "999/s", true),
             ("timeout==1", "1", true),
             ("closed<1", "0", true),
             ("unsent==0", "0", true),
