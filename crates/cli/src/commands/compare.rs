@@ -277,7 +277,7 @@ fn silent_side(compared: &Compared) -> Option<&ComparedRun> {
     [false, true].into_iter().filter(|is_b| is_silent(*is_b)).find_map(|is_b| side(is_b).next())
 }
 
-/// A run of which more failed than may.
+/// A run that an implicit threshold fails.
 fn failed_run(compared: &Compared) -> Option<&ComparedRun> {
     compared.runs.iter().find(|run| run.evidence.failed_implicitly().next().is_some())
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
 mod compare;
+mod failures;
 mod find;
 mod kept;
 mod live;

@@ -81,7 +81,7 @@ impl Flood {
         network.connect(self, token, now);
     }
 
-    /// The next call that is due takes the outcome of an attempt that ended just before `now`; false if there is none.
+    /// Ends the next due call with the outcome of an attempt that failed just before `now`. Returns false without such an attempt or call.
     pub(super) fn share_outcome<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
         let Pace::Open(schedule) = &mut self.pace else { return false };
         let Some(outcome) = self.outage.shared(0, now).filter(|_| schedule.due().is_some_and(|due| due <= now)) else {

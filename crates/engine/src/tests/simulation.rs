@@ -117,7 +117,7 @@ impl Peer for RandomPeer {
     }
 }
 
-/// A random plan: what is asked of whom, how, and for how long.
+/// A random plan: load, connections, limits and length.
 fn random_plan(choices: &mut Choices) -> Plan {
     let most = 1 + choices.below(6) as u32;
     let load = match choices.below(3) {

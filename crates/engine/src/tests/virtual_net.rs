@@ -77,7 +77,7 @@ struct World<P> {
     oversleeps_ns: u64,
     /// When the worker stands still, and for how long.
     stands_still: (u64, u64),
-    /// The same, in a wait that a signal ends: it tells of nothing that has come.
+    /// The same, in a wait that a signal interrupts: the wait names no socket.
     interrupted: (u64, u64),
     fails_at: u64,
     panics_at: u64,

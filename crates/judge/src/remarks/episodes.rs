@@ -60,7 +60,7 @@ impl Stretch {
     }
 }
 
-/// What happened over time in a run by `plan` of which `total` is every call.
+/// Finds the episodes of a run. `total` counts every call, those of the drain included.
 pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> {
     let timeline = &total.timeline;
     let outages = outages(timeline);

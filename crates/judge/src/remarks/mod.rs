@@ -74,7 +74,7 @@ impl Remark {
     }
 }
 
-/// What stands out in a run by `plan` of which `total` is every call.
+/// Collects what stands out in a run. `total` counts every call, those of the drain included.
 pub(crate) fn of(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> {
     let found = [
         lost_agents(run),
