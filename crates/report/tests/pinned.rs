@@ -196,6 +196,7 @@ fn figures_are_those_of_the_run() {
     let p99 = "/times/response/quantiles/4/value_ns";
     let expected = [
         ("closed", "/outcomes/statuses", value!([{"status": 200, "count": 400}])),
+        ("closed", "/rates/ok_per_s", pinned("closed")["rates"]["answered_per_s"].clone()),
         ("closed", p50, value!(66_751)),
         ("closed", p99, value!(200_063)),
         ("open", "/outcomes/due", value!(288)),

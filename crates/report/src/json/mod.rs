@@ -238,5 +238,14 @@ fn read_any(bytes: &[u8]) -> Result<Read, ReadError> {
     } else {
         serde_json::from_slice(bytes).map(Read::One)
     };
-    read.map_err(|error| ReadError::Content { line: error.line(), column: error.column(), problem: error.to_string() })
+    let mut read = read.map_err(|error| ReadError::Content {
+        line: error.line(),
+        column: error.column(),
+        problem: error.to_string(),
+    })?;
+    match &mut read {
+        Read::One(document) => document.add_rate_of_successes(),
+        Read::Several(runs) => runs.iter_mut().for_each(|run| run.result.add_rate_of_successes()),
+    }
+    Ok(read)
 }

@@ -14,6 +14,15 @@ use brunt_record::snapshot::Snapshot;
 use super::{Agents, Calls, Document, Drilldown, FailureCount, Full, Names, Status};
 
 impl Document {
+    /// Adds the rate of successes, which earlier results lack: the share of answers that were one, of the rate of answers.
+    pub(super) fn add_rate_of_successes(&mut self) {
+        let (outcomes, rates) = (&self.outcomes, &mut self.rates);
+        if rates.ok_per_s == 0.0 && outcomes.answered > 0 {
+            let ok = outcomes.numbers.get(Counter::Due).saturating_sub(outcomes.not_ok);
+            rates.ok_per_s = rates.answered_per_s * ok as f64 / outcomes.answered as f64;
+        }
+    }
+
     /// The summary that it is of. Figures and the verdict are those that were written, not judged anew.
     ///
     /// The document must have its histograms: see [`read_whole`](super::read_whole).
