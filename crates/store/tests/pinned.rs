@@ -65,7 +65,10 @@ fn every_run_is_loaded_whole() {
     for (number, name) in (1..).zip(["closed", "open", "scenario", "agents", "lost"]) {
         assert_eq!(store.number(&Which::Name(name.into())).unwrap(), number, "{name}");
         let summary = store.load(&Which::Number(number)).unwrap();
-        let shown: Value = serde_json::from_slice(&render(Format::Json, &summary, Style::default()).unwrap()).unwrap();
+        let mut shown: Value =
+            serde_json::from_slice(&render(Format::Json, &summary, Style::default()).unwrap()).unwrap();
+        // A run in a store is judged anew, by the default limit of failures as well; a result file says what it said.
+        shown["thresholds"].as_array_mut().unwrap().retain(|threshold| threshold["implicit"] != true);
         let expected = result(name);
         for (key, value) in expected.as_object().unwrap() {
             assert!(shown.get(key) == Some(value), "{name}: {key} differs from that of the pinned result");
