@@ -232,6 +232,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
+    /// What a target does that was never heard of: it answers nothing to connecting, or to what is said first on a connection.
+    pub(crate) fn silence(&self) -> &'static str {
+        let is_open = |state| matches!(state, State::Handshaking | State::Opening);
+        if self.connections.0.iter().any(|connection| is_open(connection.state)) {
+            "it takes connections, and says nothing on them"
+        } else {
+            "no answer to connecting"
+        }
+    }
+
     /// An attempt to connect has failed: so have the calls that waited for it.
     pub(super) fn connecting_failed<L: Load<D, Tag = T>>(
         &mut self,
@@ -243,7 +253,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         self.connecting -= 1;
         self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
-        if !self.has_connected {
+        // Silence is no refusal, however often it was waited for.
+        if !self.has_connected && failure != Failure::ConnectTimeout {
             self.refusal = Some(reason.to_owned());
         }
         let connection = &mut self.connections[token];

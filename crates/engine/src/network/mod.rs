@@ -216,8 +216,9 @@ pub(crate) struct Network<D, T> {
     pub(crate) attempts: Attempts,
     /// When a connection was last made.
     pub(crate) last_connected: u64,
-    /// Whether one ever was; and why the last attempt before has failed.
+    /// Whether one ever was; and whether anything came back before, and why the last attempt was refused.
     pub(crate) has_connected: bool,
+    pub(crate) has_heard: bool,
     pub(crate) refusal: Option<String>,
     terms: Terms,
     calls: Calls<T>,
@@ -256,6 +257,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             attempts: Attempts::new(1),
             last_connected,
             has_connected: false,
+            has_heard: false,
             refusal: None,
             terms,
             calls: Calls::default(),

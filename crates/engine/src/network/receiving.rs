@@ -78,6 +78,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
+        self.has_heard |= !self.has_connected;
         match self.connections[token].channel {
             Channel::Plain => self.received_clear(load, token, bytes, now),
             Channel::Tls(_) => self.received_tls(load, token, bytes, now),

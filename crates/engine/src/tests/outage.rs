@@ -10,6 +10,7 @@ use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
+use brunt_record::recording::Ending;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
@@ -139,6 +140,24 @@ fn a_target_that_answers_no_attempt_fails_calls_after_the_connect_timeout() {
         assert!(failed.min >= 990 * MS && failed.max.value <= 2100 * MS, "a failure takes its time: {failed:?}");
         assert!(begun.load(Ordering::Relaxed) < 1_600);
     }
+}
+
+#[test]
+fn a_run_gives_up_a_target_that_was_never_there() {
+    let forever = 0..u64::MAX;
+    let after = |manner, timeout_ns, connect_timeout_ns| {
+        let stop = Stop { duration_ns: Some(40 * SECOND_NS), requests: None };
+        let plan = Plan { timeout_ns, connect_timeout_ns, stop, drain_ns: 0, ..at_rate("20", 10.into()) };
+        let run = carry_out(&plan, Target::away(manner, forever.clone())).summary.run;
+        (run.measured_ns / SECOND_NS, run.ending)
+    };
+    let unreached = |seconds, reason| {
+        (seconds, Ending::Unreached(format!("no connection to the target could be made in {seconds}s: {reason}")))
+    };
+    assert_eq!(after(Away::Killed, SECOND_NS, SECOND_NS), unreached(1, "connection refused"));
+    // Silence is none, whether or not an attempt has timed out before.
+    assert_eq!(after(Away::Lost, SECOND_NS, SECOND_NS / 4), unreached(10, "no answer to connecting"));
+    assert_eq!(after(Away::Lost, 20 * SECOND_NS, 60 * SECOND_NS), unreached(21, "no answer to connecting"));
 }
 
 #[test]

@@ -37,8 +37,9 @@ const HEARTBEAT_NS: u64 = 50_000_000;
 const PART_NS: u64 = 100_000_000;
 /// How long a load goes on whose target refuses every connection, in nanoseconds: it may be about to start.
 const REFUSED_NS: u64 = SECOND_NS;
-/// The same for a target that says nothing: long enough for the first packet to be sent again twice (after 1 and 3 s).
-const UNHEARD_NS: u64 = 4 * SECOND_NS;
+/// The same for a target that says nothing, in nanoseconds: long enough for the first packet to be sent again twice (after 1 and 3 s), and for a
+/// slow handshake. Where calls may take longer, it is a second more than those.
+const UNHEARD_NS: u64 = 10 * SECOND_NS;
 /// How often a worker looks whether the others are ready too, in nanoseconds.
 const STARTING_LOOK_NS: u64 = 1_000_000;
 
@@ -365,9 +366,10 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             self.awaits_target = false;
         } else if is_loading {
             let waited = now.saturating_sub(self.load_began);
+            let patience = UNHEARD_NS.max(self.shared.plan.timeout_ns.saturating_add(SECOND_NS));
             let reason = match &self.network.refusal {
                 Some(reason) if waited >= REFUSED_NS => reason.as_str(),
-                None if waited >= UNHEARD_NS => "no answer to connecting",
+                None if waited >= patience && !self.network.has_heard => self.network.silence(),
                 _ => return,
             };
             let seconds = waited / SECOND_NS;
