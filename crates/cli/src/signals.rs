@@ -10,8 +10,10 @@ use brunt_engine::StopHandle;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// The exit status after a second signal: 128 and the number of SIGINT.
+/// The exit status of a process that has no time left: 128 and the number of SIGINT.
 const KILLED: i32 = 130;
+/// How long a result may take after the second signal.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// The number of the signal that ended what went on; 0 if none did.
 static FIRST: AtomicI32 = AtomicI32::new(0);
@@ -30,13 +32,20 @@ fn signals() -> Result<Signals> {
     Signals::new([SIGINT, SIGTERM]).context("cannot watch for Ctrl-C and SIGTERM")
 }
 
-/// Ends the run early at the first signal, and this process at the second.
+/// Ends the run early at the first signal. At the second it ends at once, with what it has so far, and this process at the third, or
+/// when that takes longer than it should.
 pub fn stop_at_first(stop: StopHandle) -> Result<()> {
     let mut signals = signals()?;
     thread::spawn(move || {
         let mut coming = signals.forever();
         FIRST.store(coming.next().unwrap_or(0), Ordering::Relaxed);
         stop.stop();
+        coming.next();
+        stop.leave();
+        thread::spawn(|| {
+            thread::sleep(LAST_WORDS);
+            signal_hook::low_level::exit(KILLED);
+        });
         coming.next();
         signal_hook::low_level::exit(KILLED);
     });

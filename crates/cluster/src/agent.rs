@@ -494,7 +494,8 @@ impl Agent<'_> {
             );
             return;
         };
-        let (stop, registry) = (StopHandle::default(), Arc::clone(&self.registry));
+        // The controller ends a part as the run's own end, and waits for its calls.
+        let (stop, registry) = (StopHandle::default().of_run(), Arc::clone(&self.registry));
         let scripts = self.scripts;
         let (id, sender, stopped) = (session.link.session(), self.work.clone(), stop.clone());
         session.running = Some(Running::new(run, stop));
@@ -562,7 +563,7 @@ impl Agent<'_> {
         let taken = if session.taken.0 == run { session.taken.1 + 1 } else { 1 };
         session.taken = (run, taken);
         let plan = session.plan.clone().filter(|_| session.ending.is_none() && self.leaving_since.is_none());
-        let running = session.running.get_or_insert_with(|| Running::new(run, StopHandle::default()));
+        let running = session.running.get_or_insert_with(|| Running::new(run, StopHandle::default().of_run()));
         let Some(plan) = plan.filter(|_| running.run == run && !running.stop.is_stopped()) else {
             self.decline(run, number, "its part has ended".to_owned());
             return;
@@ -737,6 +738,9 @@ impl Agent<'_> {
     fn has_left(&mut self, stop: &StopHandle) -> bool {
         if !stop.is_stopped() {
             return false;
+        }
+        if stop.leaves() {
+            return true;
         }
         if self.leaving_since.is_none() {
             self.leaving_since = Some(Instant::now());

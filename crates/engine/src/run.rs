@@ -218,15 +218,15 @@ fn flood_parts(
 fn run_scenarios<M: Machine>(
     plan: &Plan,
     scenarios: &Scenarios,
-    given: Given<'_, M>,
+    mut given: Given<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     plan.validate()?;
     let mut surroundings = Surroundings::of(plan, scenarios, given.registry, given.scripts, given.part.portion)?;
-    if let Some(trace) = given.trace {
+    if let Some(trace) = given.trace.take() {
         surroundings.show(trace);
     }
-    let surrounded_here = match given.part.surroundings {
+    let surrounded_here = match std::mem::replace(&mut given.part.surroundings, Surrounded::Here) {
         Surrounded::Here => {
             surroundings.setup(given.machine, given.stop)?;
             true
@@ -236,6 +236,27 @@ fn run_scenarios<M: Machine>(
             false
         }
     };
+    let carried = with_users(plan, &surroundings, &given, observer);
+    if !surrounded_here {
+        return carried.map(|run| Finished { plan: plan.clone(), run, script: None });
+    }
+    // What setup has made is torn down, whatever came of the load.
+    let torn_down = surroundings.teardown(given.machine, given.stop);
+    let mut run = carried?;
+    // What was measured stays, whatever comes of the teardown.
+    if let Err(error) = torn_down {
+        run.fail(error.to_string());
+    }
+    Ok(Finished { plan: plan.clone(), run, script: None })
+}
+
+/// Lets users make their calls, between setup and teardown.
+fn with_users<M: Machine>(
+    plan: &Plan,
+    surroundings: &Surroundings<'_>,
+    given: &Given<'_, M>,
+    observer: &mut dyn Observer,
+) -> Result<Recording, EngineError> {
     let joins_after = given.part.takeover.as_ref().map(|takeover| takeover.after_ns);
     // Who aborts this run ends no other.
     let shared =
@@ -249,11 +270,7 @@ fn run_scenarios<M: Machine>(
     let mut figures = run.measured.figures.clone();
     figures.merge(&run.drained.figures);
     run.status_names = figures.status_names();
-    // What was measured stays, whatever comes of the teardown.
-    if surrounded_here && let Err(error) = surroundings.teardown(given.machine, given.stop) {
-        run.fail(error.to_string());
-    }
-    Ok(Finished { plan: plan.clone(), run, script: None })
+    Ok(run)
 }
 
 /// Runs the setup of the plan's script, if it has one, and returns what it returns.

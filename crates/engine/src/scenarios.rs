@@ -29,7 +29,9 @@ use brunt_script::{Library, Program, ScriptClient, ScriptError, ScriptHost};
 
 /// How often it is looked whether setup or teardown should be left behind.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long it may still take once the run is to end.
+/// How long setup may still take to return once the user wants the run to end.
+const RETURN: Duration = Duration::from_secs(10);
+/// How long a script that was cut off may take to come back.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A worker's users, and the origins that they are known to call.
@@ -111,26 +113,24 @@ impl<'a> Surroundings<'a> {
         self.given = given;
     }
 
-    /// Runs the script's setup, if it has one.
+    /// Runs the script's setup, if it has one. A run that is stopped meanwhile waits a while for it to return, so that what it has made
+    /// can be torn down.
     ///
     /// # Errors
-    /// When it fails, or has not come back although the run is to end.
+    /// When it fails, or has not returned although the run is to end: nothing is torn down then.
     pub(crate) fn setup<M: Machine>(&mut self, machine: &M, stop: &StopHandle) -> Result<(), EngineError> {
-        if let Some(library) = self.run("setup", machine, stop)? {
+        if let Some(library) = self.run("setup", machine, stop, RETURN)? {
             self.given = library.given()?;
         }
         Ok(())
     }
 
-    /// Runs the script's teardown, if it has one.
+    /// Runs the script's teardown, if it has one. A run that is stopped is torn down all the same, unless it is to leave.
     ///
     /// # Errors
-    /// When it fails, or has not come back although the run is to end.
+    /// When it fails, or has not returned although the run is to leave.
     pub(crate) fn teardown<M: Machine>(&self, machine: &M, stop: &StopHandle) -> Result<(), EngineError> {
-        // A run that was ended early is torn down all the same: only what comes now counts.
-        let stopped_before = stop.is_stopped();
-        let never = StopHandle::default();
-        self.run("teardown", machine, if stopped_before { &never } else { stop }).map(drop)
+        self.run("teardown", machine, stop, Duration::MAX).map(drop)
     }
 
     /// The users of each worker, who make calls while `lease` lasts. Users of a takeover join once the load has lasted for `joins_after` nanoseconds.
@@ -165,12 +165,14 @@ impl<'a> Surroundings<'a> {
             .collect()
     }
 
-    /// Lets one user go through setup or teardown; the state in which it did, if the script has such a function.
+    /// Lets one user go through setup or teardown; the state in which it did, if the script has such a function. It is cut off `patience` after
+    /// the run was stopped, and at once where it is to leave.
     fn run<M: Machine>(
         &self,
         which: &'static str,
         machine: &M,
         stop: &StopHandle,
+        patience: Duration,
     ) -> Result<Option<Box<dyn Library>>, EngineError> {
         // Random numbers that no worker's users draw as well.
         let library = self.script.begin(if which == "setup" { u32::MAX } else { u32::MAX - 1 })?;
@@ -189,7 +191,8 @@ impl<'a> Surroundings<'a> {
         self.trace.iter().for_each(|trace| users.show(trace));
         let find = finder(self.plan, machine.resolve());
         let origins = origins(&find, users.clients(), Share::WHOLE, &mut Vec::new())?;
-        let shared = Arc::new(Shared::new(Arc::new(plan), stop, None));
+        let cut = StopHandle::default();
+        let shared = Arc::new(Shared::new(Arc::new(plan), &cut, None));
         let driver = worker::make_driver(machine, 0)?;
         let (reports, _unread) = channel();
         let (done, ended) = channel();
@@ -199,23 +202,29 @@ impl<'a> Surroundings<'a> {
             let _ = done.send(worker.run());
         });
         spawned.map_err(|source| EngineError::System { what: "start a thread", source })?;
-        let mut stopped: Option<Instant> = None;
+        let (mut stopped, mut cut_off): (Option<Instant>, Option<Instant>) = (None, None);
         let users = loop {
             match ended.recv_timeout(LOOK) {
                 Ok(users) => {
                     break users.map_err(|source| EngineError::System { what: "wait for events", source })?;
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(EngineError::Defect),
+                Err(RecvTimeoutError::Timeout) if cut_off.is_some_and(|since| since.elapsed() >= PATIENCE) => {
+                    return Err(ScriptError::stuck(which).into());
+                }
+                Err(RecvTimeoutError::Timeout) if cut_off.is_some() => {}
                 Err(RecvTimeoutError::Timeout) if stop.is_stopped() => {
-                    if stopped.get_or_insert_with(Instant::now).elapsed()
-                        >= PATIENCE + Duration::from_nanos(self.plan.drain_ns)
-                    {
-                        return Err(ScriptError::stuck(which).into());
+                    if stop.leaves() || stopped.get_or_insert_with(Instant::now).elapsed() >= patience {
+                        cut.leave();
+                        cut_off = Some(Instant::now());
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         };
+        if cut_off.is_some() && !users.has_finished() {
+            return Err(ScriptError::cut_off(which).into());
+        }
         match users.into_library() {
             (_, Some(problem)) => Err(ScriptError::failed(which, &problem).into()),
             (library, None) => Ok(Some(library)),

@@ -1,9 +1,14 @@
 //! The wish that a run ends before its time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Ends a run early, from any thread or signal handler. Calls in flight still end within the drain.
+/// What was asked of a run, in the order in which more is asked.
+const STOPS: u8 = 1;
+const LEAVES: u8 = 2;
+
+/// Ends a run early, from any thread or signal handler. Calls in flight still end within the drain, and the script's teardown is
+/// carried out, unless the run is asked to leave as well.
 ///
 /// The user's stop and a run's are two: [`StopHandle::of_run`] makes one that its run may set, for a threshold that aborts
 /// it, without an end to the runs that come after it.
@@ -20,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct StopHandle {
-    own: Arc<AtomicBool>,
+    own: Arc<AtomicU8>,
     /// Whose wish ends this run as well.
     above: Option<Arc<Self>>,
 }
@@ -34,11 +39,30 @@ impl StopHandle {
 
     /// Asks the run to end.
     pub fn stop(&self) {
-        self.own.store(true, Ordering::Relaxed);
+        self.own.fetch_max(STOPS, Ordering::Relaxed);
     }
 
-    /// Whether it was asked to.
+    /// Asks the run to end at once: it waits for no call, and for no teardown.
+    pub fn leave(&self) {
+        self.own.fetch_max(LEAVES, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to end.
     pub fn is_stopped(&self) -> bool {
-        self.own.load(Ordering::Relaxed) || self.above.as_ref().is_some_and(|above| above.is_stopped())
+        self.asks(STOPS)
+    }
+
+    /// Whether it was asked to end at once.
+    pub fn leaves(&self) -> bool {
+        self.asks(LEAVES)
+    }
+
+    /// Whether the user asked for the end, and not the run itself.
+    pub fn is_stopped_by_user(&self) -> bool {
+        self.above.as_ref().map_or_else(|| self.is_stopped(), |above| above.is_stopped_by_user())
+    }
+
+    fn asks(&self, what: u8) -> bool {
+        self.own.load(Ordering::Relaxed) >= what || self.above.as_ref().is_some_and(|above| above.asks(what))
     }
 }

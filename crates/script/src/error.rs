@@ -24,6 +24,11 @@ impl ScriptError {
         Self::from_text(&format!("{what} has not come back, and was left behind"))
     }
 
+    /// `what` had not returned when the run was to end.
+    pub fn cut_off(what: &str) -> Self {
+        Self::from_text(&format!("{what} had not returned, and was cut off"))
+    }
+
     /// `what` has failed, in the script's own words.
     pub fn failed(what: &str, problem: &str) -> Self {
         Self::from_text(&format!("{what} failed: {problem}"))

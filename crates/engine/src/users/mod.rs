@@ -331,6 +331,8 @@ pub(crate) struct VirtualUsers {
     grace_ns: u64,
     /// The first error that ended an iteration.
     first_error: Option<String>,
+    /// Iterations that have come to their end, in error or not.
+    ended: u64,
     /// Sees everything that users do.
     trace: Option<Arc<dyn Trace>>,
     /// Sees what the script writes down, and, if so, which calls failed.
@@ -411,6 +413,7 @@ impl VirtualUsers {
             busy: Duration::ZERO,
             grace_ns: plan.drain_ns,
             first_error: None,
+            ended: 0,
             trace: None,
             witness: None,
             shows_failures: false,
@@ -534,6 +537,11 @@ impl VirtualUsers {
     /// The clients of the script.
     pub(crate) fn clients(&self) -> &[ScriptClient] {
         &self.clients
+    }
+
+    /// Whether an iteration has come to its end, in error or not.
+    pub(crate) fn has_finished(&self) -> bool {
+        self.ended > 0
     }
 
     /// The script's state, and the first error that ended an iteration.

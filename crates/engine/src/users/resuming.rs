@@ -502,6 +502,7 @@ impl VirtualUsers {
         let (began, scenario, fruitless) = (of.began, of.scenario, of.fruitless);
         of.iterates = false;
         of.arrived = None;
+        self.ended += u64::from(outcome != Outcome::Left);
         for slot in started {
             self.vacate_call(slot);
         }

@@ -189,6 +189,9 @@ pub(crate) struct Worker<D: Driver, L: Phases<D>> {
     measured_began: u64,
     measured_ns: u64,
     interrupted: bool,
+    /// Whether the user's wish to end the run was heard; and until when calls in flight are waited for, once that is known.
+    user_stopped: bool,
+    drain_until: u64,
     /// Whether no connection to a target that the load needs was made yet; and why the run was ended for that.
     awaits_target: bool,
     unreached: Option<String>,
@@ -227,6 +230,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             measured_began: 0,
             measured_ns: 0,
             interrupted: false,
+            user_stopped: false,
+            drain_until: NEVER,
             awaits_target,
             unreached: None,
             load_began: now,
@@ -351,8 +356,24 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             None if self.shared.ended.load(Ordering::Relaxed) => {
                 self.end_early(now);
             }
-            None if self.shared.stop.is_stopped() => self.interrupted |= self.end_early(now),
+            None if self.shared.stop.is_stopped() => self.stop(now),
             None => {}
+        }
+    }
+
+    /// Somebody wants the run to end. A user who says so during the load waits a second for calls in flight; one who says so in the drain
+    /// does not wait for its end, and nobody does where the run is to leave.
+    fn stop(&mut self, now: u64) {
+        let stop = &self.shared.stop;
+        let (leaves, by_user) = (stop.leaves(), stop.is_stopped_by_user());
+        let is_new = by_user && !std::mem::replace(&mut self.user_stopped, by_user);
+        let drained = self.stage == Stage::Loading(Phase::Drain);
+        self.interrupted |= self.end_early(now) || (drained && is_new);
+        if is_new {
+            self.drain_until = self.drain_until.min(now + if drained { 0 } else { SECOND_NS });
+        }
+        if self.stage == Stage::Loading(Phase::Drain) && (leaves || now >= self.drain_until) {
+            self.end_drain(now);
         }
     }
 
@@ -409,7 +430,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 }
             }
             Phase::Drain => {
-                let end = self.phase_began.saturating_add(self.shared.plan.drain_ns);
+                let end = self.drain_until;
                 self.close_seconds(phase, now.min(end));
                 if self.network.under_way() == 0 || now >= end {
                     self.end_drain(now.min(end));
@@ -427,7 +448,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             Stage::Loading(phase) => {
                 let end = match phase {
                     Phase::Warmup | Phase::Measured => self.load_until.min(self.load.next_wake(now)),
-                    Phase::Drain => self.phase_began.saturating_add(self.shared.plan.drain_ns),
+                    Phase::Drain => self.drain_until,
                 };
                 end.min(self.phase_began + (self.second + 1) * SECOND_NS)
             }
@@ -481,6 +502,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         self.load.end_load(&mut self.network, end);
         self.close_phase(Phase::Measured, end);
         (self.phase_began, self.second) = (end, 0);
+        self.drain_until = end.saturating_add(self.shared.plan.drain_ns);
         self.stage = Stage::Loading(Phase::Drain);
         self.tick_phase(Phase::Drain, end);
     }
