@@ -20,7 +20,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::{Instant as Tick, sleep_until};
 
-use crate::bus::{Bus, BusError};
+use crate::bus::{self, Bus, BusError};
 use crate::frame::{Frame, Kind};
 use crate::ledger::Ledger;
 use crate::link::Link;
@@ -148,6 +148,7 @@ async fn serve_on(
         session: None,
         leaving_since: None,
         is_away: false,
+        was_refused: false,
         work: to_work,
         said,
     };
@@ -269,6 +270,8 @@ struct Agent<'a> {
     leaving_since: Option<Instant>,
     /// Whether the bus is away.
     is_away: bool,
+    /// Whether the bus has refused something that it said.
+    was_refused: bool,
     work: UnboundedSender<(u64, Work)>,
     said: &'a mut dyn FnMut(AgentEvent<'_>),
 }
@@ -410,10 +413,13 @@ impl Agent<'_> {
             }
             Some(Event::ServerError(error)) => {
                 let problem = error.to_string();
-                if problem.to_lowercase().contains("permissions violation") {
+                if bus::refuses_subscription(&problem) {
                     return Err(BusError::Permission { problem });
                 }
-                (self.said)(AgentEvent::Bus(&problem));
+                // Who asks chooses where the answer goes. One that may not be given ends nothing, and is not said again and again.
+                if !bus::refuses_publishing(&problem) || !std::mem::replace(&mut self.was_refused, true) {
+                    (self.said)(AgentEvent::Bus(&problem));
+                }
             }
             Some(Event::SlowConsumer(_)) => {
                 (self.said)(AgentEvent::Bus("this agent takes in messages too slowly; what was lost is said again"));

@@ -85,6 +85,16 @@ pub enum BusError {
     },
 }
 
+/// Whether the server's words say that a subject may not be listened to: nothing can be heard then.
+pub(crate) fn refuses_subscription(problem: &str) -> bool {
+    problem.to_lowercase().contains("permissions violation for subscription")
+}
+
+/// Whether the server's words say that a message was not passed on.
+pub(crate) fn refuses_publishing(problem: &str) -> bool {
+    problem.to_lowercase().contains("permissions violation for publish")
+}
+
 impl Bus {
     /// The server without what logs in.
     pub fn shown_url(&self) -> String {

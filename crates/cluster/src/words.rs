@@ -38,6 +38,26 @@ pub struct Announcement {
     pub load: Option<f64>,
 }
 
+/// The longest text that is shown of what others announce, in characters.
+const MOST_SHOWN: usize = 100;
+
+impl Announcement {
+    /// The same as far as it can be shown, and is of an agent's: none where the name is no part of a subject. Anybody on the bus may announce anything.
+    pub(crate) fn shown(self) -> Option<Self> {
+        let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if self.name.is_empty() || self.name.len() > MOST_SHOWN || !self.name.chars().all(is_token) {
+            return None;
+        }
+        let tags = self.tags.iter().take(MOST_SHOWN).map(|(key, value)| (printable(key), printable(value))).collect();
+        Some(Self { version: printable(&self.version), tags, busy: self.busy.as_deref().map(printable), ..self })
+    }
+}
+
+/// A text of somebody else's that moves no terminal's cursor, and is not long.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().take(MOST_SHOWN).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 /// Notes: said once, and lost if they do not arrive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Note {
@@ -210,6 +230,20 @@ mod tests {
         let said = serde_json_like();
         let Note::Here(read) = from_bytes::<Note>(&said).unwrap() else { unreachable!() };
         assert_eq!((read.name.as_str(), read.cluster_version), ("a", 9));
+    }
+
+    #[test]
+    fn what_is_announced_is_shown_as_text_and_by_a_name_that_is_one() {
+        let Note::Here(agent) = from_bytes::<Note>(&serde_json_like()).unwrap() else { unreachable!() };
+        let named = |name: &str| Announcement { name: name.to_owned(), ..agent.clone() }.shown().is_some();
+        assert!(named("eu-1_a") && !named("") && !named("a.b") && !named("a\u{1b}[2J") && !named(&"a".repeat(101)));
+        let said = "\u{1b}[2Jx".repeat(100);
+        let tags = [(said.clone(), said.clone())].into();
+        let shown = Announcement { version: said.clone(), busy: Some(said), tags, ..agent }.shown().unwrap();
+        let texts = shown.tags.into_iter().flat_map(|(key, value)| [key, value]);
+        for text in texts.chain([shown.version]).chain(shown.busy) {
+            assert!(text.starts_with("\u{fffd}[2Jx") && text.chars().count() == 100, "{text:?}");
+        }
     }
 
     /// An announcement with a field that this brunt does not know, and without most that it does.

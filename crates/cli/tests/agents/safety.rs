@@ -1,7 +1,7 @@
 //! Who may speak on the bus, and what others may read there.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::thread::spawn;
 
 use serde_json::Value;
@@ -40,6 +40,31 @@ fn the_permissions_of_the_guide_are_enough_and_no_more_than_that() {
         refused.stderr.contains("refuses these credentials") && !refused.stderr.contains("hunter2"),
         "{refused:#?}"
     );
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn who_asks_for_an_answer_elsewhere_ends_no_agent() {
+    let bus = Bus::with(&permissions());
+    let server = target();
+    let agents = format!("nats://agent:one@127.0.0.1:{}", bus.port);
+    let controllers = format!("nats://controller:other@127.0.0.1:{}", bus.port);
+    let _agent = Agent::start(&mut brunt(["agent", "--nats", &agents, "--name", "a1", "--cores", "1"]), "a1");
+    // As `nats req brunt.hello ''` does: agents may not publish to the inbox that it names.
+    let mut stranger = TcpStream::connect(("127.0.0.1", bus.port)).unwrap();
+    stranger
+        .write_all(
+            b"CONNECT {\"user\":\"controller\",\"pass\":\"other\",\"verbose\":false}\r\n\
+              PUB brunt.hello _INBOX.stranger 0\r\n\r\nPUB brunt.hello _INBOX.stranger 4\r\nwhat\r\nPING\r\n",
+        )
+        .unwrap();
+    let lines = BufReader::new(stranger).lines().map_while(Result::ok);
+    assert!(lines.take(10).any(|line| line == "PONG"), "the bus has taken it");
+    for _ in 0..2 {
+        let run = ["-n", "20", "-c", "1", "--nats", &controllers, "--format", "json", "--quiet", &server.url()];
+        let report: Value = serde_json::from_str(&done(&mut brunt(run)).with_status(0).stdout).unwrap();
+        assert_eq!(report["outcomes"]["answered"], 20);
+    }
 }
 
 /// A server that answers one request after the other, and says which Authorization each had.

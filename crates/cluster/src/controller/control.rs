@@ -17,11 +17,13 @@ use crate::clock::{Comparison, Exchange};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
 use crate::roster::{Wanted, choose};
-use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, to_bytes};
+use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
 use crate::{SILENCE, random_number};
 
 /// Messages that are taken in before it looks after its agents again.
 const MOST_AT_ONCE: usize = 512;
+/// The most agents that are known: anybody on the bus may announce more.
+const MOST_THERE: usize = 10_000;
 /// How long after its last look a controller has stood still itself: it was stopped, or had no CPU.
 const STOOD_STILL: Duration = Duration::from_millis(500);
 /// How often it looks after all agents at most.
@@ -309,8 +311,12 @@ impl Control {
         if frame.session == 0
             && let Ok(Note::Here(agent)) = from_bytes(&frame.payload)
         {
-            self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
-            self.there.push(agent);
+            if let Some(agent) = agent.shown() {
+                self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
+                if self.there.len() < MOST_THERE {
+                    self.there.push(agent);
+                }
+            }
             return;
         }
         let Some(place) = self.places.get(&frame.session).copied() else { return };
@@ -325,7 +331,7 @@ impl Control {
                     peer.answered = peer.answered.max(answered);
                     peer.clock.add(Exchange { sent, received, answered, back });
                 }
-                Ok(Note::Busy { by }) => self.said.push_back(Said::Busy(place, by)),
+                Ok(Note::Busy { by }) => self.said.push_back(Said::Busy(place, printable(&by))),
                 Ok(Note::Unknown) if peer.clock.count() > 0 => {
                     peer.lost.get_or_insert("it began anew, or gave the run up".to_owned());
                 }

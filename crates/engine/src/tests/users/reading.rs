@@ -151,3 +151,34 @@ fn a_page_brings_what_it_names_and_a_cache_spares_it_the_second_time() {
     assert_eq!(check(&played, "things: fine").0, 3);
     assert_eq!(played.summary.total.figures.requests.get("things").unwrap().numbers.get(Counter::Due), 5);
 }
+
+#[test]
+fn a_check_that_raises_an_error_does_not_hold_and_the_others_count() {
+    // However the table is ordered, of many names some come before and some after.
+    let others: String = (0..20).map(|n| format!("c{n} = true, ")).collect();
+    let played = play(
+        &format!(
+            "brunt.scenario('s', function()
+               brunt.check(http:get('/'), {{ {others} bad = function() error('no such luck') end }})
+             end):inject {{ brunt.iterations_each(1, 3) }}"
+        ),
+        hello,
+    );
+    assert_eq!(check(&played, "bad"), (0, 3));
+    assert!((0..20).all(|n| check(&played, &format!("c{n}")) == (3, 0)));
+    let errors = &played.scenario("s").tracebacks;
+    assert!(errors.iter().any(|(text, _)| text.contains("no such luck")), "{errors:?}");
+}
+
+#[test]
+fn a_table_of_checks_that_has_none_is_an_error() {
+    let played = play(
+        "brunt.scenario('s', function()
+           local body = http:get('/').no_such_field
+           brunt.check(nil, { ['has session'] = body })
+         end):inject { brunt.iterations_each(1, 3) }",
+        hello,
+    );
+    let errors = &played.scenario("s").tracebacks;
+    assert!(errors.iter().any(|(text, _)| text.contains("the table of brunt.check is empty")), "{errors:?}");
+}

@@ -95,12 +95,21 @@ function brunt.check(subject, held_by_name)
   if type(held_by_name) ~= "table" then
     wrong("brunt.check takes an answer and a table of checks, not " .. shown(held_by_name))
   end
+  if next(held_by_name) == nil then
+    -- Nothing would be counted, and every threshold on it hold.
+    wrong('the table of brunt.check is empty: a check whose value is nil is not in it. Write { name = value ~= nil }')
+  end
   local is_answer = type(subject) == "table" and rawget(subject, "label") ~= nil
   local label = is_answer and subject.label or 0
-  local of_label, all = checks[label], true
+  local of_label, all, problem = checks[label], true, nil
   for name, held in pairs(held_by_name) do
     if type(held) == "function" then
-      held = held(subject)
+      local returned, value = pcall(held, subject)
+      if not returned then
+        -- The others have their turn first, whatever the order of the table.
+        problem, value = problem or value, false
+      end
+      held = value
     end
     local id = of_label and of_label[name] or check_id(label, name)
     if held then
@@ -118,6 +127,9 @@ function brunt.check(subject, held_by_name)
       waiting("brunt.check")
       yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first)
     end
+  end
+  if problem ~= nil then
+    error(problem, 0)
   end
   return all
 end
