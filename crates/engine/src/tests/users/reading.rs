@@ -159,13 +159,13 @@ fn a_check_that_raises_an_error_does_not_hold_and_the_others_count() {
     let played = play(
         &format!(
             "brunt.scenario('s', function()
-               brunt.check(http:get('/'), {{ {others}, bad = function() error('no such luck') end }})
+               brunt.check(http:get('/', {{ name = 'home' }}), {{ {others}, bad = function() error('no such luck') end }})
              end):inject {{ brunt.iterations_each(1, 3) }}"
         ),
         hello,
     );
-    assert_eq!(check(&played, "bad"), (0, 3));
-    assert!((0..20).all(|n| check(&played, &format!("c{n}")) == (3, 0)));
+    assert_eq!(check(&played, "home: bad"), (0, 3));
+    assert!((0..20).all(|n| check(&played, &format!("home: c{n}")) == (3, 0)));
     let errors = &played.scenario("s").tracebacks;
     assert!(errors.iter().any(|(text, _)| text.contains("no such luck")), "{errors:?}");
 }

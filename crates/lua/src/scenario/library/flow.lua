@@ -97,7 +97,7 @@ function brunt.check(subject, held_by_name)
   end
   if next(held_by_name) == nil then
     -- Nothing would be counted, and every threshold on it hold.
-    wrong('the table of brunt.check is empty: a check whose value is nil is not in it. Write { name = value ~= nil }')
+    raise('the table of brunt.check is empty: a check whose value is nil is not in it. Write { name = value ~= nil }')
   end
   local is_answer = type(subject) == "table" and rawget(subject, "label") ~= nil
   local label = is_answer and subject.label or 0
