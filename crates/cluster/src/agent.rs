@@ -24,7 +24,7 @@ use crate::bus::{self, Bus, BusError};
 use crate::frame::{Frame, Kind};
 use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::words::{Announcement, Ended, FromAgent, LeftWork, Note, Problem, ToAgent, from_bytes, to_bytes};
+use crate::words::{Announcement, Ended, FromAgent, LeftWork, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
 use crate::{CLUSTER_VERSION, LEASE, SILENCE, random_number};
 
 /// The longest message that is taken in, in bytes: a plan with its files.
@@ -346,7 +346,7 @@ impl Agent<'_> {
                 let claim = (frame.number == 1 && frame.kind == Kind::Last).then(|| from_bytes(&frame.payload));
                 let note = match (claim, held) {
                     (Some(Ok(ToAgent::Claim { by })), None) => {
-                        (self.said)(AgentEvent::Claimed { by: &by });
+                        (self.said)(AgentEvent::Claimed { by: &printable(&by) });
                         let mut link = Link::new(id, MOST_BYTES);
                         let _ = link.receive(frame);
                         link.send(to_bytes(&FromAgent::Claimed));
@@ -418,7 +418,8 @@ impl Agent<'_> {
                 }
                 // Who asks chooses where the answer goes. One that may not be given ends nothing, and is not said again and again.
                 if !bus::refuses_publishing(&problem) || !std::mem::replace(&mut self.was_refused, true) {
-                    (self.said)(AgentEvent::Bus(&problem));
+                    // The subject in it may be of somebody else's choice.
+                    (self.said)(AgentEvent::Bus(&printable(&problem)));
                 }
             }
             Some(Event::SlowConsumer(_)) => {

@@ -253,7 +253,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         self.connecting -= 1;
         self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
-        // Silence is no refusal, however often it was waited for.
+        // A target that says nothing has refused nothing.
         if !self.has_connected && failure != Failure::ConnectTimeout {
             self.refusal = Some(reason.to_owned());
         }

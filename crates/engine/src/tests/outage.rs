@@ -155,7 +155,7 @@ fn a_run_gives_up_a_target_that_was_never_there() {
         (seconds, Ending::Unreached(format!("no connection to the target could be made in {seconds}s: {reason}")))
     };
     assert_eq!(after(Away::Killed, SECOND_NS, SECOND_NS), unreached(1, "connection refused"));
-    // Silence is none, whether or not an attempt has timed out before.
+    // A target that says nothing gets more time, also where attempts to connect have timed out by then.
     assert_eq!(after(Away::Lost, SECOND_NS, SECOND_NS / 4), unreached(10, "no answer to connecting"));
     assert_eq!(after(Away::Lost, 20 * SECOND_NS, 60 * SECOND_NS), unreached(21, "no answer to connecting"));
 }

@@ -366,11 +366,11 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     fn stop(&mut self, now: u64) {
         let stop = &self.shared.stop;
         let (leaves, by_user) = (stop.leaves(), stop.is_stopped_by_user());
-        let is_new = by_user && !std::mem::replace(&mut self.user_stopped, by_user);
-        let drained = self.stage == Stage::Loading(Phase::Drain);
-        self.interrupted |= self.end_early(now) || (drained && is_new);
+        let is_new = by_user && !std::mem::replace(&mut self.user_stopped, true);
+        let is_draining = self.stage == Stage::Loading(Phase::Drain);
+        self.interrupted |= self.end_early(now) || (is_draining && is_new);
         if is_new {
-            self.drain_until = self.drain_until.min(now + if drained { 0 } else { SECOND_NS });
+            self.drain_until = self.drain_until.min(now + if is_draining { 0 } else { SECOND_NS });
         }
         if self.stage == Stage::Loading(Phase::Drain) && (leaves || now >= self.drain_until) {
             self.end_drain(now);

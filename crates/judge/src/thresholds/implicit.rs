@@ -8,8 +8,8 @@ use brunt_plan::threshold::{Figure, Kind, Operator, Threshold};
 use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::Snapshot;
 
-/// Returns the implicit thresholds of a run in which `total` happened. Without due calls there is none on calls: how many were due is for
-/// other thresholds to say.
+/// Returns the implicit thresholds of a run in which `total` happened. A run without due calls has no implicit threshold on
+/// calls.
 pub(super) fn of(plan: &Plan, total: &Snapshot) -> Vec<Threshold> {
     let most = plan.max_error_ratio;
     if most >= 1.0 {
