@@ -84,7 +84,8 @@ function throughput({ series, is_open }: Data): HTMLElement {
 const NEAR = 10;
 
 /** The thresholds on percentiles of all calls, as lines, where they are near enough to be seen beside the times. */
-function limits({ thresholds, series }: Data): Line[] {
+function limits({ thresholds, ...data }: Data): Line[] {
+  const series = data.by_due ?? data.series;
   const most = greatest(known(series.max_ns));
   return thresholds.flatMap(({ threshold, held }) => {
     const limit = limitOf(threshold);
@@ -101,7 +102,8 @@ function limits({ thresholds, series }: Data): Line[] {
 }
 
 function latencies(data: Data): HTMLElement | null {
-  const { series } = data;
+  // A call that was due in a freeze is drawn there, and not where it ended.
+  const series = data.by_due ?? data.series;
   const line = (label: string, values: (Bound | null)[], colour: Line["colour"], dash?: number[]): Line => ({
     ...(dash ? { dash } : {}),
     label,

@@ -85,6 +85,7 @@ export function outcomes(data: Data): HTMLElement | null {
     connections.failed > 0 && `${count(connections.failed)} failed`,
     connections.tls_resumed > 0 && `${count(connections.tls_resumed)} resumed a TLS session`,
     connections.reconnects > 0 && `${count(connections.reconnects)} calls sent again after an idle one was closed`,
+    connections.turned_away > 0 && `${count(connections.turned_away)} calls sent again that the server had not processed`,
     ...connections.troubles.flatMap(({ failure, reasons }) =>
       reasons.map(({ reason, count: n }) => `${count(n)} in trouble without cost to a call (${failure}: ${reason})`),
     ),

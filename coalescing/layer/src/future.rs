@@ -18,8 +18,8 @@ use crate::counters::{Event, Tally};
 use crate::flight::{Answering, Arrival, First, Head, Member, Outcome, Supply};
 use crate::key::Key;
 use crate::oneshot::Oneshot;
-use crate::request::MARK;
-use crate::service::{Shared, WaitAtMost};
+use crate::request::{MARK, WaitAtMost};
+use crate::shared::Shared;
 use crate::writes::Write;
 
 /// What followers are told when leader after leader failed.

@@ -12,24 +12,11 @@ use tower_layer::Layer;
 
 use crate::answer::Judge;
 use crate::counters::{Counters, Observer, Tally};
-use crate::flight::{Answering, Held, Limits};
+use crate::flight::{Answering, Held, Limits, Table};
+use crate::mark::Mark;
 use crate::oneshot::Oneshot;
 use crate::request::Eligible;
 use crate::service::Coalesce;
-use crate::table::Table;
-
-/// Whether answers say `x-coalesced: leader` or `x-coalesced: follower`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Mark {
-    /// Those to requests that have a header of that name do.
-    #[default]
-    WhenAsked,
-    /// All that were coalesced do.
-    Always,
-    /// None do.
-    Never,
-}
 
 /// Coalesces identical requests in flight: see [the crate](crate).
 ///

@@ -1,6 +1,7 @@
 //! Which requests may be coalesced, and what tells them apart.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
@@ -19,6 +20,10 @@ pub(crate) type KeyFunction = Arc<dyn Fn(&Parts) -> Option<Bytes> + Send + Sync>
 
 /// By asking for it, a client learns whether it led or followed.
 pub(crate) const MARK: HeaderName = HeaderName::from_static("x-coalesced");
+
+/// An extension of a request: how long it waits for another's headers at most, instead of what the layer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitAtMost(pub Duration);
 
 /// Which requests may be coalesced.
 #[derive(Clone, Default)]

@@ -10,27 +10,14 @@ use tower_service::Service;
 
 use crate::body::CoalesceBody;
 use crate::counters::Event;
-use crate::flight::Answering;
+use crate::flight::{Answering, Table};
 use crate::future::{Call, ResponseFuture};
 use crate::key::Key;
-use crate::layer::Mark;
+use crate::mark::Mark;
 use crate::oneshot::Oneshot;
 use crate::request::{Eligible, Looked};
-use crate::table::Table;
-use crate::writes::{Epochs, Write};
-
-/// An extension of a request: how long it waits for another's headers at most, instead of what the layer says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WaitAtMost(pub Duration);
-
-/// What every call needs to know.
-pub(crate) struct Shared<F: Answering> {
-    pub(crate) table: Arc<Table<F>>,
-    epochs: Arc<Epochs>,
-    eligible: Eligible,
-    mark: Mark,
-    pub(crate) max_wait: Option<Duration>,
-}
+use crate::shared::Shared;
+use crate::writes::Write;
 
 /// Coalesces requests to a service: see [the crate](crate).
 ///
@@ -165,14 +152,4 @@ enum Role {
     Boards(Key, bool),
     /// By nobody; what it writes to.
     Alone(Option<Write>),
-}
-
-impl Mark {
-    fn marks(self, is_asked: bool) -> bool {
-        match self {
-            Self::WhenAsked => is_asked,
-            Self::Always => true,
-            Self::Never => false,
-        }
-    }
 }

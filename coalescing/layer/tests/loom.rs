@@ -14,8 +14,6 @@ mod counters;
 mod flight;
 #[path = "../src/key.rs"]
 mod key;
-#[path = "../src/table.rs"]
-mod table;
 #[path = "../src/writes.rs"]
 mod writes;
 
@@ -55,10 +53,9 @@ use loom::thread;
 use answer::Judge;
 use body::{BodyError, Piece};
 use counters::{Event, Tally};
-use flight::{Arrival, First, Limits, Member, Outcome, Supply};
+use flight::{Arrival, First, Limits, Member, Outcome, Supply, Table};
 use key::{Headers, Key, Target};
 use sync::Mutex;
-use table::Table;
 
 /// Something that one thread opens and another waits for.
 #[derive(Clone)]

@@ -6,13 +6,14 @@ use anyhow::{Context as _, Result};
 use brunt_cluster::{Bus, Cluster, OnLost, Terms, Wanted, Workers};
 use brunt_engine::{Finished, Observer, StopHandle};
 use brunt_judge::abort::AbortWatch;
-use brunt_lua::Session;
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
 use brunt_record::recording::{Ending, Recording};
+use brunt_script::Session;
 
 use crate::args::machines::{self, Machines};
 use crate::plan::EASY_RATE;
+use crate::scripts::SCRIPTS;
 use crate::{console, files};
 
 /// How long to wait for agents, if nothing else is said.
@@ -42,7 +43,7 @@ pub struct Carried {
     /// What happened.
     pub run: Recording,
     /// What its script may still have to say.
-    pub script: Option<Session>,
+    pub script: Option<Box<dyn Session>>,
 }
 
 impl Carrier {
@@ -86,13 +87,13 @@ impl Carrier {
     ) -> Result<Carried> {
         let observer = &mut AbortWatch::new(plan, observer);
         let Self::Agents { cluster, threads, on_lost } = self else {
-            let Finished { plan, run, script } = brunt_engine::run(plan, registry, observer, stop)?;
+            let Finished { plan, run, script } = brunt_engine::run(plan, registry, SCRIPTS, observer, stop)?;
             return Ok(Carried { plan, run, script });
         };
         // What is wrong with the plan is said here, before agents are told.
         match on_lost {
-            OnLost::Reassign => brunt_engine::check_takeover(plan, registry)?,
-            OnLost::Continue | OnLost::Abort => brunt_engine::check(plan, registry)?,
+            OnLost::Reassign => brunt_engine::check_takeover(plan, registry, SCRIPTS)?,
+            OnLost::Continue | OnLost::Abort => brunt_engine::check(plan, registry, SCRIPTS)?,
         }
         let workers = match (&plan.load, threads) {
             (_, Some(threads)) => Workers::Each(*threads),
@@ -102,7 +103,7 @@ impl Carrier {
             (_, None) => Workers::AsCores,
         };
         let outcome = cluster.run(plan, workers, observer, stop)?;
-        let script = brunt_engine::last_words(plan, registry, stop)?;
+        let script = brunt_engine::last_words(plan, registry, SCRIPTS, stop)?;
         let mut run = outcome.run;
         if outcome.lost_its_agents {
             run.ending = match run.ending {

@@ -10,7 +10,7 @@ use brunt_plan::secret::shown_url;
 use brunt_report::json::{self, Document};
 use brunt_store::{Store, Which};
 
-use crate::args::Compare;
+use crate::args::words::Words;
 use crate::{files, kept};
 
 /// One side of a comparison: its results, all of one plan.
@@ -52,13 +52,14 @@ fn named<'a>(target: &'a OsString, store: &mut Option<Store>) -> Option<Named<'a
     }
 }
 
-/// The stored sides that a command line names instead of targets; none where it names targets.
+/// The stored sides that `words` name instead of targets; none where they name targets. `is_of_results` tells that no flag
+/// of runs stands beside.
 ///
 /// # Errors
 /// When one side is stored and the other a target, when flags of runs stand beside, or when a result cannot be read.
-pub fn sides(args: &Compare) -> Result<Option<[StoredSide; 2]>> {
-    let [a, b] = args.words.targets.as_slice() else { return Ok(None) };
-    let store = || kept::path(args.words.shown.saving.store.as_deref()).and_then(|path| Ok(Store::open_kept(&path)?));
+pub fn sides(words: &Words, is_of_results: bool) -> Result<Option<[StoredSide; 2]>> {
+    let [a, b] = words.targets.as_slice() else { return Ok(None) };
+    let store = || kept::path(words.shown.saving.store.as_deref()).and_then(|path| Ok(Store::open_kept(&path)?));
     let mut opened = store().ok();
     for target in [a, b] {
         refuse_missing(target)?;
@@ -72,7 +73,7 @@ pub fn sides(args: &Compare) -> Result<Option<[StoredSide; 2]>> {
             b.display()
         ),
     };
-    if !args.words.is_bare() || args.a.is_some() || args.b.is_some() || args.keep.is_some() {
+    if !is_of_results {
         bail!("stored results cannot be run again: run flags, --a, --b and --keep need live targets");
     }
     let read = |named: Named<'_>| match named {

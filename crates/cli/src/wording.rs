@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::error::Error;
 
 use brunt_engine::{AskError, EngineError, RouteError, TlsError};
-use brunt_lua::ScriptError;
 use brunt_plan::plan::{Family, PlanError};
 use brunt_plan::setting::Setting;
 use brunt_report::html::NoPage;
 use brunt_report::json::ReadError;
+use brunt_script::ScriptError;
 use brunt_store::StoreError;
 
 /// Where the settings of a run are written: a way out leads there.
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn ways_out_name_flags_that_there_are() {
         let mut flags = BTreeSet::new();
-        flags_of(&crate::args::command(&crate::built_in()).unwrap(), &mut flags);
+        flags_of(&crate::parser::definitions(&crate::built_in()).unwrap(), &mut flags);
         for error in errors().into_iter().chain(errors_of_results()) {
             let (plain, text) = (error.to_string(), told(&error, Settings::Flags));
             assert!(named(&plain).is_empty(), "flags are named below the command line: {plain}");

@@ -1,9 +1,9 @@
 //! What a wrk script is told of a result.
 
 use brunt_judge::summary::Summary;
-use brunt_lua::{Errors, Totals};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
+use brunt_script::{Errors, Totals};
 
 /// The totals of `summary` that `done(summary, latency, requests)` is called with.
 pub fn totals(summary: &Summary) -> Totals {

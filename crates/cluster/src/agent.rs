@@ -15,6 +15,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::interval::Interval;
 use brunt_record::live::Live;
 use brunt_record::recording::{Ending, Recording};
+use brunt_script::ScriptHost;
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::{Instant as Tick, sleep_until};
@@ -96,18 +97,20 @@ pub fn serve(
     bus: &Bus,
     options: AgentOptions,
     registry: Arc<Registry>,
+    scripts: &'static dyn ScriptHost,
     stop: &StopHandle,
     said: &mut dyn FnMut(AgentEvent<'_>),
 ) -> Result<(), BusError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| BusError::Ended { problem: error.to_string() })?;
-    runtime.block_on(serve_on(bus, options, registry, stop, said))
+    runtime.block_on(serve_on(bus, options, registry, scripts, stop, said))
 }
 
 async fn serve_on(
     bus: &Bus,
     options: AgentOptions,
     registry: Arc<Registry>,
+    scripts: &'static dyn ScriptHost,
     stop: &StopHandle,
     said: &mut dyn FnMut(AgentEvent<'_>),
 ) -> Result<(), BusError> {
@@ -141,6 +144,7 @@ async fn serve_on(
         options,
         client,
         registry,
+        scripts,
         session: None,
         leaving_since: None,
         is_away: false,
@@ -259,6 +263,7 @@ struct Agent<'a> {
     options: AgentOptions,
     client: Client,
     registry: Arc<Registry>,
+    scripts: &'static dyn ScriptHost,
     session: Option<Session>,
     /// Since when it is to end.
     leaving_since: Option<Instant>,
@@ -449,10 +454,12 @@ impl Agent<'_> {
                 Err(error) => self.fail(0, error.to_string(), false),
             },
             Ok(ToAgent::Setup { run }) => {
-                self.work_on(run, |plan, registry, stop| Work::SetUp(brunt_engine::setup(plan, registry, stop)));
+                self.work_on(run, |plan, registry, scripts, stop| {
+                    Work::SetUp(brunt_engine::setup(plan, registry, scripts, stop))
+                });
             }
-            Ok(ToAgent::Teardown { run, given }) => self.work_on(run, |plan, registry, stop| {
-                Work::TornDown(brunt_engine::teardown(plan, given, registry, stop))
+            Ok(ToAgent::Teardown { run, given }) => self.work_on(run, |plan, registry, scripts, stop| {
+                Work::TornDown(brunt_engine::teardown(plan, given, registry, scripts, stop))
             }),
             Ok(ToAgent::Prepare { run, machine, portion, given }) => self.prepare(run, machine, portion, given),
             Ok(ToAgent::Start { run, at }) => self.start(run, at),
@@ -473,7 +480,11 @@ impl Agent<'_> {
     }
 
     /// Does something on a thread of its own.
-    fn work_on(&mut self, run: u32, work: impl FnOnce(&Plan, &Registry, &StopHandle) -> Work + Send + 'static) {
+    fn work_on(
+        &mut self,
+        run: u32,
+        work: impl FnOnce(&Plan, &Registry, &dyn ScriptHost, &StopHandle) -> Work + Send + 'static,
+    ) {
         let Some(session) = &mut self.session else { return };
         let Some(plan) = session.plan.clone().filter(|_| session.running.is_none()) else {
             self.fail(
@@ -484,11 +495,12 @@ impl Agent<'_> {
             return;
         };
         let (stop, registry) = (StopHandle::default(), Arc::clone(&self.registry));
+        let scripts = self.scripts;
         let (id, sender, stopped) = (session.link.session(), self.work.clone(), stop.clone());
         session.running = Some(Running::new(run, stop));
         let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
             // The agent may have ended.
-            let _ = sender.send((id, work(&plan, &registry, &stopped)));
+            let _ = sender.send((id, work(&plan, &registry, scripts, &stopped)));
         });
         if let Err(error) = spawned {
             if let Some(session) = &mut self.session {
@@ -510,9 +522,9 @@ impl Agent<'_> {
             takeover: None,
         };
         let (id, sender, ended) = (session.link.session(), self.work.clone(), Arc::clone(&self.options.ended));
-        self.work_on(run, move |plan, registry, stop| {
+        self.work_on(run, move |plan, registry, scripts, stop| {
             let mut seconds = Seconds { session: id, part: 0, machine, sender };
-            let ran = brunt_engine::run_part(plan, part, registry, &mut seconds, stop);
+            let ran = brunt_engine::run_part(plan, part, registry, scripts, &mut seconds, stop);
             Work::Ran(0, ran.inspect(|finished| ended(finished)).map(Box::new))
         });
         if let Some(running) = self.session.as_mut().and_then(|session| session.running.as_mut()) {
@@ -566,10 +578,11 @@ impl Agent<'_> {
         running.ledger.begin(number, Some(after_ns / SECOND_NS));
         running.takeovers.insert(number, TakeoverState { gate, at: Some(at) });
         let (stop, registry) = (running.stop.clone(), Arc::clone(&self.registry));
+        let scripts = self.scripts;
         let (id, sender, ended) = (session.link.session(), self.work.clone(), Arc::clone(&self.options.ended));
         let spawned = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
             let mut seconds = Seconds { session: id, part: number, machine: 0, sender: sender.clone() };
-            let ran = brunt_engine::run_part(&plan, part, &registry, &mut seconds, &stop);
+            let ran = brunt_engine::run_part(&plan, part, &registry, scripts, &mut seconds, &stop);
             let ran = ran.inspect(|finished| ended(finished)).map(Box::new);
             // The agent may have ended.
             let _ = sender.send((id, Work::Ran(number, ran)));
@@ -793,7 +806,7 @@ impl Ended {
             Ending::Failed(reason) => drop(self.failed.get_or_insert(reason)),
             // Thresholds and lost agents are the controller's, so that no part ends so.
             Ending::Unreached(reason) | Ending::Aborted(reason) | Ending::AgentsLost(reason) => {
-                drop(self.unreached.get_or_insert(reason));
+                self.unreached.get_or_insert(reason);
             }
             Ending::Stopped(reason) => drop(self.stopped.get_or_insert(reason)),
         }

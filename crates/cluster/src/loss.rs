@@ -9,6 +9,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::interval::Interval;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::timeline::DueLog;
 
 use crate::takeover::Left;
 
@@ -113,16 +114,19 @@ impl Lost {
     pub(crate) fn end(mut self, measured_ns: u64) -> Vec<Interval> {
         // The last second is reported with what was never sent in it.
         let mut seconds = self.until(measured_ns.saturating_sub(1));
-        let mut rest = Snapshot::default();
+        let (mut rest, mut by_due) = (Snapshot::default(), DueLog::default());
         for schedule in &mut self.schedules {
             let mut unsent = 0;
             schedule.drop_overdue(measured_ns, |due, count| {
                 unsent += count;
-                rest.times.record_bounds(Timing::Response, measured_ns.saturating_sub(due), count);
+                let waited_ns = measured_ns.saturating_sub(due);
+                rest.times.record_bounds(Timing::Response, waited_ns, count);
+                by_due.unsent(due, waited_ns, count);
             });
             rest.numbers.add(Counter::Unsent, unsent);
             rest.numbers.add(Counter::Due, schedule.come_due(measured_ns));
         }
+        rest.timeline = by_due.take();
         rest.numbers.set(Counter::UnsentLost, rest.numbers.get(Counter::Unsent));
         let length_ns = measured_ns.saturating_sub(self.next * SECOND_NS);
         seconds.push(self.interval(length_ns, rest));

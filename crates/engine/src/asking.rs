@@ -9,6 +9,7 @@ use brunt_protocol::asking::Reply;
 use brunt_protocol::user::{Interests, Message, Refusal, User};
 use brunt_protocol::{Client, Kept, Parts, Prepared, Registry};
 use brunt_record::outcome::Failure;
+use brunt_script::native::Native;
 
 use crate::Part;
 use crate::error::EngineError;
@@ -68,7 +69,7 @@ pub(crate) fn ask_on<M: Machine>(
     };
     let reply = Arc::<Mutex<Option<Reply>>>::default();
     let keep = |inner| Arc::new(Asking { inner, reply: Arc::clone(&reply) }) as Arc<dyn Prepared>;
-    let given = Given { machine, part: Part::whole(1), registry, stop, trace: None };
+    let given = Given { machine, part: Part::whole(1), registry, scripts: &Native::default(), stop, trace: None };
     let run = run::ask(&plan, given, keep)?;
     if let Some(reply) = reply.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Ok(reply);

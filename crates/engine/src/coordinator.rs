@@ -15,6 +15,7 @@ use brunt_record::observer::{Observer, SoFar};
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::timeline::DueLog;
 
 use crate::transport::Clock;
 use crate::watchdog::{LAST_PATIENCE_NS, Stuck, Watchdog};
@@ -205,7 +206,7 @@ impl<'a> Coordinator<'a> {
     /// Waits no longer for workers whose user does not come back, and ends the run.
     fn give_up_stuck(&mut self) {
         for Stuck { worker, what } in self.watchdog.look((self.clock)(), self.stop.is_stopped()) {
-            let hook = brunt_lua::hook_name(what);
+            let hook = brunt_script::Hook::name(what);
             let reason = format!("thread {}: {hook} has not come back, and was left behind", worker + 1);
             self.failed.get_or_insert(reason);
             if let Some(progress) = self.workers.get_mut(worker as usize) {
@@ -228,6 +229,9 @@ impl<'a> Coordinator<'a> {
             second.snapshot.numbers.set(Counter::Unfinished, left);
             second.snapshot.times.record_bounds(Timing::Response, LAST_PATIENCE_NS, left);
             second.snapshot.times.record_bounds(Timing::Service, LAST_PATIENCE_NS, left);
+            let mut by_due = DueLog::default();
+            by_due.unfinished(self.reported_ns, LAST_PATIENCE_NS, left);
+            second.snapshot.timeline = by_due.take();
             self.pass(Phase::Drain, self.drain_seconds, second);
         }
     }

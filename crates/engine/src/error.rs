@@ -2,9 +2,9 @@
 
 use std::io;
 
-use brunt_lua::ScriptError;
 use brunt_plan::plan::PlanError;
 use brunt_protocol::{OptionsError, UnknownScheme};
+use brunt_script::ScriptError;
 
 use crate::transport::route::RouteError;
 

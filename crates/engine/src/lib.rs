@@ -30,9 +30,9 @@ use brunt_plan::plan::Plan;
 use brunt_plan::share::{Numbers, Portion};
 use brunt_record::recording::Recording;
 
-use brunt_lua::Session;
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
+use brunt_script::{ScriptHost, Session};
 
 use crate::coordinator::Coordinator;
 use crate::run::Given;
@@ -62,7 +62,7 @@ pub struct Finished {
     /// What happened.
     pub run: Recording,
     /// What the plan's script may still have to say about it.
-    pub script: Option<Session>,
+    pub script: Option<Box<dyn Session>>,
 }
 
 /// What of a run one machine carries out.
@@ -118,10 +118,11 @@ pub enum Surrounded {
 pub fn run(
     plan: &Plan,
     registry: &Registry,
+    scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
-    run_part(plan, Part::whole(plan.workers), registry, observer, stop)
+    run_part(plan, Part::whole(plan.workers), registry, scripts, observer, stop)
 }
 
 /// Carries a part of `plan` out, as one of several machines, and returns what happened in it. The number of workers is the
@@ -133,28 +134,40 @@ pub fn run_part(
     plan: &Plan,
     part: Part,
     registry: &Registry,
+    scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
     let missed_ns = part.takeover.as_ref().map_or(0, |takeover| takeover.after_ns);
     let machine = Epolls::begun_before(plan.transport.arrival_times, missed_ns);
-    run::run(plan, Given { machine: &machine, part, registry, stop, trace: None }, observer)
+    run::run(plan, Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
 /// Runs the setup of the plan's script alone, if it has one, and returns what it returns: for [`Surrounded::Elsewhere`].
 ///
 /// # Errors
 /// When the script is wrong, its setup fails, or has not come back although `stop` asks it to.
-pub fn setup(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<Value<'static>, EngineError> {
-    run::setup(plan, &Epolls::new(plan.transport.arrival_times), registry, stop)
+pub fn setup(
+    plan: &Plan,
+    registry: &Registry,
+    scripts: &dyn ScriptHost,
+    stop: &StopHandle,
+) -> Result<Value<'static>, EngineError> {
+    run::setup(plan, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
 /// Runs the teardown of the plan's script alone, if it has one; `given` is what its setup returned.
 ///
 /// # Errors
 /// As [`setup`].
-pub fn teardown(plan: &Plan, given: Value<'static>, registry: &Registry, stop: &StopHandle) -> Result<(), EngineError> {
-    run::teardown(plan, given, &Epolls::new(plan.transport.arrival_times), registry, stop)
+pub fn teardown(
+    plan: &Plan,
+    given: Value<'static>,
+    registry: &Registry,
+    scripts: &dyn ScriptHost,
+    stop: &StopHandle,
+) -> Result<(), EngineError> {
+    run::teardown(plan, given, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
 /// The script of `plan`, if it is wrk's, for what it says about a result that others have measured: it is loaded, and none of its
@@ -162,8 +175,13 @@ pub fn teardown(plan: &Plan, given: Value<'static>, registry: &Registry, stop: &
 ///
 /// # Errors
 /// When the plan or the script is wrong.
-pub fn last_words(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<Option<Session>, EngineError> {
-    run::last_words(plan, registry, stop)
+pub fn last_words(
+    plan: &Plan,
+    registry: &Registry,
+    scripts: &dyn ScriptHost,
+    stop: &StopHandle,
+) -> Result<Option<Box<dyn Session>>, EngineError> {
+    run::last_words(plan, registry, scripts, stop)
 }
 
 /// Puts a run of `plan` together from what the agents of these names report of their parts. It ends when all of them have finished, or
@@ -193,6 +211,7 @@ pub fn gather(
 pub fn run_traced(
     plan: &Plan,
     registry: &Registry,
+    scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,
     stop: &StopHandle,
     trace: Arc<dyn Trace>,
@@ -200,7 +219,7 @@ pub fn run_traced(
     let machine = Epolls::new(plan.transport.arrival_times);
     run::run(
         plan,
-        Given { machine: &machine, part: Part::whole(plan.workers), registry, stop, trace: Some(trace) },
+        Given { machine: &machine, part: Part::whole(plan.workers), registry, scripts, stop, trace: Some(trace) },
         observer,
     )
 }
@@ -209,8 +228,8 @@ pub fn run_traced(
 ///
 /// # Errors
 /// When something in it is wrong.
-pub fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
-    run::check(plan, registry)
+pub fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
+    run::check(plan, registry, scripts)
 }
 
 /// The same as [`check`], and that other machines can go on where a part of `plan` is lost ([`Takeover`]), although nobody knows how far that part
@@ -218,6 +237,6 @@ pub fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
 ///
 /// # Errors
 /// When something in it is wrong, or virtual users would do something twice that is to be done once.
-pub fn check_takeover(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
-    run::check_takeover(plan, registry)
+pub fn check_takeover(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
+    run::check_takeover(plan, registry, scripts)
 }

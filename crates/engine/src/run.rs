@@ -31,9 +31,9 @@ use crate::users::VirtualUsers;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Phases, Report, Shared, Worker};
 use crate::{Finished, Observer, Part, SoFar, Surrounded, limits};
-use brunt_lua::{self as script, Beginning, Begun, Scripted};
 use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
+use brunt_script::{Begun, FloodPlace, FloodScript, ScriptHost, Scripted, Session};
 
 /// What a run is given besides its plan.
 pub(crate) struct Given<'a, M> {
@@ -41,6 +41,7 @@ pub(crate) struct Given<'a, M> {
     /// What of the run this machine carries out.
     pub(crate) part: Part,
     pub(crate) registry: &'a Registry,
+    pub(crate) scripts: &'a dyn ScriptHost,
     pub(crate) stop: &'a StopHandle,
     /// Sees everything that users do, or what connections send and receive.
     pub(crate) trace: Option<Arc<dyn Trace>>,
@@ -73,7 +74,7 @@ fn run_flood<M: Machine>(
     given: Given<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
-    let checked = examine(plan, given.registry)?;
+    let checked = examine(plan, given.registry, given.scripts)?;
     flood(plan, checked, given, observer)
 }
 
@@ -83,8 +84,8 @@ pub(crate) fn ask<M: Machine>(
     given: Given<'_, M>,
     keep: impl FnOnce(Arc<dyn Prepared>) -> Arc<dyn Prepared>,
 ) -> Result<Recording, EngineError> {
-    let Checked { scheme, prepared, tls } = examine(plan, given.registry)?;
-    let checked = Checked { scheme, prepared: keep(prepared), tls };
+    let Checked { scheme, prepared, tls, script } = examine(plan, given.registry, given.scripts)?;
+    let checked = Checked { scheme, prepared: keep(prepared), tls, script };
     Ok(flood(plan, checked, given, &mut Nobody)?.run)
 }
 
@@ -99,7 +100,7 @@ impl Observer for Nobody {
 
 fn flood<M: Machine>(
     plan: &Plan,
-    Checked { scheme, mut prepared, tls }: Checked,
+    Checked { scheme, mut prepared, tls, script }: Checked,
     given: Given<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
@@ -128,7 +129,7 @@ fn flood<M: Machine>(
     let shared =
         Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
     let shared = Arc::new(shared);
-    let (mut session, scripted) = match begin_script(&shared, prepared.as_ref(), routes.first(), scheme)? {
+    let (mut session, scripted) = match begin_script(script.as_deref(), &shared, routes.first(), scheme)? {
         Some(Begun { session, workers }) => (Some(session), workers),
         None => (None, Vec::new()),
     };
@@ -221,7 +222,7 @@ fn run_scenarios<M: Machine>(
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     plan.validate()?;
-    let mut surroundings = Surroundings::of(plan, scenarios, given.registry, given.part.portion)?;
+    let mut surroundings = Surroundings::of(plan, scenarios, given.registry, given.scripts, given.part.portion)?;
     if let Some(trace) = given.trace {
         surroundings.show(trace);
     }
@@ -260,10 +261,11 @@ pub(crate) fn setup<M: Machine>(
     plan: &Plan,
     machine: &M,
     registry: &Registry,
+    scripts: &dyn ScriptHost,
     stop: &StopHandle,
 ) -> Result<Value<'static>, EngineError> {
     let Some(scenarios) = &plan.scenarios else { return Ok(Value::Nil) };
-    let mut surroundings = Surroundings::of(plan, scenarios, registry, Portion::whole(1))?;
+    let mut surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?;
     surroundings.setup(machine, stop)?;
     Ok(surroundings.given().clone())
 }
@@ -274,77 +276,75 @@ pub(crate) fn teardown<M: Machine>(
     given: Value<'static>,
     machine: &M,
     registry: &Registry,
+    scripts: &dyn ScriptHost,
     stop: &StopHandle,
 ) -> Result<(), EngineError> {
     let Some(scenarios) = &plan.scenarios else { return Ok(()) };
-    let mut surroundings = Surroundings::of(plan, scenarios, registry, Portion::whole(1))?;
+    let mut surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?;
     surroundings.give(given);
     surroundings.teardown(machine, stop)
 }
 
 /// Does what the plan's script does before the load, if there is one.
 fn begin_script(
+    script: Option<&dyn FloodScript>,
     shared: &Shared,
-    prepared: &dyn Prepared,
     route: Option<&Route>,
     scheme: Scheme,
 ) -> Result<Option<Begun>, EngineError> {
     let plan = &shared.plan;
-    let (Some(script), Some(start)) = (&plan.script, script::Start::of(plan, prepared)?) else { return Ok(None) };
+    let Some(script) = script else { return Ok(None) };
     let tcp = route.into_iter().flat_map(|route| &route.addresses).filter_map(|address| match address {
         Address::Tcp(address) => Some(*address),
         Address::Unix(_) => None,
     });
     let target = || (plan.target.host.clone(), plan.target.port.unwrap_or(scheme.default_port));
-    let beginning = Beginning {
-        script,
-        start: &start,
+    let place = FloodPlace {
         addresses: tcp.collect(),
         host: plan.transport.connect_to.clone().unwrap_or_else(target),
         workers: plan.workers,
-        sandbox: plan.sandbox,
-        environment: &plan.environment,
     };
-    Ok(Some(script::begin(&beginning, &shared.stop)?))
+    Ok(Some(script.begin(&place, &shared.stop)?))
 }
 
 /// The plan's script with no thread of its own.
 pub(crate) fn last_words(
     plan: &Plan,
     registry: &Registry,
+    scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<Option<brunt_lua::Session>, EngineError> {
+) -> Result<Option<Box<dyn Session>>, EngineError> {
     if plan.script.is_none() {
         return Ok(None);
     }
-    let Checked { scheme, prepared, .. } = examine(plan, registry)?;
+    let Checked { scheme, script, .. } = examine(plan, registry, scripts)?;
     // A run that was ended early is no reason to say nothing about it.
     let never = StopHandle::default();
     let stop = if stop.is_stopped() { &never } else { stop };
     let shared = Shared::new(Arc::new(Plan { workers: 0, ..plan.clone() }), stop, None);
-    Ok(begin_script(&shared, prepared.as_ref(), None, scheme)?.map(|begun| begun.session))
+    Ok(begin_script(script.as_deref(), &shared, None, scheme)?.map(|begun| begun.session))
 }
 
 /// Checks everything about `plan` that can be checked without touching the network.
 ///
 /// # Errors
 /// When something in it is wrong.
-pub(crate) fn check(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
+pub(crate) fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
     if let Some(scenarios) = &plan.scenarios {
         plan.validate()?;
-        return Surroundings::of(plan, scenarios, registry, Portion::whole(1)).map(drop);
+        return Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1)).map(drop);
     }
-    examine(plan, registry).map(drop)
+    examine(plan, registry, scripts).map(drop)
 }
 
 /// The same, and that others can go on where a part of `plan` is lost.
 ///
 /// # Errors
 /// When something in it is wrong, or they cannot, and why.
-pub(crate) fn check_takeover(plan: &Plan, registry: &Registry) -> Result<(), EngineError> {
-    let Some(scenarios) = &plan.scenarios else { return check(plan, registry) };
+pub(crate) fn check_takeover(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return check(plan, registry, scripts) };
     plan.validate()?;
-    Surroundings::of(plan, scenarios, registry, Portion::whole(1))?.check_takeover()
+    Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?.check_takeover()
 }
 
 /// A plan whose parts were found right, and what was made of them.
@@ -352,9 +352,10 @@ struct Checked {
     scheme: Scheme,
     prepared: Arc<dyn Prepared>,
     tls: Option<TlsRoute>,
+    script: Option<Box<dyn FloodScript>>,
 }
 
-fn examine(plan: &Plan, registry: &Registry) -> Result<Checked, EngineError> {
+fn examine(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<Checked, EngineError> {
     plan.validate()?;
     let (protocol, scheme) = registry.named(&plan.target.scheme)?;
     let transport = &plan.transport;
@@ -363,14 +364,12 @@ fn examine(plan: &Plan, registry: &Registry) -> Result<Checked, EngineError> {
         return Err(EngineError::NoPort { scheme: scheme.name });
     }
     let prepared = protocol.prepare(plan)?;
-    if let Some(script) = &plan.script {
-        if script::Start::of(plan, prepared.as_ref())?.is_none() {
-            return Err(EngineError::Unscriptable { scheme: scheme.name });
-        }
-        script::check(script, plan.sandbox)?;
+    let script = scripts.flood(plan, prepared.as_ref())?;
+    if plan.script.is_some() && script.is_none() {
+        return Err(EngineError::Unscriptable { scheme: scheme.name });
     }
     let tls = scheme.tls.then(|| TlsRoute::prepare(plan, prepared.alpn())).transpose().map_err(RouteError::Tls)?;
-    Ok(Checked { scheme, prepared, tls })
+    Ok(Checked { scheme, prepared, tls, script })
 }
 
 /// Starts a worker for each part and gathers what they report. Whatever becomes of a worker, what was measured is kept.

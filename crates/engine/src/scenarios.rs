@@ -23,10 +23,9 @@ use crate::transport::{Machine, Resolve};
 use crate::users::VirtualUsers;
 use crate::users::among_workers::AmongWorkers;
 use crate::worker::{self, Shared, Worker};
-use brunt_lua::ScriptError;
-use brunt_lua::scenario::{Library, Script, ScriptClient};
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
+use brunt_script::{Library, Program, ScriptClient, ScriptError, ScriptHost};
 
 /// How often it is looked whether setup or teardown should be left behind.
 const LOOK: Duration = Duration::from_millis(20);
@@ -43,7 +42,7 @@ pub(crate) struct Cast {
 pub(crate) struct Surroundings<'a> {
     plan: &'a Plan,
     scenarios: &'a Scenarios,
-    script: Script,
+    script: Box<dyn Program>,
     /// Whether a feeder of the script gives each row out only once.
     gives_rows_once: bool,
     given: Value<'static>,
@@ -61,19 +60,15 @@ impl<'a> Surroundings<'a> {
         plan: &'a Plan,
         scenarios: &'a Scenarios,
         registry: &Registry,
+        scripts: &dyn ScriptHost,
         portion: Portion,
     ) -> Result<Self, EngineError> {
-        let script = Script::of(plan, scenarios, registry, portion)?;
-        let library = script.begin_rehearsal()?;
-        for population in &scenarios.populations {
-            for one in &population.scenarios {
-                // What is misspelt is found before anything is sent, as far as made-up answers lead.
-                let place = library.place(&one.scenario)?;
-                library.rehearse(place)?;
-            }
-        }
-        let gives_rows_once = library.gives_rows_once();
-        let script = Script::of(plan, scenarios, registry, portion)?;
+        // What is misspelt is found before anything is sent, as far as made-up answers lead.
+        let all = scenarios.populations.iter().flat_map(|population| &population.scenarios);
+        let names: Vec<&str> = all.map(|one| one.scenario.as_str()).collect();
+        let rehearsed = scripts.program(plan, scenarios, registry, portion)?.rehearse(&names)?;
+        let gives_rows_once = rehearsed.gives_rows_once;
+        let script = scripts.program(plan, scenarios, registry, portion)?;
         Ok(Self { plan, scenarios, script, gives_rows_once, given: Value::Nil, trace: None, portion })
     }
 
@@ -176,7 +171,7 @@ impl<'a> Surroundings<'a> {
         which: &'static str,
         machine: &M,
         stop: &StopHandle,
-    ) -> Result<Option<Library>, EngineError> {
+    ) -> Result<Option<Box<dyn Library>>, EngineError> {
         // Random numbers that no worker's users draw as well.
         let library = self.script.begin(if which == "setup" { u32::MAX } else { u32::MAX - 1 })?;
         let Some(place) = library.once(which)? else { return Ok(None) };

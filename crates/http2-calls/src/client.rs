@@ -37,7 +37,7 @@ pub struct StreamClient<P: OverStreams> {
     protocol: P,
     /// The most streams at once that a peer takes which has refused some; grows with each answer.
     limit: usize,
-    /// Why the peer ends the connection, once it has said so.
+    /// For which error the peer ends the connection, once it has said so.
     closing: Option<ErrorCode>,
     held: Option<Held>,
 }
@@ -117,7 +117,7 @@ impl<P: OverStreams> StreamClient<P> {
                 self.failed(position, Failure::Protocol, reason)
             }
             Event::GoAway { code, unprocessed } => {
-                self.closing = (code != ErrorCode::NO_ERROR).then_some(code);
+                self.closing = (code != ErrorCode::NO_ERROR).then_some(code).or(self.closing);
                 Progress::Draining { unprocessed }
             }
             Event::Aside | Event::Head { .. } | Event::Data { .. } | Event::Trailers { .. } => Progress::Aside,
@@ -206,10 +206,6 @@ impl<P: OverStreams> Client for StreamClient<P> {
     }
 
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
-        if let Some(code) = self.closing.take() {
-            let reason = format!("the peer ended the connection: GOAWAY with {code}");
-            return Ok((bytes.len(), Progress::Closing(reason.into())));
-        }
         let mut taken = 0;
         if self.held.is_some() {
             let (count, progress) = self.read_held(bytes, out);
@@ -235,16 +231,14 @@ impl<P: OverStreams> Client for StreamClient<P> {
                 self.meaning(event, bytes.get(taken..).unwrap_or(&[]), out)
             };
             if let Some(progress) = progress {
-                // The last byte of GOAWAY is left for what it means besides.
-                if self.closing.is_some() && taken > 1 {
-                    taken -= 1;
-                } else {
-                    self.closing = None;
-                }
                 return Ok((taken, progress));
             }
         }
         Ok((taken, Progress::Aside))
+    }
+
+    fn farewell(&self) -> Option<Cow<'static, str>> {
+        self.closing.map(|code| format!("the peer ended the connection: GOAWAY with {code}").into())
     }
 
     fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {

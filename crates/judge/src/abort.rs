@@ -10,7 +10,7 @@ use brunt_record::live::Live;
 use brunt_record::observer::{Observer, SoFar};
 use brunt_record::snapshot::Phase;
 
-use crate::thresholds::{Outlook, Standing};
+use crate::thresholds::{self, Outlook, Standing};
 
 /// Judges a run after each second by the thresholds of its plan that may end it, and shows the second to another observer.
 ///
@@ -42,23 +42,11 @@ impl<'a> AbortWatch<'a> {
     }
 }
 
-/// Whether a run that was aborted for `reason` was so because of `threshold`.
-pub(crate) fn is_by(threshold: &Threshold, reason: &str) -> bool {
-    threshold.aborts() && reason.starts_with(&beyond(threshold))
-}
-
-/// How [`reason`] begins.
-fn beyond(threshold: &Threshold) -> String {
-    let text = threshold.to_string();
-    let condition = text.trim().trim_end_matches("abort").trim_end();
-    format!("the threshold {condition} could no longer pass")
-}
-
 /// Such as `the threshold p99<50ms could no longer pass after 3 s: it was at 75.0ms`.
 fn reason(threshold: &Threshold, standing: &Standing<'_>) -> String {
     let got = standing.judge(threshold).got;
     let after = Duration::from_nanos(standing.measured_ns).as_secs();
-    format!("{} after {after} s: it was at {got}", beyond(threshold))
+    format!("{} after {after} s: it was at {got}", thresholds::beyond_repair(threshold))
 }
 
 impl Observer for AbortWatch<'_> {

@@ -1,72 +1,26 @@
-//! What is wrong with a script, in words for its author.
+//! Errors of Lua in words for a script's author.
 
+use brunt_script::ScriptError;
 use mlua::Error;
 
 use crate::memory;
 
-/// The most that is shown of an error, in characters.
-const MOST_CHARS: usize = 8000;
-
-/// A script that cannot be used, or failed: with file, line and traceback where Lua gives them.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub struct ScriptError {
-    text: String,
-    missing_value: Option<String>,
+/// The error that `what` raised in `file`.
+pub(crate) fn from_lua(what: &str, file: &str, error: &Error) -> ScriptError {
+    let mut words = words(error);
+    if memory::is_full(&words) {
+        words = format!("{words}\n{}", memory::full());
+    }
+    // Lua names the file itself, unless the error was raised without a position.
+    let named = words.lines().next().is_some_and(|line| line.contains(file));
+    if named { ScriptError::failed(what, &words) } else { ScriptError::failed(&format!("{what} of {file}"), &words) }
 }
 
-impl ScriptError {
-    /// The value that the script asks for by `brunt.env`, has no default for, and was not given, if that is what is wrong.
-    pub fn missing_value(&self) -> Option<&str> {
-        self.missing_value.as_deref()
-    }
-
-    /// The same, where the script lacks the value of this name.
-    pub(super) fn lacking(self, name: Option<String>) -> Self {
-        // A script that caught that error failed of another one.
-        let missing_value = name.filter(|name| self.text.contains(&missing(name)));
-        Self { missing_value, ..self }
-    }
-
-    /// A problem that is not Lua's.
-    pub(super) fn new(file: &str, problem: impl AsRef<str>) -> Self {
-        Self::shown(&format!("{file}: {}", problem.as_ref()))
-    }
-
-    /// Something never came back, and is waited for no longer.
-    pub fn stuck(what: &str) -> Self {
-        Self::shown(&format!("{what} has not come back, and was left behind"))
-    }
-
-    /// `what` has failed, in Lua's own words.
-    pub fn failed(what: &str, problem: &str) -> Self {
-        Self::shown(&format!("{what} failed: {problem}"))
-    }
-
-    /// An error that `what` raised.
-    pub(super) fn from_lua(what: &str, file: &str, error: &Error) -> Self {
-        let mut words = words(error);
-        if memory::is_full(&words) {
-            words = format!("{words}\n{}", memory::full());
-        }
-        // Lua names the file itself, unless the error was raised without a position.
-        let named = words.lines().next().is_some_and(|line| line.contains(file));
-        Self::shown(&if named {
-            format!("{what} failed: {words}")
-        } else {
-            format!("{what} of {file} failed: {words}")
-        })
-    }
-
-    /// What a server sent may stand in it: so nothing that moves a terminal's cursor, and not without end.
-    fn shown(text: &str) -> Self {
-        let clean = text.chars().take(MOST_CHARS).map(|c| match c {
-            '\t' => ' ',
-            c if c.is_control() && c != '\n' => char::REPLACEMENT_CHARACTER,
-            c => c,
-        });
-        Self { text: clean.collect::<String>().trim_end().to_owned(), missing_value: None }
-    }
+/// The same error, where the script lacks the value of this name.
+pub(crate) fn lacking(error: ScriptError, name: Option<String>) -> ScriptError {
+    // A script that caught that error failed of another one.
+    let name = name.filter(|name| error.to_string().contains(&missing(name)));
+    error.with_missing_value(name)
 }
 
 /// What `brunt.env` raises for a value that is not there.
@@ -113,7 +67,7 @@ mod tests {
 
     fn error_of(lua: &Lua, code: &str) -> String {
         let error = lua.load(code).set_name("@a.lua").exec().unwrap_err();
-        ScriptError::from_lua("request()", "a.lua", &error).to_string()
+        from_lua("request()", "a.lua", &error).to_string()
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! `LuaJIT` for brunt: wrk's scripts ([`Session`]) and scenarios of virtual users ([`scenario`]).
+//! `LuaJIT` for brunt: wrk's scripts, and scenarios of virtual users ([`scenario`]).
 //!
-//! Both make calls through the contract of protocols alone. wrk's scripts write requests of HTTP/1.1 themselves, and
-//! begin with what the target's protocol would send ([`Start`]). Scenarios call through what a protocol offers them (a
-//! [`Dialect`](brunt_protocol::scenario::Dialect)), or by the names of its flags.
+//! [`LuaJit`] is handed to the engine, which knows the contract of `brunt-script` alone. Both kinds of scripts make calls through the contract of
+//! protocols. wrk's scripts write requests of HTTP/1.1 themselves, and begin with what the target's protocol would send. Scenarios call through what a
+//! protocol offers them (a [`Dialect`](brunt_protocol::scenario::Dialect)), or by the names of its flags.
 
 mod error;
 mod memory;
@@ -10,5 +10,29 @@ pub mod scenario;
 mod state;
 mod wrk;
 
-pub use self::error::ScriptError;
-pub use self::wrk::{Beginning, Begun, Errors, IN_SCENARIO, Scripted, Session, Start, Totals, begin, check, hook_name};
+use brunt_plan::plan::Plan;
+use brunt_plan::scenario::Scenarios;
+use brunt_plan::share::Portion;
+use brunt_protocol::{Prepared, Registry};
+use brunt_script::{FloodScript, Program, ScriptError, ScriptHost};
+
+/// The host of scripts in Lua: wrk's for floods, scenarios for virtual users.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LuaJit;
+
+impl ScriptHost for LuaJit {
+    fn flood(&self, plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Box<dyn FloodScript>>, ScriptError> {
+        let script = wrk::WrkScript::of(plan, prepared)?;
+        Ok(script.map(|script| Box::new(script) as Box<dyn FloodScript>))
+    }
+
+    fn program(
+        &self,
+        plan: &Plan,
+        scenarios: &Scenarios,
+        registry: &Registry,
+        portion: Portion,
+    ) -> Result<Box<dyn Program>, ScriptError> {
+        Ok(Box::new(scenario::Script::of(plan, scenarios, registry, portion)?))
+    }
+}

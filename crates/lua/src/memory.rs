@@ -65,7 +65,7 @@ mod tests {
         let lua = crate::state::everything();
         lua.set_memory_limit(20_000_000).unwrap();
         let error = lua.load("local t = {} for i = 1, 1e6 do t[i] = ('x'):rep(1000) .. i end").exec().unwrap_err();
-        let said = crate::ScriptError::from_lua("the script", "a.lua", &error).to_string();
+        let said = crate::error::from_lua("the script", "a.lua", &error).to_string();
         assert!(said.contains("not enough memory") && said.contains("the script keeps too much"), "{said}");
     }
 }

@@ -5,7 +5,9 @@ use std::path::{Component, Path};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table};
 
-use crate::{ScriptError, memory};
+use crate::error::from_lua;
+use crate::memory;
+use brunt_script::ScriptError;
 
 /// Where in the registry the table of what our own code needs of `LuaJIT` after the sandbox has closed is.
 const INNER: &str = "brunt.inner";
@@ -70,7 +72,7 @@ pub(crate) fn load(lua: &Lua, file: &str, content: &[u8], is_open: bool) -> Resu
     let content = begins.and_then(|at| content.get(at..)).unwrap_or(&[]);
     let chunk = lua.load(content).set_name(format!("@{file}"));
     let chunk = if is_open { chunk } else { chunk.set_mode(ChunkMode::Text) };
-    chunk.into_function().map_err(|error| ScriptError::from_lua("the script", file, &error))
+    chunk.into_function().map_err(|error| from_lua("the script", file, &error))
 }
 
 /// The global of this name, if it is a function.

@@ -3,17 +3,17 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
-use std::net::SocketAddr;
 use std::path::Path;
 
-use brunt_lua::scenario::{Files, LoadOptions, Operation, Script as Scenarios, load, read};
-use brunt_lua::{Beginning, ScriptError, Start, begin, check};
+use brunt_lua::LuaJit;
+use brunt_lua::scenario::{Files, LoadOptions, load, read};
 use brunt_plan::content::Content;
 use brunt_plan::plan::{Plan, ProtocolOptions, Sandbox, Script};
 use brunt_plan::scenario::File;
 use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Url;
 use brunt_protocol::Registry;
+use brunt_script::{FloodPlace, Operation, Program, ScriptError, ScriptHost as _};
 
 /// What must be true in the sandbox: expressions of Lua.
 const CLOSED: [&str; 40] = [
@@ -142,11 +142,14 @@ fn with(top: &str, inside: &str) -> String {
     )
 }
 
+fn program(plan: &Plan) -> Box<dyn Program> {
+    let scenarios = plan.scenarios.as_ref().unwrap();
+    LuaJit.program(plan, scenarios, &registry(), brunt_plan::share::Portion::whole(1)).unwrap()
+}
+
 /// What comes of the first step of a user.
 fn first_step(plan: &Plan) -> Operation {
-    let script =
-        Scenarios::of(plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_plan::share::Portion::whole(1))
-            .unwrap();
+    let script = program(plan);
     let library = script.begin(0).unwrap();
     library.begin_iteration(0, 0, 1, library.place("s").unwrap())
 }
@@ -159,18 +162,9 @@ fn wrk(sandbox: Sandbox, name: &str, script: &str) -> Result<(), ScriptError> {
     plan.sandbox = sandbox;
     let registry = registry();
     let prepared = registry.named("http").unwrap().0.prepare(&plan).unwrap();
-    let start = Start::of(&plan, &*prepared)?.unwrap();
-    check(plan.script.as_ref().unwrap(), sandbox)?;
-    let beginning = Beginning {
-        script: plan.script.as_ref().unwrap(),
-        start: &start,
-        addresses: Vec::<SocketAddr>::new(),
-        host: ("127.0.0.1".to_owned(), 1),
-        workers: 2,
-        sandbox,
-        environment: &brunt_plan::environment::Environment::default(),
-    };
-    let mut begun = begin(&beginning, &StopHandle::default())?;
+    let script = LuaJit.flood(&plan, &*prepared)?.unwrap();
+    let place = FloodPlace { addresses: Vec::new(), host: ("127.0.0.1".to_owned(), 1), workers: 2 };
+    let mut begun = script.begin(&place, &StopHandle::default())?;
     for worker in &mut begun.workers {
         worker.user.call(0).map_err(|refusal| ScriptError::failed("request()", &format!("{refusal:?}")))?;
     }
@@ -201,11 +195,8 @@ fn the_attempts_are_such_as_succeed_outside() {
 fn a_rehearsal_stays_inside() {
     let rehearse = |script: &str| {
         let plan = scenario(Sandbox::Closed, script, Vec::new()).unwrap();
-        let script =
-            Scenarios::of(&plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_plan::share::Portion::whole(1))
-                .unwrap();
-        let library = script.begin_rehearsal()?;
-        library.rehearse(library.place("s").unwrap())
+        let script = program(&plan);
+        script.rehearse(&["s"]).map(drop)
     };
     // What is certainly wrong is what a rehearsal tells of.
     let wrong = "brunt.pause('1 fortnight')";

@@ -2,14 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
-use brunt_lua::ScriptError;
-use brunt_lua::scenario::{Files, Library, LoadOptions, Operation, Resumption, Script, read};
+use brunt_lua::LuaJit;
+use brunt_lua::scenario::{Files, LoadOptions, read};
 use brunt_plan::content::Content;
 use brunt_plan::plan::{Plan, ProtocolOptions, Sandbox};
 use brunt_plan::scenario::File;
 use brunt_plan::target::Url;
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
+use brunt_script::{Library, Operation, Program, Resumption, ScriptError, ScriptHost as _};
 
 fn registry() -> Registry {
     let mut registry = Registry::default();
@@ -30,18 +31,18 @@ fn plan(sandbox: Sandbox, seed: u64, top: &str, inside: &str) -> Result<Plan, Sc
     Ok(plan)
 }
 
-fn script(plan: &Plan) -> Script {
-    Script::of(plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_plan::share::Portion::whole(1)).unwrap()
+fn script(plan: &Plan) -> Box<dyn Program> {
+    LuaJit.program(plan, plan.scenarios.as_ref().unwrap(), &registry(), brunt_plan::share::Portion::whole(1)).unwrap()
 }
 
-fn begun(library: &Library) -> Operation {
+fn begun(library: &dyn Library) -> Operation {
     library.begin_iteration(0, 1, 1, library.place("s").unwrap())
 }
 
 /// What a scenario of this worker ends with when it raises `value`, an expression.
 fn value_of(sandbox: Sandbox, seed: u64, worker: u32, value: &str) -> String {
     let plan = plan(sandbox, seed, "", &format!("error('VALUE ' .. tostring({value}) .. ' END', 0)")).unwrap();
-    let operation = begun(&script(&plan).begin(worker).unwrap());
+    let operation = begun(&*script(&plan).begin(worker).unwrap());
     let Operation::Failed { problem, .. } = operation else { panic!("{value}: {operation:?}") };
     let shown = problem.split_once("VALUE ").and_then(|(_, rest)| rest.split_once(" END"));
     shown.unwrap_or_else(|| panic!("{value}: {problem}")).0.to_owned()
@@ -56,8 +57,7 @@ fn value(expression: &str) -> String {
 /// What the rehearsal finds wrong with a function.
 fn rehearsed(inside: &str) -> Option<String> {
     let plan = plan(Sandbox::Open, 1, "local http = brunt.http { base = 'http://localhost:1' }", inside).unwrap();
-    let library = script(&plan).begin_rehearsal().unwrap();
-    library.rehearse(library.place("s").unwrap()).err().map(|error| error.to_string())
+    script(&plan).rehearse(&["s"]).err().map(|error| error.to_string())
 }
 
 #[test]
@@ -225,8 +225,7 @@ fn a_misspelt_column_of_a_query_is_found_before_anything_is_sent() {
         read(files[0].clone(), Files::Plan(files[1..].to_vec()), &LoadOptions::default(), &registry()).unwrap();
     let mut plan = Plan::of_calls(Url::parse("http://localhost:1/").unwrap().target, ProtocolOptions::default());
     plan.scenarios = Some(brunt_plan::scenario::Scenarios { files, ..loaded.scenarios });
-    let library = script(&plan).begin_rehearsal().unwrap();
-    let found = library.rehearse(library.place("s").unwrap()).unwrap_err().to_string();
+    let found = script(&plan).rehearse(&["s"]).unwrap_err().to_string();
     assert!(found.contains("s.lua:5: u.db has no column 'nmae'; it has id, name"), "{found}");
 }
 
@@ -234,7 +233,7 @@ fn a_misspelt_column_of_a_query_is_found_before_anything_is_sent() {
 #[test]
 fn what_a_server_said_ends_the_iteration_alone() {
     let plan = plan(Sandbox::Open, 1, "", "local said = 'abc'\nbrunt.hex_decode(said)").unwrap();
-    let operation = begun(&script(&plan).begin(0).unwrap());
+    let operation = begun(&*script(&plan).begin(0).unwrap());
     let Operation::Failed { problem, wrong: false, .. } = operation else { panic!("{operation:?}") };
     assert!(problem.starts_with("s.lua:4: brunt.hex_decode: "), "{problem}");
     let wrong = self::plan(Sandbox::Open, 1, "brunt.hex_decode('a')", "").unwrap_err().to_string();
@@ -243,7 +242,7 @@ fn what_a_server_said_ends_the_iteration_alone() {
 
 /// A user of a script with a client, on its way.
 struct User {
-    library: Library,
+    library: Box<dyn Library>,
     operation: Operation,
 }
 
@@ -251,7 +250,7 @@ impl User {
     fn new(top: &str, inside: &str) -> Self {
         let plan = plan(Sandbox::Closed, 7, top, inside).unwrap();
         let library = script(&plan).begin(0).unwrap();
-        let mut user = Self { operation: begun(&library), library };
+        let mut user = Self { operation: begun(&*library), library };
         user.label();
         user
     }

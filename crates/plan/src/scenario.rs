@@ -326,6 +326,19 @@ impl Scenarios {
         Ok(())
     }
 
+    /// Puts one user in the place of all others, who goes through each of the scenarios `names` once.
+    pub fn make_single(&mut self, names: &[String]) {
+        let once = |(place, name): (usize, &String)| Population {
+            scenarios: vec![Weighted { scenario: name.clone(), weight: 1.0 }],
+            steps: vec![Step::IterationsEach { users: 1.0, iterations: 1.0 }],
+            arrivals: Spread::Uniform,
+            most_alive: None,
+            after: place.checked_sub(1),
+        };
+        self.populations = names.iter().enumerate().map(once).collect();
+        self.throttle = None;
+    }
+
     /// Leaves only the users who carry out one of the scenarios `names`. What was to come after others who are gone comes at
     /// once.
     pub fn keep(&mut self, names: &[String]) {

@@ -277,6 +277,12 @@ pub trait Client: Send {
         None
     }
 
+    /// Why the peer ends the connection for an error, if it has said so by a [`Progress::Draining`]. What it has sent before is still read; calls
+    /// that have no answer then fail as [`Failure::Closed`], for this reason.
+    fn farewell(&self) -> Option<Cow<'static, str>> {
+        None
+    }
+
     /// The call in flight at this position, counted from the oldest, which is 0, has taken too long. True if it is forgotten and
     /// the connection goes on without it: positions count without it from now on, and an answer to it that still comes is
     /// nobody's. What tells the peer may be appended to `out`. False ends the connection.

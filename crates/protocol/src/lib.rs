@@ -23,6 +23,7 @@ pub mod flags;
 pub mod headers;
 mod message;
 pub mod messages;
+mod options;
 mod protocol;
 mod registry;
 pub mod scenario;
@@ -34,7 +35,6 @@ pub use {brunt_plan as plan, brunt_record as record};
 pub use self::client::{
     Answer, Client, Direction, Failed, Kept, Malformed, Opening, Parts, Pending, Progress, Started,
 };
-pub use self::protocol::{
-    Narrator, OptionsError, Prepared, Protocol, Scheme, Told, options_of, options_read, read_options, write_options,
-};
+pub use self::options::{OptionsError, read_options, write_options};
+pub use self::protocol::{Narrator, Prepared, Protocol, Scheme, Told, options_of, options_read};
 pub use self::registry::{Registry, UnknownScheme};

@@ -154,6 +154,11 @@ counters! {
     ConnectionsFailed = "connections_failed", Connections Sum at "connections.failed";
     /// Calls that were sent again on a fresh connection, because the server had closed the idle one.
     Reconnects = "reconnects", Calls Sum at "connections.reconnects";
+    /// Calls that were sent again because the server said that it had not processed them (GOAWAY, `REFUSED_STREAM`).
+    TurnedAway = "turned_away", Calls Sum at "connections.turned_away";
+    /// Time, summed over connections, in which a connection of the closed model had no server: from an attempt to connect that failed until one
+    /// that did not.
+    WithoutServer = "without_server_ns", Nanoseconds Sum at "connections.without_server_ns";
     /// Connections that resumed a TLS session.
     TlsResumed = "tls_resumed", Connections Sum at "connections.tls_resumed";
     /// Time the workers lived, summed over them.

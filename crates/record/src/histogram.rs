@@ -118,6 +118,9 @@ impl Histogram {
     /// Counts a value `n` times.
     #[inline]
     pub fn record_n(&mut self, value_ns: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
         let value = value_ns.min(MAX_VALUE_NS);
         self.add_to_slot(slot_of(value), n);
         self.count += n;

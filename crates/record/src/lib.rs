@@ -23,6 +23,7 @@ pub mod packed;
 pub mod recording;
 pub mod series;
 pub mod snapshot;
+pub mod timeline;
 mod version_1;
 
 /// One second in nanoseconds.

@@ -60,6 +60,12 @@ impl Failure {
         )
     }
 
+    /// Whether a call that failed so had no connection, or lost the one that it had: the target was not there for it.
+    pub const fn is_unreached(self) -> bool {
+        self.is_of_connecting() && !matches!(self, Self::Ports | Self::Descriptors)
+            || matches!(self, Self::Write | Self::Read | Self::Closed)
+    }
+
     /// Every failure, in the order reports list them.
     pub const ALL: [Self; 18] = [
         Self::Resolve,

@@ -21,15 +21,8 @@ pub struct Packed {
 impl Packed {
     /// Packs a histogram. The exact sum is given up; it is the total's to keep.
     pub fn of(histogram: &Histogram) -> Self {
-        let mut bytes = Vec::new();
-        let mut previous = 0;
-        for (value, n) in histogram.values() {
-            push_leb128(&mut bytes, value - previous);
-            push_leb128(&mut bytes, n);
-            previous = value;
-        }
         Self {
-            bytes: bytes.into_boxed_slice(),
+            bytes: packed(histogram.values()),
             count: histogram.count(),
             min: histogram.min().unwrap_or(0),
             max: histogram.max().unwrap_or(0),
@@ -49,26 +42,59 @@ impl Packed {
     /// The values of both.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
-        let mut histogram = self.unpack();
-        histogram.merge(&other.unpack());
-        Self::of(&histogram)
+        if self.is_empty() {
+            return other.clone();
+        }
+        if other.is_empty() {
+            return self.clone();
+        }
+        let (mut ours, mut theirs) = (self.slots().peekable(), other.slots().peekable());
+        let both = std::iter::from_fn(|| match (ours.peek(), theirs.peek()) {
+            (Some(&(value, n)), Some(&(other, more))) if value == other => {
+                ours.next();
+                theirs.next();
+                Some((value, n + more))
+            }
+            (Some(one), Some(another)) if one.0 > another.0 => theirs.next(),
+            (None, _) => theirs.next(),
+            _ => ours.next(),
+        });
+        let bytes = packed(both);
+        Self { bytes, count: self.count + other.count, min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// The histogram again.
+    /// The histogram again, but for its exact sum.
     pub fn unpack(&self) -> Histogram {
         let mut histogram = Histogram::new();
-        self.values().for_each(|(value, n)| histogram.record_n(value, n));
+        for (value, n) in self.slots() {
+            // The extremes are known exactly, and lie in the first and the last slot.
+            let is_first = histogram.is_empty();
+            let is_last = histogram.count() + n == self.count;
+            let ends = u64::from(is_first) + u64::from(is_last);
+            histogram.record_n(value.clamp(self.min, self.max), n.saturating_sub(ends));
+            if is_first {
+                histogram.record_n(self.min, 1);
+            }
+            if is_last && histogram.count() < self.count {
+                histogram.record_n(self.max, 1);
+            }
+        }
         histogram
     }
 
     /// Every distinct value, at the histogram's resolution, with its count, from low to high.
     pub fn values(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.slots().map(|(value, n)| (value.clamp(self.min, self.max), n))
+    }
+
+    /// The largest value of each slot that holds something, with its count.
+    fn slots(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut rest = &*self.bytes;
         let mut value = 0;
         std::iter::from_fn(move || {
             let (step, n) = (take_leb128(&mut rest)?, take_leb128(&mut rest)?);
             value += step;
-            Some((value.clamp(self.min, self.max), n))
+            Some((value, n))
         })
     }
 
@@ -82,6 +108,18 @@ impl Packed {
         });
         reached.map(|(value, _)| value)
     }
+}
+
+/// Values from low to high with their counts, as bytes.
+fn packed(values: impl Iterator<Item = (u64, u64)>) -> Box<[u8]> {
+    let mut bytes = Vec::new();
+    let mut previous = 0;
+    for (value, n) in values {
+        push_leb128(&mut bytes, value - previous);
+        push_leb128(&mut bytes, n);
+        previous = value;
+    }
+    bytes.into_boxed_slice()
 }
 
 /// The values at each of `quantiles` (0 to 1) of what is `known`, with lower `bounds` of what is not.

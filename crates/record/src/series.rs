@@ -95,6 +95,11 @@ impl Point {
         value
     }
 
+    /// When it ends, in nanoseconds of the measured part.
+    pub const fn end_ns(&self) -> u64 {
+        self.start_ns + self.length_ns
+    }
+
     /// The least that its response times can be.
     pub fn response_low(&self) -> &Packed {
         self.response_low.as_ref().unwrap_or(&self.response)

@@ -11,6 +11,7 @@ use crate::histogram::{Censored, Histogram};
 use crate::instrument::{self, Bracket, CallTimes, Parts};
 use crate::messages::{self, Came, Ended, Messages};
 use crate::outcome::OkStatus;
+use crate::timeline::Timeline;
 use crate::version_1;
 
 /// The part of a run that an interval belongs to, in the order in which they come.
@@ -99,6 +100,8 @@ pub struct Snapshot {
     pub troubles: Failures,
     /// What scenarios are counted by; empty without scenarios.
     pub figures: Figures,
+    /// What became of measured calls, by when they were due.
+    pub timeline: Timeline,
 }
 
 impl Snapshot {
@@ -198,9 +201,10 @@ impl Snapshot {
     pub fn merge(&mut self, other: &Self) {
         self.merge_totals(other);
         self.figures.merge(&other.figures);
+        self.timeline.merge(&other.timeline);
     }
 
-    /// Adds everything that `other` recorded but for what is told apart by name.
+    /// Adds everything that `other` recorded but for what is told apart by name or by when calls were due.
     pub fn merge_totals(&mut self, other: &Self) {
         self.numbers.merge(&other.numbers);
         self.times.merge(&other.times);
@@ -224,6 +228,7 @@ struct EitherSnapshot {
     events: Events,
     troubles: Failures,
     figures: Figures,
+    timeline: Timeline,
     // Version 1 from here on.
     due: Option<u64>,
     unfinished: u64,
@@ -304,6 +309,7 @@ impl From<EitherSnapshot> for Snapshot {
             events: read.events,
             troubles: read.troubles,
             figures: read.figures,
+            timeline: read.timeline,
         }
     }
 }

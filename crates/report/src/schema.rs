@@ -28,7 +28,18 @@ pub fn decision() -> Schema {
 
 /// The schema of what the report page is given.
 pub fn page() -> Schema {
-    of::<html::Embedded<'_>>("Data of the report page")
+    of::<Embedded<'_>>("Data of the report page")
+}
+
+/// What stands in the page.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only the schema is made of it")]
+enum Embedded<'a> {
+    /// A run.
+    Run(Box<html::Data<'a>>),
+    /// A decision over several runs.
+    Decision(Box<decision::Page>),
 }
 
 fn of<T: JsonSchema>(title: &str) -> Schema {

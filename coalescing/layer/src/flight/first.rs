@@ -8,11 +8,11 @@ use http::Response;
 use http_body::Body as _;
 
 use super::reading::AT_ONCE;
+use super::table::{Boarding, Claim, Table};
 use super::{Answering, Arrival, Member, Outcome};
 use crate::answer::Sharing;
 use crate::counters::Event;
 use crate::key::Key;
-use crate::table::{Boarding, Claim, Table};
 
 /// What came of a request as it was polled for the first time.
 pub(crate) enum First<F: Answering> {

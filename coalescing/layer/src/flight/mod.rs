@@ -20,6 +20,7 @@ mod head;
 mod members;
 mod pieces;
 mod reading;
+mod table;
 
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
@@ -37,11 +38,11 @@ pub(crate) use self::members::Outcome;
 use self::members::{FIRST, Members, State};
 pub(crate) use self::pieces::{Charge, Held};
 use self::pieces::{Pieces, Shareholder};
+pub(crate) use self::table::Table;
 use crate::body::{BodyError, BoxError, Piece};
 use crate::counters::Event;
 use crate::key::Key;
 use crate::sync::{Mutex, MutexGuard};
-use crate::table::Table;
 
 /// A future of a response: what a service answers with.
 pub trait Answering: Future<Output = Result<Response<Self::Body>, Self::Error>> + Send + 'static {

@@ -17,21 +17,17 @@ use crate::files;
 #[derive(Debug, Default, Clone)]
 pub struct ProtocolFlags(Vec<(&'static str, Vec<OsString>)>);
 
-/// The commands besides the program's own that take a run's flags.
-const WITH_RUNS: [&str; 4] = ["bench", "sweep", "find", "compare"];
-
-/// The definitions with every protocol's flags, for the command itself and for those of [`WITH_RUNS`].
+/// Finds out whether every protocol's flags can stand beside those of `command`.
 ///
 /// # Errors
 /// When a protocol wants a flag that is taken.
-pub fn add(command: Command, registry: &Registry) -> Result<Command> {
-    let args = args(registry);
-    for arg in &args {
+pub fn check(command: &Command, registry: &Registry) -> Result<()> {
+    for arg in args(registry) {
         let long = arg.get_long();
-        let taken = |known: &Arg| {
+        let taken = |known: &&Arg| {
             known.get_long() == long || known.get_short().is_some_and(|short| Some(short) == arg.get_short())
         };
-        if let Some(known) = command.get_arguments().find(|known| taken(known)) {
+        if let Some(known) = command.get_arguments().find(taken) {
             bail!(
                 "a protocol of this program declares --{}, which is taken by --{}: give it another name or letter",
                 long.unwrap_or_default(),
@@ -39,15 +35,18 @@ pub fn add(command: Command, registry: &Registry) -> Result<Command> {
             );
         }
     }
+    Ok(())
+}
+
+/// The definitions of a command that takes a run's flags, with every protocol's.
+pub fn add(command: Command, registry: &Registry) -> Command {
+    let args = args(registry);
     let ids: Vec<_> = args.iter().map(|arg| arg.get_id().clone()).collect();
     let bodies: Vec<_> = ids.iter().filter(|id| BODIES.contains(&id.as_str())).cloned().collect();
-    let with = |command: Command| {
-        command
-            .args(args.clone())
-            .mut_arg("plan", |plan| plan.conflicts_with_all(ids.iter().cloned()))
-            .mut_arg("json", |json| json.conflicts_with_all(bodies.iter().cloned()))
-    };
-    Ok(WITH_RUNS.into_iter().fold(with(command), |command, name| command.mut_subcommand(name, with)))
+    command
+        .args(args)
+        .mut_arg("plan", |plan| plan.conflicts_with_all(ids))
+        .mut_arg("json", |json| json.conflicts_with_all(bodies))
 }
 
 /// The flags that give requests a body.
@@ -71,7 +70,7 @@ fn flags(registry: &Registry) -> Vec<(Flag, Vec<&'static str>)> {
 }
 
 /// The definitions of every protocol's flags.
-pub fn args(registry: &Registry) -> Vec<Arg> {
+fn args(registry: &Registry) -> Vec<Arg> {
     let flags = flags(registry);
     let is_known = |name: &str| flags.iter().any(|(flag, _)| flag.name == name);
     let mut args: Vec<_> = flags
@@ -124,7 +123,7 @@ impl ProtocolFlags {
     }
 
     /// What stands in `matches`.
-    pub fn of(matches: &ArgMatches, registry: &Registry) -> Self {
+    pub fn new(matches: &ArgMatches, registry: &Registry) -> Self {
         let written = |flag: &Flag| -> Option<Vec<OsString>> {
             match flag.takes {
                 Takes::Nothing => matches.get_flag(flag.name).then(Vec::new),
@@ -223,15 +222,10 @@ fn file(path: &Path) -> Result<FlagValue> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
+    use clap::Args as _;
 
     use super::*;
-    use crate::args::Args;
-
-    #[test]
-    fn the_definitions_are_consistent() {
-        add(Args::command(), &crate::built_in()).unwrap().debug_assert();
-    }
+    use crate::args::Bench;
 
     #[test]
     fn a_flag_that_is_taken_is_refused() {
@@ -259,7 +253,7 @@ mod tests {
         for flag in [Flag::new("rate", Takes::Nothing, ""), Flag::new("fresh", Takes::Nothing, "").short('r')] {
             let mut registry = crate::built_in();
             registry.register(Greedy(flag));
-            let error = add(Args::command(), &registry).unwrap_err().to_string();
+            let error = check(&Bench::augment_args(Command::new("bench")), &registry).unwrap_err().to_string();
             assert!(error.contains("taken by --rate"), "{error}");
         }
     }

@@ -1,4 +1,4 @@
-//! The flags of runs that agents carry out, and of agents.
+//! The flags of runs that agents carry out, and of the bus that they are on.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -65,45 +65,4 @@ pub struct Bus {
     /// What the subjects begin with [default: brunt]
     #[arg(long, value_name = "WORD", requires = "nats")]
     pub nats_prefix: Option<String>,
-}
-
-/// `brunt agent`.
-#[derive(Debug, Args)]
-pub struct Agent {
-    #[command(flatten)]
-    pub bus: Bus,
-    /// What the agent is called, unlike any other on the bus [default: the host's name and a number drawn by chance]
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-    /// Tag the agent, repeatable: zone=eu
-    #[arg(id = "tag", long, value_name = "K=V", value_parser = values::tag)]
-    pub tags: Vec<(String, String)>,
-    /// CPUs that it may use [default: those that it has]
-    #[arg(long, value_name = "N", value_parser = values::threads)]
-    pub cores: Option<u32>,
-    /// Let scripts of controllers do whatever you may do here, and not only make calls
-    #[arg(long)]
-    pub no_sandbox: bool,
-    /// Write what came of each part into this directory, as JSON
-    #[arg(long, value_name = "DIR")]
-    pub keep: Option<PathBuf>,
-    /// Print nothing but errors
-    #[arg(long)]
-    pub quiet: bool,
-    /// Print, in YAML for Kubernetes, what starts so many agents, and stop
-    #[arg(long, value_name = "N", value_parser = values::connections)]
-    pub manifest: Option<u32>,
-}
-
-/// `brunt agents`.
-#[derive(Debug, Args)]
-pub struct Agents {
-    #[command(flatten)]
-    pub bus: Bus,
-    /// How long to wait for them to answer [default: 1s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub wait: Option<u64>,
-    /// Print them as JSON
-    #[arg(long)]
-    pub json: bool,
 }

@@ -2,7 +2,6 @@
 //! was written, without secrets, and without those that say where a result goes.
 
 use std::borrow::Cow;
-use std::env;
 use std::ffi::{OsStr, OsString};
 
 use anyhow::Result;
@@ -14,25 +13,20 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 use super::words::{SCRIPT_ARGS, SHOWN, Words, read, run_flags};
-use super::{command, secrets};
+use super::{Program, secrets};
 
 /// Flags of single commands that say where a result goes, or what is printed of it.
 const ASIDE: [&str; 9] =
     ["keep", "verbose", "latency", "no_histograms", "write_plan", "log", "log_level", "debug", "show_secrets"];
 
-/// The command of this process, with the `seed` that it drew unless it was given one; empty where it cannot be told.
-pub fn of_process(registry: &Registry, seed: Option<u64>) -> String {
-    let words = env::args_os().skip(1);
-    of_words(words, registry, seed).unwrap_or_default()
-}
-
-fn of_words(words: impl Iterator<Item = OsString>, registry: &Registry, seed: Option<u64>) -> Option<String> {
-    let definitions = command(registry).ok()?;
-    let line = std::iter::once(OsString::from("brunt")).chain(words);
-    let matches = definitions.clone().try_get_matches_from(line).ok()?;
-    let (name, definitions, matches) = match matches.subcommand() {
-        None => (None, &definitions, &matches),
-        Some((name, below)) => (Some(name), definitions.find_subcommand(name)?, below),
+/// The command of this process, with the `seed` that it drew unless it was given one; empty of one that was called as `wrk`.
+pub fn of_process(program: &Program, seed: Option<u64>) -> String {
+    let Some(matches) = &program.given else { return String::new() };
+    let below =
+        matches.subcommand().and_then(|(name, below)| Some((name, program.definitions.find_subcommand(name)?, below)));
+    let (name, definitions, matches) = match below {
+        None => (None, &program.definitions, matches),
+        Some((name, definitions, matches)) => (Some(name), definitions, matches),
     };
     let is_aside = |id: &str| SHOWN.contains(&id) || ASIDE.contains(&id);
     let mut line = vec!["brunt".to_owned()];
@@ -41,8 +35,8 @@ fn of_words(words: impl Iterator<Item = OsString>, registry: &Registry, seed: Op
     if let Some(seed) = seed.filter(|_| !is_given(matches, "seed")) {
         line.extend(["--seed".to_owned(), seed.to_string()]);
     }
-    line.extend(shown(definitions, matches, is_aside, registry));
-    Some(line.join(" "))
+    line.extend(shown(definitions, matches, is_aside, &program.registry));
+    line.join(" ")
 }
 
 /// The command of the one run that [`Words::with`] makes, as it may be shown: with the seed, the length and the warm-up of
@@ -71,8 +65,7 @@ pub fn of_run<S: AsRef<OsStr>>(words: &Words, more: &[S], plan: &Plan, registry:
 /// When one of them is no flag of a run.
 pub fn shown_flags<S: AsRef<OsStr>>(flags: &[S], registry: &Registry) -> Result<String> {
     let matches = read(flags.iter().map(AsRef::as_ref), registry)?;
-    let Some((_, matches)) = matches.subcommand() else { return Ok(String::new()) };
-    Ok(shown(&run_flags(registry), matches, |id| SHOWN.contains(&id), registry).join(" "))
+    Ok(shown(&run_flags(registry), &matches, |id| SHOWN.contains(&id), registry).join(" "))
 }
 
 fn is_given(matches: &ArgMatches, id: &str) -> bool {
@@ -142,39 +135,4 @@ fn quoted(word: &str) -> String {
     }
     // Only a word with a zero byte cannot be quoted, and no command line has one.
     shlex::try_quote(word).map_or_else(|_| String::new(), Cow::into_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_command_that_makes_runs_can_be_repeated() {
-        for (line, expected) in [
-            ("-c 2 http://a/", "brunt --seed 7 -c 2 http://a/"),
-            ("bench --seed 9 -c 2 -o a.html http://a/", "brunt -c 2 --seed 9 http://a/"),
-            ("sweep -c 1..8 -d1s --html a.html http://a/", "brunt sweep --seed 7 -c 1..8 -d 1s http://a/"),
-            ("sweep --vary timeout=1..8s http://a/", "brunt sweep --seed 7 --vary timeout=1..8s http://a/"),
-            (
-                "find --threshold 'p99<50ms' --from 5 --keep d --name n --basic me:pw http://me:pw@a/",
-                "brunt find --seed 7 --threshold 'p99<50ms' --from 5 --basic [redacted] http://[redacted]@a/",
-            ),
-            (
-                "compare --rounds 12 http://a/ http://b/ --fail-if 'p99 > 1.05x'",
-                "brunt compare --seed 7 --rounds 12 --fail-if 'p99 > 1.05x' http://a/ http://b/",
-            ),
-            (
-                "compare http://a/ --a '-c 1' --b \"-c 2 -H 'Authorization: Bearer abc'\"",
-                "brunt compare --seed 7 --a '-c 1' --b \"-c 2 -H 'Authorization: [redacted]'\" http://a/",
-            ),
-            (
-                "run shop.lua -v --scale 2x --env N=3 --env API_TOKEN=abc --env PASSWORD=@PW --log l --tag a=b",
-                "brunt run --seed 7 --scale 2x --env N=3 --env API_TOKEN=[redacted] --env PASSWORD=@PW shop.lua",
-            ),
-            ("-s a.lua http://a/ -- abcdef 3", "brunt --seed 7 -s a.lua http://a/ -- [redacted] 3"),
-        ] {
-            let words = shlex::split(line).unwrap().into_iter().map(OsString::from);
-            assert_eq!(of_words(words, &crate::built_in(), Some(7)).as_deref(), Some(expected), "{line}");
-        }
-    }
 }

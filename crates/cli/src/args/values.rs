@@ -4,9 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use brunt_decide::capacity::LOWEST_RATE;
 use brunt_decide::compare::LEAST_ROUNDS;
 use brunt_engine::trace::Level;
 use brunt_plan::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
+use brunt_plan::profile::HIGHEST_RATE;
 use brunt_plan::target::{Url, UrlError};
 use brunt_plan::units;
 use brunt_report::Format;
@@ -84,6 +86,15 @@ pub fn requests(text: &str) -> Read<u64> {
     }
 }
 
+/// A rate in calls a second.
+pub fn rate(text: &str) -> Read<f64> {
+    let rate = units::parse_number(text).map_err(|e| e.to_string())?;
+    if (LOWEST_RATE..=HIGHEST_RATE).contains(&rate) {
+        return Ok(rate);
+    }
+    Err("expected a rate from 1 to 10M calls a second".to_owned())
+}
+
 /// A duration in nanoseconds.
 pub fn duration(text: &str) -> Read<u64> {
     units::parse_duration(text).map_err(|e| e.to_string())
@@ -126,7 +137,7 @@ pub fn size(text: &str) -> Read<u64> {
     units::parse_size(text).map_err(|e| e.to_string())
 }
 
-/// A share, 0 to 1.
+/// The least severe lines that are written.
 pub fn level(text: &str) -> Read<Level> {
     Level::from_name(text).ok_or_else(|| "expected debug, info, warn or error".to_owned())
 }
@@ -137,6 +148,7 @@ pub fn share(text: &str) -> Read<f64> {
     if share > 0.0 && share <= 1.0 { Ok(share) } else { Err("expected a share such as 1%, of at most 100%".to_owned()) }
 }
 
+/// A share, 0 to 1.
 pub fn ratio(text: &str) -> Read<f64> {
     let ratio = units::parse_ratio(text).map_err(|e| e.to_string())?;
     if ratio <= 1.0 { Ok(ratio) } else { Err("expected a share from 0 to 1, or from 0% to 100%".to_owned()) }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
+use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_report::decision::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -15,7 +16,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::bench::LiveServing;
 use super::machines::Machines;
-use super::{Bench, Saving, command, flags, of, secrets};
+use super::{Bench, Load, ProtocolFlags, Saving, flags, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
 const SINGLE: [&str; 7] = ["verbose", "latency", "no_histograms", "plan", "write_plan", "once", "show_secrets"];
@@ -126,19 +127,16 @@ impl Words {
     pub fn with<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Bench> {
         let words = self.line(more, registry)?;
         let matches = read(words.iter().map(OsString::as_os_str), registry)?;
-        match of(&matches, registry).map_err(|e| problem(&e))?.command {
-            Some(super::Command::Bench(bench)) => Ok(*bench),
-            _ => Err(anyhow!("expected the flags of a run")),
-        }
+        let mut bench = Bench::from_arg_matches(&matches).map_err(|e| problem(&e))?;
+        bench.protocol = ProtocolFlags::new(&matches, registry);
+        Ok(bench)
     }
 
     /// The words of one run, in which `more` take the place of those that were given.
     pub(super) fn line<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Vec<OsString>> {
         let mut theirs = Self::default();
         let matches = read(more.iter().map(AsRef::as_ref), registry)?;
-        if let Some((_, matches)) = matches.subcommand() {
-            theirs.fill(matches, registry);
-        }
+        theirs.fill(&matches, registry);
         let given = |id: &str| theirs.flags.iter().any(|flag| flag.id == id);
         let kept = self.flags.iter().filter(|flag| flag.adds || !given(&flag.id));
         let mut words: Vec<_> = kept.chain(&theirs.flags).flat_map(|flag| flag.words.iter().cloned()).collect();
@@ -179,27 +177,49 @@ impl Words {
         self.flags.retain(|flag| flag.id != id);
         taken
     }
+}
 
-    /// Gives a flag a value unless it has one.
-    pub fn or(&self, id: &str, flag: &str, value: &str) -> Self {
-        let mut words = self.clone();
-        if !self.has(id) {
-            let word = OsString::from(format!("{flag}={value}"));
-            words.flags.push(Flag { id: id.to_owned(), adds: false, words: vec![word] });
+/// How long each run of a command takes that makes many, where its user does not say.
+#[derive(Debug, Clone, Copy)]
+pub struct Lengths {
+    /// The measured part, in nanoseconds.
+    pub duration_ns: u64,
+    /// The warm-up before it, in nanoseconds.
+    pub warmup_ns: u64,
+}
+
+impl Lengths {
+    /// Gives them to a load that has others neither by a flag nor by its profile.
+    pub fn give(self, load: &mut Load) {
+        let ends = load.rate.as_ref().is_some_and(|profile| profile.duration_ns().is_some());
+        if load.duration.is_none() && load.requests.is_none() && !ends {
+            load.duration = Some(self.duration_ns);
         }
-        words
+        load.warmup.get_or_insert(self.warmup_ns);
+    }
+
+    /// The flag of the measured part, in whose help they stand.
+    pub fn told_of_duration(self, arg: Arg) -> Arg {
+        arg.help(format!("How long each run takes [default: {}]", ExactDuration(self.duration_ns)))
+    }
+
+    /// The flag of the warm-up, in whose help they stand.
+    pub fn told_of_warmup(self, arg: Arg) -> Arg {
+        let warmup = ExactDuration(self.warmup_ns);
+        arg.help(format!("Make calls for this long before each; they are in no figure [default: {warmup}]"))
     }
 }
 
 /// These words as `brunt bench` takes them.
 pub(super) fn read<'a>(words: impl Iterator<Item = &'a OsStr>, registry: &Registry) -> Result<ArgMatches> {
-    let line = ["brunt", "bench"].into_iter().map(OsStr::new).chain(words);
-    command(registry)?.try_get_matches_from(line).map_err(|error| problem(&secrets::without_secrets(error, registry)))
+    let line = std::iter::once(OsStr::new("brunt bench")).chain(words);
+    let matches = run_flags(registry).try_get_matches_from(line);
+    matches.map_err(|error| problem(&secrets::without_secrets(error, registry)))
 }
 
 /// The definitions of a run's flags, protocols' included.
-pub(super) fn run_flags(registry: &Registry) -> Command {
-    flags::args(registry).into_iter().fold(Bench::augment_args(Command::new("bench")), Command::arg)
+pub fn run_flags(registry: &Registry) -> Command {
+    flags::add(Bench::augment_args(Command::new("bench")), registry)
 }
 
 /// An argument as it can be read again.
@@ -292,12 +312,11 @@ mod tests {
 
     fn read(words: &[&str]) -> Result<Words, clap::Error> {
         let registry = crate::built_in();
-        let line = ["brunt", "find"].into_iter().chain(words.iter().copied());
-        let matches = command(&registry).unwrap().try_get_matches_from(line)?;
-        match of(&matches, &registry)?.command {
-            Some(crate::args::Command::Find(find)) => Ok(find.words),
-            other => panic!("{other:?}"),
-        }
+        let definitions = flags::add(Words::augment_args(Command::new("find")), &registry);
+        let matches = definitions.try_get_matches_from(["find"].iter().chain(words))?;
+        let mut read = Words::from_arg_matches(&matches)?;
+        read.fill(&matches, &registry);
+        Ok(read)
     }
 
     fn words(words: &[&str]) -> Words {
@@ -335,10 +354,19 @@ mod tests {
 
     #[test]
     fn a_default_gives_way() {
-        let words = words(&["-d", "9s", "-H", "A: b", "http://a/"]);
-        let bench = with(&words.or("duration", "--duration", "5s").or("warmup", "--warmup", "1s"), &[]).unwrap();
-        assert_eq!((bench.load.duration, bench.load.warmup), (Some(9_000_000_000), Some(1_000_000_000)));
-        assert!(words.has("duration") && !words.has("warmup"));
+        const S: u64 = 1_000_000_000;
+        let lengths = Lengths { duration_ns: 5 * S, warmup_ns: S };
+        for (flags, duration, warmup) in [
+            (&["http://a/"][..], Some(5 * S), S),
+            (&["-d", "9s", "http://a/"], Some(9 * S), S),
+            (&["-w", "0", "-n", "10", "http://a/"], None, 0),
+            (&["-r", "1k/2s", "http://a/"], None, S),
+            (&["-r", "1k", "http://a/"], Some(5 * S), S),
+        ] {
+            let mut bench = with(&words(flags), &[]).unwrap();
+            lengths.give(&mut bench.load);
+            assert_eq!((bench.load.duration, bench.load.warmup), (duration, Some(warmup)), "{flags:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! `brunt agent`: waits for controllers, and carries out its part of their runs.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,16 +14,49 @@ use brunt_plan::plan::Sandbox;
 use brunt_protocol::Registry;
 use brunt_record::catalogue::Counter;
 use brunt_report::{Format, Style};
+use clap::Args;
 
-use super::manifest;
-use crate::args::machines::Agent;
+use crate::args::machines::Bus;
+use crate::args::values;
 use crate::exit::Exit;
+use crate::manifest::{self, Manifest};
+use crate::scripts::SCRIPTS;
 use crate::wording::{self, Settings};
-use crate::{carrier, console, files, signals};
+use crate::{carrier, console, files, plan, signals};
 
-pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
+/// Carry out a part of runs that other brunts are told to make: an agent, which waits for them
+#[derive(Debug, Args)]
+pub struct Agent {
+    #[command(flatten)]
+    pub bus: Bus,
+    /// What the agent is called, unlike any other on the bus [default: the host's name and a number drawn by chance]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Tag the agent, repeatable: zone=eu
+    #[arg(id = "tag", long, value_name = "K=V", value_parser = values::tag)]
+    pub tags: Vec<(String, String)>,
+    /// CPUs that it may use [default: those that it has]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
+    pub cores: Option<u32>,
+    /// Let scripts of controllers do whatever you may do here, and not only make calls
+    #[arg(long)]
+    pub no_sandbox: bool,
+    /// Write what came of each part into this directory, as JSON
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(long)]
+    pub quiet: bool,
+    /// Print, in YAML for Kubernetes, what starts so many agents, and stop
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub manifest: Option<u32>,
+}
+
+pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
     if let Some(agents) = args.manifest {
-        console::print(manifest::of(args, agents)?.as_bytes())?;
+        let Agent { bus, cores, tags, no_sandbox, .. } = args;
+        let manifest = Manifest { agents, bus, cores: *cores, tags, no_sandbox: *no_sandbox };
+        console::print(manifest::yaml(&manifest)?.as_bytes())?;
         return Ok(Exit::Done);
     }
     let Some(bus) = carrier::bus(&args.bus)? else {
@@ -54,7 +89,7 @@ pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
         name: name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         tags: args.tags.iter().cloned().collect(),
-        cores: args.cores.unwrap_or_else(crate::plan::cores),
+        cores: args.cores.unwrap_or_else(plan::cores),
         sandbox: if args.no_sandbox { Sandbox::Open } else { Sandbox::Closed },
         words: |error| wording::told(&error.into(), Settings::Flags),
         ended: Arc::new(ended),
@@ -80,7 +115,7 @@ pub fn run(args: &Agent, registry: Registry) -> Result<Exit> {
             console::note(&line);
         }
     };
-    brunt_cluster::serve(&bus, options, Arc::new(registry), &stop, &mut said)?;
+    brunt_cluster::serve(&bus, options, Arc::new(registry.clone()), SCRIPTS, &stop, &mut said)?;
     // To be told to end is how an agent ends.
     signals::forget();
     Ok(Exit::Done)

@@ -1,14 +1,31 @@
 //! `brunt agents`: who is on the bus.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use brunt_cluster::{Announcement, Offset};
+use clap::Args;
 use serde_json::json;
 
-use crate::args::machines::Agents;
+use crate::args::machines::Bus;
+use crate::args::values;
 use crate::exit::Exit;
 use crate::{carrier, console};
+
+/// List the agents that wait for runs
+#[derive(Debug, Args)]
+pub struct Agents {
+    #[command(flatten)]
+    pub bus: Bus,
+    /// How long to wait for them to answer [default: 1s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub wait: Option<u64>,
+    /// Print them as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// How long to wait, if nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,44 +1,99 @@
 //! `brunt compare`: whether B differs from A, and by how much.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_decide::compare::{self, Compared, ComparedRun, Comparison, Figures};
+use brunt_decide::compare::{self, Compared, ComparedRun, Comparison, FailIf, Figures};
 use brunt_decide::evidence::Evidence;
 use brunt_plan::plan::{Load, Origin, Plan};
 use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_record::SECOND_NS;
-use brunt_report::decision::Decision;
+use brunt_report::decision::{self, Decision};
+use clap::Args;
 
-use super::show::found;
-use crate::args::words::Words;
-use crate::args::{Bench, Compare, repeat};
+use crate::args::words::{Lengths, Words};
+use crate::args::{Program, repeat, values};
 use crate::decided::Decided;
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::plan::length_ns;
 use crate::runs::{Ran, Runs};
+use crate::scripts::SCRIPTS;
 use crate::{console, plan, stored};
 
-const DEFAULT_DURATION_NS: u64 = 3 * SECOND_NS;
-const DEFAULT_WARMUP_NS: u64 = SECOND_NS / 2;
+const EXAMPLES: &str = "\
+Examples:
+  brunt compare http://old:8080/ http://new:8080/
+  brunt compare URL --a '-t 1' --b '-t 2'         one target, two sets of flags
+  brunt compare OLD.json NEW.json                 two results, of 30 s or more
+  brunt compare old/ new/                         directories of results, three or more
+  brunt compare URL_A URL_B --fail-if 'p99 > 1.05x' -o comparison.md
 
-pub fn run(args: &Compare, registry: &Registry) -> Result<Exit> {
+Exit status:
+  0  compared, and no --fail-if condition is met
+  1  one is met, or there was too little to compare
+  2  the command line or a file was wrong
+  3  a target never answered
+  130  Ctrl-C ended it early, with the rounds so far; pressed twice, at once (143: SIGTERM)";
+
+/// Many short runs tell more than few long ones.
+const LENGTHS: Lengths = Lengths { duration_ns: 3 * SECOND_NS, warmup_ns: SECOND_NS / 2 };
+
+/// Compare two targets, two ways to load one, or results: does B differ from A?
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "brunt compare [OPTIONS] URL_A URL_B\n       brunt compare [OPTIONS] URL --a FLAGS --b FLAGS\n       brunt compare [OPTIONS] RESULT_A RESULT_B"
+)]
+#[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
+#[command(after_help = "brunt compare --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
+pub struct Compare {
+    #[command(flatten)]
+    pub words: Words,
+    /// Flags of A's runs alone, in quotes: '-t 1'
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "Comparison")]
+    pub a: Option<String>,
+    /// Flags of B's runs alone
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "Comparison")]
+    pub b: Option<String>,
+    /// How often both run, in turn
+    #[arg(long, value_name = "N", value_parser = values::rounds, default_value = "10", help_heading = "Comparison")]
+    pub rounds: u32,
+    /// Fail condition, repeatable: 'p99 > 1.05x', 'rate < 0.95x', 'error_rate > +0.5%', 'first_message.p99 > 1.05x'. Exit
+    /// status 1 where the whole 95 % interval meets it
+    #[arg(long, value_name = "FIGURE OP FACTOR", help_heading = "Comparison")]
+    pub fail_if: Vec<FailIf>,
+    /// Write the whole result of each run into this directory, as JSON
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    pub keep: Option<PathBuf>,
+}
+
+impl Compare {
+    /// Whether nothing is said of runs that are still to be made.
+    fn is_of_results(&self) -> bool {
+        self.words.is_bare() && self.a.is_none() && self.b.is_none() && self.keep.is_none()
+    }
+}
+
+pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
     let shown = &args.words.shown;
     let decided = Decided::of(shown)?;
-    let compared = if let Some([a, b]) = stored::sides(args)? {
+    let compared = if let Some([a, b]) = stored::sides(&args.words, args.is_of_results())? {
         let mut compared = stored::compare_sides(&a, &b)?.with_conditions(&args.fail_if);
         compared.origin = plan::origin(&shown.saving);
-        compared.origin.command = repeat::of_process(registry, None);
+        compared.origin.command = repeat::of_process(program, None);
         let decision = Decision::Comparison(&compared);
-        let written = decided.write(decision, found(&[a.kept, b.kept].concat(), shown.saving.store.as_deref()));
+        let (kept, store) = ([a.kept, b.kept].concat(), shown.saving.store.as_deref());
+        let written = decided.write(decision, decision::Runs { kept: &kept, store, ..decision::Runs::default() });
         // Its runs stay what they are: they may be compared with others, too.
         Keep::of(&shown.saving, shown.quiet).keep_decision(decision, &[]);
         written?;
         compared
     } else {
-        let Some((compared, mut runs)) = live(args, registry)? else { return Ok(Exit::Done) };
+        let Some((compared, mut runs)) = live(args, program)? else { return Ok(Exit::Done) };
         let compared = compared.with_conditions(&args.fail_if);
         runs.finish(Decision::Comparison(&compared), &decided)?;
         compared
@@ -68,10 +123,11 @@ impl Side {
 }
 
 /// Runs both in turn; none if that was only to be checked.
-fn live<'a>(args: &Compare, registry: &'a Registry) -> Result<Option<(Compared, Runs<'a>)>> {
-    let [a, b] = sides(args, registry)?;
+fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Runs<'a>)>> {
+    let registry = &program.registry;
+    let [a, b] = sides(args, program)?;
     for side in [&a, &b] {
-        brunt_engine::check(&side.plan, registry)?;
+        brunt_engine::check(&side.plan, registry, SCRIPTS)?;
     }
     if args.words.shown.dry_run {
         return Ok(None);
@@ -80,7 +136,7 @@ fn live<'a>(args: &Compare, registry: &'a Registry) -> Result<Option<(Compared, 
     let mut runs = Runs::new(registry, "compare", &args.words.shown, args.keep.as_deref(), threads)?;
     let origin = plan::origin(&args.words.shown.saving);
     let mut compared = Compared {
-        origin: Origin { command: repeat::of_process(registry, Some(a.plan.seed)), ..origin },
+        origin: Origin { command: repeat::of_process(program, Some(a.plan.seed)), ..origin },
         how: how(args.rounds, &a.plan, &b.plan),
         a: a.name.clone(),
         b: b.name.clone(),
@@ -97,7 +153,8 @@ fn live<'a>(args: &Compare, registry: &'a Registry) -> Result<Option<(Compared, 
     Ok(Some((compared, runs)))
 }
 
-fn sides(args: &Compare, registry: &Registry) -> Result<[Side; 2]> {
+fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
+    let registry = &program.registry;
     let targets = args.words.targets.as_slice();
     let [a_url, b_url] = match targets {
         [one] if args.a.is_some() || args.b.is_some() => [one, one],
@@ -116,8 +173,8 @@ fn sides(args: &Compare, registry: &Registry) -> Result<[Side; 2]> {
         // The flags themselves may be secret.
         let whose = || if flags.is_some() { flag } else { "the flags" };
         let mut bench = args.words.aimed_at(url).with(&words, registry).with_context(whose)?;
-        defaults(&mut bench);
-        let plan = plan::of(&bench, registry)?;
+        LENGTHS.give(&mut bench.load);
+        let plan = plan::of(&bench, program)?;
         let line = args.words.aimed_at(url);
         let flags =
             (!words.is_empty()).then(|| repeat::shown_flags(&words, registry)).transpose().with_context(whose)?;
@@ -129,15 +186,6 @@ fn sides(args: &Compare, registry: &Registry) -> Result<[Side; 2]> {
         b.plan.seed = a.plan.seed;
     }
     Ok([a, b])
-}
-
-/// Many short runs tell more than few long ones.
-fn defaults(bench: &mut Bench) {
-    let ends = bench.load.rate.as_ref().is_some_and(|profile| profile.duration_ns().is_some());
-    if bench.load.duration.is_none() && bench.load.requests.is_none() && !ends {
-        bench.load.duration = Some(DEFAULT_DURATION_NS);
-    }
-    bench.load.warmup.get_or_insert(DEFAULT_WARMUP_NS);
 }
 
 fn rounds(

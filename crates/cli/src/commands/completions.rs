@@ -1,15 +1,25 @@
 //! `brunt completions SHELL`: from the same definitions as the help.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
 use anyhow::Result;
-use brunt_protocol::Registry;
+use clap::Args;
+use clap_complete::Shell;
 
-use crate::args::{self, Completions};
+use crate::args::Program;
 use crate::console;
 use crate::exit::Exit;
 
-pub fn run(args: &Completions, registry: &Registry) -> Result<Exit> {
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Which shell
+    pub shell: Shell,
+}
+
+pub fn run(args: &Completions, program: &Program) -> Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut args::command(registry)?, "brunt", &mut script);
+    clap_complete::generate(args.shell, &mut program.definitions.clone(), "brunt", &mut script);
     console::print(&script)?;
     Ok(Exit::Done)
 }

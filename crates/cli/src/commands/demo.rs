@@ -1,8 +1,10 @@
 //! `brunt demo`: a target that freezes, seen by the closed and by the open model at the same time.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration as Time;
@@ -15,37 +17,55 @@ use brunt_judge::verdict::Judgement;
 use brunt_plan::plan::Plan;
 use brunt_plan::profile::Profile;
 use brunt_plan::units::Duration;
-use brunt_protocol::Registry;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::AtLeast;
 use brunt_record::live::Live;
 use brunt_record::snapshot::Phase;
 use brunt_report::{Format, Style, html};
 use brunt_testbed::server::{Config, Delay, Server, Stall};
+use clap::Args;
 
-use crate::args::{Bench, Demo, Load};
+use crate::args::{Bench, Load, Program, values};
 use crate::exit::Exit;
+use crate::scripts::SCRIPTS;
 use crate::{console, files, plan, signals};
 
 /// How long each answer takes: long enough that a few connections leave CPU to spare.
+/// Watch a target freeze, by the closed and by the open model: 10 seconds
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Connections of the closed model
+    #[arg(short, long, value_name = "N", value_parser = values::connections, default_value = "4")]
+    pub connections: u32,
+    /// Requests a second of the open model
+    #[arg(short, long, value_name = "R", value_parser = values::rate, default_value = "1000")]
+    pub rate: f64,
+    /// How long both run
+    #[arg(short, long, value_name = "T", value_parser = values::positive_duration, default_value = "10s")]
+    pub duration: u64,
+    /// Write the report page of the open model into this file
+    #[arg(long, value_name = "FILE", default_value = "brunt-demo.html")]
+    pub html: PathBuf,
+}
+
 const DELAY: Time = Time::from_millis(2);
 /// When the target answers nothing.
 const STALL: Stall = Stall { length: Time::from_secs(1), period: Time::from_secs(4) };
 /// The sides of the demo, in the order of the columns.
 const MODELS: [&str; 2] = ["closed model", "open model"];
 
-pub fn run(args: &Demo, registry: &Registry) -> Result<Exit> {
+pub fn run(args: &Demo, program: &Program) -> Result<Exit> {
     let page = html::check().map(|()| args.html.as_path());
     if let Ok(path) = page {
         files::check_writable(path).context("the report page (--html names another file)")?;
     }
     let target = Config { delay: Delay::Fixed(DELAY), stall: Some(STALL), ..Config::default() };
     let server = Server::start(target).context("cannot start the built-in target")?;
-    let plans = plans(args, &server.url(), registry)?;
+    let plans = plans(args, &server.url(), program)?;
     console::print(introduction(args).as_bytes())?;
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
-    let (closed, open) = side_by_side(&plans, registry, &stop)?;
+    let (closed, open) = side_by_side(&plans, program, &stop)?;
     server.stop();
     console::print(comparison([&closed, &open]).as_bytes())?;
     if stop.is_stopped() {
@@ -59,22 +79,22 @@ pub fn run(args: &Demo, registry: &Registry) -> Result<Exit> {
 }
 
 /// The same load in two ways: by connections that wait for their answers, and by a rate that waits for nothing.
-fn plans(args: &Demo, url: &str, registry: &Registry) -> Result<[Plan; 2]> {
+fn plans(args: &Demo, url: &str, program: &Program) -> Result<[Plan; 2]> {
     let planned = |connections: Option<u32>, rate: Option<Profile>| {
         let load = Load { connections, threads: Some(1), duration: Some(args.duration), rate, ..Load::default() };
-        plan::of(&Bench { url: Some(url.to_owned()), load, ..Bench::default() }, registry)
+        plan::of(&Bench { url: Some(url.to_owned()), load, ..Bench::default() }, program)
     };
     Ok([planned(Some(args.connections), None)?, planned(None, Some(Profile::constant(args.rate)?))?])
 }
 
 /// Carries both plans out at the same time, and prints a line for each second.
-fn side_by_side(plans: &[Plan; 2], registry: &Registry, stop: &StopHandle) -> Result<(Box<Summary>, Box<Summary>)> {
+fn side_by_side(plans: &[Plan; 2], program: &Program, stop: &StopHandle) -> Result<(Box<Summary>, Box<Summary>)> {
     let (send, receive) = channel();
     thread::scope(|scope| {
         let [closed, open] = plans;
         let [closed, open] = [(0, closed), (1, open)].map(|(side, plan)| {
             let mut seconds = Seconds { side, send: send.clone() };
-            scope.spawn(move || brunt_engine::run(plan, registry, &mut seconds, stop))
+            scope.spawn(move || brunt_engine::run(plan, &program.registry, SCRIPTS, &mut seconds, stop))
         });
         drop(send);
         let printed = show_seconds(&receive, |line| console::print(line.as_bytes()));

@@ -1,24 +1,80 @@
 //! `brunt find URL`: the highest rate that meets the thresholds.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use brunt_decide::capacity::{self, Answer, Capacity, Length, Next, Outcome, Settings, Trial};
+use brunt_decide::capacity::{self, Answer, Capacity, Length, Next, Outcome, PRECISION, Settings, Trial};
 use brunt_decide::evidence::Evidence;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Origin, Plan};
 use brunt_plan::profile::Profile;
 use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
+use brunt_record::SECOND_NS;
 use brunt_report::decision::Decision;
+use clap::Args;
 
-use crate::args::words::Words;
-use crate::args::{Find, repeat};
+use crate::args::words::{Lengths, Words};
+use crate::args::{Program, repeat, values};
 use crate::decided::Decided;
 use crate::exit::Exit;
 use crate::runs::{Ran, Runs};
+use crate::scripts::SCRIPTS;
 use crate::{console, plan};
 
-pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
-    let base = base(args, registry)?;
+const EXAMPLES: &str = "\
+Example:
+  brunt serve http --service-time 2ms --servers 4      (answers 2,000 a second, no more)
+  brunt find --threshold 'p99<50ms' --threshold 'error_rate<0.1%' http://127.0.0.1:8080/
+
+Exit status:
+  0  the capacity is known
+  1  it is not: brunt itself gave out first, no rate was met, or the search was interrupted
+  2  the command line or a file was wrong
+  3  the target never answered
+Ctrl-C ends the search early, with what it found so far; pressed twice, it exits at once with 130";
+
+/// Of each trial.
+const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND_NS };
+
+/// Find the highest rate that meets thresholds
+#[derive(Debug, Args)]
+#[command(override_usage = "brunt find --threshold 'p99<50ms' [OPTIONS] URL")]
+#[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
+#[command(after_help = "brunt find --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
+pub struct Find {
+    #[command(flatten)]
+    pub words: Words,
+    /// The first rate tried, in calls a second; from there it doubles, or halves
+    #[arg(long, value_name = "R", value_parser = values::rate, default_value = "100", help_heading = "Search")]
+    pub from: f64,
+    /// Try no rate above this
+    #[arg(long, value_name = "R", value_parser = values::rate, default_value = "10M", help_heading = "Search")]
+    pub highest: f64,
+    /// How far apart rates lie at the edge: 2% or 0.02
+    #[arg(long, value_name = "SHARE", value_parser = precision, default_value = "2%", help_heading = "Search")]
+    pub precision: f64,
+    /// How often each end of the answer must be seen the same way
+    #[arg(long, value_name = "N", value_parser = values::repeats, default_value = "6", help_heading = "Search")]
+    pub repeats: u32,
+    /// Write the whole result of each run into this directory, as JSON
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    pub keep: Option<PathBuf>,
+}
+
+fn precision(text: &str) -> Result<f64, String> {
+    let share = values::ratio(text)?;
+    if (PRECISION.0..=PRECISION.1).contains(&share) {
+        return Ok(share);
+    }
+    Err(format!("expected a share from {}% to {}%", PRECISION.0 * 100.0, PRECISION.1 * 100.0))
+}
+
+pub fn run(args: &Find, program: &Program) -> Result<Exit> {
+    let registry = &program.registry;
+    let base = base(args, program)?;
     let settings = Settings {
         from_per_s: args.from,
         highest_per_s: args.highest,
@@ -26,7 +82,7 @@ pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
         repeats: args.repeats,
     };
     let decided = Decided::of(&args.words.shown)?;
-    brunt_engine::check(&base, registry)?;
+    brunt_engine::check(&base, registry, SCRIPTS)?;
     if args.words.shown.dry_run {
         return Ok(Exit::Done);
     }
@@ -44,7 +100,7 @@ pub fn run(args: &Find, registry: &Registry) -> Result<Exit> {
 }
 
 /// The plan of every trial but for its rate, and the length of short ones.
-fn base(args: &Find, registry: &Registry) -> Result<Plan> {
+fn base(args: &Find, program: &Program) -> Result<Plan> {
     for (id, flag, why) in [
         ("rate", "-r", "the rate is what is searched for: give the first one tried with --from"),
         ("requests", "-n", "each trial takes a time: give it with -d"),
@@ -56,8 +112,9 @@ fn base(args: &Find, registry: &Registry) -> Result<Plan> {
     if args.highest < args.from {
         bail!("--highest {} is below --from {}: the first rate tried must be allowed", args.highest, args.from);
     }
-    let words = args.words.or("duration", "--duration", "5s").or("warmup", "--warmup", "1s");
-    let mut plan = plan::of(&words.with(&[format!("--rate={}", args.from)], registry)?, registry)?;
+    let mut bench = args.words.with(&[format!("--rate={}", args.from)], &program.registry)?;
+    LENGTHS.give(&mut bench.load);
+    let mut plan = plan::of(&bench, program)?;
     if plan.thresholds.is_empty() {
         bail!(
             "brunt find needs to know what the target must meet: give --threshold 'p99<50ms' and \
@@ -65,7 +122,7 @@ fn base(args: &Find, registry: &Registry) -> Result<Plan> {
         );
     }
     plan.origin = plan::origin(&args.words.shown.saving);
-    plan.origin.command = repeat::of_process(registry, Some(plan.seed));
+    plan.origin.command = repeat::of_process(program, Some(plan.seed));
     Ok(plan)
 }
 

@@ -1,4 +1,6 @@
 //! `brunt grpc`: what a server tells of its schema.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
 use std::sync::Arc;
 
@@ -10,12 +12,71 @@ use brunt_plan::target::Url;
 use brunt_protocol::Registry;
 use brunt_protocol::flags::{FlagValue, Given};
 use brunt_protocol::headers::headers;
+use clap::{Args, Subcommand};
 
-use crate::args::grpc::{Describe, Inspect, List, Server, What};
+use crate::args::bench::Connecting;
+use crate::args::{Tls, values};
 use crate::console;
 use crate::exit::Exit;
 use crate::plan::asking::Asker;
 use crate::plan::{DEFAULT_TIMEOUT_NS, tls, transport};
+
+/// Look at what a gRPC server tells of its schema by reflection
+#[derive(Debug, Args)]
+pub struct Inspect {
+    #[command(subcommand)]
+    pub what: What,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// List the services of a server, or the methods of one service
+    List(Box<List>),
+    /// Print a service, method, message or enum as a .proto file has it; of a method also arguments to begin with
+    Describe(Box<Describe>),
+}
+
+#[derive(Debug, Args)]
+pub struct List {
+    /// The server: grpc://HOST:PORT, or grpcs:// over TLS
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// A service whose methods are listed: shop.Cart, or Cart where that is enough to tell it
+    #[arg(value_name = "SERVICE")]
+    pub service: Option<String>,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Args)]
+pub struct Describe {
+    /// The server: grpc://HOST:PORT, or grpcs:// over TLS
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// What is printed: shop.Cart, shop.Cart/Add, shop.Item, or the end of such a name
+    #[arg(value_name = "SYMBOL")]
+    pub symbol: String,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// How the server is asked.
+#[derive(Debug, Args)]
+pub struct Server {
+    /// Metadata of the call, repeatable; @NAME at the beginning of a word of V is taken from the environment
+    #[arg(short = 'H', long = "header", value_name = "K: V")]
+    pub headers: Vec<String>,
+    /// How long each call may take [default: 10s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub timeout: Option<u64>,
+    /// How long connecting may take, TLS included [default: 10s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub connect_timeout: Option<u64>,
+    #[command(flatten)]
+    pub connecting: Connecting,
+    #[command(flatten)]
+    pub tls: Tls,
+}
 
 pub fn run(args: &Inspect, registry: &Registry) -> Result<Exit> {
     let text = match &args.what {

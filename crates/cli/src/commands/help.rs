@@ -1,26 +1,36 @@
 //! `brunt help [TOPIC]`: the guide offline, and what commands do.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
 use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
-use brunt_protocol::Registry;
-use clap::Command;
+use clap::{Args, Command};
 
-use crate::args::{self, Help};
+use crate::args::Program;
+use crate::args::program::nearest;
 use crate::console;
 use crate::exit::Exit;
 use crate::guide::{self, TOPICS};
 
+/// Print a topic of the guide, or what a command does
+#[derive(Debug, Args)]
+pub struct Help {
+    /// A topic or a command, with the command below it; without one, the list of them
+    #[arg(value_name = "TOPIC")]
+    pub words: Vec<String>,
+}
+
 /// How wide pages are at most, in columns: lines that are read with ease.
 const WIDEST: usize = 100;
 
-pub fn run(asked: &Help, registry: &Registry) -> Result<Exit> {
-    let mut command = args::command(registry)?;
+pub fn run(args: &Help, program: &Program) -> Result<Exit> {
+    let mut command = program.definitions.clone();
     command.build();
-    let text = match asked.words.as_slice() {
+    let text = match args.words.as_slice() {
         [] => contents(&command),
         [name] if guide::topic(name).is_some() => page(name),
-        words => of_command(&mut command, words)?,
+        words => of_command(&mut command, words, program)?,
     };
     console::print(text.as_bytes())?;
     Ok(Exit::Done)
@@ -49,20 +59,20 @@ fn contents(command: &Command) -> String {
 }
 
 /// The whole help of a command, or of one below it.
-fn of_command(command: &mut Command, words: &[String]) -> Result<String> {
+fn of_command(command: &mut Command, words: &[String], program: &Program) -> Result<String> {
     let mut found = command;
     for word in words {
         match found.find_subcommand_mut(word) {
             Some(sub) => found = sub,
-            None => bail!("{}", unknown(word)),
+            None => bail!("{}", unknown(word, program)),
         }
     }
     Ok(found.render_long_help().to_string())
 }
 
-fn unknown(word: &str) -> String {
+fn unknown(word: &str, program: &Program) -> String {
     let topics = TOPICS.iter().map(|topic| topic.name);
-    let meant = args::nearest(word, topics).map(str::to_owned).or_else(|| args::mistyped(word));
+    let meant = nearest(word, topics).or_else(|| program.mistyped(word));
     let meant = meant.map_or(String::new(), |meant| format!("; did you mean brunt help {meant}?"));
     format!("there is no topic or command '{word}'{meant} (brunt help lists them)")
 }

@@ -1,18 +1,29 @@
 //! `brunt man`: a manual page for each command, from the same definitions as the help, and for each topic of the guide.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use brunt_protocol::Registry;
-use clap::Command;
 use clap::builder::Resettable;
-use clap_mangen::Man;
+use clap::{Args, Command};
+use clap_mangen::Man as Page;
 
-use crate::args;
+use crate::args::Program;
 use crate::exit::Exit;
 use crate::guide::{TOPICS, roff};
 use crate::{console, files};
 
-pub fn run(args: &args::Man, registry: &Registry) -> Result<Exit> {
-    let mut root = args::command(registry)?;
+/// Print the manual pages
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Write a page for each command into this directory instead (brunt.1, brunt-serve-http.1, …)
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+pub fn run(args: &Man, program: &Program) -> Result<Exit> {
+    let mut root = program.definitions.clone();
     root.build();
     let mut pages = Vec::new();
     collect(root, &mut pages);
@@ -41,12 +52,12 @@ pub fn run(args: &args::Man, registry: &Registry) -> Result<Exit> {
 /// The command's page, then those of its subcommands. `bench` is what the first page is about.
 ///
 /// What stands at the end of the help comes apart from the page: lines in it are lines, which the page would fill.
-fn collect(command: Command, pages: &mut Vec<(Man, Option<String>)>) {
+fn collect(command: Command, pages: &mut Vec<(Page, Option<String>)>) {
     let below: Vec<_> = command.get_subcommands().filter(|sub| sub.get_name() != "bench").cloned().collect();
     let source = concat!("brunt ", env!("CARGO_PKG_VERSION"));
     let behind = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
     let command = command.after_help(Resettable::Reset).after_long_help(Resettable::Reset);
-    pages.push((Man::new(command).source(source).manual("brunt"), behind));
+    pages.push((Page::new(command).source(source).manual("brunt"), behind));
     for sub in below {
         collect(sub, pages);
     }

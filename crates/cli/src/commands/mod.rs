@@ -1,4 +1,4 @@
-//! What brunt does: one file for each subcommand.
+//! What brunt does: one file for each subcommand, which has its flags, its help and what it does.
 
 pub mod agent;
 pub mod agents;
@@ -11,7 +11,6 @@ pub mod find;
 pub mod grpc;
 pub mod help;
 pub mod man;
-pub mod manifest;
 pub mod new;
 pub mod report;
 pub mod run;
@@ -23,3 +22,86 @@ pub mod sweep;
 pub mod types;
 pub mod ui;
 pub mod wrk;
+
+use anyhow::Result;
+use brunt_protocol::Registry;
+use clap::{ArgMatches, Subcommand};
+
+use crate::args::{Bench, Program, ProtocolFlags};
+use crate::exit::Exit;
+
+/// The commands besides the program's own that take a run's flags, protocols' among them.
+pub const WITH_RUNS: [&str; 4] = ["bench", "find", "compare", "sweep"];
+
+/// A subcommand, in the order of the help.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    // The flags are those of the program itself, which has other words for them.
+    /// Put load on a target (the same as without this word)
+    #[command(override_usage = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]")]
+    Bench(Box<Bench>),
+    Run(Box<run::Run>),
+    Find(Box<find::Find>),
+    Compare(Box<compare::Compare>),
+    Sweep(Box<sweep::Sweep>),
+    New(new::New),
+    Types(types::Types),
+    Runs(runs::Runs),
+    Show(show::Show),
+    Report(report::Report),
+    Ui(ui::Ui),
+    Serve(serve::Serve),
+    Demo(demo::Demo),
+    Grpc(Box<grpc::Inspect>),
+    #[command(flatten)]
+    Coalescing(coalescing::Command),
+    Help(help::Help),
+    Completions(completions::Completions),
+    Man(man::Man),
+    Schema(schema::Schema),
+    Agent(Box<agent::Agent>),
+    Agents(agents::Agents),
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the command line, a file or a run.
+    pub fn run(self, program: &Program) -> Result<Exit> {
+        match self {
+            Self::Bench(args) => bench::run(&args, program),
+            Self::Run(args) => run::run(&args, program),
+            Self::Find(args) => find::run(&args, program),
+            Self::Compare(args) => compare::run(&args, program),
+            Self::Sweep(args) => sweep::run(&args, program),
+            Self::New(args) => new::run(&args),
+            Self::Types(args) => types::run(&args, &program.registry),
+            Self::Runs(args) => runs::run(&args),
+            Self::Show(args) => show::run(&args),
+            Self::Report(args) => report::run(&args),
+            Self::Ui(args) => ui::run(&args),
+            Self::Serve(args) => serve::run(args),
+            Self::Demo(args) => demo::run(&args, program),
+            Self::Grpc(args) => grpc::run(&args, &program.registry),
+            Self::Coalescing(command) => coalescing::run(command),
+            Self::Help(args) => help::run(&args, program),
+            Self::Completions(args) => completions::run(&args, program),
+            Self::Man(args) => man::run(&args, program),
+            Self::Schema(args) => schema::run(&args),
+            Self::Agent(args) => agent::run(&args, &program.registry),
+            Self::Agents(args) => agents::run(&args),
+        }
+    }
+
+    /// Takes what was given of a run's flags, in those of [`WITH_RUNS`].
+    pub fn fill(&mut self, matches: &ArgMatches, registry: &Registry) {
+        match self {
+            Self::Bench(bench) => bench.protocol = ProtocolFlags::new(matches, registry),
+            Self::Find(find) => find.words.fill(matches, registry),
+            Self::Sweep(sweep) => sweep.words.0.fill(matches, registry),
+            Self::Compare(compare) => compare.words.fill(matches, registry),
+            _ => {}
+        }
+    }
+}

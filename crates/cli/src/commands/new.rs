@@ -1,10 +1,22 @@
 //! `brunt new`: a commented scenario to begin with.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use clap::Args;
 
-use crate::args::New;
 use crate::exit::Exit;
 use crate::{console, files};
+
+/// Write a commented scenario to begin with
+#[derive(Debug, Args)]
+pub struct New {
+    /// The file to write, which must not be there
+    #[arg(value_name = "FILE", default_value = "scenario.lua")]
+    pub file: PathBuf,
+}
 
 /// What is written.
 const STARTER: &str = include_str!("starter.lua");

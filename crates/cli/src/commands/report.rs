@@ -1,17 +1,34 @@
 //! `brunt report [RUN]`: the report page of a run that was kept.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use brunt_report::decision::Runs;
 use brunt_report::{decision, html};
 use brunt_store::{Kept, Store, Which};
+use clap::Args;
 
-use super::show::found;
-use crate::args::Report;
+use crate::args::kept::From;
 use crate::exit::Exit;
 use crate::result_file::{self, Written};
 use crate::{console, files, kept};
+
+/// Make the report page of a run that was kept
+#[derive(Debug, Args)]
+pub struct Report {
+    /// A number or name of a run that was kept, last, or a result that was written with -o result.json, also one of
+    /// sweep, find and compare; FILE:NUMBER is one of several runs in a file
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: String,
+    #[command(flatten)]
+    pub from: From,
+    /// Write the page into this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
 
 pub fn run(args: &Report) -> Result<Exit> {
     html::check()?;
@@ -29,7 +46,7 @@ pub fn run(args: &Report) -> Result<Exit> {
             match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
                 Kept::Run(summary) => html::write(&mut page, &summary)?,
                 Kept::Decision(decision, runs) => {
-                    let runs = found(&runs, args.from.store.as_deref());
+                    let runs = Runs { kept: &runs, store: args.from.store.as_deref(), ..Runs::default() };
                     decision::write_page(&mut page, decision.decision(), runs)?;
                 }
             }

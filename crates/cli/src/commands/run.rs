@@ -1,39 +1,165 @@
 //! `brunt run FILE`: scenarios of virtual users.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
-use brunt_plan::plan::Plan;
+use brunt_lua::scenario::{self, Asking, LoadOptions, Loaded};
+use brunt_plan::environment::Environment;
+use brunt_plan::plan::{Load, MAX_ERROR_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
+use brunt_plan::scenario::Scenarios;
+use brunt_plan::secret::{Template, is_secret_header};
 use brunt_protocol::Registry;
+use brunt_record::outcome::OkStatus;
 use brunt_report::text::scenario_list;
+use clap::Args;
 
-use super::bench;
-use crate::args::repeat;
-use crate::args::run::{Run, WrittenDown};
-use crate::console;
+use crate::args::bench::{Confinement, Connecting};
+use crate::args::machines::Machines;
+use crate::args::{Output, Program, Saving, Tls, repeat, values};
 use crate::exit::Exit;
 use crate::journal::Journal;
 use crate::kept::Keep;
-use crate::plan;
+use crate::plan::asking::Asker;
+use crate::plan::{self, DEFAULT_TIMEOUT_NS};
 use crate::results::Results;
+use crate::scripts::SCRIPTS;
 use crate::trace::Printer;
+use crate::{console, single};
 
-pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
+/// Put load on a target by virtual users, who do what a script of scenarios says
+#[derive(Debug, Default, Args)]
+pub struct Run {
+    /// The scenarios: a script in Lua. It is a program, which may do whatever you may do, also with --dry-run: see
+    /// --sandbox
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub change: Change,
+    #[command(flatten)]
+    pub confinement: Confinement,
+    #[command(flatten)]
+    pub load: UserLoad,
+    #[command(flatten)]
+    pub connecting: Connecting,
+    #[command(flatten)]
+    pub tls: Tls,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub saving: Saving,
+    #[command(flatten)]
+    pub machines: Machines,
+    #[command(flatten)]
+    pub written_down: WrittenDown,
+    #[command(flatten)]
+    pub kept: KeptRun,
+}
+
+/// What is written down while users do what they do.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Log")]
+pub struct WrittenDown {
+    /// Write into this file what the script says by brunt.log
+    #[arg(long, value_name = "FILE", conflicts_with = "once")]
+    pub log: Option<PathBuf>,
+    /// The least that is written: debug, info, warn or error [default: info]
+    #[arg(long, value_name = "LEVEL", requires = "log", value_parser = values::level)]
+    pub log_level: Option<Level>,
+    /// With --log: write down this share of the calls that fail too, whole, secrets left out: 1%
+    #[arg(long, value_name = "SHARE", requires = "log", value_parser = values::share)]
+    pub debug: Option<f64>,
+}
+
+/// What is changed without editing the file.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Change the script's load")]
+pub struct Change {
+    /// So many times the users, rates and shared iterations: 2x, 0.5x
+    #[arg(long, value_name = "FACTOR", value_parser = values::factor)]
+    pub scale: Option<f64>,
+    /// The whole load profile in this time, each length in proportion; what has no lengths ends after it
+    #[arg(short, long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    /// What stands for the base of the script's first client
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// Only the users of this scenario, repeatable
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Users of a scenario by these steps instead of the script's, repeatable: buy='rate(50, 1m)'
+    #[arg(long, value_name = "NAME=STEPS", value_parser = values::assignment)]
+    pub inject: Vec<(String, String)>,
+    /// Print the file's scenarios and their users, and stop
+    #[arg(long)]
+    pub list: bool,
+    /// What brunt.env(K) gives, repeatable; @NAME takes V from the environment
+    #[arg(long, value_name = "K=V", value_parser = values::assignment)]
+    pub env: Vec<(String, String)>,
+    /// Go through each scenario once, with one user, and print every request, answer and check
+    #[arg(long)]
+    pub once: bool,
+    /// With --once: print secrets (authorization, cookies) as they are
+    #[arg(long, requires = "once")]
+    pub show_secrets: bool,
+}
+
+/// How users are run.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Load")]
+pub struct UserLoad {
+    /// Worker threads, which share the users [default: cores]
+    #[arg(short, long, value_name = "N", value_parser = values::threads)]
+    pub threads: Option<u32>,
+    /// What every random choice starts from; printed, so that a run can be repeated [default: random]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How long a call may take from when it was sent, where the script does not say [default: 10s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub timeout: Option<u64>,
+    /// How long connecting may take, TLS included [default: 10s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub connect_timeout: Option<u64>,
+    /// How long users may still go on after the end of a closed load, and calls in flight after the end of all [default:
+    /// the timeout]
+    #[arg(long, value_name = "T", value_parser = values::duration)]
+    pub drain: Option<u64>,
+    /// The statuses that are a success: 2xx, 200-399, 200,404 [default: 0,100-399]
+    #[arg(long, value_name = "LIST")]
+    pub ok_status: Option<OkStatus>,
+}
+
+/// Plans that are kept.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Plan")]
+pub struct KeptRun {
+    /// Write the plan of this run into a file, with the script and its files: brunt --plan FILE runs it
+    #[arg(long, value_name = "FILE")]
+    pub write_plan: Option<PathBuf>,
+    /// Check everything, write the plan if asked to, and stop before the load
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+pub fn run(args: &Run, program: &Program) -> Result<Exit> {
+    let registry = &program.registry;
     if args.change.list {
         return list(args, registry);
     }
-    let mut plan = plan::scenario::of(args, registry)?;
+    let mut plan = planned(args, registry)?;
     // A plan that is written into a file is there to be changed, and run by that file's name.
     if args.kept.write_plan.is_none() {
-        plan.origin.command = repeat::of_process(registry, Some(plan.seed));
+        plan.origin.command = repeat::of_process(program, Some(plan.seed));
     }
     let results = Results::of(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
-        brunt_engine::check(&plan, registry)?;
+        brunt_engine::check(&plan, registry, SCRIPTS)?;
     }
     if let Some(path) = &args.kept.write_plan {
-        bench::write_plan(&plan, path)?;
+        single::write_plan(&plan, path)?;
     }
     if args.kept.dry_run {
         return Ok(Exit::Done);
@@ -47,8 +173,8 @@ pub fn run(args: &Run, registry: &Registry) -> Result<Exit> {
     let trace = trace.or_else(|| journal.clone().map(|journal| journal as Arc<dyn Trace>));
     // To go through a script once is to try it.
     let keep = if args.change.once { Keep::Nothing } else { Keep::of(&args.saving, args.output.quiet) };
-    let by = bench::CarriedBy { machines: &args.machines, threads: args.load.threads };
-    let exit = bench::carry_out(&plan, registry, &results, &args.output, &keep, trace, &by);
+    let by = single::CarriedBy { machines: &args.machines, threads: args.load.threads };
+    let exit = single::carry_out(&plan, registry, &results, &args.output, &keep, trace, &by);
     if let Some(journal) = journal {
         journal.flush();
     }
@@ -65,7 +191,108 @@ fn journal(args: &Run, plan: &Plan) -> Result<Option<Arc<Journal>>> {
 
 /// Prints the scenarios of the file, each with who comes to it.
 fn list(args: &Run, registry: &Registry) -> Result<Exit> {
-    let loaded = plan::scenario::loaded(args, registry)?;
+    let loaded = loaded(args, registry)?;
     console::print(scenario_list(&loaded.names, &loaded.scenarios).as_bytes())?;
     Ok(Exit::Done)
+}
+
+/// The plan that the script and the flags ask for.
+///
+/// # Errors
+/// Which flag, file or line is wrong, and what to do about it.
+fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
+    let Loaded { mut scenarios, thresholds, target, names } = loaded(run, registry)?;
+    let Some(target) = target else {
+        bail!(
+            "{}: no client has a base, so nothing says what is aimed at: give one, as in brunt.http{{ base = \
+             \"http://127.0.0.1:8080\" }}, or --base-url",
+            run.file.display()
+        );
+    };
+    let stop = change(&mut scenarios, &run.change, &names);
+    let (timeout_ns, connect_timeout_ns) = timeouts(run);
+    let workers = if run.change.once { 1 } else { run.load.threads.unwrap_or_else(plan::cores) };
+    let plan = Plan {
+        version: PLAN_VERSION,
+        protocol: ProtocolOptions::default(),
+        target,
+        script: None,
+        scenarios: Some(scenarios),
+        // Users make their own.
+        connections: workers.into(),
+        workers,
+        stop,
+        load: Load::Closed {},
+        warmup_ns: 0,
+        timeout_ns,
+        connect_timeout_ns,
+        drain_ns: run.load.drain.unwrap_or(timeout_ns),
+        seed: run.load.seed.unwrap_or_else(plan::fresh_seed),
+        reconnect: false,
+        pipeline: 1,
+        transport: plan::transport(&run.connecting, plan::tls(&run.tls)?)?,
+        ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
+        thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
+        max_error_ratio: run.output.max_error_rate.unwrap_or(MAX_ERROR_RATIO),
+        origin: plan::origin(&run.saving),
+        sandbox: run.confinement.of_named(),
+        environment: Environment::default(),
+    };
+    plan.validate()?;
+    Ok(plan)
+}
+
+/// What the script says, with the changes that the flags make of who comes.
+///
+/// # Errors
+/// Which file or line is wrong.
+fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
+    let Change { env, base_url, inject, only, .. } = &run.change;
+    let (timeout_ns, connect_timeout_ns) = timeouts(run);
+    let transport = plan::transport(&run.connecting, plan::tls(&run.tls)?)?;
+    let asker = Arc::new(Asker::new(transport, timeout_ns, connect_timeout_ns, registry));
+    let asking = Arc::clone(&asker);
+    let options = LoadOptions {
+        env: env.iter().map(|(name, value)| (name.clone(), value_of(name, value))).collect(),
+        base_url: base_url.clone(),
+        sandbox: run.confinement.of_named(),
+        injections: inject.clone(),
+        only: only.clone(),
+        asking: Asking::by(Arc::new(move |to, first, call| asking.ask(to, first, call))),
+    };
+    asker.told(scenario::load(&run.file, &options, registry))
+}
+
+/// How long calls and connecting may take, in nanoseconds.
+fn timeouts(run: &Run) -> (u64, u64) {
+    (run.load.timeout.unwrap_or(DEFAULT_TIMEOUT_NS), run.load.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS))
+}
+
+/// A value of `--env`: what its name tells to be a secret is not shown or stored.
+fn value_of(name: &str, value: &str) -> Template {
+    if is_secret_header(name) { Template::secret(value) } else { Template::open(value) }
+}
+
+/// Changes the load as the flags say; what ends the run besides its users.
+fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop {
+    if change.once {
+        let names: Vec<_> = names.iter().filter(|name| comes(change, name)).cloned().collect();
+        scenarios.make_single(&names);
+    } else if let Some(factor) = change.scale {
+        scenarios.scale(factor);
+    }
+    let mut stop = Stop::default();
+    if let Some(duration_ns) = change.duration {
+        if scenarios.seconds() > 0.0 {
+            scenarios.stretch(duration_ns as f64 / 1e9);
+        } else {
+            stop.duration_ns = Some(duration_ns);
+        }
+    }
+    stop
+}
+
+/// Whether `--only` lets the users of this scenario come.
+fn comes(change: &Change, name: &String) -> bool {
+    change.only.is_empty() || change.only.contains(name)
 }

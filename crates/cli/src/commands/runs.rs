@@ -1,16 +1,69 @@
 //! `brunt runs`: the runs that were kept, listed and forgotten.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
 use std::io::IsTerminal as _;
 
 use anyhow::Result;
 use brunt_report::Style;
 use brunt_report::kept::listing;
-use brunt_store::Store;
+use brunt_store::{Store, Which};
+use clap::{Args, Subcommand, ValueEnum};
 
-use crate::args::Runs;
-use crate::args::kept::{ListFormat, RunsCommand};
+use crate::args::kept::From;
+use crate::args::values;
 use crate::exit::Exit;
 use crate::{console, kept};
+
+/// List the runs that were kept, or forget some
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Runs {
+    #[command(subcommand)]
+    pub command: Option<RunsCommand>,
+    #[command(flatten)]
+    pub from: From,
+    /// List only runs with this tag, repeatable
+    #[arg(long = "tag", value_name = "K=V", value_parser = values::tag)]
+    pub tags: Vec<(String, String)>,
+    /// List so many at most, the newest [default: 20; with --format json, all]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub last: Option<usize>,
+    /// List also the single runs that sweeps, comparisons and searches rest on
+    #[arg(long)]
+    pub all: bool,
+    /// How they are listed: for people, or all that is known of each
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub format: ListFormat,
+    /// No colours
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+/// How runs are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// A table
+    Text,
+    /// A list of objects, the newest first
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunsCommand {
+    /// Forget runs
+    Rm {
+        /// Their numbers or names, or last
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<Which>,
+    },
+    /// Forget all runs but the newest
+    Prune {
+        /// How many stay
+        #[arg(long, value_name = "N")]
+        keep: u64,
+    },
+}
 
 /// How many are listed where no number is asked for.
 const SHOWN: usize = 20;

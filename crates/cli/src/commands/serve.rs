@@ -1,4 +1,6 @@
 //! `brunt serve`: the built-in target.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,14 +8,227 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_testbed::grpc;
-use brunt_testbed::server::{self, Config, Speaks, Tokens};
+use brunt_testbed::http::PATHS;
+use brunt_testbed::server::{self, Config, Delay, Listen, Speaks, Stall, Tokens};
 use brunt_testbed::tls::{Identity, Pem, Tls, server_config};
+use clap::{Args, Subcommand};
 
 use super::coalescing::Before;
-use crate::args::{Grpc, Http, Serve, ServeTls, Server, Thrift, Ws};
+use crate::args::values;
 use crate::exit::Exit;
 use crate::signals::Waiter;
 use crate::{console, files};
+
+/// Run the built-in target, to aim at
+#[derive(Debug, Args)]
+pub struct Serve {
+    #[command(subcommand)]
+    pub server: Server,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Server {
+    /// An HTTP server, over HTTP/1.1 and HTTP/2: as fast as it goes, or as slow and unreliable as it is told to be
+    Http(Box<Http>),
+    /// A WebSocket echo: every message comes back, fast or as slow and unreliable as it is told to be
+    Ws(Box<Ws>),
+    /// A Thrift echo: every method returns its argument, in whichever protocol and transport it came
+    Thrift(Box<Thrift>),
+    /// A gRPC echo: unary calls, streams of every kind, health checking, and reflection
+    Grpc(Box<Grpc>),
+}
+
+/// The paths that answer in their own way, for the end of the help.
+fn paths() -> String {
+    let widest = PATHS.iter().map(|path| path.pattern.len()).max().unwrap_or(0);
+    let lines = PATHS.iter().map(|path| format!("  {:<widest$}  {}\n", path.pattern, path.answers));
+    format!("Paths with answers of their own (all others have the same):\n{}", lines.collect::<String>())
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = paths())]
+pub struct Http {
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub address: Listen,
+    /// Threads
+    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
+    pub workers: u32,
+    /// Serve identical requests in flight once: brunt's own proxy stands before the target, in this process
+    #[arg(long)]
+    pub coalesce: bool,
+    /// Length of each answer's body
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "13")]
+    pub body_size: u64,
+    /// How long each answer takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
+    pub delay: Delay,
+    /// Have a capacity: answers wait in line for one of --servers, which each takes this long (written as a delay is);
+    /// N servers answer N in each T and no more
+    #[arg(long, value_name = "T", value_parser = values::delay)]
+    pub service_time: Option<Delay>,
+    /// How many servers there are to wait for, first come, first served [default: 1]
+    #[arg(long, value_name = "N", value_parser = values::servers, requires = "service_time")]
+    pub servers: Option<u32>,
+    /// The share of answers that are 503: 1% or 0.01
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_share: f64,
+    /// Freeze for D in every P: 1s/5s
+    #[arg(long, value_name = "D/P", value_parser = values::stall)]
+    pub stall: Option<Stall>,
+    /// How long the first token of /v1/chat/completions takes: written as a delay is
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "200ms")]
+    pub first_token: Delay,
+    /// How long after one token the next comes: written as a delay is
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "20ms")]
+    pub token_gap: Delay,
+    /// How many tokens there are, where a request has no max_tokens
+    #[arg(long, value_name = "N", value_parser = values::tokens, default_value = "50")]
+    pub tokens: u64,
+    /// Close each connection after this many answers
+    #[arg(long, value_name = "N", value_parser = values::requests)]
+    pub close_after: Option<u64>,
+    /// Where the randomness of delays and errors starts
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Stop by itself after this long
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    #[command(flatten)]
+    pub tls: ServeTls,
+}
+
+#[derive(Debug, Args)]
+pub struct Ws {
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    pub address: Listen,
+    /// Threads
+    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
+    pub workers: u32,
+    /// How long each echo takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
+    pub delay: Delay,
+    /// The share of echoes that are wrong: 1% or 0.01
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_share: f64,
+    /// Freeze for D in every P: 1s/5s
+    #[arg(long, value_name = "D/P", value_parser = values::stall)]
+    pub stall: Option<Stall>,
+    /// Close each connection after this many echoes
+    #[arg(long, value_name = "N", value_parser = values::requests)]
+    pub close_after: Option<u64>,
+    /// Send each client a message that it did not ask for, this often
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub push: Option<u64>,
+    /// Where the randomness of delays and errors starts
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Stop by itself after this long
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    #[command(flatten)]
+    pub tls: ServeTls,
+}
+
+const METHODS: &str = "\
+It serves any IDL whose methods return what they take as argument 1, and needs none:
+  service Echo {
+    i32 echo(1: i32 value),                       returns the value
+    void nothing(),                               returns
+    oneway void tell(1: string what),             is taken
+    i32 refuse() throws (1: Refused refused),     throws its exception 1
+    i32 fail()                                    gets a TApplicationException
+  }
+Binary and compact, framed and unframed, multiplexed or not: it is told by how a message begins.";
+
+#[derive(Debug, Args)]
+#[command(after_help = METHODS)]
+pub struct Thrift {
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
+    pub address: Listen,
+    /// Threads
+    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
+    pub workers: u32,
+    /// How long each answer takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
+    pub delay: Delay,
+    /// The share of calls that get a TApplicationException: 1% or 0.01
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_share: f64,
+    /// Freeze for D in every P: 1s/5s
+    #[arg(long, value_name = "D/P", value_parser = values::stall)]
+    pub stall: Option<Stall>,
+    /// Close each connection after this many calls
+    #[arg(long, value_name = "N", value_parser = values::requests)]
+    pub close_after: Option<u64>,
+    /// Where the randomness of delays and errors starts
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Stop by itself after this long
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    #[command(flatten)]
+    pub tls: ServeTls,
+}
+
+/// What the echo serves, for the end of the help.
+fn grpc_methods() -> String {
+    format!(
+        "It serves any schema whose methods return the messages that they take, and needs none; its own is\n\n{}\nbesides \
+         grpc.health.v1.Health and server reflection (v1 and v1alpha).",
+        grpc::PROTO
+    )
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = grpc_methods())]
+pub struct Grpc {
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:50051")]
+    pub address: Listen,
+    /// Threads
+    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
+    pub workers: u32,
+    /// How long each answer takes to begin: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
+    #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
+    pub delay: Delay,
+    /// The share of calls that end as UNAVAILABLE: 1% or 0.01
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_share: f64,
+    /// Where the randomness of delays and errors starts
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Write down when each message was sent: a line CALL,NANOSECONDS for each, by the number of its call
+    #[arg(long, value_name = "FILE")]
+    pub message_log: Option<PathBuf>,
+    /// Stop by itself after this long
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub duration: Option<u64>,
+    #[command(flatten)]
+    pub tls: ServeTls,
+}
+
+/// How a server speaks TLS.
+#[derive(Debug, Args)]
+pub struct ServeTls {
+    /// Speak TLS, with a certificate made on the spot for localhost, 127.0.0.1 and ::1
+    #[arg(long)]
+    pub tls: bool,
+    /// Write that certificate into this file, for --cacert
+    #[arg(long, value_name = "FILE", requires = "tls", conflicts_with = "tls_cert")]
+    pub write_cert: Option<PathBuf>,
+    /// Show this certificate (PEM) instead
+    #[arg(long, value_name = "FILE", requires_all = ["tls", "tls_key"])]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires_all = ["tls", "tls_cert"])]
+    pub tls_key: Option<PathBuf>,
+    /// Ask clients for a certificate of these authorities (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub client_ca: Option<PathBuf>,
+}
 
 pub fn run(args: Serve) -> Result<Exit> {
     match args.server {

@@ -1,19 +1,52 @@
 //! `brunt show RUN`: a run that was kept or written into a file, or what was decided over several, as it was shown when it
 //! ended.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use brunt_judge::summary::Summary;
 use brunt_report::decision::Runs;
 use brunt_store::{Kept, Store, Which};
+use clap::Args;
 
-use crate::args::{Output, Show};
+use crate::args::Output;
+use crate::args::kept::From;
 use crate::decided::Decided;
 use crate::exit::Exit;
 use crate::kept;
 use crate::result_file::{self, Written};
 use crate::results::Results;
+
+/// Print a run that was kept, in any format
+#[derive(Debug, Args)]
+pub struct Show {
+    /// Its number or name, last, or a result that was written with -o result.json, also one of
+    /// sweep, find and compare; FILE:NUMBER is one of several runs in a file
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: String,
+    #[command(flatten)]
+    pub from: From,
+    /// How it is printed: as formats of brunt bench, or of what was decided over several runs [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "wrk", "json", "csv", "junit", "html", "markdown"])]
+    pub format: Option<String>,
+    /// Leave this agent out of the figures, of a run that agents carried out; repeatable
+    #[arg(long, value_name = "AGENT")]
+    pub without: Vec<String>,
+    /// Print every figure
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub outputs: Vec<PathBuf>,
+    /// Write JSON without histograms: small, but brunt show, report and compare cannot read it
+    #[arg(long)]
+    pub no_histograms: bool,
+    /// No colours
+    #[arg(long)]
+    pub no_color: bool,
+}
 
 pub fn run(args: &Show) -> Result<Exit> {
     match result_file::read(&args.run)? {
@@ -24,17 +57,13 @@ pub fn run(args: &Show) -> Result<Exit> {
             match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
                 Kept::Run(summary) => show(args, &summary)?,
                 Kept::Decision(decided, runs) => {
-                    show_decided(args, &decided, found(&runs, args.from.store.as_deref()))?;
+                    let store = args.from.store.as_deref();
+                    show_decided(args, &decided, Runs { kept: &runs, store, ..Runs::default() })?;
                 }
             }
         }
     }
     Ok(Exit::Done)
-}
-
-/// Where the runs behind a decision are found that was kept with their numbers.
-pub fn found<'a>(kept: &'a [i64], store: Option<&'a Path>) -> Runs<'a> {
-    Runs { kept, store, ..Runs::default() }
 }
 
 fn show_decided(args: &Show, decided: &brunt_decide::decision::Decided, runs: Runs<'_>) -> Result<()> {

@@ -1,33 +1,162 @@
 //! `brunt sweep URL`: a run for each of several values of a flag.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow};
 use brunt_decide::evidence::Evidence;
-use brunt_decide::sweep::{Axis, Step, Sweep};
+use brunt_decide::sweep::{Axis, Step, Steps, StepsError, Sweep as Found};
 use brunt_plan::plan::Plan;
 use brunt_plan::units::{Duration, Number};
-use brunt_protocol::Registry;
 use brunt_record::SECOND_NS;
 use brunt_report::decision::Decision;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::args::{self, Bench, repeat};
+use crate::args::words::{Lengths, Words};
+use crate::args::{Program, repeat};
 use crate::decided::Decided;
 use crate::exit::Exit;
 use crate::plan::length_ns;
 use crate::runs::{Ran, Runs};
+use crate::scripts::SCRIPTS;
 use crate::{console, plan};
 
-const DEFAULT_DURATION_NS: u64 = 5 * SECOND_NS;
-const DEFAULT_WARMUP_NS: u64 = SECOND_NS;
+const EXAMPLES: &str = "\
+Values are 1..4096 (doubling; the last is always among them), 100..1000+100, 1,8,64, or,
+for connections, 100..max: as many as the limit on file descriptors allows.
 
-pub fn run(args: &args::Sweep, registry: &Registry) -> Result<Exit> {
+Examples:
+  brunt sweep -c 1..4096 http://localhost:8080/
+  brunt sweep -c 100..max ws://localhost:8081/
+  brunt sweep -r 1k..64k --threshold 'p99<50ms' --stop-at-failure URL
+  brunt sweep --vary message=16..65536B ws://localhost:8081/     any other flag, with its unit
+
+Exit status:
+  0  done, and every threshold held at every value
+  1  one did not, or a value had no answer
+  2  the command line or a file was wrong
+  3  the target never answered
+  130  Ctrl-C ended the sweep early, with the values so far; pressed twice, at once (143: SIGTERM)";
+
+/// The flags that can have several values: how they are called in their definitions, and whether they say how many
+/// calls can be in flight.
+const AXES: [(&str, bool); 5] =
+    [("connections", true), ("rate", false), ("threads", false), ("pipeline", false), ("streams", false)];
+
+/// Of the run for each value.
+const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND_NS };
+
+/// Make a run for each of several values of a flag, and find where throughput bends
+#[derive(Debug, Args)]
+#[command(override_usage = "brunt sweep -c 1..4096 [OPTIONS] URL")]
+#[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
+#[command(after_help = "brunt sweep --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
+pub struct Sweep {
+    #[command(flatten)]
+    pub words: Swept,
+    /// Vary another flag that takes a number, without its dashes, with the unit of all values at the end:
+    /// message=16..65536B, timeout=1..8s
+    #[arg(long, value_name = "FLAG=VALUES", value_parser = vary, help_heading = "Sweep")]
+    pub vary: Option<Vary>,
+    /// Stop at the first value that has no answer or misses a threshold
+    #[arg(long, help_heading = "Sweep")]
+    pub stop_at_failure: bool,
+    /// Write the whole result of each run into this directory, as JSON
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    pub keep: Option<PathBuf>,
+}
+
+/// The units of values, the longer ones first. `k` and `M` are parts of numbers.
+const UNITS: [&str; 7] = ["KB", "MB", "us", "ms", "B", "s", "%"];
+
+/// A flag that a sweep gives one value after the other.
+#[derive(Debug, Clone)]
+pub struct Vary {
+    /// Its name, without dashes.
+    pub flag: String,
+    pub values: Steps,
+    /// What stands behind each value: `B`, `ms`.
+    pub unit: String,
+}
+
+fn vary(text: &str) -> Result<Vary, String> {
+    let (flag, values) = text.split_once('=').ok_or("expected a flag and its values, such as message=16..65536B")?;
+    let flag = flag.trim_start_matches('-');
+    if flag.is_empty() {
+        return Err("expected the name of a flag before the =".to_owned());
+    }
+    let unit = UNITS.into_iter().find(|unit| values.ends_with(unit)).unwrap_or_default();
+    let numbers = values.strip_suffix(unit).unwrap_or(values);
+    let steps = numbers.parse().map_err(|e: StepsError| e.to_string())?;
+    Ok(Vary { flag: flag.to_owned(), values: steps, unit: unit.to_owned() })
+}
+
+/// A run's flags; some may have several values.
+#[derive(Debug, Clone, Default)]
+pub struct Swept(pub Words);
+
+impl Swept {
+    /// Takes the flag out that has several values; with it how it is written, and its values.
+    ///
+    /// # Errors
+    /// When no flag has, or several do.
+    pub fn take_axis(&mut self, vary: Option<&Vary>) -> Result<(Axis, Steps), String> {
+        let mut found = Vec::new();
+        for (id, is_concurrency) in AXES {
+            let meant = self.0.texts(id).iter().any(|text| Steps::is_meant_by(text));
+            if !meant {
+                continue;
+            }
+            let text = self.0.take(id).join(",");
+            let steps = text.parse::<Steps>().map_err(|e| format!("--{id}: {e}"))?;
+            found.push((Axis { name: id.to_owned(), is_concurrency }, steps));
+        }
+        found.extend(vary.map(|vary| (Axis { name: vary.flag.clone(), is_concurrency: false }, vary.values.clone())));
+        match found.len() {
+            1 => found.pop().ok_or_else(String::new),
+            0 => Err("brunt sweep needs several values of one flag: -c 1..4096, say, or -r, -t, --pipeline, --streams, --vary"
+                .to_owned()),
+            _ => {
+                let names: Vec<_> = found.iter().map(|(axis, _)| axis.name.as_str()).collect();
+                Err(format!("one flag is varied at a time, and these have several values: {}", names.join(", ")))
+            }
+        }
+    }
+}
+
+impl FromArgMatches for Swept {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Words::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Args for Swept {
+    fn augment_args(command: Command) -> Command {
+        // What has one value is read by its own definition later.
+        let several = |arg: Arg| arg.value_parser(clap::value_parser!(String)).value_name("VALUES");
+        AXES.into_iter().fold(Words::augment_args(command), |command, (id, _)| command.mut_arg(id, several))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
+    let registry = &program.registry;
     let decided = Decided::of(&args.words.0.shown)?;
-    let (axis, plans) = plans(args, registry)?;
+    let (axis, plans) = plans(args, program)?;
     let Some((_, first)) = plans.first() else { return Err(anyhow!("a sweep needs a value")) };
     let mut base = first.clone();
     base.origin = plan::origin(&args.words.0.shown.saving);
-    base.origin.command = repeat::of_process(registry, Some(base.seed));
+    base.origin.command = repeat::of_process(program, Some(base.seed));
     for (_, plan) in &plans {
-        brunt_engine::check(plan, registry)?;
+        brunt_engine::check(plan, registry, SCRIPTS)?;
     }
     if args.words.0.shown.dry_run {
         return Ok(Exit::Done);
@@ -46,7 +175,8 @@ pub fn run(args: &args::Sweep, registry: &Registry) -> Result<Exit> {
 }
 
 /// A plan for each value.
-fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Plan)>)> {
+fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
+    let registry = &program.registry;
     let mut words = args.words.clone();
     let (axis, steps) = words.take_axis(args.vary.as_ref()).map_err(|e| anyhow!("{e}"))?;
     let most = if axis.name == "connections" { u64::from(brunt_engine::most_connections()) } else { 0 };
@@ -59,14 +189,14 @@ fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Pla
         let flag = format!("--{}={value}{unit}", axis.name);
         let shown = flag.clone();
         let mut bench = words.0.with(&[&flag], registry).with_context(|| flag.clone())?;
-        defaults(&mut bench);
+        LENGTHS.give(&mut bench.load);
         if axis.is_concurrency
             && let (Some(threads), Some(connections)) = (&mut bench.load.threads, bench.load.connections)
         {
             // A sweep may begin with fewer connections than threads.
             *threads = (*threads).min(connections);
         }
-        let mut plan = plan::of(&bench, registry).with_context(|| flag)?;
+        let mut plan = plan::of(&bench, program).with_context(|| flag)?;
         if !words.0.has("seed") {
             plan.seed = *seed.get_or_insert(plan.seed);
         }
@@ -76,29 +206,20 @@ fn plans(args: &args::Sweep, registry: &Registry) -> Result<(Axis, Vec<(u64, Pla
     Ok((axis, plans))
 }
 
-fn defaults(bench: &mut Bench) {
-    let load = &mut bench.load;
-    let ends = load.rate.as_ref().is_some_and(|profile| profile.duration_ns().is_some());
-    if load.duration.is_none() && load.requests.is_none() && !ends {
-        load.duration = Some(DEFAULT_DURATION_NS);
-    }
-    load.warmup.get_or_insert(DEFAULT_WARMUP_NS);
-}
-
 fn carry_out(
     axis: Axis,
     base: &Plan,
     plans: &[(u64, Plan)],
     stop_at_failure: bool,
     runs: &mut Runs<'_>,
-) -> Result<Sweep> {
+) -> Result<Found> {
     let mut steps: Vec<Step> = Vec::new();
     let mut ended = String::new();
     let planned: Vec<_> = plans.iter().map(|(value, _)| *value).collect();
     for (done, (value, plan)) in plans.iter().enumerate() {
         let what = format!("{} {value} ({} of {})", axis.name, done + 1, plans.len());
         let after = plans.iter().skip(done + 1).map(|(_, plan)| length_ns(plan)).sum();
-        let so_far = Sweep::of(axis.clone(), planned.clone(), steps.clone(), String::new());
+        let so_far = Found::of(axis.clone(), planned.clone(), steps.clone(), String::new());
         runs.show(Decision::Sweep(base, &so_far), &what);
         let step = match runs.carry_out(plan, &what, after)? {
             Ran::Whole(summary) => Step::of(*value, Evidence::of(&summary)),
@@ -116,7 +237,7 @@ fn carry_out(
             break;
         }
     }
-    Ok(Sweep::of(axis, planned, steps, ended))
+    Ok(Found::of(axis, planned, steps, ended))
 }
 
 fn told(step: &Step) -> String {
@@ -129,7 +250,7 @@ fn told(step: &Step) -> String {
     format!("{}/s{p99}{failed}{verdict}", Number(run.ok_per_s().round()))
 }
 
-fn exit_of(sweep: &Sweep) -> Exit {
+fn exit_of(sweep: &Found) -> Exit {
     let answered = |step: &Step| step.evidence.as_ref().is_some_and(Evidence::is_answered);
     if sweep.steps.is_empty() || sweep.steps.iter().all(Step::is_good) {
         Exit::Done
@@ -141,7 +262,7 @@ fn exit_of(sweep: &Sweep) -> Exit {
 }
 
 /// Says why the exit status is not 0.
-fn explain(sweep: &Sweep, exit: Exit) {
+fn explain(sweep: &Found, exit: Exit) {
     if exit == Exit::Done {
         return;
     }

@@ -1,14 +1,24 @@
 //! `brunt types`: annotations of the scenarios' library, for editors that speak `LuaLS`.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use brunt_lua::scenario::types;
 use brunt_protocol::Registry;
+use clap::Args;
 
-use crate::args::Types;
 use crate::exit::Exit;
 use crate::{console, files};
+
+/// Write annotations of the scenarios' library, for editors with a Lua language server
+#[derive(Debug, Args)]
+pub struct Types {
+    /// The file to write, beside the scenarios; - for standard output
+    #[arg(value_name = "FILE", default_value = "brunt.d.lua")]
+    pub file: PathBuf,
+}
 
 pub fn run(args: &Types, registry: &Registry) -> Result<Exit> {
     let text = types::of(registry);

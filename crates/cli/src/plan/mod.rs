@@ -2,7 +2,6 @@
 
 pub mod asking;
 mod pem;
-pub mod scenario;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use brunt_record::SECOND_NS;
 
 use self::asking::Asker;
 use crate::args::bench::{Arrivals, Bench, Connecting, Saving};
-use crate::args::{self, ProtocolFlags, values};
+use crate::args::{self, Program, ProtocolFlags, values};
 use crate::files;
 
 const DEFAULT_CONNECTIONS: u32 = 64;
@@ -41,10 +40,10 @@ pub const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 ///
 /// # Errors
 /// Which flag, file, line or column is wrong, and what to do about it.
-pub fn of(bench: &Bench, registry: &Registry) -> Result<Plan> {
+pub fn of(bench: &Bench, program: &Program) -> Result<Plan> {
     let mut plan = match &bench.kept.plan {
-        Some(path) => Plan { sandbox: bench.confinement.of_plan(), ..kept(path, registry)? },
-        None => made(bench, registry)?,
+        Some(path) => Plan { sandbox: bench.confinement.of_plan(), ..kept(path, &program.registry)? },
+        None => made(bench, program)?,
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
     plan.max_error_ratio = bench.output.max_error_rate.unwrap_or(plan.max_error_ratio);
@@ -78,7 +77,7 @@ fn make_single(plan: &mut Plan) {
                 names.push(weighted.scenario.clone());
             }
         }
-        scenario::make_single(scenarios, &names);
+        scenarios.make_single(&names);
         plan.stop = Stop::default();
     }
 }
@@ -119,15 +118,16 @@ fn redacted(options: &serde_json::Value) -> Option<String> {
     }
 }
 
-fn made(bench: &Bench, registry: &Registry) -> Result<Plan> {
+fn made(bench: &Bench, program: &Program) -> Result<Plan> {
+    let registry = &program.registry;
     let Some(url) = &bench.url else {
         bail!("no URL is given: name what to aim at, such as http://localhost:8080/ (or try brunt demo)");
     };
-    if args::is_command(url) {
+    if program.is_command(url) {
         bail!("{url} is a command, which stands before all flags (a host of that name is written http://{url}/)");
     }
     refuse_foreign(&bench.request.foreign)?;
-    if let Some(command) = args::mistyped(url) {
+    if let Some(command) = program.mistyped(url) {
         bail!("{url} is no command: did you mean brunt {command}? (A host of that name is written http://{url}/)");
     }
     if !bench.surplus.is_empty() {
@@ -323,7 +323,7 @@ pub fn cores() -> u32 {
 }
 
 /// Short enough to type again.
-fn fresh_seed() -> u64 {
+pub fn fresh_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Random::new(now.as_nanos() as u64, u64::from(std::process::id())).next_u64() >> 32
 }

@@ -2,9 +2,9 @@
 //!
 //! What bounds the growth: no more connections are being made than calls wait for one, nor than [`CONNECTING_AT_ONCE`]; none is
 //! made in the first moment of a shortage, which may be a burst of calls that were sent late and will soon be answered, nor for
-//! longer where they were sent very late; none while
-//! answers wait for this worker, since then it is not connections that are short; and after the target or the system has refused
-//! one, a single one now and then until that is made.
+//! longer where they were sent very late; and none while
+//! answers wait for this worker, since then it is not connections that are short. After the target or the system has refused
+//! one, and while no connection says anything, it is one every [`PROBE_NS`].
 
 use brunt_plan::arrivals::{Arrival, Arrivals};
 use brunt_plan::plan::Plan;
@@ -18,8 +18,10 @@ use crate::network::NEVER;
 const PATIENCE_NS: u64 = 1_000_000;
 /// Which part of how long calls were held up it lasts until those that came together are answered, if that is soon.
 const CATCHING_UP: u64 = 8;
-/// How long none is added after one could not be made, in nanoseconds.
-const HOLD_NS: u64 = SECOND_NS;
+/// How far those are apart that are added only to see whether one more is of use, in nanoseconds.
+const PROBE_NS: u64 = SECOND_NS / 10;
+/// How long all connections may say nothing before that is the target's doing, in nanoseconds.
+const SILENCE_NS: u64 = SECOND_NS / 4;
 /// How long the answers take, in seconds, for which the first connections are enough.
 const FIRST_ANSWER_S: f64 = 0.01;
 /// The fewest and the most of the first connections, over all workers.
@@ -45,6 +47,8 @@ pub(super) struct Growth {
     held_up: u64,
     /// Before this none is added.
     held_until: u64,
+    /// When one was last added.
+    probed_at: u64,
     /// Whether the last one could not be made.
     is_refused: bool,
     /// Whether half of the connections were answered in this turn: it is then this worker that is behind.
@@ -88,6 +92,8 @@ pub(super) struct Standing {
     pub(super) taken: u64,
     /// How long the last call was held up, in nanoseconds.
     pub(super) held_up: u64,
+    /// When the last bytes came from the target.
+    pub(super) heard: u64,
     /// Whether each call has a connection of its own, so that those being made have calls already.
     pub(super) reconnect: bool,
 }
@@ -100,10 +106,16 @@ impl Growth {
             short_since: NEVER,
             held_up: 0,
             held_until: 0,
+            probed_at: 0,
             is_refused: false,
             is_behind: false,
             next_look: NEVER,
         }
+    }
+
+    /// The most connections that the worker may have.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
     }
 
     /// A phase begins at `begin_ns` whose calls are due as `arrivals` says.
@@ -119,7 +131,7 @@ impl Growth {
 
     /// A connection could not be made at `now`.
     pub(super) fn refused(&mut self, now: u64) {
-        (self.held_until, self.is_refused) = (now + HOLD_NS, true);
+        (self.held_until, self.is_refused) = (now + PROBE_NS, true);
     }
 
     /// A connection was made.
@@ -140,12 +152,16 @@ impl Growth {
         let mut waiting = usize::try_from(due.at(now).saturating_sub(standing.taken)).unwrap_or(usize::MAX);
         let at_once = if standing.reconnect { usize::MAX } else { CONNECTING_AT_ONCE };
         let at_once = if self.is_refused { at_once.min(1) } else { at_once };
-        let room = self.limit.saturating_sub(standing.connections).min(at_once.saturating_sub(standing.connecting));
+        let is_silent = now.saturating_sub(self.short_since.max(standing.heard)) >= SILENCE_NS;
+        let most = if is_silent { 1 } else { usize::MAX };
+        let room =
+            self.limit.saturating_sub(standing.connections).min(at_once.saturating_sub(standing.connecting)).min(most);
         if !standing.reconnect {
             waiting = waiting.saturating_sub(standing.connecting);
         }
         let patience = PATIENCE_NS.max(self.held_up / CATCHING_UP);
-        let from = self.held_until.max(self.short_since.saturating_add(patience));
+        let probe = if is_silent { self.probed_at.saturating_add(PROBE_NS) } else { 0 };
+        let from = self.held_until.max(self.short_since.saturating_add(patience)).max(probe);
         self.next_look = match () {
             // Room comes with a connection that is made or lost, which is looked at by itself.
             () if room == 0 => NEVER,
@@ -153,7 +169,14 @@ impl Growth {
             () if self.is_behind => now + PATIENCE_NS,
             () => due.next().unwrap_or(NEVER),
         };
-        if now < from || self.is_behind { 0 } else { waiting.min(room) }
+        if now < from || self.is_behind {
+            return 0;
+        }
+        let added = waiting.min(room);
+        if added > 0 {
+            self.probed_at = now;
+        }
+        added
     }
 }
 
@@ -174,7 +197,18 @@ mod tests {
     }
 
     fn standing(connections: usize, connecting: usize, taken: u64) -> Standing {
-        Standing { connections, connecting, taken, held_up: 0, reconnect: false }
+        Standing { connections, connecting, taken, held_up: 0, heard: u64::MAX, reconnect: false }
+    }
+
+    #[test]
+    fn a_silent_target_gets_a_connection_now_and_then() {
+        let mut growth = growth(1000);
+        let silent = |connections| Standing { heard: 0, ..standing(connections, 0, 0) };
+        growth.missing(&silent(4), 0);
+        assert_eq!(growth.missing(&silent(4), 200 * MS), CONNECTING_AT_ONCE, "200 ms are no silence");
+        let added: usize = (250..1250).map(|ms| growth.missing(&silent(132), ms * MS)).sum();
+        assert_eq!(added, 10, "in a second");
+        assert!(growth.missing(&standing(132, 0, 0), 1250 * MS) > 1, "it speaks");
     }
 
     #[test]
@@ -212,7 +246,7 @@ mod tests {
         assert_eq!(growth.missing(&standing(10, 0, 0), 9 * SECOND_NS), CONNECTING_AT_ONCE);
         growth.refused(9 * SECOND_NS);
         assert_eq!(growth.missing(&standing(10, 0, 0), 9 * SECOND_NS), 0);
-        assert_eq!(growth.next_look, 10 * SECOND_NS);
+        assert_eq!(growth.next_look, 9 * SECOND_NS + PROBE_NS);
         assert_eq!(growth.missing(&standing(10, 0, 0), 10 * SECOND_NS), 1, "one to see whether it can be had");
         growth.made();
         assert_eq!(growth.missing(&standing(10, 0, 0), 10 * SECOND_NS), CONNECTING_AT_ONCE);

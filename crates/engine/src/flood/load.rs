@@ -1,11 +1,11 @@
 //! A flood as its worker and its network see it.
 
 use brunt_record::catalogue::Counter;
-use brunt_record::outcome::Failure;
 use brunt_record::snapshot::Phase;
 
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
-use crate::network::{Call, CallId, Counted, End, Gone, Load, NEVER, State};
+use crate::network::attempts::Attempts;
+use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, Load, NEVER, State};
 use crate::transport::Driver;
 use crate::worker::{Leaving, Phases};
 use brunt_protocol::user::{Message, Refusal};
@@ -45,28 +45,29 @@ impl<D: Driver> Load<D> for Flood {
     }
 
     fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        if let Some(growth) = self.growth.as_mut().filter(|_| network.connections[token].state == State::Open) {
-            growth.made();
+        let connection = &network.connections[token];
+        if connection.state == State::Open {
+            self.outage.made(connection.origin);
+            if let Some(growth) = &mut self.growth {
+                growth.made();
+            }
         }
         self.give_work(network, token, now);
     }
 
-    /// If a call is overdue and no connection is there for it, it is that call which has failed.
-    fn connect_failed(&mut self, network: &mut FloodNetwork<D>, failure: Failure, reason: &str, now: u64) -> bool {
-        // One more than there are could not be had: calls go on waiting for those.
-        if self.growth.is_some() && network.connections.open() > 0 {
-            return false;
-        }
-        if let Pace::Open(schedule) = &mut self.pace
-            && self.loading
+    /// Calls that wait for a connection have failed with it, if there is no other.
+    fn connect_failed(&mut self, network: &mut FloodNetwork<D>, attempt: &FailedAttempt<'_>, now: u64) -> bool {
+        self.outage.failed(attempt, now);
+        let mut has_cost = false;
+        while self.is_loading()
+            && !self.connects_for_calls()
             && self.ready.is_empty()
-            && schedule.due().is_some_and(|due| due <= now)
-            && let Some((due, _)) = schedule.take()
+            && self.is_out(network, now)
+            && self.share_outcome(network, now)
         {
-            network.recorder.failed_overdue(due, self.measured, failure, reason, now);
-            return true;
+            has_cost = true;
         }
-        false
+        has_cost
     }
 
     fn draining(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
@@ -74,57 +75,69 @@ impl<D: Driver> Load<D> for Flood {
         if self.slots.is_some() {
             return;
         }
-        // Another takes its place at once, which keeps up the number asked for.
-        let fresh = network.add(0);
-        if network.inherit_backoff(token, fresh, now) {
+        // Another takes its place, which keeps up the number asked for. Connections that end never outnumber those by more than one.
+        let staying = network.places() - network.leaving;
+        if network.leaving > staying + 1 {
+            self.owed += 1;
             return;
         }
-        self.give_work(network, fresh, now);
+        let fresh = network.add(0);
+        if !network.succeed(token, fresh, now) {
+            self.give_work(network, fresh, now);
+        }
     }
 
     fn turned_away(&mut self, network: &mut FloodNetwork<D>, calls: Vec<CallId>, now: u64) {
         self.again.extend(calls);
-        if self.slots.is_some() {
-            return;
-        }
         // An idle connection takes up calls only when it is given work. If all are idle, these calls would wait for ever.
-        for token in 0..network.connections.len() {
-            if self.again.is_empty() {
-                return;
-            }
-            let connection = &network.connections[token];
-            let is_idle = connection.state == State::Idle || connection.room(self.pipeline) > 0;
-            if !connection.vacant && is_idle {
-                self.give_work(network, token, now);
-            }
+        if self.slots.is_none() || !self.is_loading() {
+            self.serve_again(network, now);
         }
     }
 
     fn gone(&mut self, network: &mut FloodNetwork<D>, gone: Gone<'_>, now: u64) {
-        if self.slots.is_some() {
-            if let Some(growth) = self.growth.as_mut().filter(|_| !gone.was_ready) {
-                growth.refused(now);
-            }
-            // The slot goes on with its next call, whose target may be another.
-            network.back_off(gone.token, now);
-            self.give_work(network, gone.token, now);
-            return;
-        }
-        let mut is_surplus = false;
+        let token = gone.token;
+        let is_open = matches!(self.pace, Pace::Open(_));
         if let Some(growth) = self.growth.as_mut().filter(|_| !gone.was_ready) {
             growth.refused(now);
-            is_surplus = !self.plan.reconnect && network.connections.open() > 0;
         }
-        if gone.drained || is_surplus {
-            network.vacate(gone.token);
-        } else if !network.back_off(gone.token, now) {
-            self.give_work(network, gone.token, now);
+        if gone.drained && self.slots.is_none() {
+            let came_to_nothing = network.connections[token].came_to_nothing();
+            network.vacate(token);
+            if self.owed > 0 {
+                self.owed -= 1;
+                let fresh = network.add_after(0, came_to_nothing);
+                if !network.back_off(fresh, now) {
+                    self.give_work(network, fresh, now);
+                }
+            }
+            return;
+        }
+        // The open model's next call tries for itself where there is no other connection.
+        let tries_for_calls = is_open && self.is_loading();
+        if tries_for_calls && self.connects_for_calls() {
+            return self.give_work(network, token, now);
+        }
+        if tries_for_calls && network.connections[token].came_to_nothing() {
+            let grows = self.growth.is_some();
+            if grows && (network.taking > 0 && !gone.was_ready || network.places() > self.connections) {
+                return network.vacate(token);
+            }
+            if network.taking == 0 {
+                return self.rest(network, token);
+            }
+        }
+        if !network.back_off(token, now) {
+            self.give_work(network, token, now);
         }
     }
 }
 
 impl<D: Driver> Phases<D> for Flood {
     fn prepare(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
+        if self.begun == 0 {
+            network.attempts = Attempts::new(self.share.of());
+        }
         self.connect_ahead(network, now)
     }
 
@@ -140,6 +153,11 @@ impl<D: Driver> Phases<D> for Flood {
         if self.loading {
             self.go_on(network, now);
             self.dispatch(network);
+            if self.ready.is_empty() {
+                self.await_connection(network, now);
+            } else {
+                self.short_since = NEVER;
+            }
         }
     }
 
@@ -152,7 +170,9 @@ impl<D: Driver> Phases<D> for Flood {
             // The next heartbeat looks whether it was renewed.
             _ if self.lease.has_run_out(now) => NEVER,
             Pace::Open(schedule) if self.loading && !self.ready.is_empty() => schedule.due().unwrap_or(NEVER),
-            Pace::Open(_) if self.loading => self.growth.as_ref().map_or(NEVER, |growth| growth.next_look),
+            Pace::Open(_) if self.loading => {
+                self.growth.as_ref().map_or(NEVER, |growth| growth.next_look).min(self.outage.next_look)
+            }
             Pace::Open(_) | Pace::Closed(_) => NEVER,
         }
     }
@@ -182,6 +202,7 @@ impl<D: Driver> Phases<D> for Flood {
 
     fn end_load(&mut self, network: &mut FloodNetwork<D>, end: u64) {
         self.loading = false;
+        network.end_watch(end);
         if self.measured {
             self.drop_unsent(network, end);
         }

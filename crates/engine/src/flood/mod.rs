@@ -4,8 +4,11 @@
 mod exposure;
 mod growth;
 mod load;
+mod open;
+mod outage;
 mod own_delay;
 mod slots;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,15 +17,15 @@ use brunt_plan::arrivals::Arrivals;
 use brunt_plan::plan::{self, Plan};
 use brunt_plan::profile::Profile;
 use brunt_plan::share::{Portion, Share};
-use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::snapshot::Phase;
 
 use self::exposure::Exposure;
+use self::growth::Growth;
 pub(crate) use self::growth::first_connections;
-use self::growth::{Growth, Standing};
+use self::outage::Outage;
 use self::slots::Slots;
 use crate::gate::{Lease, Leased};
-use crate::network::{Call, CallId, Counted, End, NEVER, Network, State};
+use crate::network::{Call, CallId, Counted, NEVER, Network, State};
 use crate::pace::{Quota, Schedule};
 use crate::transport::Driver;
 use brunt_protocol::user::{Interests, Refusal, User};
@@ -82,6 +85,13 @@ pub(crate) struct Flood {
     calls_until: u64,
     /// The open model's connections that can carry a call; some may have lost that since.
     ready: VecDeque<usize>,
+    /// The open model's places without a connection, in which one is tried once a call needs it; some may have one by now.
+    dormant: Vec<usize>,
+    outage: Outage,
+    /// Since when calls of the open model have waited and no connection was free, as far as this worker was in time; [`NEVER`] if none do.
+    short_since: u64,
+    /// Connections that a peer takes no more calls on, and whose places wait for another until one of those has ended.
+    owed: usize,
     /// Calls that a peer has not processed, to be made again; some may have ended since.
     again: VecDeque<CallId>,
     /// Which connections are to which target, where there are several.
@@ -128,6 +138,10 @@ impl Flood {
             lease: Leased::default(),
             held_up: 0,
             ready: VecDeque::new(),
+            dormant: Vec::new(),
+            outage: Outage::new(share.of()),
+            short_since: NEVER,
+            owed: 0,
             again: VecDeque::new(),
             slots: has_several_targets.then(Slots::default),
             connections,
@@ -152,7 +166,7 @@ impl Flood {
             return;
         }
         for token in 0..network.connections.len() {
-            if !network.connections[token].vacant {
+            if network.connections[token].state != State::Vacant {
                 self.give_work(network, token, now);
             }
         }
@@ -179,7 +193,8 @@ impl Flood {
             self.begun += 1;
             network.connect(self, token, now);
         }
-        let settled = self.begun == self.connections && network.has_settled();
+        // None is tried twice ahead of the load.
+        let settled = self.begun == self.connections && network.connecting == 0;
         settled || now >= network.last_connected + CONNECTING_PATIENCE_NS
     }
 
@@ -212,8 +227,10 @@ impl Flood {
             }
         };
         let now = network.driver.now();
+        let watches = self.measured && self.slots.is_none() && matches!(self.pace, Pace::Closed(_));
+        network.watch_for_server(watches.then_some(began));
         for token in 0..network.connections.len() {
-            if !network.connections[token].vacant {
+            if network.connections[token].state != State::Vacant {
                 let ready_since = network.connections[token].ready_since.clamp(began.min(now), now);
                 self.give_work(network, token, now);
                 // Free before the load came: that the worker comes to it only now is its own delay, and no waiting.
@@ -223,19 +240,59 @@ impl Flood {
                 }
             }
         }
+        self.wake_dormant(network, now, true);
         self.dispatch(network);
     }
 
     /// Gives a connection that may be free what it should do next.
     fn give_work<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
         if !self.is_loading() {
-            return;
+            return self.give_again(network, token, now);
         }
         match self.pace {
             Pace::Closed(_) if self.slots.is_some() => self.refill_slot(network, token, now),
             Pace::Closed(_) => self.refill(network, token, now),
             Pace::Open(_) if self.slots.is_some() => self.offer_slot(network, token, now),
             Pace::Open(_) => self.offer(network, token, now),
+        }
+    }
+
+    /// The load is over: gives a connection that may be free what a peer has turned away.
+    fn give_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        while !self.again.is_empty() {
+            if let Some(slots) = &self.slots {
+                let home = slots.home(token);
+                if !slots.is_free(home, &network.connections) {
+                    return;
+                }
+                let Some(id) = self.next_again(network) else { return };
+                return self.place(network, home, id, now);
+            }
+            let connection = &network.connections[token];
+            let is_idle = connection.state == State::Idle && connection.carried() == 0;
+            if !is_idle && connection.room(self.pipeline) == 0 {
+                return;
+            }
+            let Some(id) = self.next_again(network) else { return };
+            if is_idle {
+                network.connections[token].listed = false;
+                network.enqueue(token, id);
+                return network.connect(self, token, now);
+            }
+            network.send(self, token, id, now);
+        }
+    }
+
+    /// Has the calls sent that a peer has turned away, as far as a connection has room or can be made for them.
+    fn serve_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+        for token in 0..network.connections.len() {
+            if self.again.is_empty() {
+                return;
+            }
+            let connection = &network.connections[token];
+            if connection.state == State::Idle || connection.room(self.pipeline) > 0 {
+                self.give_work(network, token, now);
+            }
         }
     }
 
@@ -251,15 +308,19 @@ impl Flood {
             let carried = connection.carried();
             let room = match connection.state {
                 State::Open => connection.room(self.pipeline),
-                State::Backoff => 0,
+                State::Backoff | State::Leaving | State::Vacant => 0,
                 // One call is enough to have a connection made for it.
                 _ => 1_usize.saturating_sub(carried),
             };
-            if room == 0 || self.interests.pauses && carried == 0 && self.pauses(network, token, now) {
+            // A peer that takes no call at all has one waiting for it.
+            let waits = open && room == 0 && carried == 0;
+            if room == 0 && !waits || self.interests.pauses && carried == 0 && self.pauses(network, token, now) {
                 break;
             }
             let Some(id) = self.next_call(network, now) else { break };
-            if open {
+            if waits {
+                network.await_room(self, token, id);
+            } else if open {
                 composed |= network.compose(self, token, id, now);
             } else {
                 network.enqueue(token, id);
@@ -289,9 +350,10 @@ impl Flood {
     /// Several targets: sends a call on the connection to its target of the slot that `token` belongs to, or has it wait there.
     fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, id: CallId, now: u64) {
         let (Some(slots), Some(call)) = (&mut self.slots, network.call(id)) else { return };
-        let target = self.user.target(call.tag);
+        let (target, due) = (self.user.target(call.tag), call.due);
         let token = slots.to(target, token, || network.add(target));
         let connection = &network.connections[token];
+        let is_idle = connection.state == State::Idle;
         // That a target which refuses connections is left alone for a moment is no time of the call.
         if connection.state == State::Backoff && matches!(self.pace, Pace::Closed(_)) {
             let due = connection.deadline;
@@ -299,7 +361,9 @@ impl Flood {
                 call.due = due;
             }
         }
-        if network.connections[token].room(self.pipeline) > 0 && network.connections[token].state == State::Open {
+        if is_idle && self.shares_outcome(network, target, id, due, now) {
+            self.offer_slot(network, token, now);
+        } else if network.connections[token].room(self.pipeline) > 0 {
             network.send(self, token, id, now);
         } else {
             network.enqueue(token, id);
@@ -356,138 +420,6 @@ impl Flood {
         }
     }
 
-    /// Open model: lists the connection among those that can carry a call.
-    fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        while !self.again.is_empty()
-            && network.connections[token].room(self.pipeline) > 0
-            && !self.lease.holds_back(now)
-        {
-            let Some(id) = self.next_again(network) else { break };
-            network.send(self, token, id, now);
-        }
-        let reconnect = self.plan.reconnect;
-        let connection = &mut network.connections[token];
-        let free = match connection.state {
-            State::Open => connection.room(self.pipeline) > 0,
-            State::Idle => reconnect && connection.carried() == 0,
-            _ => false,
-        };
-        if free && !connection.listed {
-            connection.listed = true;
-            connection.ready_since = now;
-            self.ready.push_back(token);
-        }
-        if network.connections[token].state == State::Idle && !reconnect {
-            network.connect(self, token, now);
-        }
-    }
-
-    /// The same over several targets: lists the slot of the connection if it has no call.
-    fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        let Some(slots) = &self.slots else { return };
-        let home = slots.home(token);
-        if !slots.is_free(home, &network.connections) || network.connections[home].listed {
-            return;
-        }
-        if !self.lease.holds_back(now)
-            && let Some(id) = self.next_again(network)
-        {
-            self.place(network, home, id, now);
-            return;
-        }
-        let connection = &mut network.connections[home];
-        (connection.listed, connection.ready_since) = (true, now);
-        self.ready.push_back(home);
-    }
-
-    /// Open model: sends what is due on the connections that are free, and adds some where none is, if they grow.
-    fn dispatch<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
-        self.send_due(network);
-        if self.growth.is_some() && self.grow(network) && self.connects_for_calls() {
-            // A connection for each call is made when there is one.
-            self.send_due(network);
-        }
-    }
-
-    /// Adds connections for the calls that wait, if none is free; true if it did.
-    fn grow<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> bool {
-        let (Some(growth), Pace::Open(schedule)) = (&mut self.growth, &self.pace) else { return false };
-        if !self.ready.is_empty() {
-            growth.has_free();
-            return false;
-        }
-        let now = network.driver.now();
-        let standing = Standing {
-            connections: network.places(),
-            connecting: network.connecting,
-            taken: schedule.taken(),
-            held_up: self.held_up,
-            reconnect: self.plan.reconnect || self.slots.is_some(),
-        };
-        let missing = growth.missing(&standing, now);
-        for _ in 0..missing {
-            let token = network.add(0);
-            network.connections[token].held_up = self.held_up;
-            match &mut self.slots {
-                Some(slots) => {
-                    slots.open(token);
-                    self.offer_slot(network, token, now);
-                }
-                None => self.offer(network, token, now),
-            }
-        }
-        missing > 0
-    }
-
-    /// Open model: sends what is due on the connections that are free, oldest first.
-    fn send_due<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
-        let Pace::Open(schedule) = &self.pace else { return };
-        if schedule.due().is_none() {
-            return;
-        }
-        let mut now = network.driver.now();
-        while let Pace::Open(schedule) = &mut self.pace
-            && schedule.due().is_some_and(|due| due <= now)
-            && !self.lease.has_run_out(now)
-            && let Some(token) = self.ready.pop_front()
-        {
-            let connection = &mut network.connections[token];
-            connection.listed = false;
-            let opens = connection.state == State::Idle && connection.carried() == 0;
-            let has_room = match &self.slots {
-                Some(slots) => slots.is_free(token, &network.connections),
-                None => opens || connection.room(self.pipeline) > 0,
-            };
-            if !has_room {
-                continue;
-            }
-            let connection = &mut network.connections[token];
-            let ready_since = connection.ready_since;
-            let Some((due, number)) = schedule.take() else { break };
-            let own = own_delay::of(due, ready_since, connection.held_up, now);
-            (connection.held_up, self.held_up) = (own.held_up, own.held_up);
-            let snapshot = &mut network.recorder.snapshot;
-            snapshot.times.record(Timing::Lag, own.call);
-            snapshot.numbers.add(Counter::WaitedForConnection, u64::from(own.has_waited));
-            let exposed = self.exposure.of(network, now - own.call, now);
-            let call = Call::new(number, due, self.measured, Counted::Already);
-            let id = network.begin(Call { late: own.call, exposed, ..call });
-            if self.slots.is_some() {
-                self.place(network, token, id, now);
-            } else if opens {
-                network.enqueue(token, id);
-                network.connect(self, token, now);
-            } else {
-                network.send(self, token, id, now);
-                self.offer(network, token, ready_since);
-            }
-            if self.refusal.is_some() {
-                break;
-            }
-            now = network.driver.now();
-        }
-    }
-
     /// Gives the connections that were answered their next calls. All that has come is read first: it is then timed
     /// when it came, and the code of one step stays in the processor's cache while it is done for every connection.
     fn call_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
@@ -512,6 +444,10 @@ impl Flood {
             }
         }
         self.user.expect(0);
+        if !self.dormant.is_empty() && network.taking > 0 && !self.outage.has_failed(0) {
+            let now = network.driver.now();
+            self.wake_dormant(network, now, network.last_answer < network.last_connected);
+        }
         // Calls that end when they are sent have freed connections meanwhile: those have their next turn after what came.
         freed.append(&mut network.freed);
         network.freed = freed;
@@ -526,15 +462,5 @@ impl Flood {
         let unlimited = matches!(self.pace, Pace::Closed(_)) && self.plan.stop.requests.is_none();
         let certain = unlimited && !self.interests.pauses && self.is_loading() && since + ENDING_NS < self.calls_until;
         if certain { freed.len() } else { 0 }
-    }
-
-    /// The measured part ended: calls that were due and have no connection are never sent. Those for which one is being made
-    /// are under way, and may still end.
-    fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: u64) {
-        for id in std::mem::take(&mut self.again) {
-            network.complete(self, id, End::Unsent, end);
-        }
-        let Pace::Open(schedule) = &mut self.pace else { return };
-        schedule.drop_overdue(end, |due, calls| network.recorder.unsent_overdue(due, calls, end));
     }
 }

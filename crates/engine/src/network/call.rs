@@ -97,6 +97,8 @@ pub(crate) struct Call<T> {
     pub(crate) idempotent: bool,
     /// Whether it was sent again already.
     pub(crate) again: bool,
+    /// Whether no other call was on its connection when it was sent.
+    pub(crate) alone: bool,
     /// Whether its answer comes as messages: [`Calls`] has a [`Stream`] for it.
     pub(crate) streams: bool,
     /// How often a peer said that it has not processed it.
@@ -122,6 +124,7 @@ impl<T> Call<T> {
             measured,
             idempotent: false,
             again: false,
+            alone: false,
             streams: false,
             turned_away: 0,
             ends_sent: None,
@@ -148,7 +151,7 @@ impl<T> Call<T> {
         self.counted == Counted::OnceEnded
     }
 
-    /// It is sent at `now`, and has `timeout_ns` to end. What is sent again keeps its first time.
+    /// It is sent at `now`, and has `timeout_ns` to end. What is sent again keeps its first time, and how long it has.
     #[inline]
     pub(crate) fn send(&mut self, now: u64, timeout_ns: u64) {
         if self.sent == NEVER {

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use brunt_plan::random::mix;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 use rustls::{ClientConnection, HandshakeKind};
@@ -12,12 +11,13 @@ use super::connection::Channel;
 use super::deadlines::NEVER;
 use super::origins::NoClient;
 use super::sending::{reason_of, write_tls};
-use super::{Gone, Load, Network, State};
+use super::{FailedAttempt, Gone, Load, Network, State};
 use crate::transport::Driver;
 use brunt_protocol::Opening;
 
-/// How long to wait after the first attempt without an answer, and at most, in nanoseconds.
-const BACKOFF_NS: std::ops::RangeInclusive<u64> = 10_000_000..=1_000_000_000;
+/// A call that was sent on an idle connection may have met its end on the way: if the end comes within this time, in nanoseconds, or within
+/// twice the time that connecting took.
+const MET_ITS_END_NS: u64 = 10_000_000;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Begins to connect.
@@ -71,9 +71,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Ok(false) => {}
             Err(error) => self.address_failed(load, token, &error, now),
             Ok(true) => {
-                let began = self.connections[token].began;
-                self.recorder.snapshot.times.record(Timing::Connect, now.saturating_sub(began));
-                self.connections[token].connected = now;
+                let connection = &mut self.connections[token];
+                connection.connected = now;
+                connection.connect_ns = now.saturating_sub(connection.began);
+                self.recorder.snapshot.times.record(Timing::Connect, connection.connect_ns);
                 match self.origins.route(self.connections[token].origin).and_then(|route| route.tls.as_ref()) {
                     None => self.open(load, token, now),
                     Some(tls) => {
@@ -158,13 +159,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The connection can carry calls.
     fn ready<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        let behind = self.behind(now);
         let connection = &mut self.connections[token];
         connection.state = State::Open;
         connection.deadline = NEVER;
         connection.ready_since = now;
-        connection.settled = true;
+        connection.held_up = connection.held_up.max(behind);
+        if connection.without_since != NEVER {
+            let without = now.saturating_sub(std::mem::replace(&mut connection.without_since, NEVER));
+            self.recorder.snapshot.numbers.add(Counter::WithoutServer, without);
+        }
         let generation = connection.generation;
+        self.newest = token;
         self.connecting -= 1;
+        self.taking += 1;
         self.last_connected = now;
         self.has_connected = true;
         self.recorder.snapshot.numbers.add(Counter::ConnectionsMade, 1);
@@ -174,15 +182,49 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Sends the calls that waited for this connection, which is ready now.
+    /// Sends the calls that waited for this connection, as far as it has room for them. The others go on waiting, for as long as a call may
+    /// take.
     fn send_queue<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         // What the protocol opens its connection with may wait for the first call.
         let mut composed = !self.outgoing.is_empty();
-        while let Some(id) = self.dequeue(token) {
+        let behind = self.behind(now);
+        let most = self.origins.pipeline(self.connections[token].origin);
+        while self.connections[token].streams_left(most) > 0
+            && let Some(id) = self.dequeue(token)
+        {
+            // The connection was there before this worker came to it.
+            if let Some(call) = self.calls.get_mut(id).filter(|call| !call.was_sent()) {
+                call.late = (call.late + behind).min(now.saturating_sub(call.due));
+            }
             composed |= self.compose(load, token, id, now);
         }
         if composed {
             self.flush(load, token);
+        }
+        for place in 0..self.connections[token].queue.len() {
+            let Some(id) = self.connections[token].queue.get(place).copied() else { break };
+            self.bound_wait(load, id);
+        }
+    }
+
+    /// A call that waits for room on a connection has as long as it may take, from when it was due.
+    pub(super) fn bound_wait<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId) {
+        let Some(call) = self.calls.get_mut(id).filter(|call| call.expires == NEVER) else { return };
+        let timeout_ns = load.timeout_ns(call.tag).unwrap_or(self.terms.timeout_ns);
+        call.expires = call.due.saturating_add(timeout_ns);
+        let expires = call.expires;
+        self.calls.watch(id, expires);
+    }
+
+    /// The peer has said something, after which an open connection may have room for calls that waited for it.
+    #[inline]
+    pub(super) fn send_waiting<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        if let Some(first) = self.connections[token].queue.front().copied() {
+            // One that its load has put there for a moment is sent by that.
+            let waits = self.calls.get(first).is_some_and(|call| call.expires != NEVER);
+            if waits && self.connections[token].state == State::Open {
+                self.send_queue(load, token, now);
+            }
         }
     }
 
@@ -201,15 +243,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.refusal = Some(reason.to_owned());
         }
         let connection = &mut self.connections[token];
-        connection.settled = true;
         connection.fruitless += 1;
+        if connection.without_since == NEVER && self.watched_since != NEVER {
+            connection.without_since = connection.began.max(self.watched_since);
+        }
+        let (origin, took_ns) = (connection.origin, now.saturating_sub(connection.began));
         let waited = std::mem::take(&mut connection.queue);
         let gone = self.shut(token, failure, reason);
-        if waited.is_empty() && !load.connect_failed(self, failure, reason, now) {
-            self.recorder.trouble(failure, reason);
-        }
+        let is_a_calls_own = !waited.is_empty();
         for id in waited {
             self.complete(load, id, End::Failed(failure, reason), now);
+        }
+        let attempt = FailedAttempt { origin, failure, reason, took_ns };
+        if !load.connect_failed(self, &attempt, now) && !is_a_calls_own {
+            self.recorder.trouble(failure, reason);
         }
         self.carry_on(load, gone, now);
     }
@@ -224,7 +271,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         now: u64,
     ) {
         match self.connections[token].state {
-            State::Open => self.lost(load, token, failure, reason, now),
+            State::Open | State::Leaving => self.lost(load, token, failure, reason, now),
             _ => self.connecting_failed(load, token, failure, reason, now),
         }
     }
@@ -259,8 +306,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.lose(load, token, Some(culprit), failure, reason, now);
     }
 
-    /// A connection that was ready is gone. Calls without a byte of answer are sent again where that is safe; of the others
-    /// `culprit` has the failure, and the rest end with the connection.
+    /// A connection that was ready is gone. A call that it was idle before, and whose bytes met the end on the way, is sent again, once, if it
+    /// may be. Of the others `culprit` has the failure, and the rest end with the connection.
     fn lose<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
@@ -270,8 +317,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &str,
         now: u64,
     ) {
+        let behind = self.behind(now).max(now.saturating_sub(self.recorder.arrival(now)));
         let connection = &mut self.connections[token];
-        let resendable = connection.served && matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
+        // In time, its successor would have been there so much earlier.
+        connection.held_up = connection.held_up.max(behind);
+        let resendable = connection.served
+            && connection.state == State::Open
+            && matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
+        let met_its_end_ns = MET_ITS_END_NS.max(2 * connection.connect_ns);
         connection.fruitless = if connection.served { 0 } else { connection.fruitless + 1 };
         let calls = std::mem::take(&mut connection.calls);
         if calls.is_empty() && failure != Failure::Closed {
@@ -281,7 +334,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
             let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
-            if resendable && call.first_byte == NEVER && call.idempotent && !call.again {
+            let met_its_end = call.alone && now.saturating_sub(call.sent) <= met_its_end_ns;
+            if resendable && met_its_end && call.first_byte == NEVER && call.idempotent && !call.again {
                 call.again = true;
                 call.place = Place::Queued(token);
                 self.recorder.snapshot.numbers.add(Counter::Reconnects, u64::from(self.recorder.counts(call)));
@@ -305,8 +359,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
         self.say_goodbye(token);
         let connection = &mut self.connections[token];
-        let unmade = matches!(connection.state, State::Connecting | State::Handshaking | State::Opening);
-        self.connecting -= usize::from(unmade);
+        self.connecting -= usize::from(connection.is_being_made());
         let left: Vec<CallId> = connection.calls.drain(..).chain(connection.queue.drain(..)).collect();
         self.shut(token, Failure::Closed, REASON);
         for id in left {
@@ -319,7 +372,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.driver.close(token);
         self.outgoing.clear();
         let connection = &mut self.connections[token];
-        let was_ready = connection.state == State::Open;
+        let drained = connection.state == State::Leaving;
+        let was_ready = connection.is_there();
+        self.taking -= usize::from(was_ready && !drained);
+        self.leaving -= usize::from(drained);
         connection.state = State::Idle;
         connection.channel = Channel::Plain;
         connection.unsent.clear();
@@ -328,8 +384,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.bytes_out = 0;
         connection.generation = connection.generation.wrapping_add(1);
         connection.served = false;
+        connection.listed = false;
         connection.deadline = NEVER;
-        let drained = std::mem::take(&mut connection.draining);
         if connection.holds.are_any() {
             let now = self.driver.now();
             connection.holds.end(now, &mut self.recorder.snapshot.numbers);
@@ -346,7 +402,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let token = gone.token;
         let connection = &mut self.connections[token];
         // A load that heard of a call's end may have used the place already.
-        if connection.state != State::Idle || connection.vacant {
+        if connection.state != State::Idle {
             return;
         }
         if gone.drained && !connection.queue.is_empty() {
@@ -365,26 +421,26 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Waits before the connection is made again, if attempts in a row came to nothing; false if none did.
+    /// Waits before the connection is made again, if the last attempt came to nothing; false if it did not.
     pub(crate) fn back_off(&mut self, token: usize, now: u64) -> bool {
-        let connection = &mut self.connections[token];
-        if connection.fruitless == 0 {
+        if self.connections[token].fruitless == 0 {
             return false;
         }
-        let (least, most) = BACKOFF_NS.into_inner();
-        let wait = least.saturating_mul(1 << (connection.fruitless - 1).min(10)).min(most);
-        // Between half and all of it, so that connections do not come back in step.
-        let jitter = mix(now ^ (token as u64) << 32) % (wait / 2);
-        connection.state = State::Backoff;
-        self.set_deadline(token, now + wait - jitter);
+        let at = self.attempts.retry_at(token, now);
+        self.connections[token].state = State::Backoff;
+        self.set_deadline(token, at);
         true
     }
 
-    /// `fresh` takes the place of a connection on which the peer takes no more calls. It waits before it is made if that one
-    /// brought no answer; false if it need not.
-    pub(crate) fn inherit_backoff(&mut self, old: usize, fresh: usize, now: u64) -> bool {
+    /// `fresh` takes the place of a connection on which the peer takes no more calls. Whether that came to nothing is known once it ends: if it
+    /// carries none, that is now, and `fresh` waits before it is made. False if it need not.
+    pub(crate) fn succeed(&mut self, old: usize, fresh: usize, now: u64) -> bool {
+        let behind = self.behind(now);
         let old = &self.connections[old];
-        self.connections[fresh].fruitless = if old.served { 0 } else { old.fruitless + 1 };
+        let came_to_nothing = old.calls.is_empty() && !old.served;
+        let (fruitless, held_up) = (if came_to_nothing { old.fruitless + 1 } else { 0 }, old.held_up.max(behind));
+        let fresh_one = &mut self.connections[fresh];
+        (fresh_one.fruitless, fresh_one.held_up) = (fruitless, held_up);
         self.back_off(fresh, now)
     }
 
@@ -398,11 +454,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         } else {
             self.connect(load, token, now);
         }
-    }
-
-    /// Whether the first attempt to make each connection is over.
-    pub(crate) fn has_settled(&self) -> bool {
-        self.connections.0.iter().all(|connection| connection.settled)
     }
 }
 

@@ -15,6 +15,8 @@ use brunt_protocol::Client;
 /// Where in its life a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
+    /// The place is free for another connection.
+    Vacant,
     /// No socket.
     Idle,
     /// No socket, and none is made before the deadline: the last attempt failed.
@@ -27,6 +29,8 @@ pub(crate) enum State {
     Opening,
     /// Calls can be sent.
     Open,
+    /// The peer takes no more calls; those in flight may still be answered.
+    Leaving,
 }
 
 /// What lies between the protocol and the socket.
@@ -36,7 +40,6 @@ pub(super) enum Channel {
 }
 
 /// One of a worker's connections.
-#[expect(clippy::struct_excessive_bools, reason = "each says something else about it")]
 pub(crate) struct Connection {
     /// Where it goes, by the worker's number for it.
     pub(crate) origin: usize,
@@ -68,6 +71,10 @@ pub(crate) struct Connection {
     pub(super) began: u64,
     /// When the socket was connected, or TLS was there: when what comes next in connecting began.
     pub(super) connected: u64,
+    /// How long the socket took to connect, in nanoseconds.
+    pub(super) connect_ns: u64,
+    /// Since when its place is without a server, as far as that was not written down yet; [`NEVER`] if it is not.
+    pub(super) without_since: u64,
     /// Since when it could carry (another) call.
     pub(crate) ready_since: u64,
     /// How much earlier that would have been had this program been in time, in nanoseconds.
@@ -80,14 +87,8 @@ pub(crate) struct Connection {
     pub(super) tried: usize,
     /// Whether it was answered since it was connected.
     pub(super) served: bool,
-    /// Whether the peer takes no more calls on it.
-    pub(super) draining: bool,
-    /// Whether its load has it in a list of connections that have room.
+    /// Whether its load has it in a list: of connections that have room, or of places to be connected.
     pub(crate) listed: bool,
-    /// Whether the run's first attempt to connect it is over.
-    pub(super) settled: bool,
-    /// Whether its place is free for another.
-    pub(crate) vacant: bool,
 }
 
 impl Connection {
@@ -109,16 +110,15 @@ impl Connection {
             generation: 0,
             began: 0,
             connected: 0,
+            connect_ns: 0,
+            without_since: NEVER,
             ready_since: 0,
             held_up: 0,
             deadline: NEVER,
             fruitless: 0,
             tried: 0,
             served: false,
-            draining: false,
             listed: false,
-            settled: false,
-            vacant: false,
         }
     }
 
@@ -131,10 +131,16 @@ impl Connection {
     /// How many more calls it can carry, of `most` in flight at once.
     #[inline]
     pub(crate) fn room(&self, most: usize) -> usize {
-        if self.state != State::Open || self.draining {
+        self.streams_left(most).saturating_sub(self.queue.len())
+    }
+
+    /// How many more calls can be sent on it, of `most` in flight at once, those that wait for it included.
+    #[inline]
+    pub(super) fn streams_left(&self, most: usize) -> usize {
+        if self.state != State::Open {
             return 0;
         }
-        most.min(self.client.capacity()).saturating_sub(self.carried())
+        most.min(self.client.capacity()).saturating_sub(self.calls.len())
     }
 
     /// Whether it is being made.
@@ -144,12 +150,22 @@ impl Connection {
 
     /// Whether the peer takes no more calls on it.
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining
+        self.state == State::Leaving
+    }
+
+    /// Whether it is there: calls are on it, or can be.
+    pub(super) fn is_there(&self) -> bool {
+        matches!(self.state, State::Open | State::Leaving)
+    }
+
+    /// Whether its peer takes no calls although none is on it, and has answered none before.
+    pub(super) fn is_barren(&self) -> bool {
+        self.state == State::Open && !self.served && self.calls.is_empty() && self.client.capacity() == 0
     }
 
     /// Whether bytes are read from its socket.
     pub(super) fn is_read(&self) -> bool {
-        matches!(self.state, State::Handshaking | State::Opening | State::Open)
+        matches!(self.state, State::Handshaking | State::Opening | State::Open | State::Leaving)
     }
 
     /// Whether the socket has taken everything that was to be sent.
@@ -164,6 +180,11 @@ impl Connection {
     #[inline]
     pub(super) fn has_sent<T>(&self, call: &Call<T>) -> bool {
         self.unsent.is_empty() || call.last_byte + self.unsent.len() as u64 <= self.bytes_out
+    }
+
+    /// Whether the last attempt to connect, or the last connection, brought no answer.
+    pub(crate) fn came_to_nothing(&self) -> bool {
+        self.fruitless > 0
     }
 
     /// The peer has said something that was understood: nothing is wrong with the way to it.
@@ -186,7 +207,7 @@ impl Connections {
 
     /// How many can carry calls.
     pub(crate) fn open(&self) -> u64 {
-        self.0.iter().filter(|connection| connection.state == State::Open).count() as u64
+        self.0.iter().filter(|connection| connection.is_there()).count() as u64
     }
 
     /// Calls in flight on all of them.

@@ -30,7 +30,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let reason = match self.connections[token].state {
             State::Backoff => return self.backed_off(load, token, now),
             // A pause before the connection's next call is over; whoever set it takes it away.
+            State::Vacant => return,
             State::Idle | State::Open => return load.next_calls(self, token, now),
+            State::Leaving => {
+                let reason = self.farewell(token);
+                return self.lost(load, token, Failure::Closed, &reason, now);
+            }
             State::Connecting => "no connection within the connect timeout",
             State::Handshaking => "no TLS handshake within the connect timeout",
             State::Opening => "no opening handshake within the connect timeout",
@@ -54,6 +59,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Place::Queued(token) => {
                 self.connections[token].queue.retain(|queued| *queued != id);
                 self.complete(load, id, End::Failed(failure, reason), now);
+                if self.connections[token].is_there() {
+                    self.freed.push((token, now));
+                }
             }
             Place::InFlight(token) => {
                 let connection = &mut self.connections[token];

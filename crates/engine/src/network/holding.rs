@@ -1,8 +1,6 @@
 //! What a peer's limits hold back: calls for want of a stream, bodies for want of a flow-control window.
 
 use super::deadlines::NEVER;
-use super::{Network, State};
-use crate::transport::Driver;
 use brunt_record::catalogue::{Counter, Numbers};
 
 /// What holds a connection back, and since when. Times are nanoseconds on the run's clock.
@@ -47,29 +45,18 @@ impl Holds {
         *self = Self::default();
     }
 
+    /// Whether that differs from what was noted last.
+    #[inline]
+    pub(super) fn differ(&self, is_full: bool) -> bool {
+        is_full != (self.full_since != NEVER) || self.is_blocked != (self.blocked_since != NEVER)
+    }
+
+    /// Notes what holds the connection back from `now` on.
     #[cold]
-    fn change(&mut self, is_full: bool, now: u64, numbers: &mut Numbers) {
+    pub(super) fn change(&mut self, is_full: bool, now: u64, numbers: &mut Numbers) {
         self.count(now, numbers);
         let since = |holds: bool, since: u64| if holds { since.min(now) } else { NEVER };
         self.full_since = since(is_full, self.full_since);
         self.blocked_since = since(self.is_blocked, self.blocked_since);
-    }
-}
-
-impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// Notes what holds a connection back since calls or bytes came or went.
-    #[inline]
-    pub(super) fn note_holds(&mut self, token: usize) {
-        let connection = &mut self.connections[token];
-        // What the plan does not ask for is held back by nobody.
-        let is_full = connection.most > 1 && connection.state == State::Open && !connection.draining && {
-            let limit = connection.client.capacity();
-            limit < connection.most && connection.carried() >= limit
-        };
-        let holds = &mut connection.holds;
-        if is_full != (holds.full_since != NEVER) || holds.is_blocked != (holds.blocked_since != NEVER) {
-            let now = self.driver.now();
-            holds.change(is_full, now, &mut self.recorder.snapshot.numbers);
-        }
     }
 }

@@ -4,6 +4,8 @@
 //! (`sending`) and in (`receiving`), deadlines (`expiring`), and the life of each call from its beginning to its one end (`call`).
 //! It is lent to what makes the calls, a flood or virtual users, which it knows as a [`Load`] and nothing more.
 
+mod absences;
+pub(crate) mod attempts;
 mod call;
 mod connecting;
 mod connection;
@@ -23,6 +25,7 @@ use brunt_plan::plan::{ArrivalTimes, Plan};
 use brunt_record::messages;
 use brunt_record::outcome::{Failure, OkStatus};
 
+use self::attempts::Attempts;
 use self::call::Calls;
 pub(crate) use self::call::{Call, CallId, Counted, End, Place};
 pub(crate) use self::connection::{Connection, Connections, State};
@@ -37,6 +40,9 @@ use brunt_protocol::user::{Message, Refusal};
 
 /// The size of a worker's read buffer, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// How many turns of reading come before something ends by its deadline: more than a socket's buffer takes, and an end to a peer that never
+/// stops.
+const MOST_CATCHING_UP: usize = 64;
 
 /// What makes the calls that a network carries, and hears what comes of them.
 ///
@@ -81,18 +87,18 @@ pub(crate) trait Load<D: Driver>: Sized {
     /// The connection may have room for a call, or have nothing to do: it is open, or idle after its backoff.
     fn next_calls(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: u64);
 
-    /// An attempt to connect has failed, and no call waited for that connection. True if it cost a call all the same.
+    /// An attempt to connect has failed at `now`; calls that waited for that connection have failed with it. True if it cost
+    /// others.
     fn connect_failed(
         &mut self,
         _network: &mut Network<D, Self::Tag>,
-        _failure: Failure,
-        _reason: &str,
+        _attempt: &FailedAttempt<'_>,
         _now: u64,
     ) -> bool {
         false
     }
 
-    /// The peer takes no more calls on the connection; it ends once those on it have.
+    /// The peer takes no more calls on the connection; it ends once those on it have. Told once for each connection.
     fn draining(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: u64);
 
     /// The peer has not processed these calls, and takes no more on their connection: they are to be sent again elsewhere.
@@ -132,6 +138,19 @@ pub(crate) enum Judgement {
         /// Whether the connection goes on.
         reusable: bool,
     },
+}
+
+/// An attempt to connect that has failed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FailedAttempt<'a> {
+    /// Where it was to go, by the worker's number for it.
+    pub(crate) origin: usize,
+    /// How it ended.
+    pub(crate) failure: Failure,
+    /// Why.
+    pub(crate) reason: &'a str,
+    /// How long it took, in nanoseconds.
+    pub(crate) took_ns: u64,
 }
 
 /// A connection that is gone.
@@ -188,6 +207,13 @@ pub(crate) struct Network<D, T> {
     pub(crate) freed: Vec<(usize, u64)>,
     /// Connections being made.
     pub(crate) connecting: usize,
+    /// Connections that take calls, and those that take no more and have some in flight.
+    pub(crate) taking: usize,
+    pub(crate) leaving: usize,
+    /// When the last answer, or message of one, was read.
+    pub(crate) last_answer: u64,
+    /// How often connections are tried again.
+    pub(crate) attempts: Attempts,
     /// When a connection was last made.
     pub(crate) last_connected: u64,
     /// Whether one ever was; and why the last attempt before has failed.
@@ -195,6 +221,12 @@ pub(crate) struct Network<D, T> {
     pub(crate) refusal: Option<String>,
     terms: Terms,
     calls: Calls<T>,
+    /// The connection that was made last.
+    newest: usize,
+    /// From when on time without a server is written down; [`NEVER`] while it is not.
+    watched_since: u64,
+    /// Until when the worker waited last, if nothing came: what it notices later than that, it notices late.
+    waited_until: u64,
     /// Those of connections.
     deadlines: Deadlines,
     /// Unused places among the connections.
@@ -218,11 +250,18 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             recorder: Recorder::new(terms, ok),
             freed: Vec::new(),
             connecting: 0,
+            taking: 0,
+            leaving: 0,
+            last_answer: 0,
+            attempts: Attempts::new(1),
             last_connected,
             has_connected: false,
             refusal: None,
             terms,
             calls: Calls::default(),
+            newest: 0,
+            watched_since: NEVER,
+            waited_until: NEVER,
             deadlines: Deadlines::default(),
             vacant: Vec::new(),
             unread: VecDeque::new(),
@@ -236,13 +275,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn add(&mut self, origin: usize) -> usize {
         if let Some(token) = self.vacant.pop() {
             let connection = &mut self.connections[token];
-            connection.vacant = false;
+            connection.state = State::Idle;
             connection.origin = origin;
             connection.fruitless = 0;
+            connection.held_up = 0;
             return token;
         }
         self.connections.0.push(Connection::new(origin));
         self.connections.len() - 1
+    }
+
+    /// The same in place of a connection that is gone, and has come to nothing or not.
+    pub(crate) fn add_after(&mut self, origin: usize, came_to_nothing: bool) -> usize {
+        let token = self.add(origin);
+        self.connections[token].fruitless = u32::from(came_to_nothing);
+        token
     }
 
     /// Places that are not vacant: connections, made or to be made.
@@ -254,13 +301,33 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The place of a connection that is gone is free for another.
     pub(crate) fn vacate(&mut self, token: usize) {
         let connection = &mut self.connections[token];
-        debug_assert!(!connection.vacant, "a place is given back once");
+        debug_assert!(connection.state != State::Vacant, "a place is given back once");
         debug_assert!(connection.carried() == 0, "no call is left on a connection that is gone");
-        if !connection.vacant {
-            connection.vacant = true;
+        if connection.state != State::Vacant {
+            connection.state = State::Vacant;
+            connection.deadline = NEVER;
+            connection.without_since = NEVER;
             connection.listed = false;
             self.vacant.push(token);
         }
+    }
+
+    /// Whether the connection that was made last takes no calls, and has answered none: another would do no better.
+    pub(crate) fn newest_is_barren(&self) -> bool {
+        self.connections.0.get(self.newest).is_some_and(Connection::is_barren)
+    }
+
+    /// How late this worker is at `now`, in nanoseconds: it was to wake by the time until which it waited last. What it notices now may have been
+    /// there for so long.
+    #[inline]
+    pub(crate) fn behind(&self, now: u64) -> u64 {
+        now.saturating_sub(self.waited_until)
+    }
+
+    /// The worker waits until `until`, if nothing comes.
+    #[inline]
+    pub(crate) fn waits(&mut self, until: u64) {
+        self.waited_until = until;
     }
 
     /// A call begins.
@@ -334,7 +401,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let end = match self.calls.get(id) {
                 // As no answer has come, it counts for nothing.
                 Some(call) if call.is_optional() => End::Withdrawn,
-                Some(call) if call.was_sent() => End::Unfinished,
+                // A call that waits for its connection waits for the target.
+                Some(call) if call.was_sent() || matches!(call.place, Place::Queued(_)) => End::Unfinished,
                 _ => End::Unsent,
             };
             self.complete(load, id, end, now);
@@ -350,6 +418,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             connection.holds.count(now, &mut snapshot.numbers);
             connection.client.take_events(&mut |name, count| events.add(name, count));
         }
+        if self.watched_since != NEVER {
+            self.count_absences(now);
+        }
     }
 
     /// Bytes can be read or written, or connecting has ended.
@@ -359,7 +430,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         match self.connections[event.token].state {
             State::Connecting => self.socket_connected(load, event.token),
-            State::Handshaking | State::Opening | State::Open => {
+            State::Handshaking | State::Opening | State::Open | State::Leaving => {
                 if event.writable {
                     self.writable(load, event.token);
                 }
@@ -367,7 +438,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.readable(load, event.token, event.ended);
                 }
             }
-            State::Idle | State::Backoff => {}
+            State::Vacant | State::Idle | State::Backoff => {}
         }
     }
 
@@ -382,6 +453,19 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if self.recorder.is_sampling() {
             let now = self.driver.now();
             self.recorder.woke(now);
+        }
+    }
+
+    /// Reads all that had come, and what is left of it: whatever is overdue then, is.
+    pub(crate) fn catch_up<L: Load<D, Tag = T>>(&mut self, load: &mut L, events: &[Ready]) {
+        for &event in events {
+            self.handle(load, event);
+        }
+        for _ in 0..MOST_CATCHING_UP {
+            if self.unread.is_empty() {
+                break;
+            }
+            self.read_on(load);
         }
     }
 

@@ -10,9 +10,9 @@ use brunt_plan::target::Target;
 use brunt_record::outcome::Failure;
 
 use crate::transport::route::{Route, RouteError};
-use brunt_lua::scenario::ScriptClient;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, Malformed, Progress, Started};
+use brunt_script::ScriptClient;
 
 /// The most hosts that the users of a run may call, by scheme, name and port.
 const MOST_ORIGINS: usize = 1000;

@@ -1,5 +1,6 @@
 //! Bytes in, and what they mean.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 
 use brunt_record::catalogue::Counter;
@@ -16,6 +17,8 @@ use brunt_protocol::Progress;
 const READS_IN_A_ROW: usize = 16;
 /// Plain text taken from TLS at once, in bytes: a record's size.
 const CLEAR_BYTES: usize = 16 * 1024;
+/// How long a peer that ends a connection for an error has to close it, in nanoseconds.
+const FAREWELL_NS: u64 = 100_000_000;
 /// How often a call is sent again since a peer did not process it.
 const MOST_TURNED_AWAY: u8 = 8;
 
@@ -63,7 +66,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let now = self.driver.now();
-                    self.broken(load, token, Failure::Read, &reason_of(&error), now);
+                    match self.connections[token].client.farewell() {
+                        Some(said) => self.broken(load, token, Failure::Closed, &said, now),
+                        None => self.broken(load, token, Failure::Read, &reason_of(&error), now),
+                    }
                     break;
                 }
             }
@@ -140,6 +146,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return self.broken(load, token, Failure::Protocol, reason, now);
         }
         self.send_more_aside(token);
+        self.send_waiting(load, token, now);
         // It has been free since the answer came, whenever that was read.
         self.freed.push((token, self.recorder.arrival(now)));
     }
@@ -155,6 +162,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     return false;
                 };
                 connection.has_served();
+                self.last_answer = now;
+                let connection = &self.connections[token];
                 // An answer before the request was sent in full: nobody will read the rest of it.
                 let sent =
                     self.calls.get(id).is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
@@ -226,6 +235,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.retire_if_drained(load, token, now)
             }
             Progress::Draining { unprocessed } => {
+                if !self.connections[token].is_there() {
+                    let reason = self.farewell(token);
+                    self.broken(load, token, Failure::Handshake, &reason, now);
+                    return false;
+                }
                 self.drain(load, token, unprocessed, now);
                 self.retire_if_drained(load, token, now)
             }
@@ -294,15 +308,40 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections[token].generation == generation
     }
 
-    /// The peer takes no more calls on a connection. Those that it has not processed, from this position on, are made again
-    /// elsewhere; the others may still be answered.
+    /// The peer takes no more calls on a connection. Those that it has not processed, from this position on, and those that were not
+    /// sent yet, are made again elsewhere; the others may still be answered.
     fn drain<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, unprocessed: usize, now: u64) {
         let connection = &mut self.connections[token];
-        connection.draining = true;
         let from = unprocessed.min(connection.calls.len());
         let turned_away: Vec<CallId> = connection.calls.drain(from..).collect();
-        load.draining(self, token, now);
+        let unsent: Vec<CallId> = connection.queue.drain(..).collect();
+        if connection.state == State::Open {
+            connection.state = State::Leaving;
+            // A peer that ends the connection for an error closes it (RFC 9113 §5.4.1): what it has sent before is read until then.
+            let fails = connection.client.farewell().is_some();
+            (self.taking, self.leaving) = (self.taking - 1, self.leaving + 1);
+            if fails {
+                self.set_deadline(token, now + FAREWELL_NS);
+            }
+            load.draining(self, token, now);
+        }
+        for id in &unsent {
+            if let Some(call) = self.calls.get_mut(*id) {
+                call.place = Place::Waiting;
+            }
+        }
+        if !unsent.is_empty() {
+            load.turned_away(self, unsent, now);
+        }
         self.turn_away(load, turned_away, "the peer turned the call away on each of 9 connections", now);
+    }
+
+    /// Why the peer ends a connection, as far as it has said so.
+    pub(super) fn farewell(&self, token: usize) -> Cow<'static, str> {
+        self.connections[token]
+            .client
+            .farewell()
+            .unwrap_or(Cow::Borrowed("the peer closed before the answer was complete"))
     }
 
     /// The peer has not processed these calls. They are made again, unless that has happened too often already: then they end, for
@@ -319,7 +358,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 again.push(id);
             }
         }
-        self.recorder.snapshot.numbers.add(Counter::Reconnects, again.len() as u64);
+        self.recorder.snapshot.numbers.add(Counter::TurnedAway, again.len() as u64);
         if !again.is_empty() {
             load.turned_away(self, again, now);
         }
@@ -329,7 +368,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[inline]
     pub(super) fn retire_if_drained<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) -> bool {
         let connection = &self.connections[token];
-        if !connection.draining || connection.carried() > 0 {
+        if connection.state != State::Leaving || connection.carried() > 0 {
             return true;
         }
         self.say_goodbye(token);
@@ -353,12 +392,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         if let Some(answer) = connection.client.closed() {
             connection.has_served();
+            self.last_answer = now;
+            let connection = &self.connections[token];
             if let Some(id) = connection.calls.get(answer.position).copied()
                 && self.answered(load, token, answer.position, id, answer.status, now) == After::Gone
             {
                 return;
             }
         }
-        self.lost(load, token, Failure::Closed, "the peer closed before the answer was complete", now);
+        let reason = self.farewell(token);
+        self.lost(load, token, Failure::Closed, &reason, now);
     }
 }

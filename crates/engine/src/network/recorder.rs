@@ -7,6 +7,7 @@ use brunt_record::histogram::Histogram;
 use brunt_record::instrument::{self, Arrival, CallTimes, Part, Parts};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::Snapshot;
+use brunt_record::timeline::DueLog;
 
 use super::Terms;
 use super::call::{Call, Counted, End};
@@ -137,6 +138,12 @@ pub(crate) struct Recorder {
     /// Calls that were sent when due and whose answer came in one piece: response time, service time and first byte are
     /// one, and are written down once.
     plain: Histogram,
+    /// Such calls of the closed model that were due, and ended well, within the current tick.
+    in_tick: Histogram,
+    /// The current tick, from when to when; empty where calls are written into the timeline one by one.
+    tick: (u64, u64),
+    /// Calls of the measured part by when they were due.
+    by_due: DueLog,
     /// Such calls by the kernel's time of arrival, by weight, and how many they were.
     exact: Histogram,
     exact_calls: u64,
@@ -173,13 +180,49 @@ impl Recorder {
         Self { sampler: Sampler { timed, ..Sampler::default() }, ok, ..Self::default() }
     }
 
+    /// The measured part begins at `now`.
+    pub(crate) fn begin_measured(&mut self, now: u64) {
+        self.warming_up = false;
+        self.by_due = DueLog::beginning_at(now);
+        // Where each arrival is timed, the target's part of a call is known by itself.
+        self.tick = if self.sampler.timed == Timed::All { (NEVER, 0) } else { self.by_due.tick_around(now) };
+    }
+
+    /// Writes the calls of the current tick into the timeline.
+    fn end_tick(&mut self) {
+        if !self.in_tick.is_empty() {
+            let (begins, _) = self.tick;
+            self.by_due.answered_all(begins, &self.in_tick);
+            self.by_due.completed(begins);
+            self.plain.merge(&self.in_tick);
+            self.in_tick.clear();
+        }
+    }
+
+    /// A call has ended at `now` whose answer arrived, or whose failure came about, at `at`: its point in the timeline.
+    #[inline]
+    fn completes<T>(&mut self, call: &Call<T>, at: u64, now: u64) -> Option<&mut DueLog> {
+        if !call.measured {
+            return None;
+        }
+        let (begins, ends) = self.tick;
+        if begins < ends && now >= ends {
+            self.end_tick();
+            self.tick = self.by_due.tick_around(now);
+        }
+        self.by_due.completed(at);
+        Some(&mut self.by_due)
+    }
+
     /// Hands over what was written down, and begins anew.
     pub(crate) fn take(&mut self) -> Snapshot {
         // The numbers of names hold for the whole run.
         let figures = self.snapshot.figures.take();
         let names = std::mem::take(&mut self.snapshot.figures);
+        self.end_tick();
         let mut snapshot = std::mem::take(&mut self.snapshot);
         snapshot.figures = figures;
+        snapshot.timeline = self.by_due.take();
         self.snapshot.figures = names;
         snapshot.times.merge_known(Timing::Response, &self.plain);
         snapshot.times.merge_known(Timing::Service, &self.plain);
@@ -319,11 +362,19 @@ impl Recorder {
             End::Unfinished => {
                 self.snapshot.numbers.add(Counter::Unfinished, 1);
                 self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
-                self.snapshot.times.record_bound(Timing::Service, call.service_ns(now));
+                if call.measured {
+                    self.by_due.unfinished(call.due, call.response_ns(now), 1);
+                }
+                if call.was_sent() {
+                    self.snapshot.times.record_bound(Timing::Service, call.service_ns(now));
+                }
             }
             End::Unsent => {
                 self.snapshot.numbers.add(Counter::Unsent, 1);
                 self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
+                if call.measured {
+                    self.by_due.unsent(call.due, call.response_ns(now), 1);
+                }
             }
             End::Withdrawn => {}
         }
@@ -335,6 +386,8 @@ impl Recorder {
         let snapshot = &mut self.snapshot;
         snapshot.statuses.record(status);
         let is_plain = call.due == call.sent && call.first_byte == now;
+        // From due to end; the target's part where every arrival is timed.
+        let mut response_ns = call.response_ns(now);
         match self.reading {
             Reading::Untimed => {
                 self.sampler.skipped += 1;
@@ -345,6 +398,9 @@ impl Recorder {
             Reading::Arrived(at) if is_plain => {
                 let weight = self.sampler.weight(call.service_ns(now));
                 let at = at.clamp(call.sent, now);
+                if self.sampler.timed == Timed::All {
+                    response_ns = at - call.due;
+                }
                 self.exact.record_n(at - call.sent, weight);
                 self.exact_calls += 1;
                 snapshot.times.record_n(Timing::Receiving, now - at, weight);
@@ -357,6 +413,9 @@ impl Recorder {
             }
             Reading::Arrived(at) => {
                 let times = Self::times(call, Self::first_byte(call, at, now), at, now);
+                if self.sampler.timed == Timed::All {
+                    response_ns = times.response().value;
+                }
                 let weight = self.sampler.weight(call.service_ns(now));
                 snapshot.arrived(&times, weight);
                 if !is_ok {
@@ -376,12 +435,23 @@ impl Recorder {
             }
         }
         if is_plain {
+            let (begins, ends) = self.tick;
+            if is_ok && call.due >= begins && now < ends {
+                self.in_tick.record(call.service_ns(now));
+                return;
+            }
             self.plain.record(call.service_ns(now));
-            return;
+        } else {
+            snapshot.times.record(Timing::Response, call.response_ns(now));
+            snapshot.times.record(Timing::Service, call.service_ns(now));
+            snapshot.times.record(Timing::FirstByte, call.service_ns(call.first_byte.min(now)));
         }
-        snapshot.times.record(Timing::Response, call.response_ns(now));
-        snapshot.times.record(Timing::Service, call.service_ns(now));
-        snapshot.times.record(Timing::FirstByte, call.service_ns(call.first_byte.min(now)));
+        let at = self.arrival(now);
+        match self.completes(call, at, now) {
+            Some(by_due) if is_ok => by_due.answered(call.due, response_ns),
+            Some(by_due) => by_due.refused(call.due, response_ns),
+            None => {}
+        }
     }
 
     /// Whether an answer with this status is a success.
@@ -389,8 +459,7 @@ impl Recorder {
         self.usual == Some(status) || self.ok.holds(status)
     }
 
-    /// An answer came with another status than the last success.
-    /// Whether it is a success.
+    /// An answer came with another status than the last success: whether this one is a success.
     #[cold]
     fn unusual(&mut self, status: u16, response_ns: u64) -> bool {
         let is_ok = self.ok.holds(status);
@@ -408,16 +477,21 @@ impl Recorder {
         snapshot.failures.record(failure, reason);
         snapshot.times.record(Timing::Response, response);
         snapshot.times.record(Timing::Failed, response);
+        let at = self.ended_at(call, Some(failure), now);
+        let times = Self::times(call, None, at, now);
+        let response = if call.was_sent() { times.response().value } else { response };
+        if let Some(by_due) = self.completes(call, at, now) {
+            by_due.failed(call.due, response, failure.is_unreached());
+        }
+        let snapshot = &mut self.snapshot;
         if !call.was_sent() {
             instrument::record_never_sent(&mut snapshot.times, response);
             return;
         }
         snapshot.times.record(Timing::Service, call.service_ns(now));
-        let arrived = self.ended_at(call, Some(failure), now);
         // As in the times as read, only answers have a first byte.
-        let times = Self::times(call, None, arrived, now);
-        self.snapshot.arrived(&times, 1);
-        self.snapshot.had_no_success(&times, 1);
+        snapshot.arrived(&times, 1);
+        snapshot.had_no_success(&times, 1);
     }
 
     /// When the first byte of an answer came that arrived at `arrived` and was read at `now`.
@@ -449,6 +523,15 @@ impl Recorder {
         self.snapshot.numbers.add(Counter::Unsent, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
         self.snapshot.times.record_bounds(Timing::Response, end.saturating_sub(due), calls);
+        self.by_due.unsent(due, end.saturating_sub(due), calls);
+    }
+
+    /// The same where the target has said nothing since `due`: nobody knows what would have come of them.
+    pub(crate) fn unfinished_overdue(&mut self, due: u64, calls: u64, end: u64) {
+        self.snapshot.numbers.add(Counter::Unfinished, calls);
+        self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
+        self.snapshot.times.record_bounds(Timing::Response, end.saturating_sub(due), calls);
+        self.by_due.unfinished(due, end.saturating_sub(due), calls);
     }
 
     /// A call that never was one of [`Calls`](super::call::Calls), due at `due`, has failed at `now`: it is counted by the

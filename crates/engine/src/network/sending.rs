@@ -54,6 +54,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
+    /// The same on a connection that is open and takes no call yet: the call waits for as long as it may take.
+    pub(crate) fn await_room<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, id: CallId) {
+        self.enqueue(token, id);
+        self.bound_wait(load, id);
+    }
+
     /// The oldest call that waits for the connection, no longer waiting.
     pub(crate) fn dequeue(&mut self, token: usize) -> Option<CallId> {
         self.connections[token].queue.pop_front()
@@ -80,6 +86,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             call.idempotent = idempotent;
             call.last_byte = connection.bytes_out + self.outgoing.len() as u64;
             call.place = Place::InFlight(token);
+            call.alone = connection.calls.is_empty();
             call.send(now, timeout_ns);
             if call.counted == Counted::OnceSent {
                 self.recorder.due(call);
@@ -94,6 +101,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             composed = true;
             if more && !call.again {
                 next = load.next_of_batch(&call).map(|call| self.begin(call));
+                if let Some(id) = next
+                    && self.connections[token].client.capacity() <= self.connections[token].calls.len()
+                {
+                    // A batch goes on once its peer takes more.
+                    self.await_room(load, token, id);
+                    break;
+                }
             }
         }
         composed
@@ -214,6 +228,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         Ok(())
     }
 
+    /// Notes what holds a connection back since calls or bytes came or went.
+    #[inline]
+    pub(super) fn note_holds(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        // What the plan does not ask for is held back by nobody.
+        let is_full = connection.most > 1 && connection.state == State::Open && {
+            let limit = connection.client.capacity();
+            limit < connection.most && connection.carried() >= limit
+        };
+        if connection.holds.differ(is_full) {
+            let now = self.driver.now();
+            connection.holds.change(is_full, now, &mut self.recorder.snapshot.numbers);
+        }
+    }
+
     fn send_outgoing(&mut self, token: usize) -> io::Result<()> {
         let connection = &mut self.connections[token];
         connection.bytes_out += self.outgoing.len() as u64;
@@ -263,6 +292,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         self.connections[token].has_served();
+        self.last_answer = now;
         if self.terms.reconnect {
             self.lost(load, token, Failure::Closed, "the connection closed after an earlier answer", now);
         } else {
@@ -287,7 +317,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Says on a connection, as far as its protocol and TLS have words for it, that nothing more will come (RFC 8446 §6.1).
     pub(super) fn say_goodbye(&mut self, token: usize) {
         let connection = &mut self.connections[token];
-        if connection.state != State::Open {
+        if !connection.is_there() {
             return;
         }
         connection.client.close(&mut self.outgoing);
@@ -325,7 +355,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Sending failed. An answer may have come all the same, sent before the peer closed: it counts.
     pub(super) fn write_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, error: &io::Error) {
         let generation = self.connections[token].generation;
-        if self.connections[token].state == State::Open {
+        if self.connections[token].is_there() {
             self.readable(load, token, true);
         }
         if self.connections[token].generation == generation {

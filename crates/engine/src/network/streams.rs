@@ -24,6 +24,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) -> bool {
         let connection = &mut self.connections[token];
         connection.has_served();
+        self.last_answer = now;
         let generation = connection.generation;
         let found = connection.calls.get(position).copied();
         let (at, read) = (self.recorder.arrival(now), self.recorder.reads_so_far());

@@ -127,8 +127,10 @@ fn a_stall_opens_no_flood_of_connections() {
     let target = Silent { connecting: 0, most: std::sync::Arc::clone(&most) };
     let plan = Plan { connect_timeout_ns: 60 * SECOND_NS, drain_ns: SECOND_NS, ..at_rate("4000", 20_000) };
     let summary = carry_out(&plan, target).summary;
-    // A target that says nothing for 4 s ends the run.
-    assert_eq!((summary.total.numbers.get(Counter::Due), summary.total.numbers.get(Counter::Unsent)), (16_000, 16_000));
+    // A target that says nothing for 4 s ends the run. What would have come of its calls nobody knows.
+    let numbers = &summary.total.numbers;
+    let [due, unfinished, unsent] = [Counter::Due, Counter::Unfinished, Counter::Unsent].map(|of| numbers.get(of));
+    assert_eq!((due, unfinished, unsent), (16_000, 16_000, 0));
     let begun = most.load(std::sync::atomic::Ordering::Relaxed);
     assert!(begun <= 128, "{begun} at once");
 }
@@ -139,21 +141,21 @@ fn a_target_that_takes_no_more_connections_costs_no_call() {
     let summary = carry_out(&at_rate("1600/1s,1000/4s", 1000), target).summary;
     assert_eq!((made(&summary), summary.not_ok), (60, 0));
     assert!(
-        summary.total.numbers.get(Counter::ConnectionsFailed) <= 10,
-        "asked once a second: {}",
+        summary.total.numbers.get(Counter::ConnectionsFailed) <= 20,
+        "asked ten times a second while connections are short: {}",
         summary.total.numbers.get(Counter::ConnectionsFailed)
     );
     assert!(summary.total.troubles.count(Failure::Connect) > 0, "{:?}", summary.total.troubles);
 }
 
 #[test]
-fn a_target_that_is_away_is_asked_as_often_as_with_a_fixed_number() {
+fn each_call_asks_a_target_that_is_away() {
     let away = 2 * SECOND_NS..4 * SECOND_NS;
     let target = || Target { away: away.clone(), ..Target::taking(10 * MS) };
     let growing = carry_out(&Plan { reconnect: true, ..at_rate("400", 1000) }, target()).summary;
     let failed = growing.total.numbers.get(Counter::ConnectionsFailed);
-    assert!(failed > 0 && failed < 200, "{failed} attempts in two seconds");
-    assert!(growing.total.statuses.total() > 1000, "it came back: {:?}", growing.total.statuses);
+    assert_eq!((failed, growing.total.failures.count(Failure::Connect)), (800, 800), "for 2 s of 5");
+    assert_eq!(growing.total.statuses.total(), 1200, "it came back");
 }
 
 #[test]

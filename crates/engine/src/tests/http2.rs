@@ -181,6 +181,40 @@ fn a_peer_that_takes_few_streams_gets_no_more() {
 }
 
 #[test]
+fn a_peer_that_takes_no_streams_has_calls_time_out_and_gets_few_connections() {
+    const NONE: &[(u16, u32)] = &[(setting::MAX_CONCURRENT_STREAMS, 0)];
+    let server = || Server::new(NONE, |_, stream| send(MS, answer(stream)));
+    for (connections, workers) in [(1, 1), (3, 1)] {
+        let plan = Plan { connections: connections.into(), workers, ..plan_of(10, 6) };
+        let summary = carry_out(&plan, server()).summary;
+        assert_eq!(summary.failures(Failure::Timeout), 6, "{:?}", summary.total.failures);
+        assert_eq!(summary.total.numbers.get(Counter::ConnectionsMade), u64::from(connections));
+    }
+    let load = Load::Open { profile: "200".parse().unwrap(), arrivals: Spread::Uniform };
+    let up_to = brunt_plan::connections::Connections::UpTo(10_000);
+    for connections in [up_to, 4.into()] {
+        let plan = Plan { load: load.clone(), connections, ..plan_of(10, 200) };
+        let summary = carry_out(&plan, server()).summary;
+        assert_eq!(summary.failures(Failure::Timeout), 200, "{:?}", summary.total.failures);
+        let made = summary.total.numbers.get(Counter::ConnectionsMade);
+        assert!(made <= 20, "{made} connections");
+    }
+}
+
+#[test]
+fn answers_behind_a_goaway_with_an_error_count_however_bytes_are_cut() {
+    let manner: Manner = |_, stream| {
+        let said = [goaway(u32::MAX >> 1, ErrorCode::ENHANCE_YOUR_CALM), answer(stream)].concat();
+        vec![(MS, Act::Send(said)), (2 * MS, Act::Close)]
+    };
+    for piece in [1, 7, 100, usize::MAX] {
+        let net = VirtualNet::new(Server::new(&[], manner)).in_pieces_of(piece);
+        let summary = carry_out_on(&plan_of(1, 8), &net, &StopHandle::default()).summary;
+        assert_all_answered(&summary, 8);
+    }
+}
+
+#[test]
 fn a_slow_call_is_reset_and_its_connection_goes_on() {
     let manner: Manner = |_, stream| if stream == 19 { vec![] } else { send(MS, answer(stream)) };
     let summary = carry_out(&plan_of(5, 300), Server::new(&[], manner)).summary;
@@ -203,7 +237,7 @@ fn refused_streams_and_those_that_a_goaway_leaves_out_are_sent_again() {
     for plan in both_models(&plan_of(10, 500)) {
         let refused = carry_out(&plan, Server::new(&[], refusing)).summary;
         assert_all_answered(&refused, 500);
-        let reconnects = refused.total.numbers.get(Counter::Reconnects);
+        let reconnects = refused.total.numbers.get(Counter::TurnedAway);
         assert!(reconnects > 50 && refused.total.numbers.get(Counter::ConnectionsMade) == 1);
         assert_eq!(refused.total.events.get("RST_STREAM REFUSED_STREAM"), reconnects);
         assert!(refused.total.events.get("header bytes saved") > 500 * 20);

@@ -145,7 +145,8 @@ fn a_peer_that_pings_and_never_reads_fills_no_memory() {
 #[test]
 fn a_call_that_expires_in_the_tick_in_which_it_was_sent_has_a_time_of_its_own() {
     let plan = Plan { timeout_ns: 1, protocol: ProtocolOptions::default(), connections: 4.into(), ..plan(URL) };
-    let summary = carry_out_on(&plan, &VirtualNet::new(After(MS)).oversleeping(3 * MS), &StopHandle::default()).summary;
+    let summary =
+        carry_out_on(&plan, &VirtualNet::new(After(10 * MS)).oversleeping(3 * MS), &StopHandle::default()).summary;
     assert!(summary.failures(Failure::Timeout) > 0);
     let longest = summary.times.response.map_or(0, |response| response.max.value);
     assert!(longest < SECOND_NS, "no time wraps: {longest}");

@@ -6,9 +6,11 @@ mod http1;
 mod http2;
 mod keeping;
 mod multiplexed;
+mod outage;
 mod pacing;
 mod scripted;
 mod several_workers;
+mod simulation;
 mod streams;
 mod takeover;
 mod targets;
@@ -29,6 +31,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::live::Live;
 use brunt_record::snapshot::Phase;
+use brunt_record::timeline::DuePoint;
 
 use self::virtual_net::{Peer, VirtualNet};
 use crate::StopHandle;
@@ -130,6 +133,12 @@ fn carry_out_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle) ->
         total.times.known(Timing::Response).count(),
         "calls that ended have one that is known"
     );
+    let points: Vec<_> = total.timeline.points().map(|(_, point)| point).collect();
+    let sum = |count: fn(&DuePoint) -> u64| points.iter().map(|point| count(point)).sum::<u64>();
+    assert_eq!(sum(DuePoint::due), total.numbers.get(Counter::Due), "every call is in the point in which it was due");
+    assert_eq!(sum(DuePoint::not_ok), summary.not_ok);
+    assert_eq!(sum(|point| point.unsent), total.numbers.get(Counter::Unsent));
+    assert_eq!(sum(|point| point.response.count()), sum(|point| point.ok));
     Outcome { summary, seconds: seconds.shown, backlogs: seconds.backlogs }
 }
 
@@ -138,7 +147,14 @@ fn run_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle, seconds:
     let registry = built_in();
     run::run(
         plan,
-        Given { machine: net, part: Part::whole(plan.workers), registry: &registry, stop, trace: None },
+        Given {
+            machine: net,
+            part: Part::whole(plan.workers),
+            registry: &registry,
+            scripts: &brunt_lua::LuaJit,
+            stop,
+            trace: None,
+        },
         seconds,
     )
     .unwrap()

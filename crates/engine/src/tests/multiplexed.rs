@@ -188,7 +188,7 @@ fn answer(after: u64, id: u32) -> (u64, Act) {
     (after, Act::Send(format!("A{id}.").into_bytes()))
 }
 
-fn registry() -> Registry {
+pub(super) fn registry() -> Registry {
     let mut registry = built_in();
     registry.register(Multiplexed::default());
     registry
@@ -199,8 +199,14 @@ fn carry_out(plan: &Plan, limit: Option<u32>, manner: Manner) -> (Summary, Seen)
     let server = Server { manner, limit, partial: BTreeMap::new(), ends: BTreeMap::new(), seen: Arc::clone(&seen) };
     let registry = registry();
     let (net, stop) = (VirtualNet::new(server), StopHandle::default());
-    let given =
-        Given { machine: &net, part: crate::Part::whole(plan.workers), registry: &registry, stop: &stop, trace: None };
+    let given = Given {
+        machine: &net,
+        part: crate::Part::whole(plan.workers),
+        registry: &registry,
+        scripts: &brunt_lua::LuaJit,
+        stop: &stop,
+        trace: None,
+    };
     let summary = judged(run::run(plan, given, &mut Seconds::default()).unwrap());
     assert_eq!(
         summary.total.numbers.get(Counter::Due),
@@ -299,13 +305,56 @@ fn calls_that_a_draining_peer_has_not_processed_are_made_again_elsewhere() {
         let (summary, seen) = carry_out(&plan, None, manner);
         let total = &summary.total;
         assert_eq!((total.statuses.total(), total.failures.total()), (500, 0), "{:?}", total.failures);
-        assert!(total.numbers.get(Counter::Reconnects) > 0 && seen.requests.len() >= 25, "{:?}", total.numbers);
+        assert!(total.numbers.get(Counter::TurnedAway) > 0 && seen.requests.len() >= 25, "{:?}", total.numbers);
         let sent: usize = seen.requests.values().map(Vec::len).sum();
         assert_eq!(
             sent as u64,
-            500 + total.numbers.get(Counter::Reconnects),
+            500 + total.numbers.get(Counter::TurnedAway),
             "made again once for each time turned away"
         );
+    }
+}
+
+#[test]
+fn a_shutdown_in_two_steps_costs_a_connection_and_no_call() {
+    // As servers shut down gracefully (RFC 9113 §6.8): that it takes no more, and a moment later what it has taken.
+    let manner: Manner = |_, id| match id {
+        20 => {
+            let step = |after, text: &str| (after, Act::Send(text.as_bytes().to_vec()));
+            vec![step(MS, "G1000000."), step(3 * MS, "G20."), answer(10 * MS, id)]
+        }
+        0..=20 => vec![answer(10 * MS, id)],
+        _ => vec![],
+    };
+    let load = Load::Open { profile: "800".parse().unwrap(), arrivals: Spread::Uniform };
+    for (connections, load) in [(1, Load::Closed {}), (4, Load::Closed {}), (1, load.clone()), (4, load)] {
+        let plan = Plan { load, connections: connections.into(), ..plan_of(10, 800) };
+        let (summary, seen) = carry_out(&plan, None, manner);
+        let total = &summary.total;
+        assert_eq!((total.statuses.total(), total.failures.total()), (800, 0), "{:?}", total.failures);
+        let made = total.numbers.get(Counter::ConnectionsMade);
+        assert!((40..=44).contains(&made), "20 calls each: {made}");
+        let sent: usize = seen.requests.values().map(Vec::len).sum();
+        assert_eq!(sent as u64, 800 + total.numbers.get(Counter::TurnedAway), "each is processed once");
+        assert_eq!(total.numbers.get(Counter::Reconnects), 0, "none was idle");
+    }
+}
+
+#[test]
+fn what_is_turned_away_after_the_load_is_sent_all_the_same() {
+    // The first connection turns away what it has when the load is over; the second answers.
+    let manner: Manner = |connection, id| match (connection, id) {
+        (1, 1) => vec![(1_100 * MS, Act::Send(b"G0.".to_vec()))],
+        (1, _) => vec![],
+        _ => vec![answer(5 * MS, id)],
+    };
+    for load in [Load::Closed {}, Load::Open { profile: "4".parse().unwrap(), arrivals: Spread::Uniform }] {
+        let stop = Stop { duration_ns: Some(1000 * MS), requests: None };
+        let plan = Plan { stop, load, timeout_ns: 10_000 * MS, drain_ns: 5_000 * MS, ..plan_of(4, 1) };
+        let (summary, _) = carry_out(&plan, None, manner);
+        let total = &summary.total;
+        assert_eq!((total.statuses.total(), total.numbers.get(Counter::Due)), (4, 4), "{:?}", total.failures);
+        assert_eq!(total.numbers.get(Counter::TurnedAway), 4);
     }
 }
 
@@ -380,7 +429,14 @@ fn a_peer_that_asks_and_never_reads_is_hung_up_on() {
     }
     let registry = registry();
     let (net, stop) = (VirtualNet::new(Asking(false)), StopHandle::default());
-    let given = Given { machine: &net, part: crate::Part::whole(1), registry: &registry, stop: &stop, trace: None };
+    let given = Given {
+        machine: &net,
+        part: crate::Part::whole(1),
+        registry: &registry,
+        scripts: &brunt_lua::LuaJit,
+        stop: &stop,
+        trace: None,
+    };
     let summary = judged(run::run(&plan("mux://127.0.0.1/"), given, &mut Seconds::default()).unwrap());
     let reasons = summary.total.failures.reasons(Failure::Protocol);
     assert!(

@@ -1,5 +1,6 @@
 //! When calls are sent, and what their times are counted from.
 
+use brunt_judge::remarks::About;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::{Counter, Timing};
@@ -78,6 +79,56 @@ fn a_stall_counts_for_every_call_that_was_due_in_it() {
     closed.load = Load::Closed {};
     let summary = carry_out(&closed, stalling()).summary;
     assert_eq!(summary.total.times.get(Timing::Response).quantile(0.99).unwrap().value / MS, 1);
+}
+
+/// A call that is due in a stall waits for what is left of it.
+#[test]
+fn points_by_due_time_have_the_shape_of_a_stall() {
+    let stalling = Target { takes_ns: MS, stall_ns: SECOND_NS, period_ns: 5 * SECOND_NS, began: None };
+    let summary = carry_out(&open("1000", 2000), stalling).summary;
+    let mut points = 0;
+    for (start, point) in summary.total.timeline.points() {
+        // A call that is due where two points meet may fall into either.
+        assert!(point.due() == point.ok && (99..=101).contains(&point.due()), "{point:?}");
+        let within = start % (5 * SECOND_NS);
+        let left = (3_500 * MS).checked_sub(within).filter(|left| *left <= SECOND_NS).unwrap_or(0);
+        // The first call of the point waits longest.
+        let expected = left + MS;
+        let longest = point.longest_ns();
+        assert!(longest.abs_diff(expected) * 50 <= expected, "{start}: {longest} against {expected}");
+        points += 1;
+    }
+    assert_eq!(points, 100);
+    let freezes: Vec<_> = summary.remarks.iter().filter(|remark| remark.about == About::Freeze).collect();
+    let found: Vec<_> = freezes.iter().map(|freeze| (freeze.from_ns, freeze.to_ns)).collect();
+    let at = |tenths: u64| Some(tenths * 100 * MS);
+    assert_eq!(found, [(at(26), at(35)), (at(76), at(85))], "{:?}", summary.remarks);
+    assert!(freezes.iter().all(|freeze| (450..=1000).contains(&freeze.calls.unwrap())), "{freezes:?}");
+    assert!(freezes[0].message.contains("waited up to 1.0s"), "{}", freezes[0].message);
+    // The closed model makes no calls in it, and sees it all the same.
+    let mut closed = open("1000", 64);
+    closed.load = Load::Closed {};
+    let stalling = Target { takes_ns: MS, stall_ns: SECOND_NS, period_ns: 5 * SECOND_NS, began: None };
+    let summary = carry_out(&closed, stalling).summary;
+    let found: Vec<_> = summary.remarks.iter().filter(|remark| remark.about == About::Freeze).collect();
+    assert_eq!(
+        found.iter().map(|freeze| (freeze.from_ns, freeze.calls)).collect::<Vec<_>>(),
+        [(at(26), Some(64)), (at(76), Some(64))]
+    );
+}
+
+#[test]
+fn a_steady_target_has_no_freeze_and_no_overload() {
+    for (profile, takes) in [("5", MS), ("50", 300 * MS), ("1000", 5 * MS), ("200", 900 * MS)] {
+        let summary = carry_out(&open(profile, 2000), Target::taking(takes)).summary;
+        assert_eq!(summary.remarks, [], "{profile} {takes}");
+    }
+    for (connections, takes) in [(1, 400 * MS), (1, MS), (8, 300 * MS), (64, 20 * MS)] {
+        let mut closed = open("1", connections);
+        closed.load = Load::Closed {};
+        let summary = carry_out(&closed, Target::taking(takes)).summary;
+        assert_eq!(summary.remarks, [], "{connections} {takes}");
+    }
 }
 
 /// What is answered during a stall is nothing, or fast; what piles up is seen all the same.

@@ -38,7 +38,11 @@ impl Peer for Recorder {
 fn carry_out(plan: &Plan, part: Part, takes_ns: u64) -> (Recording, Vec<u64>) {
     let peer = Recorder { takes_ns, ..Recorder::default() };
     let (net, registry, stop) = (VirtualNet::new(peer.clone()), built_in(), StopHandle::default());
-    carry_out_on(&peer, plan, Given { machine: &net, part, registry: &registry, stop: &stop, trace: None })
+    carry_out_on(
+        &peer,
+        plan,
+        Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None },
+    )
 }
 
 fn carry_out_on(peer: &Recorder, plan: &Plan, given: Given<'_, VirtualNet<Recorder>>) -> (Recording, Vec<u64>) {
@@ -161,7 +165,8 @@ fn who_stood_still_beyond_its_lease_makes_no_call() {
         let gate = leased(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate), ..Part::whole(1) };
         let (registry, stop) = (built_in(), StopHandle::default());
-        let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };
+        let given =
+            Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
         let (run, asked) = carry_out_on(&peer, &plan, given);
         assert!(asked.len() > 100 && asked.iter().all(|at| *at <= 2 * SECOND_NS), "{:?}", asked.last());
         assert_eq!(run.measured.statuses.total(), asked.len() as u64);
@@ -189,7 +194,8 @@ fn a_lease_that_is_renewed_lets_calls_go_on() {
         let gate = leased(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
         let (registry, stop) = (built_in(), StopHandle::default());
-        let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };
+        let given =
+            Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
         let run = run::run(&plan, given, &mut Renewing(gate)).map(|done| done.run).unwrap();
         let asked = peer.asked.lock().unwrap().clone();
         let (before, after): (Vec<u64>, Vec<u64>) = asked.iter().partition(|at| **at < 2_600 * MS);

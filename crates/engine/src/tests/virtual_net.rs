@@ -71,10 +71,14 @@ struct World<P> {
     /// Those that wait for nothing but the time.
     deaf: BTreeSet<usize>,
     made: usize,
+    /// The most sockets that there were at once.
+    most_sockets: usize,
     piece: usize,
     oversleeps_ns: u64,
     /// When the worker stands still, and for how long.
     stands_still: (u64, u64),
+    /// The same, in a wait that a signal ends: it tells of nothing that has come.
+    interrupted: (u64, u64),
     fails_at: u64,
     panics_at: u64,
 }
@@ -119,6 +123,11 @@ impl<P: Peer> World<P> {
             self.now += self.stands_still.1;
             self.stands_still = (u64::MAX, 0);
         }
+        if self.now >= self.interrupted.0 {
+            self.now += self.interrupted.1;
+            self.interrupted = (u64::MAX, 0);
+            return;
+        }
         loop {
             let next = self.future.iter().find(|(_, (place, ..))| place.0 == driver).map(|(key, _)| *key);
             let Some(key) = next else { break };
@@ -151,9 +160,11 @@ impl<P: Peer> VirtualNet<P> {
             drivers: BTreeMap::new(),
             deaf: BTreeSet::new(),
             made: 0,
+            most_sockets: 0,
             piece: usize::MAX,
             oversleeps_ns: 0,
             stands_still: (u64::MAX, 0),
+            interrupted: (u64::MAX, 0),
             fails_at: u64::MAX,
             panics_at: u64::MAX,
         };
@@ -169,6 +180,17 @@ impl<P: Peer> VirtualNet<P> {
     /// Workers sleep so much too long, at each wait that ends by time.
     pub(super) fn oversleeping(self, ns: u64) -> Self {
         self.world.0.lock().unwrap().oversleeps_ns = ns;
+        self
+    }
+
+    /// The most sockets that there were at once.
+    pub(super) fn most_sockets(&self) -> usize {
+        self.world.0.lock().unwrap().most_sockets
+    }
+
+    /// The same, as a signal stops and continues it: its wait ends without a word.
+    pub(super) fn interrupted_at(self, at: u64, ns: u64) -> Self {
+        self.world.0.lock().unwrap().interrupted = (at, ns);
         self
     }
 
@@ -250,6 +272,7 @@ impl<P: Peer> Driver for VirtualDriver<P> {
         world.count += 1;
         let connection = world.count;
         world.sockets.insert(place, Socket { connection, ..Socket::default() });
+        world.most_sockets = world.most_sockets.max(world.sockets.len());
         let now = world.now;
         let reaction = world.peer.connecting(now);
         world.schedule(place, connection, reaction);

@@ -6,9 +6,9 @@ use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, Virtu
 use crate::network::origins::Pool;
 use crate::network::{Call, CallId, Connections, Counted, End, Network, Place, State as ConnectionState};
 use crate::transport::Driver;
-use brunt_lua::scenario::Placement;
-use brunt_lua::scenario::Wanted;
 use brunt_protocol::scenario::Encoded;
+use brunt_script::Placement;
+use brunt_script::Wanted;
 
 /// What is asked of a call besides its message.
 struct Asked {

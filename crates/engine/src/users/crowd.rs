@@ -10,8 +10,7 @@ use brunt_record::figures::NameId;
 use super::{Outcome, VirtualUser, VirtualUsers, Wake};
 use crate::network::{NEVER, Recorder};
 use crate::pace::Quota;
-use brunt_lua::ScriptError;
-use brunt_lua::scenario::Library;
+use brunt_script::{Library, ScriptError};
 
 /// The most users of a population alive at once, over all workers, if the script does not say.
 const MOST_ALIVE: u64 = 100_000;
@@ -62,7 +61,7 @@ impl Crowd {
     pub(super) fn new(
         population: &Population,
         place: usize,
-        library: &Library,
+        library: &dyn Library,
         plan: &Plan,
         share: Share,
         quota: Option<Quota>,

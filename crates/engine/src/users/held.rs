@@ -7,10 +7,10 @@ use brunt_record::outcome::Failure;
 use super::{UsersNetwork, VirtualUser, VirtualUsers};
 use crate::network::{AnswerOf, End, Gone, Judgement, State as ConnectionState};
 use crate::transport::Driver;
-use brunt_lua::scenario::Verdict;
 use brunt_protocol::scenario::{Answered, Encoded};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Client, Started};
+use brunt_script::Verdict;
 
 /// The most connections that a user may hold at once.
 const MOST_HELD: usize = 100;

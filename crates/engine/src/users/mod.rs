@@ -39,17 +39,16 @@ use crate::gate::{Lease, Leased};
 use crate::network::{Call, CallId, Network};
 use crate::trace::{Level, Sight, Trace, Traced};
 use crate::worker::Leaving;
-use brunt_lua::ScriptError;
-use brunt_lua::scenario::{Library, Placement, ScriptClient};
 use brunt_protocol::Kept;
 use brunt_protocol::scenario::{Answered, Encoded};
 use brunt_protocol::user::Heart;
+use brunt_script::{Hook, Library, Placement, ScriptClient, ScriptError};
 
 /// The network of virtual users, whose calls are known by the slots that hold them.
 type UsersNetwork<D> = Network<D, u32>;
 
 /// What a worker's heart says while a script's function runs.
-pub(crate) const IN_SCENARIO: u8 = brunt_lua::IN_SCENARIO;
+pub(crate) const IN_SCENARIO: u8 = Hook::Scenario as u8;
 /// How often it is looked whether a population is over on the other workers, in nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
 /// Of how many steps of users one has its time taken.
@@ -287,7 +286,7 @@ struct Throttle {
 
 /// The virtual users of a worker.
 pub(crate) struct VirtualUsers {
-    library: Library,
+    library: Box<dyn Library>,
     clients: Vec<ScriptClient>,
     /// The origins of the clients' bases, as far as they are known.
     bases: Vec<Option<usize>>,
@@ -345,7 +344,7 @@ impl VirtualUsers {
     /// # Errors
     /// When the script has none of the scenarios that the plan names.
     pub(crate) fn new(
-        library: Library,
+        library: Box<dyn Library>,
         plan: &Plan,
         scenarios: &Scenarios,
         among: &AmongWorkers,
@@ -353,19 +352,19 @@ impl VirtualUsers {
     ) -> Result<Self, ScriptError> {
         let mut crowds = Vec::new();
         for (place, population) in scenarios.populations.iter().enumerate() {
-            crowds.push(Crowd::new(population, place, &library, plan, share, among.quota(place))?);
+            crowds.push(Crowd::new(population, place, library.as_ref(), plan, share, among.quota(place))?);
         }
         Ok(Self::with(library, plan, scenarios.throttle.clone(), crowds, among.clone(), share))
     }
 
     /// One user, who goes once through the scenario with this place in the script.
-    pub(crate) fn once(library: Library, plan: &Plan, place: u32, name: &str) -> Self {
+    pub(crate) fn once(library: Box<dyn Library>, plan: &Plan, place: u32, name: &str) -> Self {
         let crowd = Crowd::once(place, name);
         Self::with(library, plan, None, vec![crowd], AmongWorkers::of_one(), Share::WHOLE)
     }
 
     fn with(
-        library: Library,
+        library: Box<dyn Library>,
         plan: &Plan,
         throttle: Option<Profile>,
         crowds: Vec<Crowd>,
@@ -538,7 +537,7 @@ impl VirtualUsers {
     }
 
     /// The script's state, and the first error that ended an iteration.
-    pub(crate) fn into_library(self) -> (Library, Option<String>) {
+    pub(crate) fn into_library(self) -> (Box<dyn Library>, Option<String>) {
         (self.library, self.first_error)
     }
 

@@ -10,8 +10,8 @@ use crate::network::{NEVER, Recorder};
 use crate::trace::Traced;
 use crate::transport::Driver;
 use crate::worker::Leaving;
-use brunt_lua::scenario::{Operation, Resumption};
 use brunt_protocol::scenario::{Answered, Value};
+use brunt_script::{Operation, Resumption};
 
 /// Users resumed before I/O is polled.
 const MOST_AT_ONCE: usize = 512;

@@ -13,7 +13,7 @@ use super::resuming::ticket;
 use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{MessageOf, NEVER};
 use crate::transport::Driver;
-use brunt_lua::scenario::{Operation, Resumption, Wanted};
+use brunt_script::{Operation, Resumption, Wanted};
 
 /// The most streams that a user may have open at once.
 const MOST_STREAMS: usize = 100;

@@ -11,7 +11,7 @@ use brunt_record::figures::NameId;
 use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wake};
 use crate::tally::Tally;
 use crate::transport::Driver;
-use brunt_lua::scenario::{Operation, Resumption};
+use brunt_script::{Operation, Resumption};
 
 /// Users of this worker who wait for others.
 #[derive(Debug)]

@@ -276,6 +276,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         loop {
             let now = self.network.driver.now();
             self.vitals.beat(now);
+            if now >= self.network.next_deadline() {
+                self.expire(now, &mut events)?;
+            }
             self.tick(now);
             if self.stage == Stage::Over {
                 return Ok(());
@@ -285,6 +288,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 self.network.driver.pause(pause);
                 self.gathering.paused(pause, self.network.driver.now().saturating_sub(now));
             }
+            self.network.waits(until);
             self.network.driver.wait(until, &mut events)?;
             self.network.woke();
             self.network.read_on(&mut self.load);
@@ -293,6 +297,16 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             }
             self.load.turn(&mut self.network);
         }
+    }
+
+    /// Ends what is overdue at `now`, once all is read that had come by then: an answer that lay with the operating system while this worker stood still has
+    /// come in time.
+    fn expire(&mut self, now: u64, events: &mut Vec<Ready>) -> io::Result<()> {
+        self.network.driver.wait(now, events)?;
+        self.network.woke();
+        self.network.catch_up(&mut self.load, events);
+        self.network.expire(&mut self.load, now);
+        Ok(())
     }
 
     /// How long to let answers gather, in nanoseconds.
@@ -323,9 +337,6 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
         if self.awaits_target {
             self.look_for_target(now);
-        }
-        if now >= self.network.next_deadline() {
-            self.network.expire(&mut self.load, now);
         }
         match self.load.leaving() {
             Some(leaving) => {
@@ -448,7 +459,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// The measured part begins. Calls of the warm-up that are under way end unseen.
     fn begin_measured(&mut self, now: u64) {
-        self.network.recorder.warming_up = false;
+        self.network.recorder.begin_measured(now);
         self.network.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
         self.measured_began = now;
         self.begin_phase(Phase::Measured, now, self.shared.plan.duration_ns());

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use self::statistics::of_times;
 use self::subject::Subject;
-use crate::abort;
 use crate::verdict::{Judgement, Verdict};
 
 pub use self::outlook::Outlook;
@@ -62,7 +61,9 @@ impl ThresholdResult {
     /// Every threshold of a run by `plan` that is over, and what came of it: those of the plan in their order, then implicit
     /// ones. The one that aborted the run, for this reason, has failed, whatever its figure comes to now.
     pub fn all(plan: &Plan, standing: &Standing<'_>, verdict: &Verdict, aborted: Option<&str>) -> Vec<Self> {
-        let is_culprit = |threshold: &Threshold| aborted.is_some_and(|reason| abort::is_by(threshold, reason));
+        let is_culprit = |threshold: &Threshold| {
+            aborted.is_some_and(|reason| threshold.aborts() && reason.starts_with(&beyond_repair(threshold)))
+        };
         let written = plan.thresholds.iter().map(|threshold| {
             let result = Self::of(threshold, standing, verdict);
             if is_culprit(threshold) { Self { held: false, sure: true, ..result } } else { result }
@@ -128,6 +129,13 @@ fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, he
     };
     let ends = [low, of_times(statistic, &bracket.high)];
     ends.into_iter().flatten().all(|end| threshold.operator().holds(end, threshold.limit()) == held)
+}
+
+/// How the reason begins for which a threshold ends a run.
+pub(crate) fn beyond_repair(threshold: &Threshold) -> String {
+    let text = threshold.to_string();
+    let condition = text.trim().trim_end_matches("abort").trim_end();
+    format!("the threshold {condition} could no longer pass")
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use brunt_plan::threshold::{OfOwn, Statistic};
 use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::histogram::{AtLeast, Censored};
 
-use super::subject::NoSuchFigure;
+/// What a threshold is about has no such figure: a check has no percentiles.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoSuchFigure;
 
 /// What `statistic` of `times` comes to, in nanoseconds.
 pub(super) fn of_times(statistic: Statistic, times: &Censored) -> Option<AtLeast<f64>> {

@@ -10,7 +10,7 @@ use brunt_record::outcome::OkStatus;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 
-use super::statistics::{of_own, of_times};
+use super::statistics::{NoSuchFigure, of_own, of_times};
 
 /// What a run came to, in the end or so far.
 #[derive(Debug, Clone, Copy)]
@@ -65,10 +65,6 @@ pub(super) enum Subject<'a> {
     Scenario(&'a ScenarioFigures, Option<&'a ScenarioFigures>),
     Own(&'a OwnFigures),
 }
-
-/// What a threshold is about has no such figure: a check has no percentiles.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NoSuchFigure;
 
 /// A share: so many of so many.
 #[derive(Debug, Clone, Copy)]
@@ -146,20 +142,18 @@ impl<'a> Subject<'a> {
             }
             // How soon calls failed is no answer to how soon they are answered.
             (Self::All, USUAL | RESPONSE | SERVICE) if total.statuses.total() == 0 => Some(Censored::default()),
-            (Self::All, USUAL | RESPONSE) => Some(total.response_times().into_owned()),
+            (Self::All, USUAL | RESPONSE | Time::Ended) => Some(total.response_times().into_owned()),
             (Self::All, Time::Ok) => Some(known(total.ok_times())),
             (Self::All, Time::Recorded(Timing::Failed)) => Some(known(total.not_ok_times())),
             (Self::Calls { calls, .. }, Time::Ok) => Some(known(calls.response_ok())),
             (Self::Calls { calls, .. }, Time::Recorded(Timing::Failed)) => Some(known(calls.response_not_ok().known)),
-            (Self::All, Time::Ended) => Some(total.response_times().into_owned()),
-            (Self::Calls { calls, .. }, Time::Ended) => Some(calls.times.get(Timing::Response).clone()),
             (Self::All, SERVICE) => Some(total.service_times().into_owned()),
             (Self::All, Time::Recorded(Timing::FirstByte)) => Some(known(total.first_byte_times().clone())),
             (Self::All, Time::Recorded(timing)) => Some(total.times.get(timing).clone()),
             (Self::Calls { calls, .. }, USUAL | RESPONSE | SERVICE) if calls.statuses.total() == 0 => {
                 Some(Censored::default())
             }
-            (Self::Calls { calls, .. }, USUAL) => Some(calls.times.get(Timing::Response).clone()),
+            (Self::Calls { calls, .. }, USUAL | Time::Ended) => Some(calls.times.get(Timing::Response).clone()),
             (Self::Calls { calls, .. }, Time::Recorded(timing)) if timing.is_named() => {
                 Some(calls.times.get(timing).clone())
             }

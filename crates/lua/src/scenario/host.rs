@@ -27,7 +27,8 @@ use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
 use brunt_protocol::asking::Ask;
-use brunt_protocol::scenario::{Caller, Fields, Setting, Value, unknown};
+use brunt_protocol::scenario::{Fields, Setting, Value, unknown};
+use brunt_script::ScriptClient;
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
 const BROWSER_CONNECTIONS: u32 = 6;
@@ -35,27 +36,6 @@ const BROWSER_CONNECTIONS: u32 = 6;
 const MOST_OWN: usize = 100;
 /// The most that may be asked for.
 const MOST_CONNECTIONS: u32 = 1_000_000;
-
-/// A client that a script has made.
-#[derive(Clone)]
-pub struct ScriptClient {
-    /// Encodes its calls and reads their answers.
-    pub caller: Arc<dyn Caller>,
-    /// Where its calls go unless they say otherwise.
-    pub base: Option<Target>,
-    /// The schemes of its protocol.
-    pub schemes: Vec<Scheme>,
-    /// The most connections that a user may have to one origin.
-    pub per_user: u32,
-    /// How many connections all users share, over all workers, if they share them.
-    pub pool: Option<u32>,
-    /// Whether those are made one after the other, as the others are full.
-    pub grows: bool,
-    /// The most calls in flight on one of its connections, as far as its protocol allows.
-    pub pipeline: u32,
-    /// How long its calls may take, if not as long as the plan says.
-    pub timeout_ns: Option<u64>,
-}
 
 /// What a script has said by running from its first line to its last.
 #[derive(Default)]

@@ -1,16 +1,15 @@
 //! wrk's Lua scripts: hooks that make requests and see answers, as wrk's own documentation gives them.
 //!
-//! There is one Lua state for each worker and a main one, and all of them run the script. [`begin`] goes through what
+//! There is one Lua state for each worker and a main one, and all of them run the script. [`WrkScript`] goes through what
 //! comes before the load, in wrk's order: for each worker `setup(thread)` in the main state, then `init(args)` in the
 //! worker's own, then its first request, so that what is wrong shows while nothing is lost. While the load is on,
-//! `user` calls `request`, `response` and `delay` on the worker's thread. After it, [`Session::done`] calls `done` in the
+//! `user` calls `request`, `response` and `delay` on the worker's thread. After it, [`Session::done`](brunt_script::Session::done) calls `done` in the
 //! main state.
 //!
 //! Lua runs on threads of its own that can be left behind: a hook that never returns ends the run, not brunt.
 
 mod address;
 mod answers;
-mod hook;
 mod ready_made;
 mod session;
 mod start;
@@ -22,8 +21,4 @@ mod thread;
 mod user;
 mod values;
 
-pub use self::hook::{IN_SCENARIO, hook_name};
-pub use self::session::{Beginning, Begun, Scripted, Session, begin};
-pub use self::start::Start;
-pub use self::state::check;
-pub use self::stats::{Errors, Totals};
+pub(crate) use self::session::WrkScript;

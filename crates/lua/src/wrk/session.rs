@@ -7,65 +7,43 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Sandbox, Script};
+use brunt_plan::plan::{Plan, Sandbox, Script};
 use brunt_plan::stop::StopHandle;
 use mlua::{Function, Lua, ObjectLike as _, Table};
 
 use super::address::{connects, to_text};
-use super::stats::{Stats, Totals};
+use super::start::Start;
+use super::state;
+use super::stats::{Stats, summary};
 use super::thread::Thread;
 use super::user::ScriptUser;
-use super::{Start, state};
-use crate::ScriptError;
-use brunt_protocol::user::{Heart, User};
+use crate::error::from_lua;
+use brunt_protocol::Prepared;
+use brunt_protocol::user::Heart;
+use brunt_script::{Begun, FloodPlace, FloodScript, ScriptError, Scripted, Session, Totals};
 
 /// How often it is looked whether a script should be left behind.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a hook may still take once the run is to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A script whose workers can begin.
-pub struct Begun {
-    /// What is left to do after the load.
-    pub session: Session,
-    /// The workers' own parts, in their order.
-    pub workers: Vec<Scripted>,
-}
-
-/// A worker's part of a script.
-pub struct Scripted {
-    /// What asks for its calls.
-    pub user: Box<dyn User>,
-    /// Shows whether it comes back.
-    pub heart: Heart,
-    /// Where its connections go, if the script says so.
-    pub address: Option<SocketAddr>,
-}
-
 /// The script's main state, and those of its workers, once their load is over.
-pub struct Session {
+pub(super) struct WrkSession {
     file: String,
     main: Lua,
     /// None for those that never came back.
     threads: Vec<(Arc<Thread>, Option<Lua>)>,
 }
 
-/// What a script is begun with.
-pub struct Beginning<'a> {
-    /// The script.
-    pub script: &'a Script,
+/// A plan's script, checked and not yet run.
+pub(crate) struct WrkScript {
+    script: Script,
     /// What its requests are made from.
-    pub start: &'a Start,
-    /// The target's addresses; none where connections go elsewhere than to an address.
-    pub addresses: Vec<SocketAddr>,
-    /// Host and port that the addresses belong to.
-    pub host: (String, u16),
-    /// How many workers there are.
-    pub workers: u32,
-    /// What the script may do.
-    pub sandbox: Sandbox,
+    start: Start,
+    /// What it may do.
+    sandbox: Sandbox,
     /// What references in its arguments stand for.
-    pub environment: &'a Environment,
+    environment: Environment,
 }
 
 /// What each worker's state is begun with.
@@ -77,36 +55,46 @@ struct Worker<'a> {
     sandbox: Sandbox,
 }
 
-/// Loads the script into every state and calls what comes before the load.
-///
-/// # Errors
-/// When the script is wrong, or when it has not come back although the run is to end.
-pub fn begin(beginning: &Beginning<'_>, stop: &StopHandle) -> Result<Begun, ScriptError> {
-    let (script, start) = (beginning.script.clone(), beginning.start.clone());
-    let (addresses, host, workers) = (beginning.addresses.clone(), beginning.host.clone(), beginning.workers);
-    let sandbox = beginning.sandbox;
-    let args = script.reveal_args(|name| beginning.environment.value(name));
-    let args = args.map_err(|error| ScriptError::new(&script.file, format!("its arguments: {error}")))?;
-    watched(stop, move |at| {
-        at.set("the script");
-        let main = state::begin(&script, &start, sandbox)?;
-        at.set("wrk.resolve()");
-        resolve(&main, &script, &addresses, &host)?;
-        let mut session = Session { file: script.file.clone(), main, threads: Vec::new() };
-        let worker = Worker { script: &script, args: &args, start: &start, sandbox };
-        let mut parts = Vec::new();
-        for number in 0..workers {
-            parts.push(session.begin_worker(number, &worker, at)?);
-        }
-        state::flush(&session.main);
-        Ok(Begun { session, workers: parts })
-    })
+impl WrkScript {
+    /// The script of `plan`. None where the plan has none, or where its protocol's calls are none of HTTP/1.1.
+    ///
+    /// # Errors
+    /// When it is not Lua, or when the protocol makes no request for it to begin with.
+    pub(crate) fn of(plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Self>, ScriptError> {
+        let (Some(script), Some(start)) = (&plan.script, Start::of(plan, prepared)?) else { return Ok(None) };
+        state::check(script, plan.sandbox)?;
+        let environment = plan.environment.clone();
+        Ok(Some(Self { script: script.clone(), start, sandbox: plan.sandbox, environment }))
+    }
+}
+
+impl FloodScript for WrkScript {
+    fn begin(&self, place: &FloodPlace, stop: &StopHandle) -> Result<Begun, ScriptError> {
+        let (script, start, sandbox) = (self.script.clone(), self.start.clone(), self.sandbox);
+        let FloodPlace { addresses, host, workers } = place.clone();
+        let args = script.reveal_args(|name| self.environment.value(name));
+        let args = args.map_err(|error| ScriptError::new(&script.file, format!("its arguments: {error}")))?;
+        watched(stop, move |at| {
+            at.set("the script");
+            let main = state::begin(&script, &start, sandbox)?;
+            at.set("wrk.resolve()");
+            resolve(&main, &script, &addresses, &host)?;
+            let mut session = WrkSession { file: script.file.clone(), main, threads: Vec::new() };
+            let worker = Worker { script: &script, args: &args, start: &start, sandbox };
+            let mut parts = Vec::new();
+            for number in 0..workers {
+                parts.push(session.begin_worker(number, &worker, at)?);
+            }
+            state::flush(&session.main);
+            Ok(Begun { session: Box::new(session), workers: parts })
+        })
+    }
 }
 
 /// Gives `wrk.addrs` to the main state: those that take connections, as wrk finds them, unless the script finds them
 /// itself. Where none does, all are kept: that the target cannot be reached is a result like any other.
 fn resolve(main: &Lua, script: &Script, addresses: &[SocketAddr], host: &(String, u16)) -> Result<(), ScriptError> {
-    let wrong = |error: mlua::Error| ScriptError::from_lua("wrk.resolve()", &script.file, &error);
+    let wrong = |error: mlua::Error| from_lua("wrk.resolve()", &script.file, &error);
     let wrk: Table = main.globals().get("wrk").map_err(wrong)?;
     let own: Option<Function> = wrk.get("resolve").map_err(wrong)?;
     let own = own.filter(|function| function.info().source.is_none_or(|source| source != "=wrk"));
@@ -128,11 +116,11 @@ fn resolve(main: &Lua, script: &Script, addresses: &[SocketAddr], host: &(String
     }
 }
 
-impl Session {
+impl WrkSession {
     /// A worker's state, after `setup` and `init`, and its first request.
     fn begin_worker(&mut self, number: u32, given: &Worker<'_>, at: &Whereabouts) -> Result<Scripted, ScriptError> {
         let Worker { script, args: texts, start, sandbox } = *given;
-        let wrong = |what: &'static str| move |error: mlua::Error| ScriptError::from_lua(what, &script.file, &error);
+        let wrong = |what: &'static str| move |error: mlua::Error| from_lua(what, &script.file, &error);
         at.set("the script");
         let lua = state::begin(script, start, sandbox)?;
         let thread = Arc::new(Thread::new(number, &lua));
@@ -159,9 +147,10 @@ impl Session {
         self.threads.push((thread, Some(lua)));
         Ok(Scripted { user: Box::new(user), heart, address })
     }
+}
 
-    /// Worker `number` never came back: nobody asks for its values any more.
-    pub fn give_up(&mut self, number: u32) {
+impl Session for WrkSession {
+    fn give_up(&mut self, number: u32) {
         if let Some((thread, lua)) = self.threads.get_mut(number as usize) {
             thread.give_up();
             // Dropping it would wait for the thread that uses it.
@@ -169,16 +158,11 @@ impl Session {
         }
     }
 
-    /// Whether the script has anything to say about the result.
-    pub fn has_done(&self) -> bool {
+    fn has_done(&self) -> bool {
         state::function(&self.main, "done").is_some()
     }
 
-    /// Calls `done(summary, latency, requests)`, if there is one. What it prints is printed when this returns.
-    ///
-    /// # Errors
-    /// When it fails, or has not come back although it was asked to end by `stop`.
-    pub fn done(self, totals: Totals, stop: &StopHandle) -> Result<(), ScriptError> {
+    fn done(self: Box<Self>, totals: Totals, stop: &StopHandle) -> Result<(), ScriptError> {
         let latency = Stats::microseconds(&totals.response);
         let requests = Stats::rates(totals.rates.clone());
         // A run that was ended early is no reason to say nothing about it: only what comes now counts.
@@ -188,12 +172,12 @@ impl Session {
             at.set("done()");
             let called = match state::function(&self.main, "done") {
                 None => Ok(()),
-                Some(done) => totals.table(&self.main).and_then(|summary| {
+                Some(done) => summary(&totals, &self.main).and_then(|summary| {
                     done.call::<()>((summary, latency.object(&self.main)?, requests.object(&self.main)?))
                 }),
             };
             state::flush(&self.main);
-            called.map_err(|error| ScriptError::from_lua("done()", &self.file, &error))
+            called.map_err(|error| from_lua("done()", &self.file, &error))
         })
     }
 }

@@ -3,26 +3,26 @@
 use brunt_plan::plan::{Plan, Script};
 
 use super::ready_made::MOST_HEADERS;
-use crate::ScriptError;
 use brunt_protocol::Prepared;
+use brunt_script::ScriptError;
 
 /// The fields of the table `wrk`, from which a script's requests are made where it does not say otherwise.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Start {
+pub(super) struct Start {
     /// `wrk.scheme`.
-    pub scheme: String,
+    pub(super) scheme: String,
     /// `wrk.host`.
-    pub host: String,
+    pub(super) host: String,
     /// `wrk.port`, if the URL names one.
-    pub port: Option<u16>,
+    pub(super) port: Option<u16>,
     /// `wrk.path`, with the query.
-    pub path: String,
+    pub(super) path: String,
     /// `wrk.method`.
-    pub method: String,
+    pub(super) method: String,
     /// `wrk.headers`, secrets and all.
-    pub headers: Vec<(String, String)>,
+    pub(super) headers: Vec<(String, String)>,
     /// `wrk.body`.
-    pub body: Option<Vec<u8>>,
+    pub(super) body: Option<Vec<u8>>,
 }
 
 impl Start {
@@ -31,7 +31,7 @@ impl Start {
     ///
     /// # Errors
     /// When the protocol that has the scheme makes no such request.
-    pub fn of(plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Self>, ScriptError> {
+    pub(super) fn of(plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Self>, ScriptError> {
         let Some(script) = &plan.script else { return Ok(None) };
         if !matches!(plan.target.scheme.as_str(), "http" | "https") {
             return Ok(None);

@@ -5,8 +5,10 @@ use std::path::Path;
 use brunt_plan::plan::{Sandbox, Script};
 use mlua::{Function, Lua, ObjectLike as _, Table};
 
-use super::{Start, address};
-use crate::ScriptError;
+use super::address;
+use super::start::Start;
+use crate::error::from_lua;
+use brunt_script::ScriptError;
 
 use crate::state::{close, keep_inner, read_inside};
 pub(super) use crate::state::{everything, flush, function, inner, load};
@@ -18,7 +20,7 @@ pub(super) const OBJECTS: &str = "brunt.objects";
 ///
 /// # Errors
 /// With file and line of what is wrong.
-pub fn check(script: &Script, sandbox: Sandbox) -> Result<(), ScriptError> {
+pub(super) fn check(script: &Script, sandbox: Sandbox) -> Result<(), ScriptError> {
     load(&everything(), &script.file, &script.content.0, sandbox == Sandbox::Open).map(drop)
 }
 
@@ -31,9 +33,9 @@ pub(super) fn begin(script: &Script, start: &Start, sandbox: Sandbox) -> Result<
     prepare_objects(&lua)
         .and_then(|objects| prepare(&lua, &objects, start))
         .and_then(|()| confine(&lua, script, sandbox))
-        .map_err(|error| ScriptError::from_lua("preparing the script", &script.file, &error))?;
+        .map_err(|error| from_lua("preparing the script", &script.file, &error))?;
     let chunk = load(&lua, &script.file, &script.content.0, sandbox == Sandbox::Open)?;
-    chunk.call::<()>(()).map_err(|error| ScriptError::from_lua("the script", &script.file, &error))?;
+    chunk.call::<()>(()).map_err(|error| from_lua("the script", &script.file, &error))?;
     Ok(lua)
 }
 

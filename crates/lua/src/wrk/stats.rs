@@ -1,6 +1,7 @@
 //! What `done(summary, latency, requests)` gets.
 
 use brunt_record::histogram::Histogram;
+use brunt_script::{Errors, Totals};
 use mlua::{Lua, ObjectLike as _, Table, Value};
 
 /// A distribution as wrk's scripts see it: `min`, `max`, `mean`, `stdev`, `percentile(p)`, `(i)`, `#`.
@@ -89,48 +90,14 @@ impl Stats {
     }
 }
 
-/// What a run came to, as `done` is told of it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Totals {
-    /// How long the measured part took, in nanoseconds.
-    pub measured_ns: u64,
-    /// Calls answered in it.
-    pub answered: u64,
-    /// Bytes received in it, after decryption.
-    pub bytes_in: u64,
-    /// Calls that failed, and answers whose status is an error.
-    pub errors: Errors,
-    /// Response times of all calls.
-    pub response: Histogram,
-    /// Answers a second of one thread: a sample for each second of the measured part.
-    pub rates: Vec<u64>,
-}
-
-/// Errors as wrk counts them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Errors {
-    /// No connection could be made.
-    pub connect: u64,
-    /// An answer could not be read.
-    pub read: u64,
-    /// A call could not be sent.
-    pub write: u64,
-    /// The status was above 399.
-    pub status: u64,
-    /// No answer came in time.
-    pub timeout: u64,
-}
-
-impl Totals {
-    /// The table `summary`.
-    pub(super) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
-        let Errors { connect, read, write, status, timeout } = self.errors;
-        let errors = [("connect", connect), ("read", read), ("write", write), ("status", status), ("timeout", timeout)];
-        let totals = [("duration", self.measured_ns / 1000), ("requests", self.answered), ("bytes", self.bytes_in)];
-        let summary = lua.create_table_from(totals)?;
-        summary.set("errors", lua.create_table_from(errors)?)?;
-        Ok(summary)
-    }
+/// The table `summary`.
+pub(super) fn summary(totals: &Totals, lua: &Lua) -> mlua::Result<Table> {
+    let Errors { connect, read, write, status, timeout } = totals.errors;
+    let errors = [("connect", connect), ("read", read), ("write", write), ("status", status), ("timeout", timeout)];
+    let totals = [("duration", totals.measured_ns / 1000), ("requests", totals.answered), ("bytes", totals.bytes_in)];
+    let summary = lua.create_table_from(totals)?;
+    summary.set("errors", lua.create_table_from(errors)?)?;
+    Ok(summary)
 }
 
 #[cfg(test)]

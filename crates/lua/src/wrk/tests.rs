@@ -9,9 +9,10 @@ use brunt_plan::plan::{Sandbox, Script};
 use mlua::Lua;
 use proptest::prelude::*;
 
+use super::start::Start;
+use super::state;
 use super::thread::Thread;
 use super::user::ScriptUser;
-use super::{Start, state};
 use brunt_protocol::Parts;
 use brunt_protocol::user::{Heart, Refusal, User};
 

@@ -7,20 +7,23 @@ use bstr::BStr;
 use mlua::{Function, Lua, LuaString, ObjectLike as _, Table, Value};
 
 use super::answers::Answers;
-use super::hook::Hook;
 use super::ready_made::{self, Piece};
 use super::state::{self, function};
 use super::thread::Thread;
 use super::values::kind;
-use crate::ScriptError;
+use crate::error::from_lua;
 use brunt_protocol::Parts;
 use brunt_protocol::user::{Heart, Interests, Message, Refusal, User};
+use brunt_script::{Hook, ScriptError};
 
 /// One in this many calls of a hook is timed, for all of them.
 const TIMED: u32 = 16;
 
 /// So many requests are made ahead at most, in one call: a slow script is to come back soon all the same.
 const MOST_AHEAD: usize = 16;
+
+/// One more than the largest number of a hook that is timed.
+const HOOKS: usize = Hook::Delay as usize + 1;
 
 /// Where the next request comes from.
 enum Source {
@@ -70,7 +73,7 @@ enum Ending {
 /// Shows and measures when hooks are called.
 struct Meter {
     heart: Heart,
-    clocks: [Clock; Hook::COUNT],
+    clocks: [Clock; HOOKS],
 }
 
 /// Measures the time in one hook by samples.
@@ -84,7 +87,7 @@ impl ScriptUser {
     /// The user of a state whose `init` has been called. Its first request is asked for and checked here, before any
     /// load begins.
     pub(super) fn begin(lua: Lua, file: &str, thread: Arc<Thread>, heart: Heart) -> Result<Self, ScriptError> {
-        let wrong = |error: mlua::Error| ScriptError::from_lua("preparing the script", file, &error);
+        let wrong = |error: mlua::Error| from_lua("preparing the script", file, &error);
         let objects = lua.named_registry_value::<Table>(state::OBJECTS).map_err(wrong)?;
         let inner = state::inner(&lua).map_err(wrong)?;
         let hooks = lua.load(include_str!("hooks.lua")).set_name("=hooks");
@@ -112,7 +115,7 @@ impl ScriptUser {
             expected: 0,
             ending: None,
             refusal: None,
-            meter: Meter { heart, clocks: [Clock::default(); Hook::COUNT] },
+            meter: Meter { heart, clocks: [Clock::default(); HOOKS] },
             lua,
         };
         user.refill()?;
@@ -142,7 +145,7 @@ impl ScriptUser {
                 returned
             }
         };
-        let returned = returned.map_err(|error| ScriptError::from_lua("request()", &self.file, &error))?;
+        let returned = returned.map_err(|error| from_lua("request()", &self.file, &error))?;
         let text = self.text(returned)?;
         let text = text.as_bytes();
         // Most scripts without a path of its own for each request return the same again.
@@ -203,7 +206,7 @@ impl ScriptUser {
                 None
             }
             Ok(_) => None,
-            Err(error) => Some(ScriptError::from_lua("request()", &self.file, &error)),
+            Err(error) => Some(from_lua("request()", &self.file, &error)),
         };
         let each = self.take_each();
         self.ending = match (each, failed) {
@@ -239,7 +242,7 @@ impl ScriptUser {
     /// Takes requests one by one, up to the first that is malformed.
     fn take_each(&mut self) -> Result<(), ScriptError> {
         let Source::Hook { made, .. } = &self.source else { return Ok(()) };
-        let wrong = |error: mlua::Error| ScriptError::from_lua("request()", &self.file, &error);
+        let wrong = |error: mlua::Error| from_lua("request()", &self.file, &error);
         let count: usize = made.raw_get("count").map_err(wrong)?;
         let returned: Vec<Value> =
             (1..=count).map(|place| made.raw_get(place)).collect::<Result<_, _>>().map_err(wrong)?;
@@ -270,7 +273,7 @@ impl ScriptUser {
         let shown = show(answers, &self.lua);
         self.meter.leave(Hook::Response, timer);
         if let Err(error) = shown {
-            let error = ScriptError::from_lua("response()", &self.file, &error);
+            let error = from_lua("response()", &self.file, &error);
             return Err(self.failed(&error));
         }
         self.check()
@@ -353,7 +356,7 @@ impl User for ScriptUser {
         let milliseconds = match milliseconds {
             Ok(number) => number.unwrap_or(0.0),
             Err(error) => {
-                let error = ScriptError::from_lua("delay()", &self.file, &error);
+                let error = from_lua("delay()", &self.file, &error);
                 return Err(self.failed(&error));
             }
         };

@@ -13,9 +13,10 @@ use brunt_record::recording::Ending;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::by_due::ByDue;
 use super::distribution::{Bars, Distribution, HeatMap, Spectrum};
 use super::drilldown::Drilldown;
-use super::live::State;
+use super::last_second::LastSecond;
 use super::names::{NamedStatus, Names};
 use super::series::Series;
 use crate::json::{self, Document};
@@ -27,7 +28,7 @@ pub(crate) struct Data<'a> {
     #[schemars(extend("const" = "run"))]
     kind: &'static str,
     /// Of a run that goes on.
-    live: Option<State>,
+    live: Option<LastSecond>,
     brunt_version: &'a str,
     started_unix_ms: u64,
     ending: &'a Ending,
@@ -51,6 +52,8 @@ pub(crate) struct Data<'a> {
     quantiles: Vec<&'static str>,
     times: Vec<(&'static str, Distribution)>,
     series: Series,
+    /// Response times by when calls were due.
+    by_due: Option<ByDue>,
     drilldown: Option<Drilldown<'a>>,
     heat_map: Option<HeatMap>,
     /// How many calls took how long.
@@ -146,8 +149,9 @@ impl<'a> Data<'a> {
             quantiles: QUANTILES.iter().map(|(name, _)| *name).collect(),
             times: times(&document.times),
             series: Series::of(&document.series),
+            by_due: ByDue::of(&document.by_due, &document.series),
             drilldown: Drilldown::of(document),
-            heat_map: HeatMap::of(&document.series),
+            heat_map: HeatMap::of(&document.by_due, &document.series),
             bars: Bars::of(&document.histograms),
             spectra: spectra(&document.histograms),
             names: document.names.as_ref().map(Names::of),
@@ -158,7 +162,7 @@ impl<'a> Data<'a> {
 
 impl Data<'_> {
     /// The same of a run that goes on.
-    pub(super) fn during(self, state: State) -> Self {
+    pub(super) fn during(self, state: LastSecond) -> Self {
         Self { live: Some(state), ..self }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use brunt_judge::distribution::{self, Quantile};
 use brunt_record::catalogue::Timing;
 use brunt_record::histogram::{AtLeast, Censored};
+use brunt_record::timeline::Timeline;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
@@ -136,22 +137,21 @@ pub(super) struct HeatMap {
 }
 
 impl HeatMap {
-    /// The heat map of response times; none where nothing ended.
-    pub(super) fn of(series: &[json::SeriesPoint]) -> Option<Self> {
+    /// The heat map of response times by when calls were due, or ended where that was not recorded; none where nothing ended.
+    pub(super) fn of(by_due: &Timeline, series: &[json::SeriesPoint]) -> Option<Self> {
         let end = series.last().map(|point| (point.start_ns + point.length_ns) / 1_000_000)?;
-        let chunk = series.len().div_ceil(MOST_COLUMNS).max(1);
+        let due = by_due.points().map(|(start, point)| (start, vec![&point.response, &point.failing, &point.bounds]));
+        let ended = series.iter().map(|point| (point.start_ns, vec![&point.response, &point.response_bounds]));
+        let points: Vec<_> = if by_due.is_empty() { ended.collect() } else { due.collect() };
+        let chunk = points.len().div_ceil(MOST_COLUMNS).max(1);
         let mut edges_ms = Vec::new();
         let mut columns = Vec::new();
-        for points in series.chunks(chunk) {
+        for points in points.chunks(chunk) {
             let mut bins = BTreeMap::new();
-            for point in points {
-                for times in [&point.response, &point.response_bounds] {
-                    for (ns, n) in times.values() {
-                        *bins.entry(bin_of(ns)).or_insert(0) += n;
-                    }
-                }
+            for (ns, n) in points.iter().flat_map(|(_, times)| times).flat_map(|times| times.values()) {
+                *bins.entry(bin_of(ns)).or_insert(0) += n;
             }
-            edges_ms.extend(points.first().map(|point| point.start_ns / 1_000_000));
+            edges_ms.extend(points.first().map(|(start, _)| start / 1_000_000));
             columns.push(bins.into_iter().flat_map(|(bin, n)| [bin, n]).collect());
         }
         edges_ms.push(end);

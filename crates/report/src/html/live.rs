@@ -4,16 +4,15 @@ use std::io;
 
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
-use brunt_record::live::{AgentSecond, Live};
+use brunt_record::live::Live;
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::data::Data;
 use super::distribution::Bound;
 use super::embedded;
+use super::last_second::{Agent, LastSecond};
 use crate::json::Document;
 use crate::live::{Second, counts_on, name};
 
@@ -23,60 +22,7 @@ pub struct Running {
     plan: Plan,
     run: Recording,
     phase: Option<Phase>,
-    state: State,
-}
-
-/// What only the last second tells.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-#[schemars(rename = "Live")]
-pub(super) struct State {
-    phase: &'static str,
-    elapsed_ns: u64,
-    planned_ns: Option<u64>,
-    planned_requests: Option<u64>,
-    open_connections: u64,
-    in_flight: u64,
-    users: Option<u64>,
-    answered_per_s: f64,
-    not_ok: u64,
-    p50_ns: Option<Bound>,
-    p99_ns: Option<Bound>,
-    /// Calls that were due and not sent.
-    backlog: u64,
-    /// How long the oldest call had been due that had not ended; none where all had.
-    oldest_ns: Option<u64>,
-    /// What each agent did in the last second.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    agents: Vec<Agent>,
-    /// Seconds that are in no figure.
-    missed: u64,
-}
-
-/// What an agent did in the last second.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "AgentSecond")]
-struct Agent {
-    name: String,
-    answered: u64,
-    not_ok: u64,
-    p99_ns: Option<Bound>,
-    lag_p99_ns: Option<u64>,
-    is_saturated: bool,
-    is_silent: bool,
-}
-
-impl Agent {
-    fn of(second: &AgentSecond) -> Self {
-        Self {
-            name: second.name.to_string(),
-            answered: second.answered,
-            not_ok: second.not_ok,
-            p99_ns: second.p99_ns.map(Bound),
-            lag_p99_ns: second.lag_p99_ns,
-            is_saturated: second.is_saturated,
-            is_silent: second.is_silent,
-        }
-    }
+    state: LastSecond,
 }
 
 impl Running {
@@ -101,7 +47,7 @@ impl Running {
                 agents: Vec::new(),
             },
             phase: None,
-            state: State { phase: "starting", ..State::default() },
+            state: LastSecond { phase: "starting", ..LastSecond::default() },
         }
     }
 
@@ -124,7 +70,7 @@ impl Running {
         let second = Second::of(live, ok);
         // What was missed of the warm-up is in no figure anyway.
         let is_new = self.phase.replace(live.phase).is_some_and(|last| !counts_on(last, live.phase));
-        self.state = State {
+        self.state = LastSecond {
             phase: name(live.phase),
             elapsed_ns: live.elapsed_ns,
             planned_ns: live.planned_ns,
@@ -138,7 +84,7 @@ impl Running {
             p99_ns: second.p99.map(Bound),
             backlog: live.waiting,
             oldest_ns: (live.oldest_ns > 0).then_some(live.oldest_ns),
-            agents: live.agents.iter().map(Agent::of).collect(),
+            agents: live.agents.iter().map(Agent::new).collect(),
             missed: if is_new { 0 } else { self.state.missed },
         };
     }

@@ -6,19 +6,20 @@
 use std::io::{self, Write};
 
 use brunt_judge::summary::Summary;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::json::Document;
 
+mod by_due;
 mod data;
 mod distribution;
 mod drilldown;
+mod last_second;
 mod live;
 mod names;
 mod series;
 
-use data::Data;
+pub(crate) use data::Data;
 pub use live::Running;
 
 /// The page as it was built, if it was.
@@ -98,17 +99,6 @@ pub fn following() -> Result<String, NoPage> {
 /// None: writing JSON is fallible in type.
 pub fn data(summary: &Summary) -> io::Result<String> {
     embedded(&Data::of(&Document::of(summary)))
-}
-
-/// What stands in the page.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "only the schema is made of it")]
-pub(crate) enum Embedded<'a> {
-    /// A run.
-    Run(Box<Data<'a>>),
-    /// A decision over several runs.
-    Decision(Box<crate::decision::Page>),
 }
 
 /// `data` as JSON without `<`: nothing in it can end the element that it stands in, or begin

@@ -17,12 +17,13 @@ use brunt_record::packed::Packed;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
+use brunt_record::timeline::Timeline;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Agents, Drilldown, FORMAT, Names, VERSION};
+use super::{Agents, Drilldown, FORMAT, Names, Status, VERSION};
 
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +68,10 @@ pub struct Document {
     pub plan: Plan,
     /// The measured part over time, in order.
     pub series: Vec<SeriesPoint>,
+    /// What became of the calls that were due in each stretch of the measured part; missing in results of before that was
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Timeline::is_empty")]
+    pub by_due: Timeline,
     /// Whether every histogram was left out to save room: figures stay, and nothing can be computed anew from them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub histograms_left_out: bool,
@@ -148,15 +153,6 @@ impl Messages {
             measured: summary.run.measured.messages().count(),
         })
     }
-}
-
-/// Answers with one status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
-    /// The status.
-    pub status: u16,
-    /// How many.
-    pub count: u64,
 }
 
 /// Failures of one name.
@@ -397,6 +393,7 @@ impl Document {
             thresholds: summary.thresholds.clone(),
             plan: summary.plan.clone(),
             series: run.series.points().iter().map(|point| SeriesPoint::of(point, has_users)).collect(),
+            by_due: total.timeline.clone(),
             histograms_left_out: false,
             drilldown: Drilldown::of(run.series.drilldown()),
             histograms: Histograms::of(total),
@@ -414,14 +411,9 @@ impl Document {
             ..Self::but_for_agents(summary)
         };
         document.series.iter_mut().for_each(SeriesPoint::leave_histograms_out);
+        document.by_due.leave_histograms_out();
         document.names.iter_mut().for_each(Names::leave_histograms_out);
         document
-    }
-}
-
-impl Status {
-    pub(super) fn all(statuses: &counts::Statuses) -> Vec<Self> {
-        statuses.sorted().into_iter().map(|(status, count)| Self { status, count }).collect()
     }
 }
 

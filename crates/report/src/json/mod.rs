@@ -16,12 +16,14 @@ mod layout;
 mod names;
 mod restored;
 mod runs;
+mod status;
 
 pub use agents::*;
 pub use document::*;
 pub use drilldown::*;
 pub(crate) use layout::Layout;
 pub use names::*;
+pub use status::Status;
 
 /// What `format` says in every document.
 pub const FORMAT: &str = "brunt-result";

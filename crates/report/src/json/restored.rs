@@ -115,6 +115,7 @@ impl Document {
             events: outcomes.events.clone(),
             troubles: FailureCount::restored(&self.connections.troubles),
             figures: self.names.as_ref().map_or_else(Figures::default, Names::restored),
+            timeline: self.by_due.clone(),
         }
     }
 }

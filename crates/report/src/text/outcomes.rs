@@ -66,6 +66,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     if !verbose
         && summary.total.numbers.get(Counter::ConnectionsFailed) == 0
         && summary.total.numbers.get(Counter::Reconnects) == 0
+        && summary.total.numbers.get(Counter::TurnedAway) == 0
     {
         lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
         return lines;
@@ -151,6 +152,7 @@ fn connections(summary: &Summary) -> String {
         (connections.get(Counter::ConnectionsFailed), "failed"),
         (connections.get(Counter::TlsResumed), "resumed a TLS session"),
         (connections.get(Counter::Reconnects), "calls sent again after an idle one was closed"),
+        (connections.get(Counter::TurnedAway), "calls sent again that the server had not processed"),
     ] {
         if n > 0 {
             parts.push(format!("{} {what}", count(n)));

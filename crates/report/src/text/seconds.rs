@@ -7,6 +7,7 @@ use brunt_judge::verdict;
 use brunt_plan::units::{ExactDuration, Number};
 use brunt_record::histogram::AtLeast;
 use brunt_record::series::Point;
+use brunt_record::timeline::{DuePoint, Timeline};
 
 use super::label;
 use crate::chart;
@@ -32,7 +33,8 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
         return Vec::new();
     }
     let each = points.len().div_ceil(MOST);
-    let columns: Vec<_> = points.chunks(each).map(Column::of).collect();
+    let timeline = &summary.total.timeline;
+    let columns: Vec<_> = points.chunks(each).map(|points| Column::of(points, timeline)).collect();
     let length_ns: u64 = points.iter().take(each).map(|point| point.length_ns).sum();
     let each =
         if length_ns == brunt_record::SECOND_NS { "second".to_owned() } else { ExactDuration(length_ns).to_string() };
@@ -68,13 +70,18 @@ fn range(low: impl Display, high: impl Display) -> String {
 }
 
 impl Column {
-    fn of(points: &[Point]) -> Self {
+    /// The worst 99th percentile is that of calls due in a stretch, or where that was not recorded, of those that ended in one.
+    fn of(points: &[Point], timeline: &Timeline) -> Self {
         let length_ns: u64 = points.iter().map(|point| point.length_ns).sum();
         let answered: u64 = points.iter().map(|point| point.answered).sum();
-        let p99 = |point: &Point| point.response_quantile(0.99);
+        let (from, to) = (points.first().map_or(0, |first| first.start_ns), points.last().map_or(0, Point::end_ns));
+        let mut due = DuePoint::default();
+        timeline.points().filter(|(start, _)| (from..to).contains(start)).for_each(|(_, point)| due.merge(point));
+        let ended = points.iter().filter_map(|point| point.response_quantile(0.99));
+        let ended = ended.max_by_key(|p99| (p99.value, p99.at_least));
         Self {
             rate: if length_ns > 0 { answered as f64 * 1e9 / length_ns as f64 } else { 0.0 },
-            p99_ns: points.iter().filter_map(p99).max_by_key(|p99| (p99.value, p99.at_least)),
+            p99_ns: if timeline.is_empty() { ended } else { due.response_times().quantile(0.99) },
             spoiled: points.iter().any(verdict::is_spoiled),
             users: points.iter().map(|point| point.users).max().unwrap_or(0),
         }

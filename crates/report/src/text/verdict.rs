@@ -39,8 +39,10 @@ pub(super) fn headline(summary: &Summary, paint: Paint) -> Vec<String> {
 pub(super) fn remarks(summary: &Summary, paint: Paint) -> Vec<String> {
     let lines = |remark: &Remark| {
         let (sign, role) = match remark.about {
-            About::NoSuccess | About::NoMessages | About::Redirects => ("✗ ", Role::Bad),
-            About::Connections | About::Outage | About::Agents => ("! ", Role::Warning),
+            About::NoSuccess | About::NoMessages | About::Redirects | About::Outage => ("✗ ", Role::Bad),
+            About::Connections | About::Freeze | About::Overload | About::RateLimit | About::Agents => {
+                ("! ", Role::Warning)
+            }
         };
         let message = wrapped(sign, "  ", &clean(&remark.message), WIDTH);
         let mut lines: Vec<_> = message.into_iter().map(|line| paint.as_(role, line)).collect();

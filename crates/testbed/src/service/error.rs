@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::config::Listen;
+use super::listen::Listen;
 use crate::tls::TlsError;
 
 /// Why a server did not start.

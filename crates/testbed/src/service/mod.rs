@@ -4,14 +4,16 @@
 mod config;
 mod delay;
 mod error;
+mod listen;
 mod servers;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use config::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall, Tokens};
+pub use config::{Config, Delay, Queue, Speaks, Stall, Tokens};
 pub use error::StartError;
+pub use listen::{Listen, ListenError};
 
 pub(crate) use config::MAX_DELAY;
 pub(crate) use servers::Servers;

@@ -38,7 +38,9 @@ fn what_is_no_value_is_said() {
         let script = format!("{declared} brunt.scenario('s', function() {used} end):inject {{ brunt.at_once(1) }}");
         let problem = match plan_of(&script, &[]) {
             Err(problem) => problem,
-            Ok(plan) => crate::check(&plan, &built_in()).map_or_else(|e| e.to_string(), |()| String::new()),
+            Ok(plan) => {
+                crate::check(&plan, &built_in(), &brunt_lua::LuaJit).map_or_else(|e| e.to_string(), |()| String::new())
+            }
         };
         assert!(problem.contains(expected), "{declared} {used}: {problem}");
     }

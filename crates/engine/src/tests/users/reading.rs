@@ -99,7 +99,7 @@ fn a_question_that_is_none_is_found_before_the_load() {
     let refused = |looks: &str| {
         let script = format!("brunt.scenario('s', function() {looks} end):inject {{ brunt.iterations_each(1, 1) }}");
         let plan = plan_of(&script, &[]).unwrap();
-        crate::check(&plan, &built_in()).unwrap_err().to_string()
+        crate::check(&plan, &built_in(), &brunt_lua::LuaJit).unwrap_err().to_string()
     };
     for (looks, expected) in [
         ("http:get('/'):css('p[')", "s.lua:1: css 'p[': it is no CSS selector"),

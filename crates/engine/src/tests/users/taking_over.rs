@@ -26,7 +26,8 @@ fn carry_out_on(
     requests: &Requests,
 ) -> (Recording, Vec<(u64, String)>) {
     let (registry, stop) = (built_in(), StopHandle::default());
-    let given = Given { machine: net, part, registry: &registry, stop: &stop, trace: None };
+    let given =
+        Given { machine: net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
     let run = run::run(plan, given, &mut Seconds::default()).map(|done| done.run).unwrap();
     let path = |request: &str| request.split(' ').nth(1).unwrap_or("").to_owned();
     let requests = std::mem::take(&mut *requests.lock().unwrap());
@@ -182,7 +183,8 @@ fn users_go_on_with_a_renewed_lease() {
         let gate = leased(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
         let (registry, stop) = (built_in(), StopHandle::default());
-        let given = Given { machine: &net, part, registry: &registry, stop: &stop, trace: None };
+        let given =
+            Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
         let plan = Plan { timeout_ns: 60 * SECOND_NS, ..plan_of(&script, &[]).unwrap() };
         let run = run::run(&plan, given, &mut Renewing(gate)).map(|done| done.run).unwrap();
         // The observer renews in real time, for which made-up time does not wait. An hour of it is long enough.
@@ -197,7 +199,7 @@ fn users_go_on_with_a_renewed_lease() {
 fn what_nobody_may_do_twice_is_not_taken_over() {
     let files = [("users.csv", "name\nann\nbob\n")];
     let check = |script: &str| {
-        let found = crate::check_takeover(&plan_of(script, &files).unwrap(), &built_in());
+        let found = crate::check_takeover(&plan_of(script, &files).unwrap(), &built_in(), &brunt_lua::LuaJit);
         found.map_err(|error| error.to_string())
     };
     let scenario = "brunt.scenario('visit', function() http:get('/') end)";

@@ -130,7 +130,8 @@ fn misuse_of_tasks_is_said() {
         ("brunt.during('1x', function() end)", "the length of brunt.during must be a duration"),
     ] {
         let script = format!("brunt.scenario('s', function() {script} end):inject {{ brunt.iterations_each(1, 1) }}");
-        let problem = crate::check(&plan_of(&script, &[]).unwrap(), &built_in()).unwrap_err().to_string();
+        let problem =
+            crate::check(&plan_of(&script, &[]).unwrap(), &built_in(), &brunt_lua::LuaJit).unwrap_err().to_string();
         assert!(problem.contains(expected), "{script}: {problem}");
     }
     let many = once("for i = 1, 101 do brunt.spawn(function() brunt.pause(1) end) end");

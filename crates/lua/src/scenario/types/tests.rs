@@ -20,7 +20,7 @@ fn sources() -> Vec<String> {
     let registry = built_in();
     let dialects =
         super::super::by_flags::dialects(&registry).into_iter().map(|(dialect, _)| dialect.library().to_owned());
-    super::super::LIBRARY.iter().map(|(_, part)| (*part).to_owned()).chain(dialects).collect()
+    super::super::library::LIBRARY.iter().map(|(_, part)| (*part).to_owned()).chain(dialects).collect()
 }
 
 fn identifier(text: &str) -> &str {

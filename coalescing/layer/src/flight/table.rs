@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError};
 use hashbrown::HashTable;
 use tokio::time::Instant;
 
+use super::{Answering, Flight, Held, Join, Limits, Member};
 use crate::answer::Judge;
 use crate::counters::{Event, Lone, Tally};
-use crate::flight::{Answering, Flight, Held, Join, Limits, Member};
 use crate::key::Key;
 use crate::sync::{Hasher, Mutex, SHARDS};
 use crate::writes::Epochs;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 
-use crate::args::machines::Agent;
+use crate::args::machines::Bus;
 use crate::files;
 
 /// The limit on file descriptors that the container asks for, as far as its runtime lets it.
@@ -10,25 +10,41 @@ const DESCRIPTORS: u32 = 1_048_576;
 /// CPUs of an agent, if nothing else is said.
 const CORES: u32 = 2;
 
+/// Agents that are to be started.
+#[derive(Debug)]
+pub struct Manifest<'a> {
+    /// How many.
+    pub agents: u32,
+    /// The way to their bus.
+    pub bus: &'a Bus,
+    /// CPUs of each, if their number was given.
+    pub cores: Option<u32>,
+    /// Their tags.
+    pub tags: &'a [(String, String)],
+    /// Whether scripts of controllers may do whatever the agents may.
+    pub no_sandbox: bool,
+}
+
 /// A Secret with the way to the bus, and a stateful set of so many agents.
 ///
 /// # Errors
 /// When the file of credentials cannot be read.
-pub fn of(args: &Agent, agents: u32) -> Result<String> {
-    let url = text(args.bus.nats.as_deref().unwrap_or("tls://nats:4222"));
-    let cores = args.cores.unwrap_or(CORES);
+pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
+    let Manifest { agents, bus, cores, tags, no_sandbox } = *manifest;
+    let url = text(bus.nats.as_deref().unwrap_or("tls://nats:4222"));
+    let cores = cores.unwrap_or(CORES);
     let version = env!("CARGO_PKG_VERSION");
     let mut command = format!("ulimit -n {DESCRIPTORS} 2>/dev/null || true; exec brunt agent --nats @NATS_URL");
     command.push_str(" --name \"$POD_NAME\" --tag \"node=$NODE_NAME\"");
-    for (key, value) in &args.tags {
+    for (key, value) in tags {
         command.push_str(" --tag ");
         command.push_str(&shlex::try_quote(&format!("{key}={value}")).unwrap_or_default());
     }
-    if args.no_sandbox {
+    if no_sandbox {
         command.push_str(" --no-sandbox");
     }
     let (mut credentials, mut mounts, mut volumes) = (String::new(), "", "");
-    if let Some(file) = &args.bus.nats_creds {
+    if let Some(file) = &bus.nats_creds {
         let content = files::read_text(file).context("--nats-creds")?;
         credentials = format!("\n  agent.creds: {}", text(&content));
         command.push_str(" --nats-creds /etc/brunt/agent.creds");

@@ -1,5 +1,7 @@
 //! What stands out about the target or the plan and is no fault of the generator: said beside the verdict.
 
+mod episodes;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +11,6 @@ use brunt_record::SECOND_NS;
 use brunt_record::agents::{AgentEnd, AgentPart};
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Recording;
-use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 
 /// The share of calls that found every connection busy from which on it is said.
@@ -18,8 +19,6 @@ const BUSY: f64 = 0.05;
 const ROOM: f64 = 1.25;
 /// The most agents that are named after the first.
 const MOST_NAMED: usize = 4;
-/// The most stretches of seconds that are named.
-const MOST_OUTAGES: usize = 5;
 
 /// What a remark is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +34,12 @@ pub enum About {
     Connections,
     /// The target was gone for a while.
     Outage,
+    /// The target stood still for a while.
+    Freeze,
+    /// The target fell behind what was due.
+    Overload,
+    /// The target lets a rate through and turns the rest away.
+    RateLimit,
     /// Agents were lost.
     Agents,
 }
@@ -48,6 +53,25 @@ pub struct Remark {
     pub message: String,
     /// What to do; may be empty.
     pub advice: String,
+    /// When it began, in nanoseconds of the measured part; this and the next three are missing where they do not apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_ns: Option<u64>,
+    /// When it ended, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_ns: Option<u64>,
+    /// Calls that it hit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// How long the worst of them took at least, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_ns: Option<u64>,
+}
+
+impl Remark {
+    /// A remark on the whole run, without advice.
+    fn new(about: About, message: String) -> Self {
+        Self { about, message, advice: String::new(), from_ns: None, to_ns: None, calls: None, worst_ns: None }
+    }
 }
 
 /// What stands out in a run by `plan` of which `total` is every call.
@@ -58,9 +82,8 @@ pub(crate) fn of(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> 
         no_messages(plan, total),
         redirects(plan, run, total),
         busy(plan, run, total),
-        outage(run),
     ];
-    found.into_iter().flatten().collect()
+    episodes::all(plan, run, total).into_iter().chain(found.into_iter().flatten()).collect()
 }
 
 /// Calls of agents that were lost are no fault of the target's.
@@ -89,7 +112,7 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
     let message = parts.join("; ");
     let name = &first.name;
     let advice = format!("leave them out of the figures (brunt show --without {name}), or run again");
-    Some(Remark { about: About::Agents, message, advice })
+    Some(Remark { advice, ..Remark::new(About::Agents, message) })
 }
 
 /// Such as `12.3s`.
@@ -118,7 +141,7 @@ fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> 
     };
     let most = statuses.iter().max_by_key(|(_, n)| *n).map_or(0, |(status, _)| *status);
     let advice = if is_http(plan) { advice_on(most) } else { "look at a call: brunt --once" };
-    Some(Remark { about: About::NoSuccess, message, advice: advice.to_owned() })
+    Some(Remark { advice: advice.to_owned(), ..Remark::new(About::NoSuccess, message) })
 }
 
 /// A flood whose answers were to come as messages, by its protocol's options, and were something else.
@@ -126,11 +149,10 @@ fn no_messages(plan: &Plan, total: &Snapshot) -> Option<Remark> {
     let asked = plan.protocol.shown().get("messages").is_some_and(serde_json::Value::is_object);
     let answered = total.statuses.ok(&plan.ok_status);
     (asked && answered > 0 && total.messages().is_empty()).then(|| Remark {
-        about: About::NoMessages,
-        message: "answers were to come as messages, and none did".to_owned(),
         advice:
             "look at an answer with brunt --once: it may be compressed, no stream, or framed otherwise (--messages)"
                 .to_owned(),
+        ..Remark::new(About::NoMessages, "answers were to come as messages, and none did".to_owned())
     })
 }
 
@@ -175,14 +197,12 @@ fn redirects(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     };
     Some(match &run.redirected_to {
         Some(url) => Remark {
-            about: About::Redirects,
-            message: format!("{what} to {url}"),
             advice: "use that URL: brunt follows no redirects".to_owned(),
+            ..Remark::new(About::Redirects, format!("{what} to {url}"))
         },
         None => Remark {
-            about: About::Redirects,
-            message: what,
             advice: "aim at where they lead: brunt --once shows it".to_owned(),
+            ..Remark::new(About::Redirects, what)
         },
     })
 }
@@ -209,13 +229,13 @@ fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
         (Connections::UpTo(_), _) => "give a number with -c, and more descriptors (ulimit -Hn) if it takes them",
         (Connections::Fixed(_), Some(needed)) if needed > u64::from(most) => {
             let advice = format!("raise -c to about {needed}, or leave it out: a rate opens as many as it takes");
-            return Some(Remark { about: About::Connections, message, advice });
+            return Some(Remark { advice, ..Remark::new(About::Connections, message) });
         }
         (Connections::Fixed(_), _) => {
             "they would do on average, so the target was slow for a while: more of them (-c) would have asked it in time"
         }
     };
-    Some(Remark { about: About::Connections, message, advice: advice.to_owned() })
+    Some(Remark { advice: advice.to_owned(), ..Remark::new(About::Connections, message) })
 }
 
 /// How many connections the rate takes, with room: as many as calls are in flight on average (J. D. C. Little, "A proof for
@@ -233,49 +253,10 @@ fn needed(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<u64> {
     Some(((exact / digit).round() * digit) as u64)
 }
 
-/// Whether nothing was answered in a second, and calls failed.
-fn is_out(point: &Point) -> bool {
-    point.answered == 0 && point.not_ok > 0
-}
-
-/// Seconds in which the target was gone, between or after others in which it answered.
-fn outage(run: &Recording) -> Option<Remark> {
-    let points = run.series.points();
-    let answers = |points: &[Point]| points.iter().any(|point| point.answered > 0);
-    let mut stretches: Vec<(u64, u64)> = Vec::new();
-    let mut is_last = false;
-    for (at, point) in points.iter().enumerate().filter(|(_, point)| is_out(point)) {
-        if !answers(points.get(..at).unwrap_or(&[])) {
-            continue;
-        }
-        is_last = !answers(points.get(at..).unwrap_or(&[]));
-        let from = point.start_ns / SECOND_NS;
-        let to = (point.start_ns + point.length_ns).saturating_sub(1) / SECOND_NS;
-        match stretches.last_mut() {
-            Some((_, last)) if *last + 1 >= from => *last = to,
-            _ => stretches.push((from, to)),
-        }
-    }
-    let shown: Vec<_> = stretches
-        .iter()
-        .take(MOST_OUTAGES)
-        .map(|(from, to)| if from == to { from.to_string() } else { format!("{from}–{to}") })
-        .collect();
-    if shown.is_empty() {
-        return None;
-    }
-    let more = if stretches.len() > MOST_OUTAGES { ", …" } else { "" };
-    let plural = if matches!(stretches.as_slice(), [(from, to)] if from == to) { "" } else { "s" };
-    let back = if is_last { ", and did not come back" } else { "" };
-    let message =
-        format!("the target answered nothing in second{plural} {}{more}: calls failed{back}", shown.join(", "));
-    Some(Remark { about: About::Outage, message, advice: String::new() })
-}
-
 #[cfg(test)]
 mod tests {
     use brunt_record::catalogue::Timing;
-    use brunt_record::outcome::{Failure, OkStatus};
+    use brunt_record::outcome::OkStatus;
 
     use super::*;
     use crate::fixtures::run;
@@ -348,21 +329,5 @@ mod tests {
         assert_eq!(remarks((plan.clone(), run.clone())), [], "it grew as far as it had to");
         plan.connections = Connections::Fixed(300);
         assert!(remarks((plan, run))[0].2.contains("on average"));
-    }
-
-    #[test]
-    fn an_outage_has_its_seconds() {
-        let (plan, mut run) = run();
-        run.series = brunt_record::series::Series::default();
-        for second in 0..10 {
-            let mut snapshot = Snapshot::of([(Counter::Due, 10)]);
-            if (3..=5).contains(&second) {
-                (0..10).for_each(|_| snapshot.failures.record(Failure::Connect, "connection refused"));
-            } else {
-                (0..10).for_each(|_| snapshot.statuses.record(200));
-            }
-            run.series.push(SECOND_NS, &snapshot, &OkStatus::default());
-        }
-        assert_eq!(remarks((plan, run))[0].1, "the target answered nothing in seconds 3–5: calls failed");
     }
 }

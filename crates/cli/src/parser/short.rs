@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use brunt_protocol::Registry;
-use clap::Command;
 use clap::error::ErrorKind;
+use clap::{Command, Subcommand as _};
 
-use super::words::run_flags;
+use crate::args::words::run_flags;
+use crate::commands;
 use crate::console;
 use crate::exit::Exit;
 
@@ -56,34 +57,7 @@ brunt --help                               all flags, by protocol
 const FLAGS: [&str; 11] =
     ["url", "connections", "threads", "duration", "rate", "thresholds", "outputs", "html", "once", "scale", "env"];
 
-/// How long the runs of commands that make many take by themselves: the duration, and the warm-up before it.
-const LENGTHS: [(&str, &str, &str); 3] = [("find", "5s", "1s"), ("sweep", "5s", "1s"), ("compare", "3s", "500ms")];
-
-/// The order in which commands are listed.
-const COMMANDS: [&str; 20] = [
-    "bench",
-    "run",
-    "find",
-    "compare",
-    "sweep",
-    "new",
-    "types",
-    "runs",
-    "show",
-    "report",
-    "ui",
-    "serve",
-    "demo",
-    "grpc",
-    "proxy",
-    "coalesce-check",
-    "help",
-    "completions",
-    "man",
-    "schema",
-];
-
-/// Leaves in the short help of commands that make runs what most calls need, and gives them defaults of their own.
+/// Leaves in the short help of commands that make runs what most calls need.
 pub fn apply(command: Command, registry: &Registry) -> Command {
     let run = run_flags(registry);
     let of_runs: Vec<_> = run.get_arguments().map(clap::Arg::get_id).collect();
@@ -93,29 +67,13 @@ pub fn apply(command: Command, registry: &Registry) -> Command {
             arg.hide_short_help(!is_short)
         })
     };
-    let command = ["run", "find", "sweep", "compare"]
-        .into_iter()
-        .fold(command, |command, name| command.mut_subcommand(name, brief));
-    let place = |name: &str| COMMANDS.iter().position(|known| *known == name).unwrap_or(COMMANDS.len());
-    let command = LENGTHS.into_iter().fold(command, |command, (name, duration, warmup)| {
-        command.mut_subcommand(name, |command| {
-            command
-                .mut_arg("duration", |arg| arg.help(format!("How long each run takes [default: {duration}]")))
-                .mut_arg("warmup", |arg| {
-                    arg.help(format!("Make calls for this long before each; they are in no figure [default: {warmup}]"))
-                })
-        })
-    });
-    command.mut_subcommands(|sub| {
-        let order = place(sub.get_name());
-        sub.display_order(order)
-    })
+    ["run", "find", "sweep", "compare"].into_iter().fold(command, |command, name| command.mut_subcommand(name, brief))
 }
 
 /// Prints the short help where it was asked for, or nothing was; none if clap has something else to say.
 pub fn shown(error: &clap::Error) -> Option<ExitCode> {
     let words: Vec<_> = std::env::args().skip(1).collect();
-    let is_top = words.first().is_none_or(|word| word == "bench" || !super::is_command(word));
+    let is_top = words.first().is_none_or(|word| word == "bench" || !commands::Command::has_subcommand(word));
     match error.kind() {
         ErrorKind::DisplayHelp if is_top && !words.iter().any(|word| word == "--help") => {
             Some(console::print(HELP.as_bytes()).map_or(Exit::Wrong, |()| Exit::Done).into())

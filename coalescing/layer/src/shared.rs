@@ -1,0 +1,18 @@
+//! What all calls by a service and its clones have in common.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::flight::{Answering, Table};
+use crate::mark::Mark;
+use crate::request::Eligible;
+use crate::writes::Epochs;
+
+/// What every call needs to know.
+pub(crate) struct Shared<F: Answering> {
+    pub(crate) table: Arc<Table<F>>,
+    pub(crate) epochs: Arc<Epochs>,
+    pub(crate) eligible: Eligible,
+    pub(crate) mark: Mark,
+    pub(crate) max_wait: Option<Duration>,
+}

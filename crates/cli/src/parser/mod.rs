@@ -1,0 +1,177 @@
+//! The whole command line: the program's own flags, its commands, and the help.
+
+mod short;
+
+use anyhow::Result;
+use brunt_protocol::Registry;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
+
+pub use short::shown;
+
+use crate::args::program::nearest;
+use crate::args::{Bench, Program, ProtocolFlags, flags, secrets};
+use crate::commands::{self, Command, bench};
+use crate::exit::Exit;
+use crate::wording::Settings;
+
+const EXAMPLES: &str = "\
+Examples:
+  brunt demo                          see it work, without a server
+  brunt http://localhost:8080/        64 connections, as fast as it goes, 10 s
+  brunt -r 2000 -d 30s URL            2,000 requests a second, come what may
+  brunt -r 0..5k/1m --threshold 'p99<50ms' URL
+                                      ramp up; exit status 1 at 50 ms or more
+  brunt -n 10k -o run.json URL        10,000 requests, every figure into a file
+
+Exit status:
+  0    done, and every threshold held
+  1    a threshold failed
+  2    the command line or a file was wrong
+  3    the target never answered
+  4    an agent was lost, and the run was to end then; or too few agents came
+  130  Ctrl-C ended the run early, with its full report; pressed twice, at once (143: SIGTERM)";
+
+/// Puts load on a network service and tells the truth about what happened
+#[derive(Debug, Parser)]
+#[command(name = "brunt", bin_name = "brunt", version, about, after_help = EXAMPLES)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true, max_term_width = 100, override_usage = USAGE)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    bench: Bench,
+}
+
+const USAGE: &str = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]\n       brunt COMMAND …";
+
+impl Args {
+    /// Where the command's run has its settings from.
+    pub fn settings(&self) -> Settings {
+        let bench = match &self.command {
+            None => &self.bench,
+            Some(Command::Bench(bench)) => bench,
+            Some(_) => return Settings::Flags,
+        };
+        if bench.kept.plan.is_some() { Settings::PlanFile } else { Settings::Flags }
+    }
+
+    /// Does what they ask for.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the command line, a file or a run.
+    pub fn run(self, program: &Program) -> Result<Exit> {
+        match self.command {
+            None => bench::run(&self.bench, program),
+            Some(command) => command.run(program),
+        }
+    }
+}
+
+/// The definitions, with the flags of the registry's protocols.
+///
+/// # Errors
+/// When a protocol wants a flag that is taken.
+pub fn definitions(registry: &Registry) -> Result<clap::Command> {
+    let command = Args::command();
+    flags::check(&command, registry)?;
+    let with = |command| flags::add(command, registry);
+    let command =
+        commands::WITH_RUNS.into_iter().fold(with(command), |command, name| command.mut_subcommand(name, with));
+    Ok(short::apply(command, registry))
+}
+
+/// What the process's arguments ask for, and what was given.
+///
+/// # Errors
+/// What clap has to say: what is wrong with them, or the help that they ask for.
+pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, ArgMatches), clap::Error> {
+    let matches = definitions
+        .clone()
+        .try_get_matches()
+        .map_err(|error| secrets::without_secrets(with_suggestion(error, &long_flags(definitions)), registry))?;
+    Ok((args(&matches, registry)?, matches))
+}
+
+/// What stands in `matches`, protocols' flags included.
+fn args(matches: &ArgMatches, registry: &Registry) -> Result<Args, clap::Error> {
+    let mut args = Args::from_arg_matches(matches)?;
+    match (&mut args.command, matches.subcommand()) {
+        (Some(command), Some((_, matches))) => command.fill(matches, registry),
+        _ => args.bench.protocol = ProtocolFlags::new(matches, registry),
+    }
+    Ok(args)
+}
+
+/// The long flags of a command, or of the one below it that the process's arguments name, without the hidden ones.
+fn long_flags(command: &clap::Command) -> Vec<String> {
+    let mut named = command;
+    for word in std::env::args().skip(1) {
+        match named.find_subcommand(&word) {
+            Some(sub) => named = sub,
+            None => break,
+        }
+    }
+    let shown = named.get_arguments().filter(|arg| !arg.is_hide_set());
+    shown.filter_map(clap::Arg::get_long).map(str::to_owned).collect()
+}
+
+/// Puts in the place of clap's suggestion one that is near enough to be meant (clap takes --data for --duration), or none.
+fn with_suggestion(mut error: clap::Error, flags: &[String]) -> clap::Error {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => flag.clone(),
+        _ => return error,
+    };
+    let Some(word) = unknown.strip_prefix("--") else { return error };
+    match nearest(word, flags.iter().map(String::as_str)) {
+        Some(flag) => error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{flag}"))),
+        None => error.remove(ContextKind::SuggestedArg),
+    };
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::repeat;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        definitions(&crate::built_in()).unwrap().debug_assert();
+    }
+
+    #[test]
+    fn every_command_that_makes_runs_can_be_repeated() {
+        let registry = crate::built_in();
+        let definitions = definitions(&registry).unwrap();
+        for (line, expected) in [
+            ("-c 2 http://a/", "brunt --seed 7 -c 2 http://a/"),
+            ("bench --seed 9 -c 2 -o a.html http://a/", "brunt -c 2 --seed 9 http://a/"),
+            ("sweep -c 1..8 -d1s --html a.html http://a/", "brunt sweep --seed 7 -c 1..8 -d 1s http://a/"),
+            ("sweep --vary timeout=1..8s http://a/", "brunt sweep --seed 7 --vary timeout=1..8s http://a/"),
+            (
+                "find --threshold 'p99<50ms' --from 5 --keep d --name n --basic me:pw http://me:pw@a/",
+                "brunt find --seed 7 --threshold 'p99<50ms' --from 5 --basic [redacted] http://[redacted]@a/",
+            ),
+            (
+                "compare --rounds 12 http://a/ http://b/ --fail-if 'p99 > 1.05x'",
+                "brunt compare --seed 7 --rounds 12 --fail-if 'p99 > 1.05x' http://a/ http://b/",
+            ),
+            (
+                "compare http://a/ --a '-c 1' --b \"-c 2 -H 'Authorization: Bearer abc'\"",
+                "brunt compare --seed 7 --a '-c 1' --b \"-c 2 -H 'Authorization: [redacted]'\" http://a/",
+            ),
+            (
+                "run shop.lua -v --scale 2x --env N=3 --env API_TOKEN=abc --env PASSWORD=@PW --log l --tag a=b",
+                "brunt run --seed 7 --scale 2x --env N=3 --env API_TOKEN=[redacted] --env PASSWORD=@PW shop.lua",
+            ),
+            ("-s a.lua http://a/ -- abcdef 3", "brunt --seed 7 -s a.lua http://a/ -- [redacted] 3"),
+        ] {
+            let words = ["brunt".to_owned()].into_iter().chain(shlex::split(line).unwrap());
+            let given = definitions.clone().try_get_matches_from(words).unwrap();
+            let program = Program { registry: registry.clone(), definitions: definitions.clone(), given: Some(given) };
+            assert_eq!(repeat::of_process(&program, Some(7)), expected, "{line}");
+        }
+    }
+}

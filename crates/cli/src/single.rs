@@ -1,0 +1,137 @@
+//! A single run: carried out, seen while it goes on, judged, written and kept.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use brunt_engine::trace::{Sight, Trace};
+use brunt_engine::{Finished, StopHandle};
+use brunt_judge::abort::AbortWatch;
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
+use brunt_plan::secret::REDACTED;
+use brunt_protocol::Registry;
+use brunt_record::recording::Ending;
+
+use crate::args::Output;
+use crate::args::machines::Machines;
+use crate::carrier::{Carried, Carrier};
+use crate::exit::Exit;
+use crate::kept::Keep;
+use crate::results::Results;
+use crate::scripts::SCRIPTS;
+use crate::watch::Watch;
+use crate::{console, files, signals, wrk_totals};
+
+/// Who carries a run out.
+pub struct CarriedBy<'a> {
+    /// As the flags say.
+    pub machines: &'a Machines,
+    /// Workers of each machine, if their number was given.
+    pub threads: Option<u32>,
+}
+
+/// Carries the plan out, shows it as it goes, and writes what came of it. `trace`, if any, sees everything that its users
+/// do.
+pub fn carry_out(
+    plan: &Plan,
+    registry: &Registry,
+    results: &Results,
+    args: &Output,
+    keep: &Keep,
+    trace: Option<Arc<dyn Trace>>,
+    by: &CarriedBy<'_>,
+) -> Result<Exit> {
+    let stop = StopHandle::default();
+    signals::stop_at_first(stop.clone())?;
+    if trace.is_some() && by.machines.bus.nats.is_some() {
+        bail!("--once and --log look at users of this machine: leave --nats out");
+    }
+    let carrier = Carrier::of(by.machines, by.threads, args.quiet, &stop)?;
+    let mut watch = Watch::of(plan, results, args, &stop)?;
+    let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
+    let carried = match trace {
+        None => carrier.run(plan, registry, &mut watch, &stop),
+        Some(trace) => {
+            brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, &mut watch), &stop, trace)
+                .map(|Finished { plan, run, script }| Carried { plan, run, script })
+                .map_err(Into::into)
+        }
+    };
+    // They are free for others as soon as the load is over.
+    drop(carrier);
+    watch.clear();
+    if traced && results.is_for_people() {
+        // The result stands apart from what it is of.
+        drop(console::print(b"\n"));
+    }
+    let Carried { plan, run, script } = carried?;
+    let summary = Summary::of(plan, run);
+    let written = results.write(&summary);
+    // A result that could not be written is all the more worth keeping.
+    let kept = keep.keep(&summary);
+    watch.finish(&summary, kept);
+    written?;
+    let exit = Exit::of_run(&summary);
+    // A script that failed has nothing more to say.
+    if let Some(script) = script
+        && !matches!(exit, Exit::Wrong | Exit::AgentsLost)
+    {
+        script.done(wrk_totals::totals(&summary), &stop)?;
+    }
+    // Who reads the result sees it there.
+    if !results.is_for_people() {
+        explain(exit, &summary);
+    }
+    watch.linger(&stop);
+    Ok(exit)
+}
+
+/// Says why the exit status is not 0.
+fn explain(exit: Exit, summary: &Summary) {
+    match exit {
+        Exit::NoAnswer => console::note(&never_answered(summary)),
+        Exit::ThresholdFailed => {
+            if let Ending::Aborted(reason) = &summary.run.ending {
+                console::note(&format!("error: aborted: {reason}"));
+            }
+            for failed in summary.thresholds.iter().filter(|result| !result.held) {
+                let whose = if failed.implicit { "default threshold" } else { "threshold" };
+                console::note(&format!("error: the {whose} {} failed: {}", failed.threshold, failed.got));
+            }
+        }
+        Exit::Wrong | Exit::AgentsLost => {
+            if let Ending::Failed(reason) | Ending::AgentsLost(reason) = &summary.run.ending {
+                console::note(&format!("error: {reason}"));
+            }
+        }
+        Exit::Done | Exit::Interrupted(_) | Exit::AsWrk => {}
+    }
+}
+
+/// The most frequent failure tells why.
+fn never_answered(summary: &Summary) -> String {
+    let failures = &summary.total.failures;
+    let worst = failures.counted().max_by_key(|(_, count)| *count).map(|(failure, _)| {
+        let reason = failures.reasons(failure).first().map_or(String::new(), |(reason, _)| format!(" ({reason})"));
+        format!(": {}{reason}", failure.name())
+    });
+    let text = format!("error: {} never answered{}", summary.plan.target.url(), worst.unwrap_or_default());
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Writes `plan` into a file, which holds no secrets, and says so where it has left some out.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_plan(plan: &Plan, path: &Path) -> Result<()> {
+    let mut json = serde_json::to_string_pretty(plan).context("cannot write the plan")?;
+    json.push('\n');
+    if json.contains(REDACTED) {
+        console::note(&format!(
+            "note: {} holds no secrets, so it cannot be run as it is: give them as @NAME, from the environment",
+            path.display()
+        ));
+    }
+    files::write(path, json.as_bytes())
+}

@@ -1,0 +1,178 @@
+//! The open model: due calls on connections that are free.
+
+use brunt_record::catalogue::{Counter, Timing};
+
+use super::growth::Standing;
+use super::{Flood, FloodNetwork, Pace, own_delay};
+use crate::network::{Call, CallId, Counted, End, NEVER, State};
+use crate::transport::Driver;
+
+impl Flood {
+    /// Open model: lists the connection among those that can carry a call.
+    pub(super) fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        while !self.again.is_empty()
+            && network.connections[token].room(self.pipeline) > 0
+            && !self.lease.holds_back(now)
+        {
+            let Some(id) = self.next_again(network) else { break };
+            network.send(self, token, id, now);
+        }
+        let reconnect = self.plan.reconnect;
+        let connection = &mut network.connections[token];
+        let free = match connection.state {
+            State::Open => connection.room(self.pipeline) > 0,
+            State::Idle => reconnect && connection.carried() == 0,
+            _ => false,
+        };
+        if free && !connection.listed {
+            connection.listed = true;
+            connection.ready_since = now;
+            self.ready.push_back(token);
+        }
+        let connection = &network.connections[token];
+        if connection.state == State::Idle && !reconnect && !connection.listed {
+            network.connect(self, token, now);
+        }
+    }
+
+    /// The same over several targets: lists the slot of the connection if it has no call.
+    pub(super) fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        let Some(slots) = &self.slots else { return };
+        let home = slots.home(token);
+        if !slots.is_free(home, &network.connections) || network.connections[home].listed {
+            return;
+        }
+        if !self.lease.holds_back(now)
+            && let Some(id) = self.next_again(network)
+        {
+            self.place(network, home, id, now);
+            return;
+        }
+        let connection = &mut network.connections[home];
+        (connection.listed, connection.ready_since) = (true, now);
+        self.ready.push_back(home);
+    }
+
+    /// Open model: sends what is due on the connections that are free, and adds some where none is, if they grow.
+    pub(super) fn dispatch<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
+        self.send_due(network);
+        if self.growth.is_some() && self.grow(network) && self.connects_for_calls() {
+            // A connection for each call is made when there is one.
+            self.send_due(network);
+        }
+    }
+
+    /// Adds connections for the calls that wait, if none is free; true if it did.
+    fn grow<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> bool {
+        if !self.ready.is_empty() {
+            if let Some(growth) = &mut self.growth {
+                growth.has_free();
+            }
+            return false;
+        }
+        let now = network.driver.now();
+        let connects_for_calls = self.connects_for_calls();
+        let is_in_vain = !connects_for_calls && (network.newest_is_barren() || self.is_out(network, now));
+        let (Some(growth), Pace::Open(schedule)) = (&mut self.growth, &self.pace) else { return false };
+        if is_in_vain {
+            growth.next_look = NEVER;
+            return false;
+        }
+        let standing = Standing {
+            connections: network.places(),
+            connecting: network.connecting,
+            taken: schedule.taken(),
+            held_up: self.held_up,
+            heard: network.recorder.last_arrival(),
+            reconnect: connects_for_calls,
+        };
+        let missing = growth.missing(&standing, now);
+        for _ in 0..missing {
+            let token = network.add(0);
+            network.connections[token].held_up = self.held_up;
+            match &mut self.slots {
+                Some(slots) => {
+                    slots.open(token);
+                    self.offer_slot(network, token, now);
+                }
+                None => self.offer(network, token, now),
+            }
+        }
+        missing > 0
+    }
+
+    /// Open model: sends what is due on the connections that are free, oldest first.
+    fn send_due<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
+        let Pace::Open(schedule) = &self.pace else { return };
+        if schedule.due().is_none() {
+            return;
+        }
+        let mut now = network.driver.now();
+        while let Pace::Open(schedule) = &mut self.pace
+            && schedule.due().is_some_and(|due| due <= now)
+            && !self.lease.has_run_out(now)
+            && let Some(token) = self.ready.pop_front()
+        {
+            let connection = &mut network.connections[token];
+            let opens = self.plan.reconnect && connection.state == State::Idle && connection.carried() == 0;
+            // One that is gone may be listed elsewhere by now, or its place be another's.
+            let is_here = connection.state == State::Open || opens || self.slots.is_some();
+            if !is_here || !std::mem::take(&mut connection.listed) {
+                continue;
+            }
+            let has_room = match &self.slots {
+                Some(slots) => slots.is_free(token, &network.connections),
+                None => opens || connection.room(self.pipeline) > 0,
+            };
+            if !has_room {
+                continue;
+            }
+            let connection = &mut network.connections[token];
+            let ready_since = connection.ready_since;
+            let Some((due, number)) = schedule.take() else { break };
+            let own = own_delay::of(due, ready_since, connection.held_up, now);
+            (connection.held_up, self.held_up) = (own.held_up, own.held_up);
+            let snapshot = &mut network.recorder.snapshot;
+            snapshot.times.record(Timing::Lag, own.call);
+            snapshot.numbers.add(Counter::WaitedForConnection, u64::from(own.has_waited));
+            let exposed = self.exposure.of(network, now - own.call, now);
+            let call = Call::new(number, due, self.measured, Counted::Already);
+            let id = network.begin(Call { late: own.call, exposed, ..call });
+            if self.slots.is_some() {
+                self.place(network, token, id, now);
+            } else if opens && self.shares_outcome(network, 0, id, due, now) {
+                self.offer(network, token, ready_since);
+            } else if opens {
+                network.enqueue(token, id);
+                network.connect(self, token, now);
+            } else {
+                network.send(self, token, id, now);
+                self.offer(network, token, ready_since);
+            }
+            if self.refusal.is_some() {
+                break;
+            }
+            now = network.driver.now();
+        }
+    }
+
+    /// Open model, connections made for calls: whether the call, which has begun, makes no attempt of its own as there are too many, and has ended as
+    /// another attempt did.
+    pub(super) fn shares_outcome<D: Driver>(
+        &mut self,
+        network: &mut FloodNetwork<D>,
+        target: usize,
+        id: CallId,
+        due: u64,
+        now: u64,
+    ) -> bool {
+        let is_open = matches!(self.pace, Pace::Open(_));
+        if !is_open || !self.outage.has_failed(target) || self.outage.attempts.take(now) {
+            return false;
+        }
+        let Some(outcome) = self.outage.shared(target, now).cloned() else { return false };
+        let end = now.max(due.saturating_add(outcome.took_ns));
+        network.complete(self, id, End::Failed(outcome.failure, &outcome.reason), end);
+        true
+    }
+}

@@ -1,0 +1,94 @@
+//! A target that takes no connection: which calls try to make one, and which share what came of another's attempt.
+//!
+//! A call that is due while there is no connection has failed, then. It makes an attempt of its own, up to a thousand a second. Beyond that
+//! it takes the outcome of an attempt that has just ended, with its duration, so that a target which answers nothing does not
+//! read as one that refuses at once. Where none has, it waits for the next attempt that ends. One that succeeds ends all this.
+
+use brunt_record::outcome::Failure;
+
+use crate::network::attempts::Attempts;
+use crate::network::{FailedAttempt, NEVER};
+
+/// For how long other calls share what came of an attempt, in nanoseconds; and of one that TLS ended, which costs the target more.
+const SHARED_NS: u64 = 50_000_000;
+const SHARED_TLS_NS: u64 = 100_000_000;
+
+/// An attempt that has failed, after which none has succeeded.
+#[derive(Debug, Clone)]
+pub(super) struct Outcome {
+    at: u64,
+    /// How long it took, in nanoseconds.
+    pub(super) took_ns: u64,
+    /// How it ended.
+    pub(super) failure: Failure,
+    /// Why.
+    pub(super) reason: String,
+}
+
+/// What one worker knows of targets that take no connection.
+#[derive(Debug)]
+pub(super) struct Outage {
+    /// The attempts of calls.
+    pub(super) attempts: Attempts,
+    /// The last attempt for each target, if it failed.
+    last: Vec<Option<Outcome>>,
+    /// When to look again whether a waiting call can be helped, if nothing happens before.
+    pub(super) next_look: u64,
+}
+
+impl Outage {
+    /// For one of so many workers, over all machines.
+    pub(super) fn new(workers: u64) -> Self {
+        Self { attempts: Attempts::new(workers), last: Vec::new(), next_look: NEVER }
+    }
+
+    /// An attempt has failed at `now`.
+    pub(super) fn failed(&mut self, attempt: &FailedAttempt<'_>, now: u64) {
+        if self.last.len() <= attempt.origin {
+            self.last.resize(attempt.origin + 1, None);
+        }
+        let FailedAttempt { failure, reason, took_ns, .. } = *attempt;
+        if let Some(last) = self.last.get_mut(attempt.origin) {
+            *last = Some(Outcome { at: now, took_ns, failure, reason: reason.to_owned() });
+        }
+    }
+
+    /// A connection to this target was made.
+    pub(super) fn made(&mut self, origin: usize) {
+        if let Some(last) = self.last.get_mut(origin) {
+            *last = None;
+        }
+    }
+
+    /// Whether the last attempt to connect to this target failed.
+    pub(super) fn has_failed(&self, origin: usize) -> bool {
+        matches!(self.last.get(origin), Some(Some(_)))
+    }
+
+    /// What a call that is due shares at `now`, as it makes no attempt of its own; none if no attempt ended just before.
+    pub(super) fn shared(&self, origin: usize, now: u64) -> Option<&Outcome> {
+        let last = self.last.get(origin)?.as_ref()?;
+        let shared_ns = if last.failure == Failure::Tls { SHARED_TLS_NS } else { SHARED_NS };
+        (now.saturating_sub(last.at) <= shared_ns).then_some(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_shared_for_a_moment_and_until_a_connection_is_made() {
+        let mut outage = Outage::new(1);
+        let attempt = FailedAttempt { origin: 1, failure: Failure::Connect, reason: "refused", took_ns: 7 };
+        outage.failed(&attempt, 1_000);
+        assert!(outage.has_failed(1) && !outage.has_failed(0) && !outage.has_failed(9));
+        let shared = |outage: &Outage, now| outage.shared(1, now).map(|outcome| outcome.took_ns);
+        assert_eq!(shared(&outage, 1_000 + SHARED_NS), Some(7));
+        assert_eq!(shared(&outage, 1_001 + SHARED_NS), None);
+        outage.failed(&FailedAttempt { failure: Failure::Tls, ..attempt }, 1_000);
+        assert_eq!(shared(&outage, 1_001 + SHARED_NS), Some(7));
+        outage.made(1);
+        assert_eq!((shared(&outage, 1_000), outage.has_failed(1)), (None, false));
+    }
+}

@@ -1,0 +1,176 @@
+//! Calls of the open model that are due while no connection is free for them.
+
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
+
+use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
+use crate::network::{Call, Counted, NEVER, State};
+use crate::transport::Driver;
+
+/// For how long open connections are worth waiting for after one was answered, in nanoseconds.
+const ANSWERS_NS: u64 = SECOND_NS;
+/// A worker that is later than this, in nanoseconds, has not read all that came in time.
+const IN_TIME_NS: u64 = 1_000_000;
+/// Why a call has failed that waited for a connection while the target answered nothing.
+const UNANSWERED: &str = "no connection was free within the timeout, and none was answered";
+
+impl Flood {
+    /// No connection is free at `now`: sees to the calls that are due.
+    pub(super) fn await_connection<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+        self.outage.next_look = NEVER;
+        if !self.is_loading() || self.connects_for_calls() || self.lease.has_run_out(now) {
+            return;
+        }
+        self.try_for_calls(network, now);
+        let Pace::Open(schedule) = &self.pace else { return };
+        if self.ready.is_empty() && schedule.due().is_some_and(|due| due <= now) {
+            // In time, connections may have been free for calls that are late by this worker's doing.
+            let behind = if network.behind(now) > IN_TIME_NS { network.behind(now) } else { 0 };
+            self.short_since = self.short_since.saturating_add(behind).min(now);
+            self.wake_dormant(network, now, true);
+            self.expire_waiting(network, now);
+        }
+    }
+
+    /// Whether there is no connection to wait for: none is open and attempts fail; or those that are answer nothing, and another is refused.
+    pub(super) fn is_out<D: Driver>(&self, network: &FloodNetwork<D>, now: u64) -> bool {
+        let has_failed = self.outage.has_failed(0);
+        if network.taking == 0 {
+            return has_failed || network.connecting == 0;
+        }
+        has_failed && now.saturating_sub(network.last_answer.max(network.last_connected)) > ANSWERS_NS
+    }
+
+    /// Lets each call that is due make an attempt of its own, or share what came of one.
+    fn try_for_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+        while self.ready.is_empty() && self.is_out(network, now) && self.is_loading() {
+            let Pace::Open(schedule) = &self.pace else { return };
+            let Some(due) = schedule.due() else { return };
+            if due > now {
+                self.outage.next_look = due;
+                return;
+            }
+            let free_at = self.outage.attempts.free_at();
+            if network.connecting < self.most_half_open()
+                && free_at <= now
+                && let Some(token) = self.place_to_try(network)
+            {
+                self.outage.attempts.take(now);
+                self.try_for_next(network, token, now);
+            } else if !self.share_outcome(network, now) {
+                self.outage.next_look = if free_at > now { free_at } else { NEVER };
+                return;
+            }
+        }
+    }
+
+    /// The most connections that this worker makes at once.
+    fn most_half_open(&self) -> usize {
+        (CONNECTING_AT_ONCE / self.share.of() as usize).max(1)
+    }
+
+    /// Connects a place for the next call that is due.
+    fn try_for_next<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+        let Pace::Open(schedule) = &mut self.pace else { return };
+        let Some((due, number)) = schedule.take() else { return };
+        network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
+        let late = network.behind(now).min(now.saturating_sub(due));
+        let id = network.begin(Call { late, ..Call::new(number, due, self.measured, Counted::Already) });
+        network.enqueue(token, id);
+        network.connect(self, token, now);
+    }
+
+    /// The next call that is due takes the outcome of an attempt that ended just before `now`; false if there is none.
+    pub(super) fn share_outcome<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
+        let Pace::Open(schedule) = &mut self.pace else { return false };
+        let Some(outcome) = self.outage.shared(0, now).filter(|_| schedule.due().is_some_and(|due| due <= now)) else {
+            return false;
+        };
+        let Some((due, _)) = schedule.take() else { return false };
+        network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
+        let end = now.max(due.saturating_add(outcome.took_ns));
+        network.recorder.failed_overdue(due, self.measured, outcome.failure, &outcome.reason, end);
+        true
+    }
+
+    /// A place without a connection, in which one can be tried.
+    fn place_to_try<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<usize> {
+        if let Some(token) = self.next_dormant(network) {
+            return Some(token);
+        }
+        let may_add = self.growth.as_ref().is_some_and(|growth| network.places() < growth.limit());
+        may_add.then(|| network.add(0))
+    }
+
+    /// A place in which nothing is tried before a call needs it.
+    fn next_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<usize> {
+        while let Some(token) = self.dormant.pop() {
+            let connection = &mut network.connections[token];
+            // One that was given back, and perhaps handed out again, is listed no more.
+            if connection.listed && connection.state == State::Idle {
+                connection.listed = false;
+                return Some(token);
+            }
+        }
+        None
+    }
+
+    /// The place's last connection came to nothing, and there is no other: the next call that is due tries again.
+    pub(super) fn rest<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize) {
+        let connection = &mut network.connections[token];
+        if !connection.listed {
+            connection.listed = true;
+            self.dormant.push(token);
+        }
+    }
+
+    /// Connects the places that wait for a target which takes connections again; as often as attempts may be made, if it is not known
+    /// whether it does.
+    pub(super) fn wake_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64, is_attempt: bool) {
+        while !self.dormant.is_empty()
+            && network.connecting < self.most_half_open()
+            && (!is_attempt || self.outage.attempts.take(now))
+            && let Some(token) = self.next_dormant(network)
+        {
+            network.connect(self, token, now);
+        }
+    }
+
+    /// Ends the calls that have waited for as long as a call may take while no connection was free, and since whose due time the target has
+    /// answered nothing.
+    fn expire_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+        let (timeout_ns, short_since) = (self.plan.timeout_ns, self.short_since);
+        let Pace::Open(schedule) = &mut self.pace else { return };
+        while let Some(due) = schedule.due().filter(|due| network.last_answer < *due) {
+            let expires = due.max(short_since).saturating_add(timeout_ns);
+            if expires > now {
+                self.outage.next_look = self.outage.next_look.min(expires);
+                return;
+            }
+            if schedule.take().is_none() {
+                return;
+            }
+            network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
+            network.recorder.failed_overdue(due, self.measured, Failure::Timeout, UNANSWERED, expires);
+        }
+    }
+
+    /// The measured part ended: calls that were due and have no connection are never sent. They are unsent where connections were
+    /// too few, and unfinished where the target has said nothing since.
+    pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: u64) {
+        // What a peer has turned away may be sent again yet.
+        self.serve_again(network, end);
+        let silent_for = end.saturating_sub(network.last_answer);
+        let is_silent = network.taking == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
+        let silent_since = if is_silent { network.last_answer } else { u64::MAX };
+        let Pace::Open(schedule) = &mut self.pace else { return };
+        schedule.drop_overdue(end, |due, calls| {
+            if due > silent_since {
+                network.recorder.unfinished_overdue(due, calls, end);
+            } else {
+                network.recorder.unsent_overdue(due, calls, end);
+            }
+        });
+    }
+}

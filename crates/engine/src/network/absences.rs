@@ -1,0 +1,41 @@
+//! For how long places are without a server, while that is watched.
+
+use brunt_record::catalogue::Counter;
+
+use super::{NEVER, Network, State};
+use crate::transport::Driver;
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// From `now` on, time without a server is written down for each place; with none, no longer.
+    pub(crate) fn watch_for_server(&mut self, from: Option<u64>) {
+        for connection in &mut self.connections.0 {
+            if let Some(from) = from
+                && connection.fruitless > 0
+                && matches!(connection.state, State::Idle | State::Backoff)
+            {
+                connection.without_since = from;
+            }
+        }
+        self.watched_since = from.unwrap_or(NEVER);
+    }
+
+    /// Writes down for how long places were without a server, up to `now`, while that is watched.
+    pub(super) fn count_absences(&mut self, now: u64) {
+        for connection in &mut self.connections.0 {
+            if connection.without_since != NEVER {
+                let since = connection.without_since;
+                connection.without_since = now.max(since);
+                self.recorder.snapshot.numbers.add(Counter::WithoutServer, now.saturating_sub(since));
+            }
+        }
+    }
+
+    /// The load ended at `now`: what comes after is in no figure.
+    pub(crate) fn end_watch(&mut self, now: u64) {
+        self.count_absences(now);
+        for connection in &mut self.connections.0 {
+            connection.without_since = NEVER;
+        }
+        self.watched_since = NEVER;
+    }
+}

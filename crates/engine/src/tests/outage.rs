@@ -1,0 +1,258 @@
+//! Targets that go away, come back, and stand still.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use brunt_judge::summary::Summary;
+use brunt_plan::arrivals::Spread;
+use brunt_plan::connections::Connections;
+use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
+
+use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
+use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
+
+const URL: &str = "http://127.0.0.1/";
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+/// When a run's load begins in made-up time, about.
+const BEGIN: u64 = SECOND_NS;
+
+/// What a target does while it is away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Away {
+    /// Its process was killed: connections are reset, and others refused.
+    Killed,
+    /// Its machine is gone: nothing is answered, neither connecting nor a request.
+    Lost,
+    /// Its process stands still: the system accepts connections for it.
+    Frozen,
+}
+
+/// Answers after so long, and is away for a while.
+struct Target {
+    takes_ns: u64,
+    away: Range<u64>,
+    manner: Away,
+    /// Connections that were begun, over all.
+    begun: Arc<AtomicUsize>,
+}
+
+impl Target {
+    fn away(manner: Away, away: Range<u64>) -> Self {
+        Self { takes_ns: MS, away, manner, begun: Arc::default() }
+    }
+}
+
+impl Peer for Target {
+    fn connecting(&mut self, now: u64) -> Reaction {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        match self.manner {
+            Away::Killed if self.away.contains(&now) => vec![(50_000, Act::Refuse)],
+            Away::Lost if self.away.contains(&now) => vec![],
+            // One that is accepted before is reset when the time has come.
+            Away::Killed if now < self.away.start => {
+                vec![(50_000, Act::Accept), (self.away.start - now, Act::Reset)]
+            }
+            _ => vec![(50_000, Act::Accept)],
+        }
+    }
+
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
+        let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
+        let late = match self.manner {
+            Away::Lost if self.away.contains(&now) => return vec![],
+            Away::Frozen if self.away.contains(&now) => self.away.end - now,
+            _ => 0,
+        };
+        (0..requests).map(|_| (late + self.takes_ns, Act::Send(ANSWER.to_vec()))).collect()
+    }
+}
+
+fn at_rate(rate: &str, connections: Connections) -> Plan {
+    Plan {
+        load: Load::Open { profile: rate.parse().unwrap(), arrivals: Spread::Uniform },
+        stop: Stop { duration_ns: Some(10 * SECOND_NS), requests: None },
+        connections,
+        timeout_ns: SECOND_NS,
+        connect_timeout_ns: SECOND_NS,
+        drain_ns: 2 * SECOND_NS,
+        ..plan(URL)
+    }
+}
+
+fn number(summary: &Summary, counter: Counter) -> u64 {
+    summary.total.numbers.get(counter)
+}
+
+const HALF: Range<u64> = BEGIN + 3 * SECOND_NS..BEGIN + 8 * SECOND_NS;
+
+#[test]
+fn an_outage_of_half_the_run_fails_half_of_the_calls() {
+    for workers in [1, 2] {
+        for connections in [Connections::UpTo(1000), 64.into(), 2.into()] {
+            for (reconnect, pipeline) in [(false, 1), (true, 1), (false, 8)] {
+                let plan = Plan { workers, reconnect, pipeline, ..at_rate("200", connections) };
+                let summary = carry_out(&plan, Target::away(Away::Killed, HALF)).summary;
+                let case = format!("{workers} workers, {connections:?}, reconnect {reconnect}, {pipeline} in flight");
+                assert_eq!((number(&summary, Counter::Due), number(&summary, Counter::Unsent)), (2000, 0), "{case}");
+                let failed = summary.total.failures.count(Failure::Connect);
+                assert!((990..=1010).contains(&failed), "{case}: {failed} failed");
+                let attempts = number(&summary, Counter::ConnectionsFailed);
+                // One for each call, and one for each connection that was lost.
+                assert!(attempts <= 1075, "{case}: {attempts} attempts");
+                let slowest = summary.times.response.unwrap().max.value;
+                assert!(slowest < 100 * MS, "{case}: nobody waits it out: {slowest}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_calls_than_attempts_share_what_came_of_them() {
+    for connections in [Connections::UpTo(1000), 50.into()] {
+        let summary = carry_out(&at_rate("5000", connections), Target::away(Away::Killed, HALF)).summary;
+        let failed = summary.total.failures.count(Failure::Connect);
+        assert!((24_900..=25_100).contains(&failed), "{failed} failed");
+        let attempts = number(&summary, Counter::ConnectionsFailed);
+        assert!((4_500..=5_400).contains(&attempts), "{attempts} attempts in 5 s");
+        // Those that are due in the last millisecond may find no connection free.
+        let unsent = number(&summary, Counter::Unsent);
+        assert!(unsent <= 5 && summary.total.statuses.total() == 50_000 - failed - unsent, "{unsent} unsent");
+    }
+}
+
+#[test]
+fn a_target_that_answers_no_attempt_fails_calls_after_the_connect_timeout() {
+    for connections in [Connections::UpTo(1000), 10.into()] {
+        let target = Target::away(Away::Lost, HALF);
+        let begun = Arc::clone(&target.begun);
+        let summary = carry_out(&at_rate("200", connections), target).summary;
+        let failures = &summary.total.failures;
+        let lost = failures.count(Failure::ConnectTimeout) + failures.count(Failure::Timeout);
+        // An attempt that is under way when the target comes back is lost, and what shares its outcome.
+        assert!((990..=1250).contains(&lost), "{connections:?}: {failures:?}");
+        assert_eq!(failures.total(), lost);
+        assert_eq!(number(&summary, Counter::Unsent), 0);
+        let failed = summary.times.failed.unwrap();
+        assert!(failed.min >= 990 * MS && failed.max.value <= 2100 * MS, "a failure takes its time: {failed:?}");
+        assert!(begun.load(Ordering::Relaxed) < 1_600);
+    }
+}
+
+#[test]
+fn a_short_restart_fails_what_was_due_in_it() {
+    for connections in [Connections::UpTo(1000), 16.into()] {
+        let restart = BEGIN + 3 * SECOND_NS..BEGIN + 3 * SECOND_NS + 50 * MS;
+        let summary = carry_out(&at_rate("300", connections), Target::away(Away::Killed, restart)).summary;
+        let failed = summary.total.failures.total();
+        assert!((14..=16).contains(&failed), "{failed}: {:?}", summary.total.failures);
+        assert_eq!(summary.total.statuses.total(), 3000 - failed);
+    }
+}
+
+#[test]
+fn a_frozen_target_gets_few_connections_and_its_calls_time_out() {
+    for connections in [Connections::UpTo(4096), 20.into()] {
+        let target = Target::away(Away::Frozen, HALF);
+        let begun = Arc::clone(&target.begun);
+        let summary = carry_out(&at_rate("400", connections), target).summary;
+        let failures = &summary.total.failures;
+        // A call that is due in the last of the 5 s is answered in time.
+        assert!((1580..=1640).contains(&failures.count(Failure::Timeout)), "{connections:?}: {failures:?}");
+        assert_eq!((failures.total(), number(&summary, Counter::Unsent)), (failures.count(Failure::Timeout), 0));
+        let begun = begun.load(Ordering::Relaxed);
+        assert!(begun < 900, "{begun} connections");
+    }
+}
+
+#[test]
+fn a_closed_flood_knows_for_how_long_it_had_no_server() {
+    for (workers, connections, attempts) in [(1, 1, 33..=100), (2, 20, 700..=2_000), (1, 1000, 4_000..=6_100)] {
+        let plan = Plan { load: Load::Closed {}, workers, ..at_rate("1", Connections::Fixed(connections)) };
+        let summary = carry_out(&plan, Target::away(Away::Killed, HALF)).summary;
+        let all = f64::from(connections) * 10e9;
+        let away = number(&summary, Counter::WithoutServer) as f64 / all;
+        assert!((0.49..=0.6).contains(&away), "{connections} connections: {away}");
+        let failed = number(&summary, Counter::ConnectionsFailed);
+        assert!(attempts.contains(&failed), "{connections} connections: {failed} attempts");
+        let refused = summary.total.failures.count(Failure::Connect);
+        assert_eq!(refused, failed, "a call for each");
+    }
+    // Whose server is there the whole time has lost none of it.
+    let plan = Plan { load: Load::Closed {}, ..at_rate("1", 3.into()) };
+    let summary = carry_out(&plan, Target::away(Away::Killed, 0..0)).summary;
+    assert_eq!(number(&summary, Counter::WithoutServer), 0);
+}
+
+/// Answers in 50 ms, and drops all connections every half second.
+struct Dropping;
+
+impl Peer for Dropping {
+    fn connecting(&mut self, now: u64) -> Reaction {
+        let drop = (now / (500 * MS) + 1) * 500 * MS;
+        vec![(50_000, Act::Accept), (drop - now, Act::Close)]
+    }
+
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        vec![(50 * MS, Act::Send(ANSWER.to_vec()))]
+    }
+}
+
+#[test]
+fn a_call_whose_connection_is_dropped_under_it_has_failed() {
+    let fixed = Plan { load: Load::Closed {}, ..at_rate("1", 20.into()) };
+    for plan in [fixed, at_rate("199", Connections::UpTo(1000))] {
+        let summary = carry_out(&plan, Dropping).summary;
+        let share = summary.total.failures.count(Failure::Closed) as f64 / number(&summary, Counter::Due) as f64;
+        assert!((0.07..=0.11).contains(&share), "{share}");
+        let again = number(&summary, Counter::Reconnects) as f64 / number(&summary, Counter::Due) as f64;
+        assert!(again < 0.03, "only those that met the end on their way: {again}");
+    }
+}
+
+#[test]
+fn answers_that_came_while_brunt_stood_still_are_no_timeouts() {
+    let plan = Plan { timeout_ns: 200 * MS, ..at_rate("100", 4.into()) };
+    for stands_still in [300 * MS, SECOND_NS] {
+        let target = Target { takes_ns: 20 * MS, ..Target::away(Away::Killed, 0..0) };
+        let net = VirtualNet::new(target).interrupted_at(4 * SECOND_NS, stands_still);
+        let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
+        assert_eq!((summary.total.failures.total(), summary.total.statuses.total()), (0, 1000));
+        let p99 = summary.times.response.unwrap().max.value;
+        assert!(p99 <= 41 * MS, "the target took 20 ms: {p99}");
+    }
+}
+
+#[test]
+fn calls_that_came_due_while_brunt_stood_still_are_no_timeouts() {
+    // All connections are idle when it does.
+    let plan = Plan { timeout_ns: 200 * MS, ..at_rate("300", 4.into()) };
+    for stands_still in [350 * MS, 900 * MS] {
+        let net = VirtualNet::new(Target::away(Away::Killed, 0..0)).interrupted_at(4 * SECOND_NS, stands_still);
+        let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
+        assert_eq!((summary.total.failures.total(), summary.total.statuses.total()), (0, 3000));
+    }
+}
+
+#[test]
+fn standing_still_is_no_time_of_a_target_that_closes() {
+    /// Answers in 20 ms and closes.
+    struct Closing;
+    impl Peer for Closing {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+            vec![(20 * MS, Act::Send(ANSWER.to_vec())), (20 * MS + 1000, Act::Close)]
+        }
+    }
+    for reconnect in [false, true] {
+        for connections in [Connections::UpTo(1000), 4.into()] {
+            let plan = Plan { reconnect, ..at_rate("100", connections) };
+            let net = VirtualNet::new(Closing).standing_still(4 * SECOND_NS, 300 * MS);
+            let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
+            assert_eq!(summary.total.failures.total(), 0, "{:?}", summary.total.failures);
+            let response = summary.times.response.unwrap();
+            assert!(response.max.value <= 45 * MS, "reconnect {reconnect}, {connections:?}: {response:?}");
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! Stretches of a run in which the target behaved in another way: outages, freezes, overload, a limit of its rate.
+//!
+//! All of it is found in the [`Timeline`], which knows calls by when they were due, and in the seconds' own counts. A stretch
+//! that one kind explains is left out of what comes after it.
+
+use brunt_plan::plan::{Load, Plan};
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::recording::Recording;
+use brunt_record::series::Point;
+use brunt_record::snapshot::Snapshot;
+use brunt_record::timeline::{DuePoint, TICK_NS, Timeline};
+
+use super::{About, Remark};
+
+#[cfg(test)]
+mod tests;
+
+/// The fewest calls that a stretch has to hit.
+const FEWEST_CALLS: u64 = 5;
+/// The share of calls due in an outage that find no target.
+const OUT: f64 = 0.9;
+/// How many times the median response time a silence lasts that is a freeze.
+const FREEZE: u64 = 4;
+/// How many times the 99th percentile of the other calls a silence lasts that is a freeze where few calls are in flight.
+const FREEZE_OF_FEW: u64 = 10;
+/// The share of a silence for which a call has to wait to be held up by it.
+const HELD_UP: u64 = 2;
+/// The fewest pauses at a steady distance that are named as one thing.
+const FEWEST_PAUSES: usize = 3;
+/// How far lengths and distances of pauses may lie apart, as a share.
+const ALIKE: f64 = 0.25;
+/// The most stretches of one kind that are named.
+const MOST_NAMED: usize = 3;
+/// How long a target has to fall behind before that is overload, in nanoseconds.
+const BEHIND_NS: u64 = 3 * SECOND_NS;
+/// The share of the due rate by which the calls that wait have to grow.
+const GROWTH: f64 = 0.05;
+/// The fewest calls that wait at the end of an overload, and how many times those before it.
+const WAITING: (u64, u64) = (20, 10);
+/// The fewest seconds that show a limit of the rate, and the fewest calls that each has to let through.
+const LIMITED: (usize, u64) = (3, 50);
+/// How far the rate let through may vary, as a share of it, and the most of what was due that it may be.
+const STEADY: (f64, f64) = (0.1, 0.9);
+
+/// A stretch of the measured part, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stretch {
+    from: u64,
+    to: u64,
+}
+
+impl Stretch {
+    const fn length(self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
+
+    fn overlaps(self, other: Self) -> bool {
+        self.from < other.to && other.from < self.to
+    }
+}
+
+/// What happened over time in a run by `plan` of which `total` is every call.
+pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> {
+    let timeline = &total.timeline;
+    let outages = outages(timeline);
+    let mut found: Vec<Remark> =
+        outages.iter().take(MOST_NAMED).map(|outage| outage_remark(*outage, timeline, run)).collect();
+    let freezes: Vec<_> = freezes(plan, run, total)
+        .into_iter()
+        .filter(|freeze| !outages.iter().any(|outage| outage.overlaps(freeze.stretch)))
+        .collect();
+    found.extend(freeze_remarks(&freezes));
+    let explained: Vec<_> = outages.into_iter().chain(freezes.iter().map(|freeze| freeze.stretch)).collect();
+    found.extend(rate_limit(run, timeline));
+    found.extend(overload(plan, run, &explained));
+    found
+}
+
+/// A place in a run, such as `0:05.0`.
+fn clock(ns: u64) -> String {
+    let tenths = ns / 100_000_000;
+    format!("{}:{:02}.{}", tenths / 600, tenths / 10 % 60, tenths % 10)
+}
+
+/// A length of time, such as `2.0s` or `250ms`.
+fn length(ns: u64) -> String {
+    if ns >= SECOND_NS { format!("{:.1}s", ns as f64 / 1e9) } else { format!("{}ms", ns / 1_000_000) }
+}
+
+/// Stretches in which calls found no target: no connection could be made, or it was lost.
+fn outages(timeline: &Timeline) -> Vec<Stretch> {
+    if timeline.points().all(|(_, point)| point.ok + point.refused == 0) {
+        // It never answered, which is said elsewhere.
+        return Vec::new();
+    }
+    let is_out = |point: &DuePoint| point.unreached > 0 && point.unreached as f64 >= OUT * point.due() as f64;
+    let mut stretches: Vec<(Stretch, u64)> = Vec::new();
+    let mut goes_on = false;
+    let mut edge = None;
+    for (start, point) in timeline.points() {
+        let here = Stretch { from: start, to: start + timeline.width_ns() };
+        if is_out(point) {
+            match stretches.last_mut().filter(|_| goes_on) {
+                Some((stretch, calls)) => (stretch.to, *calls) = (here.to, *calls + point.due()),
+                // The point before may be partly out.
+                None => stretches.push((Stretch { from: edge.unwrap_or(here.from), ..here }, point.due())),
+            }
+            goes_on = true;
+        } else {
+            if let Some((stretch, _)) = stretches.last_mut().filter(|_| goes_on && point.unreached > 0) {
+                stretch.to = here.to;
+            }
+            goes_on = false;
+        }
+        edge = (point.unreached > 0 && !is_out(point)).then_some(here.from);
+    }
+    stretches.into_iter().filter(|(_, calls)| *calls >= FEWEST_CALLS).map(|(stretch, _)| stretch).collect()
+}
+
+/// Points whose calls were due in a stretch.
+fn within(timeline: &Timeline, stretch: Stretch) -> impl Iterator<Item = (u64, &DuePoint)> {
+    timeline.points().filter(move |(start, _)| *start < stretch.to && start + timeline.width_ns() > stretch.from)
+}
+
+fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remark {
+    let (mut due, mut failed) = (0, 0);
+    for (_, point) in within(timeline, outage) {
+        due += point.due();
+        failed += point.not_ok();
+    }
+    let came_back = timeline.points().any(|(start, point)| start >= outage.to && point.ok + point.refused > 0);
+    let until = if came_back {
+        format!("from {} to {}", clock(outage.from), clock(outage.to))
+    } else {
+        format!("from {} on, and did not come back", clock(outage.from))
+    };
+    let reason = most_common_reason(run).map_or_else(String::new, |reason| format!(" ({reason})"));
+    Remark {
+        from_ns: Some(outage.from),
+        to_ns: Some(outage.to),
+        calls: Some(failed),
+        ..Remark::new(
+            About::Outage,
+            format!("the target was not there {until}: {failed} of {due} calls due then failed{reason}"),
+        )
+    }
+}
+
+/// The most common reason of failures without a connection.
+fn most_common_reason(run: &Recording) -> Option<String> {
+    let failures = &run.measured.failures;
+    let counted = failures.counted().filter(|(failure, _)| failure.is_unreached());
+    let (failure, _) = counted.max_by_key(|(_, n)| *n)?;
+    let reason = failures.reasons(failure).into_iter().max_by_key(|(_, n)| *n)?;
+    Some(reason.0.to_owned())
+}
+
+/// A silence of the target.
+#[derive(Debug, Clone, Copy)]
+struct Freeze {
+    stretch: Stretch,
+    /// Calls that it held up.
+    calls: u64,
+    /// The longest of them, in nanoseconds.
+    worst_ns: u64,
+}
+
+/// Silences of the target while calls were in flight.
+fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
+    let timeline = &total.timeline;
+    let Some(median) = total.response_times().known.quantile(0.5) else { return Vec::new() };
+    let mut silences: Vec<_> = timeline.silences().into_iter().map(|(from, to)| Stretch { from, to }).collect();
+    // What did not end at all is silent until the last call that waited was given up.
+    let last = timeline.last_completion_ns();
+    if last > 0 && last + TICK_NS < run.measured_ns {
+        silences.push(Stretch { from: last, to: run.measured_ns });
+    }
+    let shortest = (FREEZE * median).max(TICK_NS);
+    let of_all = plan.connections.most();
+    let freeze = |silence: Stretch| {
+        let (mut calls, mut worst_ns) = (0, 0);
+        for (start, point) in timeline.points().take_while(|(start, _)| *start < silence.to) {
+            let limit = silence.length() / HELD_UP;
+            // A call of this point that went on until the silence was over has taken so long at least.
+            let until_over = silence.to.saturating_sub(start + timeline.width_ns());
+            let held = point.count_from(limit.max(until_over));
+            if held > 0 {
+                (calls, worst_ns) = (calls + held, worst_ns.max(point.longest_ns()));
+            }
+        }
+        let is_everybody = !is_open(plan) && calls >= u64::from(of_all);
+        let few = calls < FEWEST_CALLS && is_everybody;
+        let is_long = !few || silence.length() >= FREEZE_OF_FEW * usual_p99(total, silence.length());
+        let is_hit = calls >= FEWEST_CALLS || few;
+        (is_hit && is_long).then_some(Freeze { stretch: silence, calls, worst_ns })
+    };
+    silences
+        .into_iter()
+        .filter(|silence| silence.length() >= shortest)
+        .filter(|silence| !is_own(run, *silence))
+        .filter_map(freeze)
+        .collect()
+}
+
+fn is_open(plan: &Plan) -> bool {
+    matches!(plan.load, Load::Open { .. })
+}
+
+/// The 99th percentile of the calls that took less than half of a silence, in nanoseconds.
+fn usual_p99(total: &Snapshot, silence_ns: u64) -> u64 {
+    let times = &total.response_times().known;
+    let short: u64 = times.values().filter(|(value, _)| *value < silence_ns / HELD_UP).map(|(_, n)| n).sum();
+    let share = short as f64 / times.count().max(1) as f64;
+    times.quantile(0.99 * share).unwrap_or(0)
+}
+
+/// Whether the generator itself stood still for half of a silence: it had no CPU, or sent late.
+fn is_own(run: &Recording, silence: Stretch) -> bool {
+    let stood_still = |point: &&Point| {
+        let starved = point.numbers.ratio(Counter::MostStarvedWorker) * point.length_ns.min(SECOND_NS) as f64;
+        let late = point.lag.quantile(1.0).unwrap_or(0);
+        let half = silence.length() / HELD_UP;
+        starved >= half as f64 || late >= half
+    };
+    let overlaps = |point: &&Point| {
+        // What was late in the silence is recorded when it ended.
+        silence.overlaps(Stretch { from: point.start_ns, to: point.start_ns + point.length_ns + SECOND_NS })
+    };
+    run.series.points().iter().filter(overlaps).any(|point| stood_still(&point))
+}
+
+fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
+    if let Some(pauses) = steady_pauses(freezes) {
+        return vec![pauses];
+    }
+    // The longest first.
+    let mut named = freezes.to_vec();
+    named.sort_by_key(|freeze| std::cmp::Reverse(freeze.stretch.length()));
+    named.truncate(MOST_NAMED);
+    named.sort_by_key(|freeze| freeze.stretch.from);
+    named
+        .into_iter()
+        .map(|Freeze { stretch, calls, worst_ns }| Remark {
+            from_ns: Some(stretch.from),
+            to_ns: Some(stretch.to),
+            calls: Some(calls),
+            worst_ns: Some(worst_ns),
+            ..Remark::new(
+                About::Freeze,
+                format!(
+                    "the target froze from {} to {}: {calls} calls waited up to {}",
+                    clock(stretch.from),
+                    clock(stretch.to),
+                    length(worst_ns)
+                ),
+            )
+        })
+        .collect()
+}
+
+/// Pauses that are alike and at a steady distance, as one remark.
+fn steady_pauses(freezes: &[Freeze]) -> Option<Remark> {
+    let alike = |values: &[u64]| {
+        let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
+        let spread = (ALIKE * mean).max(2.0 * TICK_NS as f64);
+        values.iter().all(|value| (*value as f64 - mean).abs() <= spread).then_some(mean as u64)
+    };
+    if freezes.len() < FEWEST_PAUSES {
+        return None;
+    }
+    let lengths: Vec<_> = freezes.iter().map(|freeze| freeze.worst_ns).collect();
+    let distances: Vec<_> =
+        freezes.windows(2).filter_map(|pair| Some(pair.get(1)?.stretch.from - pair.first()?.stretch.from)).collect();
+    let (each, apart) = (alike(&lengths)?, alike(&distances)?);
+    let (first, last) = (freezes.first()?, freezes.last()?);
+    let calls = freezes.iter().map(|freeze| freeze.calls).sum::<u64>();
+    let message = format!(
+        "the target paused {} times, for {} every {}: {calls} calls waited",
+        freezes.len(),
+        length(each),
+        length(apart)
+    );
+    Some(Remark {
+        from_ns: Some(first.stretch.from),
+        to_ns: Some(last.stretch.to),
+        calls: Some(calls),
+        worst_ns: freezes.iter().map(|freeze| freeze.worst_ns).max(),
+        ..Remark::new(About::Freeze, message)
+    })
+}
+
+/// The calls of each whole second by when they were due: ok ones, and all.
+fn by_second(timeline: &Timeline, seconds: u64) -> Vec<(u64, u64, u64)> {
+    let mut all = vec![(0, 0, 0); usize::try_from(seconds).unwrap_or(0)];
+    for (start, point) in timeline.points() {
+        if let Some((ok, refused, due)) = all.get_mut((start / SECOND_NS) as usize) {
+            *ok += point.ok;
+            *refused += point.refused;
+            *due += point.due();
+        }
+    }
+    all
+}
+
+/// A target that lets a steady rate through and turns the rest away at once.
+fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark> {
+    if timeline.width_ns() > SECOND_NS {
+        return None;
+    }
+    let seconds = by_second(timeline, run.measured_ns / SECOND_NS);
+    let limited: Vec<_> = seconds
+        .iter()
+        .enumerate()
+        .filter(|(_, (ok, refused, due))| *ok >= LIMITED.1 && *refused > 0 && (*ok as f64) < STEADY.1 * *due as f64)
+        .collect();
+    let (first, last) = (limited.first()?.0, limited.last()?.0);
+    let (fewest, _) = LIMITED;
+    // All of them side by side, and with the same rate let through.
+    if limited.len() < fewest || last - first + 1 != limited.len() {
+        return None;
+    }
+    let (ok, refused) = limited.iter().fold((0, 0), |(ok, refused), (_, second)| (ok + second.0, refused + second.1));
+    let mean = ok as f64 / limited.len() as f64;
+    let variance =
+        limited.iter().map(|(_, second)| (second.0 as f64 - mean).powi(2)).sum::<f64>() / limited.len() as f64;
+    // Fast as refusals are, or the target is slow and not limited.
+    let times = |timing| run.measured.times.known(timing).quantile(0.5);
+    let are_fast = times(Timing::Refused) <= times(Timing::Response).max(Some(1_000_000));
+    if variance.sqrt() > STEADY.0 * mean || !are_fast {
+        return None;
+    }
+    let statuses = run.measured.statuses.sorted();
+    let most = statuses.iter().filter(|(status, _)| *status >= 400).max_by_key(|(_, n)| *n).map(|(status, _)| *status);
+    let by = most.map_or_else(String::new, |status| format!(" with {status}"));
+    let (from, to) = (first as u64 * SECOND_NS, (last as u64 + 1) * SECOND_NS);
+    Some(Remark {
+        from_ns: Some(from),
+        to_ns: Some(to),
+        calls: Some(refused),
+        advice: format!("ask for less (-r {mean:.0}), or raise the target's limit"),
+        ..Remark::new(
+            About::RateLimit,
+            format!("the target let {mean:.0} calls/s through and refused {refused} others{by}"),
+        )
+    })
+}
+
+/// A target that falls behind what is due: the calls that wait grow, and grow.
+fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remark> {
+    if !is_open(plan) {
+        return None;
+    }
+    let points = run.series.points();
+    // What had not ended at the end of each point.
+    let mut waiting: Vec<u64> = Vec::with_capacity(points.len());
+    let (mut due, mut ended) = (0, 0);
+    for point in points {
+        due += point.numbers.get(Counter::Due);
+        // Those that were never sent are given up at the end, and wait until then.
+        ended += point.answered + failures_of(point);
+        waiting.push(due.saturating_sub(ended));
+    }
+    let (last, most) = waiting.iter().copied().enumerate().max_by_key(|(_, waiting)| *waiting)?;
+    let calm = waiting.iter().take(last).rposition(|waits| *waits <= most / WAITING.1);
+    let first = calm.map_or(0, |place| place + 1);
+    let before = calm.and_then(|place| waiting.get(place).copied()).unwrap_or(0);
+    let stretch =
+        Stretch { from: points.get(first)?.start_ns, to: points.get(last).map(|p| p.start_ns + p.length_ns)? };
+    if most < WAITING.0 || most < WAITING.1 * before || stretch.length() < BEHIND_NS {
+        return None;
+    }
+    if explained.iter().any(|other| other.overlaps(stretch)) {
+        return None;
+    }
+    let of = points.get(first..=last)?;
+    let seconds = stretch.length() as f64 / SECOND_NS as f64;
+    let due_rate = of.iter().map(|point| point.numbers.get(Counter::Due)).sum::<u64>() as f64 / seconds;
+    let rate = of.iter().map(|point| point.answered + failures_of(point)).sum::<u64>() as f64 / seconds;
+    // As many calls as a rate keeps in flight wait after the first point already, and grow no further.
+    let in_first = waiting.get(first).copied().unwrap_or(0);
+    if (most.saturating_sub(in_first) as f64) < GROWTH * due_rate * seconds {
+        return None;
+    }
+    let from = if first == 0 { String::new() } else { format!("from {} on ", clock(stretch.from)) };
+    let end = if last + 1 == points.len() { "the end".to_owned() } else { clock(stretch.to) };
+    let message = format!(
+        "{from}the target answered {rate:.0} calls/s while {due_rate:.0}/s were due: {most} calls waited at {end}"
+    );
+    Some(Remark {
+        from_ns: Some(stretch.from),
+        to_ns: Some(stretch.to),
+        calls: Some(most),
+        advice: "what it takes for good: brunt find".to_owned(),
+        ..Remark::new(About::Overload, message)
+    })
+}
+
+/// Calls of a point that ended without an answer, those that were never sent or not finished apart.
+fn failures_of(point: &Point) -> u64 {
+    point.ended().saturating_sub(point.answered)
+}

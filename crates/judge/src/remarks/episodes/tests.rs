@@ -1,0 +1,179 @@
+//! Runs of known shape, and what is said of them.
+
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::random::Random;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::{Failure, OkStatus};
+use brunt_record::recording::Recording;
+use brunt_record::series::Series;
+use brunt_record::snapshot::Snapshot;
+use brunt_record::timeline::DueLog;
+
+use super::super::{About, Remark};
+use crate::fixtures::run;
+use crate::summary::Summary;
+
+const MS: u64 = 1_000_000;
+
+/// How a call ends: after how long, and as what.
+enum End {
+    Ok(u64),
+    Refused(u64),
+    Unreached(u64),
+}
+
+/// A run of calls that are due at these times, in order, and end so.
+fn carried_out(seconds: u64, due: impl Iterator<Item = u64>, mut end: impl FnMut(u64) -> End) -> (Plan, Recording) {
+    let (mut plan, mut run) = run();
+    plan.load = Load::Open { profile: "1".parse().unwrap(), arrivals: Spread::Uniform };
+    let mut parts: Vec<Snapshot> = (0..=seconds).map(|_| Snapshot::default()).collect();
+    let mut log = DueLog::default();
+    let second = |at: u64| ((at / SECOND_NS) as usize).min(seconds as usize);
+    for due in due {
+        parts[second(due)].numbers.add(Counter::Due, 1);
+        let end = end(due);
+        let (End::Ok(took) | End::Refused(took) | End::Unreached(took)) = end;
+        let part = &mut parts[second(due + took)];
+        part.times.record(Timing::Response, took);
+        log.completed(due + took);
+        match end {
+            End::Ok(_) => {
+                part.statuses.record(200);
+                log.answered(due, took);
+            }
+            End::Refused(_) => {
+                part.statuses.record(429);
+                part.times.record(Timing::Refused, took);
+                log.refused(due, took);
+            }
+            End::Unreached(_) => {
+                part.failures.record(Failure::Connect, "connection refused");
+                part.times.record(Timing::Failed, took);
+                log.failed(due, took, true);
+            }
+        }
+    }
+    (run.measured, run.series, run.measured_ns) = (Snapshot::default(), Series::default(), seconds * SECOND_NS);
+    run.drained = parts.pop().unwrap();
+    for part in &parts {
+        run.series.push(SECOND_NS, part, &OkStatus::default());
+        run.measured.merge(part);
+    }
+    run.measured.timeline = log.take();
+    (plan, run)
+}
+
+/// So many calls a second, for so long.
+fn evenly(rate: u64, seconds: u64) -> impl Iterator<Item = u64> {
+    (0..rate * seconds).map(move |call| call * SECOND_NS / rate)
+}
+
+fn remarks((plan, run): (Plan, Recording)) -> Vec<Remark> {
+    Summary::of(plan, run).remarks
+}
+
+fn kinds(remarks: &[Remark]) -> Vec<About> {
+    remarks.iter().map(|remark| remark.about).collect()
+}
+
+#[test]
+fn an_outage_has_its_beginning_its_end_and_its_calls() {
+    for rate in [50, 5000] {
+        let out = 3 * SECOND_NS..5_500 * MS;
+        let end = |due: u64| if out.contains(&due) { End::Unreached(MS / 10) } else { End::Ok(2 * MS) };
+        let found = remarks(carried_out(10, evenly(rate, 10), end));
+        assert_eq!(kinds(&found), [About::Outage], "{found:?}");
+        assert_eq!((found[0].from_ns, found[0].to_ns), (Some(3 * SECOND_NS), Some(5_500 * MS)));
+        assert_eq!(found[0].calls, Some(rate * 5 / 2));
+        let message = &found[0].message;
+        assert!(message.contains("from 0:03.0 to 0:05.5") && message.contains("(connection refused)"), "{message}");
+        let found = remarks(carried_out(10, evenly(rate, 10), |due| {
+            if due >= 7 * SECOND_NS { End::Unreached(MS) } else { End::Ok(MS) }
+        }));
+        assert!(found[0].message.contains("from 0:07.0 on, and did not come back"), "{found:?}");
+    }
+}
+
+#[test]
+fn a_freeze_has_its_beginning_its_end_and_its_calls() {
+    for rate in [50, 5000] {
+        let frozen = 4 * SECOND_NS..6 * SECOND_NS;
+        let end = |due: u64| End::Ok(MS + if frozen.contains(&due) { frozen.end - due } else { 0 });
+        let found = remarks(carried_out(10, evenly(rate, 10), end));
+        assert_eq!(kinds(&found), [About::Freeze], "{found:?}");
+        let (from, to) = (found[0].from_ns.unwrap(), found[0].to_ns.unwrap());
+        assert!(from.abs_diff(frozen.start) <= 100 * MS && to.abs_diff(frozen.end) <= 100 * MS, "{found:?}");
+        assert!(found[0].worst_ns.unwrap().abs_diff(2 * SECOND_NS) < 10 * MS, "{found:?}");
+    }
+}
+
+#[test]
+fn pauses_at_a_steady_distance_are_one_thing() {
+    // 400 ms in every 2 s.
+    let end = |due: u64| {
+        let within = due % (2 * SECOND_NS);
+        End::Ok(MS + if within >= SECOND_NS { (1_400 * MS).saturating_sub(within) } else { 0 })
+    };
+    let found = remarks(carried_out(20, evenly(500, 20), end));
+    assert_eq!(kinds(&found), [About::Freeze], "{found:?}");
+    assert!(found[0].message.starts_with("the target paused 10 times, for 401ms every 2.0s: "), "{found:?}");
+}
+
+#[test]
+fn a_target_that_falls_behind_is_said_to() {
+    // 970/s are due all along, and it takes 500/s from the sixth second on.
+    let mut free = 0;
+    let end = |due: u64| {
+        free = if due < 6 * SECOND_NS { due + MS } else { free.max(due) + 2 * MS };
+        End::Ok(free - due)
+    };
+    let found = remarks(carried_out(12, evenly(970, 12), end));
+    assert_eq!(kinds(&found), [About::Overload], "{found:?}");
+    let message = &found[0].message;
+    assert!(message.starts_with("from 0:06.0 on the target answered 500 calls/s while 970/s were due"), "{message}");
+}
+
+#[test]
+fn a_rate_limit_is_no_slowness() {
+    let mut taken = (0, 0);
+    let end = |due: u64| {
+        let second = due / SECOND_NS;
+        taken = if taken.0 == second { (second, taken.1 + 1) } else { (second, 1) };
+        if taken.1 <= 100 { End::Ok(2 * MS) } else { End::Refused(MS) }
+    };
+    let found = remarks(carried_out(10, evenly(400, 10), end));
+    assert_eq!(kinds(&found), [About::RateLimit], "{found:?}");
+    assert!(found[0].message.starts_with("the target let 100 calls/s through and refused 3000 others"), "{found:?}");
+}
+
+/// Steady targets of all kinds of services, under calls that come evenly or at random: nothing is found.
+#[test]
+fn steady_runs_have_no_episodes() {
+    let mut false_alarms = Vec::new();
+    for seed in 0..300 {
+        let mut random = Random::new(seed, 7);
+        let (rate, seconds) = [(5, 3), (50, 10), (500, 10), (2000, 4)][seed as usize % 4];
+        let mean = [1.0, 20.0, 150.0][seed as usize % 3] * MS as f64;
+        let is_poisson = seed % 2 == 0;
+        let mut at = 0.0;
+        let due: Vec<u64> = std::iter::from_fn(|| {
+            at += if is_poisson { -(1.0 - random.unit()).ln() } else { 1.0 } * 1e9 / f64::from(rate);
+            (at < f64::from(seconds) * 1e9).then_some(at as u64)
+        })
+        .collect();
+        let mut random = Random::new(seed, 8);
+        // Exponential, lognormal, or always the same.
+        let took = |_| {
+            let [one, two] = [random.unit(), random.unit()];
+            let normal = (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * two).cos();
+            End::Ok((mean * [-(1.0 - one).ln(), normal.exp(), 1.0][seed as usize % 5 % 3]) as u64)
+        };
+        let found = remarks(carried_out(u64::try_from(seconds).unwrap(), due.into_iter(), took));
+        if !found.is_empty() {
+            false_alarms.push((seed, found));
+        }
+    }
+    assert!(false_alarms.len() <= 1, "{} {false_alarms:#?}", false_alarms.len());
+}

@@ -1,0 +1,293 @@
+//! A worker's state of a script, in which its users' coroutines live.
+
+use std::sync::{Arc, Mutex};
+
+use brunt_plan::plan::Sandbox;
+use brunt_plan::scenario::{File, Step};
+use brunt_protocol::scenario::Value;
+use brunt_record::figures::OwnFigures;
+use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Verdict};
+use mlua::{Function, Lua, Table};
+
+use super::host::{Common, Declared, Host};
+use super::operation::{self, Returned};
+use super::{data, value};
+use crate::error::{from_lua, lacking};
+use crate::{memory, state};
+
+/// The parts of the library, in the order in which they are run.
+pub(super) const LIBRARY: [(&str, &str); 16] = [
+    ("errors", include_str!("library/errors.lua")),
+    ("users", include_str!("library/users.lua")),
+    ("encodings", include_str!("library/encodings.lua")),
+    ("random", include_str!("library/random.lua")),
+    ("digests", include_str!("library/digests.lua")),
+    ("clock", include_str!("library/clock.lua")),
+    ("calls", include_str!("library/calls.lua")),
+    ("reading", include_str!("library/reading.lua")),
+    ("conversations", include_str!("library/conversations.lua")),
+    ("streams", include_str!("library/streams.lua")),
+    ("tasks", include_str!("library/tasks.lua")),
+    ("flow", include_str!("library/flow.lua")),
+    ("load", include_str!("library/load.lua")),
+    ("own", include_str!("library/own.lua")),
+    ("data", include_str!("library/data.lua")),
+    ("rehearsal", include_str!("library/rehearsal.lua")),
+];
+
+/// A state in which a script of scenarios has been run.
+pub(super) struct LuaLibrary {
+    lua: Lua,
+    pub(super) file: String,
+    host: Host,
+    /// What the library's parts have in common, and what is called of it.
+    table: Table,
+    step: Function,
+    answered: Function,
+    begin: Function,
+    forget: Function,
+    leave_groups: Function,
+    take_passes: Function,
+    judge: Function,
+}
+
+impl LuaLibrary {
+    /// The state of a worker, in which the script has been run.
+    pub(super) fn begin(file: &File, common: &Arc<Common>, worker: u32) -> Result<Self, ScriptError> {
+        let library = Self::empty(&file.name, common, worker)?;
+        library.confine().map_err(|error| library.failed(&error))?;
+        library.run(file)?;
+        Ok(library)
+    }
+
+    /// A state in which the script has been run, for [`LuaLibrary::rehearse`] alone.
+    pub(super) fn begin_rehearsal(file: &File, common: &Arc<Common>) -> Result<Self, ScriptError> {
+        let library = Self::empty(&file.name, common, 0)?;
+        let withheld = library.table.get::<Function>("withhold").and_then(|withhold| withhold.call::<()>(()));
+        withheld.and_then(|()| library.confine()).map_err(|error| library.failed(&error))?;
+        library.run(file)?;
+        Ok(library)
+    }
+
+    /// Closes the sandbox, if the script is to run in one.
+    fn confine(&self) -> mlua::Result<()> {
+        if self.host.common.sandbox == Sandbox::Open {
+            return Ok(());
+        }
+        state::close(&self.lua, self.host.module(&self.lua)?)
+    }
+
+    /// A state with the module `brunt`, in which the script called `file` can be run.
+    fn empty(file: &str, common: &Arc<Common>, worker: u32) -> Result<Self, ScriptError> {
+        let wrong = |error: mlua::Error| from_lua("preparing the script", file, &error);
+        let lua = state::everything();
+        let host = Host { common: Arc::clone(common), declared: Arc::new(Mutex::new(Declared::default())) };
+        Self::prepare(lua, file, host, worker).map_err(wrong)
+    }
+
+    /// Runs the script.
+    fn run(&self, file: &File) -> Result<(), ScriptError> {
+        let is_open = self.host.common.sandbox == Sandbox::Open;
+        let chunk = state::load(&self.lua, &file.name, &file.content.0, is_open)?;
+        chunk.call::<()>(()).map_err(|error| {
+            let missing = self.host.declared().missing_value.take();
+            lacking(from_lua("the script", &file.name, &error), missing)
+        })
+    }
+
+    fn prepare(lua: Lua, file: &str, host: Host, worker: u32) -> mlua::Result<Self> {
+        state::keep_inner(&lua)?;
+        value::prepare_arrays(&lua)?;
+        let functions = host.table(&lua)?;
+        functions.raw_set("operations", operation::numbers(&lua)?)?;
+        let (brunt, core, table) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
+        for (name, part) in LIBRARY {
+            let chunk = lua.load(part).set_name(format!("=brunt.{name}"));
+            chunk.call::<()>((&functions, &brunt, &core, &table))?;
+        }
+        for (dialect, _) in &host.common.dialects {
+            let chunk = lua.load(dialect.library()).set_name(format!("=brunt.{}", dialect.name()));
+            brunt.set(dialect.name(), chunk.call::<mlua::Value>((&core, dialect.name()))?)?;
+        }
+        let math: Table = lua.globals().get("math")?;
+        math.get::<Function>("randomseed")?.call::<()>(data::lua_seed(host.common.seed, worker))?;
+        Ok(Self {
+            step: table.get("step")?,
+            answered: table.get("answered")?,
+            begin: table.get("begin")?,
+            forget: table.get("forget")?,
+            leave_groups: table.get("leave_groups")?,
+            take_passes: table.get("take_passes")?,
+            judge: table.get("judge")?,
+            file: file.to_owned(),
+            host,
+            table,
+            lua,
+        })
+    }
+
+    /// What the script has said.
+    pub(super) fn take_declared(&self) -> Declared {
+        std::mem::take(&mut *self.host.declared())
+    }
+
+    fn failed(&self, error: &mlua::Error) -> ScriptError {
+        from_lua("a scenario", &self.file, error)
+    }
+
+    /// The names of the scenarios, in their order.
+    pub(super) fn names(&self) -> Result<Vec<String>, ScriptError> {
+        let names = self.table.get::<Function>("names").and_then(|names| names.call(()));
+        names.map_err(|error| self.failed(&error))
+    }
+
+    /// The steps of an injection as they are written on a command line; a problem, if they are none.
+    pub(super) fn steps(&self, text: &str) -> Result<Vec<Step>, String> {
+        let read = self.table.get::<Function>("steps").and_then(|steps| steps.call((text,)));
+        let (problem, steps): (Option<String>, mlua::Value) = read.map_err(|error| self.failed(&error).to_string())?;
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        let json = value::lua_to_json(&self.lua, &steps)?;
+        serde_json::from_slice(&json).map_err(|error| error.to_string())
+    }
+
+    /// Goes through a scenario once with answers that are made up, and nothing done outside of the script; in a state of
+    /// [`LuaLibrary::begin_rehearsal`], which is good for nothing else.
+    ///
+    /// # Errors
+    /// With file and line of what is misspelt in it.
+    pub(super) fn rehearse(&self, place: u32) -> Result<(), ScriptError> {
+        let problem =
+            self.table.get::<Function>("rehearse").and_then(|rehearse| rehearse.call::<Option<String>>(place));
+        match problem.map_err(|error| self.failed(&error))? {
+            Some(problem) => Err(ScriptError::failed("the script", &problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a feeder gives each row out only once (`:queue()`, `:per_user()` without repeating).
+    pub(super) fn gives_rows_once(&self) -> bool {
+        self.host.gives_rows_once()
+    }
+
+    fn returned(&self, returned: mlua::Result<Returned>) -> (Operation, bool) {
+        match returned.map(operation::returned) {
+            // What a script keeps it keeps: no later iteration would have more room.
+            Ok((Operation::Failed { problem, pacing_ns, .. }, again)) if memory::is_full(&problem) => {
+                let problem = format!("{problem}\n{}", memory::full());
+                let problem = ScriptError::failed("a scenario", &problem).to_string();
+                (Operation::Failed { problem, wrong: true, pacing_ns }, again)
+            }
+            Ok(returned) => returned,
+            Err(error) => {
+                (Operation::Failed { problem: self.failed(&error).to_string(), wrong: true, pacing_ns: 0 }, false)
+            }
+        }
+    }
+}
+
+impl Library for LuaLibrary {
+    fn clients(&self) -> Vec<ScriptClient> {
+        self.host.declared().clients.clone()
+    }
+
+    fn place(&self, name: &str) -> Result<u32, ScriptError> {
+        let place = self.table.get::<Function>("place").and_then(|place| place.call::<Option<u32>>(name));
+        let place = place.map_err(|error| self.failed(&error))?;
+        place.ok_or_else(|| ScriptError::new(&self.file, format!("there is no scenario '{name}'")))
+    }
+
+    fn once(&self, which: &str) -> Result<Option<u32>, ScriptError> {
+        let place = self.table.get::<Function>("once").and_then(|once| once.call(which));
+        place.map_err(|error| self.failed(&error))
+    }
+
+    fn given(&self) -> Result<Value<'static>, ScriptError> {
+        let given = self.table.get::<Function>("given").and_then(|given| given.call::<mlua::Value>(()));
+        let given = given.map_err(|error| self.failed(&error))?;
+        value::of_lua(&given).map_err(|problem| ScriptError::new(&self.file, format!("what setup returns: {problem}")))
+    }
+
+    fn give(&self, given: &Value<'_>) -> Result<(), ScriptError> {
+        let give = value::to_lua(&self.lua, given)
+            .and_then(|given| self.table.get::<Function>("give").and_then(|give| give.call::<()>(given)));
+        give.map_err(|error| self.failed(&error))
+    }
+
+    fn trace(&self) {
+        // Where it cannot, the checks that hold are not seen, and all else is.
+        let _ = self.table.get::<Function>("trace").and_then(|trace| trace.call::<()>(()));
+    }
+
+    fn begin_iteration(&self, slot: u32, now: u64, id: u64, place: u32) -> Operation {
+        self.returned(self.begin.call::<Returned>((slot, now as f64, id as f64, place))).0
+    }
+
+    fn resume(&self, slot: u32, now: u64, with: Resumption<'_>) -> (Operation, bool) {
+        let now = now as f64;
+        let returned = match with {
+            Resumption::Nothing => self.step.call::<Returned>((slot, now)),
+            Resumption::Number(number) => self.step.call((slot, now, number)),
+            Resumption::Begun { ticket } => self.step.call((slot, now, ticket)),
+            Resumption::Answered { ticket, status, ok, flags, goes_on } => {
+                self.answered.call((slot, now, goes_on, ticket, status, ok, flags))
+            }
+            Resumption::Failed { ticket, failure, reason } => {
+                self.step.call((slot, now, ticket, 0, false, 0, failure, reason))
+            }
+            Resumption::Refused(problem) => self.step.call((slot, now, mlua::Value::Nil, problem)),
+            Resumption::Problem(problem) => self.step.call((slot, now, problem)),
+            Resumption::Read(value) => match value::to_lua(&self.lua, &value) {
+                Ok(value) => self.step.call((slot, now, true, value)),
+                Err(error) => Err(error),
+            },
+            Resumption::Unread(problem) => self.step.call((slot, now, false, problem)),
+            Resumption::Results(results) => match operation::results(&self.lua, &results) {
+                Ok(results) => self.step.call((slot, now, results)),
+                Err(error) => Err(error),
+            },
+        };
+        self.returned(returned)
+    }
+
+    fn judge(&self, slot: u32, now: u64, body: &[u8], flags: u32, status: u16) -> Verdict {
+        let judged = self.lua.create_string(body).and_then(|body| {
+            self.judge.call::<(mlua::Value, mlua::MultiValue)>((slot, now as f64, body, flags, status))
+        });
+        match judged {
+            Ok(judged) => operation::verdict(&judged),
+            Err(error) => Verdict::Broken(self.failed(&error).to_string()),
+        }
+    }
+
+    fn forget(&self, slot: u32, between: bool) {
+        // What cannot be called any more has nothing to be forgotten.
+        let _ = self.forget.call::<()>((slot, between));
+    }
+
+    fn leave_groups(&self, slot: u32, now: u64) -> Vec<(u32, u64, u64)> {
+        let ended: Vec<f64> = self.leave_groups.call((slot, now as f64)).unwrap_or_default();
+        ended
+            .chunks_exact(3)
+            .filter_map(|group| match *group {
+                [id, with, without] => Some((id as u32, with as u64, without as u64)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn take_passes(&self) -> Vec<(u32, u64)> {
+        let taken: Vec<f64> = self.take_passes.call(()).unwrap_or_default();
+        let pair = |pair: &[f64]| Some((*pair.first()? as u32, *pair.get(1)? as u64));
+        taken.chunks_exact(2).filter_map(pair).collect()
+    }
+
+    fn take_own(&self) -> Vec<(String, OwnFigures)> {
+        self.host.take_own()
+    }
+
+    fn flush(&self) {
+        state::flush(&self.lua);
+    }
+}

@@ -1,0 +1,20 @@
+//! Answers by their status.
+
+use brunt_record::counts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Answers with one status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// The status.
+    pub status: u16,
+    /// How many.
+    pub count: u64,
+}
+
+impl Status {
+    pub(super) fn all(statuses: &counts::Statuses) -> Vec<Self> {
+        statuses.sorted().into_iter().map(|(status, count)| Self { status, count }).collect()
+    }
+}

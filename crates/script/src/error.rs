@@ -1,0 +1,71 @@
+//! What is wrong with a script, in words for its author.
+
+/// The most that is shown of an error, in characters.
+const MOST_CHARS: usize = 8000;
+
+/// A script that cannot be used, or failed: with file, line and traceback where its language gives them.
+///
+/// The text is at most 8,000 characters and has no control characters but line feeds: a server's words may stand in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct ScriptError {
+    text: String,
+    missing_value: Option<String>,
+}
+
+impl ScriptError {
+    /// A problem in this file.
+    pub fn new(file: &str, problem: impl AsRef<str>) -> Self {
+        Self::from_text(&format!("{file}: {}", problem.as_ref()))
+    }
+
+    /// Something never came back, and is waited for no longer.
+    pub fn stuck(what: &str) -> Self {
+        Self::from_text(&format!("{what} has not come back, and was left behind"))
+    }
+
+    /// `what` has failed, in the script's own words.
+    pub fn failed(what: &str, problem: &str) -> Self {
+        Self::from_text(&format!("{what} failed: {problem}"))
+    }
+
+    /// A problem whose text already says where it is.
+    pub fn from_text(text: &str) -> Self {
+        let clean = text.chars().take(MOST_CHARS).map(|c| match c {
+            '\t' => ' ',
+            c if c.is_control() && c != '\n' => char::REPLACEMENT_CHARACTER,
+            c => c,
+        });
+        Self { text: clean.collect::<String>().trim_end().to_owned(), missing_value: None }
+    }
+
+    /// The same, where the script lacks the value of this name.
+    #[must_use]
+    pub fn with_missing_value(self, name: Option<String>) -> Self {
+        Self { missing_value: name, ..self }
+    }
+
+    /// The value that the script asks for, has no default for, and was not given, if that is what is wrong.
+    pub fn missing_value(&self) -> Option<&str> {
+        self.missing_value.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_moves_a_terminals_cursor_or_goes_on_without_end() {
+        let error = ScriptError::failed("request()", &format!("a\tb\u{1b}[2J\nc{}", "x".repeat(2 * MOST_CHARS)));
+        let text = error.to_string();
+        assert!(text.starts_with("request() failed: a b\u{fffd}[2J\nc"), "{text}");
+        assert_eq!(text.chars().count(), MOST_CHARS);
+    }
+
+    #[test]
+    fn a_missing_value_is_named() {
+        let error = ScriptError::new("s.lua", "no value").with_missing_value(Some("user".to_owned()));
+        assert_eq!((error.to_string().as_str(), error.missing_value()), ("s.lua: no value", Some("user")));
+    }
+}

@@ -1,0 +1,34 @@
+//! The contract between the engine and the languages that scripts are written in.
+//!
+//! A plan may carry a script. What it says of a run is carried out by the engine, which knows no language: it talks to what a [`ScriptHost`] makes
+//! of the plan's files. `brunt-lua` is the host of the program; [`native`] is one for tests, whose scripts are written in Rust.
+//!
+//! | trait | what it stands for | lives |
+//! | --- | --- | --- |
+//! | [`ScriptHost`] | languages: makes scripts of files | as long as the program |
+//! | [`FloodScript`] | a script that makes the requests of a flood | as long as the run |
+//! | [`Session`] | what such a script has left to do after the load | from the first worker to the last word |
+//! | [`Program`] | a script of virtual users | as long as the run |
+//! | [`Library`] | a worker's state of it, in which users live | as long as the worker |
+//!
+//! A flood's requests come from a [`User`](brunt_protocol::user::User), as those of a protocol do: a script is one that may fail, stop, pause, and not come
+//! back ([`Heart`](brunt_protocol::user::Heart), [`Hook`]). A virtual user wants an [`Operation`] and is resumed with what came of it, a [`Resumption`]. The
+//! user's side is a virtual call each time, and nothing else on the way of a call.
+//!
+//! What belongs here is what both sides say. How a script is read from disk, what its words are and what it may do is its language's; when users come,
+//! connections, timeouts and figures are the engine's.
+
+mod error;
+mod flood;
+mod hook;
+mod host;
+pub mod native;
+mod operation;
+mod program;
+
+pub use self::error::ScriptError;
+pub use self::flood::{Begun, Errors, FloodPlace, FloodScript, Scripted, Session, Totals};
+pub use self::hook::Hook;
+pub use self::host::ScriptHost;
+pub use self::operation::{Operation, Placement, Resumption, Verdict, Wanted};
+pub use self::program::{Library, Program, Rehearsed, ScriptClient};
