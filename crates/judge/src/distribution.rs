@@ -79,7 +79,8 @@ impl Distribution {
             mean: AtLeast { value: lower.mean()?, at_least },
             mean_interval: None,
             stdev: AtLeast { value: lower.stdev()?, at_least },
-            min: lower.min()?,
+            // The wait of a call that never ended is nobody's response time.
+            min: durations.known.min().or(lower.min())?,
             max: AtLeast { value: lower.max()?, at_least },
             quantiles: QUANTILES.into_iter().zip(values).map(quantile).collect::<Option<_>>()?,
         })
@@ -95,6 +96,15 @@ impl Distribution {
             }
         }
         Some(of)
+    }
+
+    /// The same with mean, deviation and extremes of `durations`, where quantiles take some calls for longer than they were.
+    #[must_use]
+    pub fn spread_as(self, durations: &Censored) -> Self {
+        match Self::of(durations) {
+            Some(Self { count, mean, stdev, min, max, .. }) => Self { count, mean, stdev, min, max, ..self },
+            None => self,
+        }
     }
 
     /// The quantile that is called so, such as `p99`.

@@ -139,7 +139,8 @@ impl Summary {
         let (of_response, of_service) =
             (responses.as_ref().map(Sampling::Whole), services.as_ref().map(Sampling::Whole));
         let response =
-            Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), of_response.as_ref());
+            Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), of_response.as_ref())
+                .map(|response| response.spread_as(&total.response_times()));
         let none = Histogram::new();
         let service = Distribution::of_bracket(&total.service_bracket(), &none, of_service.as_ref());
         let dependence = |clusters: &Option<Clusters<'_>>, times: &Option<Distribution>| {

@@ -485,14 +485,44 @@ impl Censored {
         Cow::Owned(all)
     }
 
-    /// The values at each of `quantiles` (0 to 1).
+    /// The values at each of `quantiles` (0 to 1), by the product-limit estimate: of what is known to have taken longer than its bound, a share
+    /// takes as long as others did that took longer than that (E. L. Kaplan, P. Meier, "Nonparametric estimation from
+    /// incomplete observations", Journal of the American Statistical Association 53, 1958). A bound that equals a known
+    /// value counts as beyond it. Beyond the largest known value nothing tells how long bounds would have become:
+    /// there they stand for themselves, and the value is a lower bound.
     pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<AtLeast<u64>>; N] {
-        let lower = self.lower();
+        if self.bounds.is_empty() {
+            return quantiles.map(|q| self.known.quantile(q).map(AtLeast::exactly));
+        }
+        let curve = self.survival();
         quantiles.map(|q| {
-            let value = lower.quantile(q)?;
-            let upper = self.known.value_at_rank(rank(q, self.count()));
-            Some(AtLeast { value, at_least: upper.is_none_or(|upper| upper > value) })
+            // As in `rank`: a rounding error is no call.
+            let rest = (1.0 - q.clamp(0.0, 1.0)) * (1.0 + 1e-9) + 1e-12;
+            let at = curve.iter().find(|(_, survival)| *survival <= rest).or(curve.last());
+            at.map(|(value, _)| *value)
         })
+    }
+
+    /// The share that takes longer than a value, for each value at which it falls; falling. Values beyond the largest known
+    /// one are bounds.
+    fn survival(&self) -> Vec<(AtLeast<u64>, f64)> {
+        let mut curve = Vec::new();
+        let mut bounds = self.bounds.values().peekable();
+        let (mut left, mut survival) = (self.count(), 1.0);
+        for (value, n) in self.known.values() {
+            while let Some((_, bounded)) = bounds.next_if(|(bound, _)| *bound < value) {
+                left -= bounded;
+            }
+            survival *= (left - n) as f64 / left as f64;
+            left -= n;
+            curve.push((AtLeast::exactly(value), survival));
+        }
+        for (value, n) in bounds {
+            survival *= (left - n) as f64 / left as f64;
+            left -= n;
+            curve.push((AtLeast { value, at_least: true }, survival));
+        }
+        curve
     }
 
     /// The value at one quantile (0 to 1).
@@ -768,12 +798,52 @@ mod tests {
     }
 
     #[test]
-    fn lower_bounds_mark_only_the_quantiles_they_can_move() {
-        let mut censored = Censored { known: of(&[10; 90]), bounds: Histogram::new() };
-        censored.bounds.record_n(5, 10);
-        let [p50, p95] = censored.quantiles([0.5, 0.95]);
-        assert_eq!(p50, Some(AtLeast::exactly(10)));
-        assert_eq!(p95, Some(AtLeast { value: 10, at_least: true }));
+    fn what_failed_fast_moves_nothing_and_what_failed_slowly_hides_nothing() {
+        let mut fast = Censored { known: of(&[10; 97]), bounds: of(&[1; 3]) };
+        assert_eq!(fast.quantiles([0.5, 0.99]), [Some(AtLeast::exactly(10)); 2], "as of those that are known alone");
+        fast.bounds = of(&[1000; 3]);
+        let slow = Some(AtLeast { value: 1000, at_least: true });
+        assert_eq!(fast.quantiles([0.5, 0.97, 0.99]), [Some(AtLeast::exactly(10)), Some(AtLeast::exactly(10)), slow]);
+        // Three hundredths would have taken longer than this, of which one could have been the last.
+        fast.bounds = of(&[1000, 1500, 2000]);
+        assert_eq!(fast.quantile(0.98), Some(AtLeast { value: 1000, at_least: true }));
+        assert_eq!(fast.quantile(0.99), Some(AtLeast { value: 1500, at_least: true }));
+        let nothing_known = Censored { known: Histogram::new(), bounds: of(&[7; 2]) };
+        assert_eq!(nothing_known.quantile(0.5), Some(AtLeast { value: 7, at_least: true }));
+    }
+
+    /// B. Efron's construction ("The two sample problem with censored data", Proceedings of the Fifth Berkeley Symposium 4,
+    /// 1967), which gives the same estimate another way: each observation has a share, and that of a bound is dealt out
+    /// evenly to all that stand to its right.
+    fn redistributed(known: &[u64], bounds: &[u64], q: f64) -> AtLeast<u64> {
+        let mut all: Vec<_> = known.iter().map(|ns| (*ns, false)).chain(bounds.iter().map(|ns| (*ns, true))).collect();
+        all.sort_unstable();
+        let last_known = all.iter().rposition(|(_, is_bound)| !is_bound);
+        let mut shares = vec![1.0 / all.len() as f64; all.len()];
+        for at in 0..last_known.unwrap_or(0) {
+            if all[at].1 {
+                let each = std::mem::take(&mut shares[at]) / (all.len() - at - 1) as f64;
+                shares[at + 1..].iter_mut().for_each(|share| *share += each);
+            }
+        }
+        let mut sum = 0.0;
+        let reached = all.iter().zip(&shares).position(|(_, share)| {
+            sum += share;
+            sum >= q - 1e-9
+        });
+        let (value, at_least) = all[reached.unwrap_or(all.len() - 1)];
+        AtLeast { value, at_least }
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_those_of_kaplan_and_meier(
+            known in prop::collection::vec(0_u64..60, 0..80), bounds in prop::collection::vec(0_u64..80, 1..40),
+            q in prop::sample::select(vec![0.01, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999]),
+        ) {
+            let censored = Censored { known: of(&known), bounds: of(&bounds) };
+            prop_assert_eq!(censored.quantile(q), Some(redistributed(&known, &bounds, q)));
+        }
     }
 
     proptest! {

@@ -149,9 +149,21 @@ impl Snapshot {
         if !known.is_empty() && known.count() >= as_read.count() / 2 { known } else { as_read }
     }
 
-    /// Response times with how wrong the generator can have made them.
+    /// Response times of which percentiles are taken, with how wrong the generator can have made them: a call without success
+    /// counts as one that would have taken longer than it did.
     pub fn response_bracket(&self) -> Bracket {
-        Bracket::of(&Parts::of_response(&self.times))
+        Bracket::of_survival(&Parts::of_response(&self.times))
+    }
+
+    /// Response times of successes alone; a lower bound is of nobody's success.
+    pub fn ok_times(&self) -> Histogram {
+        self.response_bracket().value.known
+    }
+
+    /// Response times of calls that ended without success.
+    pub fn not_ok_times(&self) -> Histogram {
+        let by_part = self.times.known(Timing::NotOkValue);
+        if by_part.is_empty() { instrument::not_ok_as_read(&self.times) } else { by_part.clone() }
     }
 
     /// Service times, likewise.
@@ -178,6 +190,11 @@ impl Snapshot {
     /// A call that was sent has ended; see [`instrument::record`].
     pub fn arrived(&mut self, times: &CallTimes, weight: u64) {
         instrument::record(&mut self.numbers, &mut self.times, times, weight);
+    }
+
+    /// It had no success; told after [`Snapshot::arrived`].
+    pub fn had_no_success(&mut self, times: &CallTimes, weight: u64) {
+        instrument::record_not_ok(&mut self.times, times.response(), weight);
     }
 
     /// Adds everything that `other` recorded.

@@ -1,7 +1,7 @@
 //! What a threshold is about: all calls, or what has a name.
 
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time};
+use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Statistic, Threshold, Time};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, ScenarioFigures};
 use brunt_record::histogram::{AtLeast, Censored, Histogram};
@@ -142,16 +142,18 @@ impl<'a> Subject<'a> {
             }
             // How soon calls failed is no answer to how soon they are answered.
             (Self::All, USUAL | RESPONSE | SERVICE) if total.statuses.total() == 0 => Some(Censored::default()),
-            (Self::All, USUAL | RESPONSE) => Some(total.response_times().into_owned()),
+            (Self::All, USUAL | RESPONSE | Time::Ended) => Some(total.response_times().into_owned()),
+            (Self::All, Time::Ok) => Some(known(total.ok_times())),
+            (Self::All, Time::Recorded(Timing::Failed)) => Some(known(total.not_ok_times())),
+            (Self::Calls { calls, .. }, Time::Ok) => Some(known(calls.response_ok())),
+            (Self::Calls { calls, .. }, Time::Recorded(Timing::Failed)) => Some(known(calls.response_not_ok().known)),
             (Self::All, SERVICE) => Some(total.service_times().into_owned()),
-            (Self::All, Time::Recorded(Timing::FirstByte)) => {
-                Some(Censored { known: total.first_byte_times().clone(), bounds: Histogram::new() })
-            }
+            (Self::All, Time::Recorded(Timing::FirstByte)) => Some(known(total.first_byte_times().clone())),
             (Self::All, Time::Recorded(timing)) => Some(total.times.get(timing).clone()),
             (Self::Calls { calls, .. }, USUAL | RESPONSE | SERVICE) if calls.statuses.total() == 0 => {
                 Some(Censored::default())
             }
-            (Self::Calls { calls, .. }, USUAL) => Some(calls.times.get(Timing::Response).clone()),
+            (Self::Calls { calls, .. }, USUAL | Time::Ended) => Some(calls.times.get(Timing::Response).clone()),
             (Self::Calls { calls, .. }, Time::Recorded(timing)) if timing.is_named() => {
                 Some(calls.times.get(timing).clone())
             }
@@ -159,6 +161,19 @@ impl<'a> Subject<'a> {
             (Self::Group(group, _), Time::WithPauses) => Some(group.with_pauses.clone()),
             (Self::Scenario(scenario, _), Time::Usual | Time::Iteration) => Some(scenario.iterations.clone()),
             _ => None,
+        }
+    }
+
+    /// The same for a percentile: a call without success counts as one that would have taken longer than it did.
+    fn survival(&self, time: Time, standing: &Standing<'_>) -> Option<Censored> {
+        let times = self.times(time, standing)?;
+        match (self, time) {
+            _ if times.count() == 0 => Some(times),
+            (Self::All, Time::Usual | Time::Recorded(Timing::Response)) => {
+                Some(standing.total.response_bracket().value)
+            }
+            (Self::Calls { calls, .. }, Time::Usual | Time::Recorded(Timing::Response)) => Some(calls.survival()),
+            _ => Some(times),
         }
     }
 
@@ -270,7 +285,11 @@ impl<'a> Subject<'a> {
         let share = |of: u64, whole: u64| (whole > 0).then(|| of as f64 / whole as f64);
         let value = match figure {
             Figure::Time(time, statistic) => {
-                return self.times(time, standing).map(|times| of_times(statistic, &times)).ok_or(NoSuchFigure);
+                let times = match statistic {
+                    Statistic::Quantile(_) => self.survival(time, standing),
+                    _ => self.times(time, standing),
+                };
+                return times.map(|times| of_times(statistic, &times)).ok_or(NoSuchFigure);
             }
             Figure::ErrorRate => self.errors(standing).map(|errors| share(errors.part, errors.whole)),
             Figure::Checks => {
@@ -285,6 +304,11 @@ impl<'a> Subject<'a> {
         };
         value.map(|value| value.map(AtLeast::exactly)).ok_or(NoSuchFigure)
     }
+}
+
+/// Times that are all known.
+fn known(known: Histogram) -> Censored {
+    Censored { known, bounds: Histogram::new() }
 }
 
 fn of_scenario(what: Count, scenario: &ScenarioFigures) -> Option<u64> {

@@ -12,6 +12,10 @@ pub enum Time {
     Usual,
     /// A time of the catalogue.
     Recorded(Timing),
+    /// The response time of successes alone.
+    Ok,
+    /// The response time of all calls that ended, each with the time that it took.
+    Ended,
     /// A group's, from beginning to end.
     WithPauses,
     /// A group's, without its pauses.
@@ -21,9 +25,14 @@ pub enum Time {
 }
 
 impl Time {
-    /// Times that are not of calls.
-    const NAMED: [(&'static str, Self); 3] =
-        [("with_pauses", Self::WithPauses), ("without_pauses", Self::WithoutPauses), ("iteration", Self::Iteration)];
+    /// Times that the catalogue does not have.
+    const NAMED: [(&'static str, Self); 5] = [
+        ("ok", Self::Ok),
+        ("all", Self::Ended),
+        ("with_pauses", Self::WithPauses),
+        ("without_pauses", Self::WithoutPauses),
+        ("iteration", Self::Iteration),
+    ];
 
     fn named() -> impl Iterator<Item = (&'static str, Self)> {
         let recorded = Timing::ALL.into_iter().filter(|timing| timing.has_threshold());

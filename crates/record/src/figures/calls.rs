@@ -121,6 +121,14 @@ impl CallFigures {
         Censored { known, bounds: self.times.bounds(Timing::Response).clone() }
     }
 
+    /// The response times of which percentiles are taken: a call without success counts as one that would have taken longer than
+    /// it did.
+    pub fn survival(&self) -> Censored {
+        let mut bounds = self.response_not_ok();
+        bounds.bounds.merge(&bounds.known);
+        Censored { known: self.response_ok(), bounds: bounds.bounds }
+    }
+
     /// The response times of all other calls: answers whose status is ok, whatever checks said of them.
     pub fn response_ok(&self) -> Histogram {
         self.times.known(Timing::Response).without(&self.response_not_ok().known)
