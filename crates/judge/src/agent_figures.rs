@@ -47,8 +47,7 @@ impl AgentFigures {
         total.merge_totals(&part.measured);
         total.merge_totals(&part.drained);
         total.numbers.set_health(&part.measured.numbers);
-        let response = Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), None)
-            .map(|response| response.spread_as(&total.response_times()));
+        let response = Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), None);
         let judged = Judged { plan, measured_ns: part.measured_ns, points: part.series.points() };
         let answered_per_s = |answered: u64| match part.measured_ns {
             0 => 0.0,

@@ -80,7 +80,7 @@ impl Distribution {
             mean_interval: None,
             stdev: AtLeast { value: lower.stdev()?, at_least },
             // The wait of a call that never ended is nobody's response time.
-            min: durations.known.min().or(lower.min())?,
+            min: durations.min().or(lower.min())?,
             max: AtLeast { value: lower.max()?, at_least },
             quantiles: QUANTILES.into_iter().zip(values).map(quantile).collect::<Option<_>>()?,
         })
@@ -96,15 +96,6 @@ impl Distribution {
             }
         }
         Some(of)
-    }
-
-    /// The same with mean, deviation and extremes of `durations`, where quantiles take some calls for longer than they were.
-    #[must_use]
-    pub fn spread_as(self, durations: &Censored) -> Self {
-        match Self::of(durations) {
-            Some(Self { count, mean, stdev, min, max, .. }) => Self { count, mean, stdev, min, max, ..self },
-            None => self,
-        }
     }
 
     /// The quantile that is called so, such as `p99`.
@@ -126,6 +117,6 @@ impl Distribution {
 
     /// The figures of durations that are all known.
     pub fn of_known(durations: &Histogram) -> Option<Self> {
-        Self::of(&Censored { known: durations.clone(), bounds: Histogram::new() })
+        Self::of(&durations.clone().into())
     }
 }

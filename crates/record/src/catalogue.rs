@@ -789,7 +789,7 @@ impl Timings {
 
     /// Puts times in place of what there was, without lower bounds.
     pub fn set_known(&mut self, timing: Timing, known: Histogram) {
-        self.set(timing, Censored { known, bounds: Histogram::new() });
+        self.set(timing, known.into());
     }
 
     /// Distributions in which something was recorded, in the order of the catalogue.

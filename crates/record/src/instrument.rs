@@ -197,30 +197,29 @@ impl<'a> Parts<'a> {
         if self.cover() { Cow::Owned(self.with_bounds(self.value)) } else { Cow::Borrowed(self.as_read) }
     }
 
-    /// Response times where a call without success stands for one that would have taken longer than it did: the three sides of
-    /// the bracket, of successes and of bounds. Where it was not recorded which those are, each counts with the time that it took.
-    fn survival(&self) -> [Censored; 3] {
+    /// The three sides of response times, those of calls without success apart. Where it was not recorded which those are, they stand
+    /// among the others.
+    fn by_success(&self) -> [Censored; 3] {
         let not_ok = [NOT_OK.low, NOT_OK.value, NOT_OK.high].map(|timing| self.times.known(timing));
         let all = if self.cover() { [self.low, self.value, self.high] } else { [&self.as_read.known; 3] };
         let apart = |not_ok: [&Histogram; 3]| {
             let [low, value, high] = [0, 1, 2].map(|side| {
-                let (all, not_ok): (&Histogram, &Histogram) = (all.get(side)?, not_ok.get(side)?);
-                let ok = all.without(not_ok);
-                let mut bounds = self.as_read.bounds.clone();
-                bounds.merge(not_ok);
-                (ok.count() + not_ok.count() == all.count()).then_some(Censored { known: ok, bounds })
+                let (all, failed): (&Histogram, &Histogram) = (all.get(side)?, not_ok.get(side)?);
+                let known = all.without(failed);
+                let is_whole = known.count() + failed.count() == all.count();
+                is_whole.then(|| Censored { failed: failed.clone(), ..self.with_bounds(&known) })
             });
             Some([low?, value?, high?])
         };
         let as_read = not_ok_as_read(self.times);
-        let is_of_most = not_ok.iter().all(|times| times.count() >= as_read.count() / 2);
+        let is_of_most = not_ok.iter().all(|times| times.count() >= as_read.count().div_ceil(2));
         let by_part = if is_of_most { apart(not_ok) } else { None };
         let by_reading = || if self.cover() { None } else { apart([&as_read; 3]) };
         by_part.or_else(by_reading).unwrap_or_else(|| all.map(|known| self.with_bounds(known)))
     }
 
     fn with_bounds(&self, known: &Histogram) -> Censored {
-        Censored { known: known.clone(), bounds: self.as_read.bounds.clone() }
+        Censored { known: known.clone(), bounds: self.as_read.bounds.clone(), ..Censored::default() }
     }
 }
 
@@ -297,9 +296,9 @@ impl Bracket {
         Self { low: times.clone(), value: times.clone(), high: times.clone(), knows_receiving: false }
     }
 
-    /// Response times where a call without success stands for one that would have taken longer than it did.
-    pub fn of_survival(parts: &Parts<'_>) -> Self {
-        let [low, value, high] = parts.survival();
+    /// Response times, those of calls without success apart.
+    pub fn by_success(parts: &Parts<'_>) -> Self {
+        let [low, value, high] = parts.by_success();
         Self { low, value, high, knows_receiving: parts.cover() }
     }
 
@@ -326,13 +325,13 @@ impl Bracket {
 pub fn least_without(times: &Censored, delays: &Histogram, q: f64) -> Option<u64> {
     /// Quantiles of the delays that are tried as s.
     const TRIED: [f64; 9] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 1.0];
-    let lower = times.lower();
+    let at = |q: f64| times.quantile(q).map(|value| value.value);
     let least = |delay: u64| {
         let beyond = delays.count_above(delay) as f64 / delays.count().max(1) as f64;
-        Some(lower.quantile(q - beyond).filter(|_| q > beyond)?.saturating_sub(delay))
+        Some(at(q - beyond).filter(|_| q > beyond)?.saturating_sub(delay))
     };
     let tried = TRIED.iter().filter_map(|share| least(delays.quantile(*share)?));
-    let undelayed = if delays.is_empty() { lower.quantile(q) } else { lower.quantile(q).map(|_| 0) };
+    let undelayed = if delays.is_empty() { at(q) } else { at(q).map(|_| 0) };
     tried.chain(undelayed).max()
 }
 

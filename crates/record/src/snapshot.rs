@@ -132,10 +132,10 @@ impl Snapshot {
         self.statuses.ok(ok).saturating_sub(self.failed_check.ok(ok))
     }
 
-    /// Response times: the target's part where it is known, else as read. Calls that never ended count with their lower
-    /// bounds.
-    pub fn response_times(&self) -> Cow<'_, Censored> {
-        Parts::of_response(&self.times).shown()
+    /// Response times: the target's part where it is known, else as read. Those of calls without success stand apart, and calls that
+    /// never ended count with their lower bounds.
+    pub fn response_times(&self) -> Censored {
+        self.response_bracket().value
     }
 
     /// Service times, likewise.
@@ -149,21 +149,9 @@ impl Snapshot {
         if !known.is_empty() && known.count() >= as_read.count() / 2 { known } else { as_read }
     }
 
-    /// Response times of which percentiles are taken, with how wrong the generator can have made them: a call without success
-    /// counts as one that would have taken longer than it did.
+    /// Response times with how wrong the generator can have made them, those of calls without success apart.
     pub fn response_bracket(&self) -> Bracket {
-        Bracket::of_survival(&Parts::of_response(&self.times))
-    }
-
-    /// Response times of successes alone; a lower bound is of nobody's success.
-    pub fn ok_times(&self) -> Histogram {
-        self.response_bracket().value.known
-    }
-
-    /// Response times of calls that ended without success.
-    pub fn not_ok_times(&self) -> Histogram {
-        let by_part = self.times.known(Timing::NotOkValue);
-        if by_part.is_empty() { instrument::not_ok_as_read(&self.times) } else { by_part.clone() }
+        Bracket::by_success(&Parts::of_response(&self.times))
     }
 
     /// Service times, likewise.

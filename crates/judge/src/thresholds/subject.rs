@@ -1,10 +1,10 @@
 //! What a threshold is about: all calls, or what has a name.
 
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Statistic, Threshold, Time};
+use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, ScenarioFigures};
-use brunt_record::histogram::{AtLeast, Censored, Histogram};
+use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::observer::SoFar;
 use brunt_record::outcome::OkStatus;
 use brunt_record::recording::Recording;
@@ -142,18 +142,20 @@ impl<'a> Subject<'a> {
             }
             // How soon calls failed is no answer to how soon they are answered.
             (Self::All, USUAL | RESPONSE | SERVICE) if total.statuses.total() == 0 => Some(Censored::default()),
-            (Self::All, USUAL | RESPONSE | Time::Ended) => Some(total.response_times().into_owned()),
-            (Self::All, Time::Ok) => Some(known(total.ok_times())),
-            (Self::All, Time::Recorded(Timing::Failed)) => Some(known(total.not_ok_times())),
-            (Self::Calls { calls, .. }, Time::Ok) => Some(known(calls.response_ok())),
-            (Self::Calls { calls, .. }, Time::Recorded(Timing::Failed)) => Some(known(calls.response_not_ok().known)),
+            (Self::All, USUAL | RESPONSE) => Some(total.response_times()),
+            (Self::All, Time::Ok) => Some(total.response_times().known.into()),
+            (Self::All, Time::Recorded(Timing::Failed)) => Some(total.response_times().failed.into()),
+            (Self::All, Time::Ended) => Some(total.response_times().whatever_their_end()),
+            (Self::Calls { calls, .. }, Time::Ok) => Some(calls.response_ok().into()),
+            (Self::Calls { calls, .. }, Time::Recorded(Timing::Failed)) => Some(calls.response_not_ok().known.into()),
+            (Self::Calls { calls, .. }, Time::Ended) => Some(calls.times.get(Timing::Response).clone()),
             (Self::All, SERVICE) => Some(total.service_times().into_owned()),
-            (Self::All, Time::Recorded(Timing::FirstByte)) => Some(known(total.first_byte_times().clone())),
+            (Self::All, Time::Recorded(Timing::FirstByte)) => Some(total.first_byte_times().clone().into()),
             (Self::All, Time::Recorded(timing)) => Some(total.times.get(timing).clone()),
             (Self::Calls { calls, .. }, USUAL | RESPONSE | SERVICE) if calls.statuses.total() == 0 => {
                 Some(Censored::default())
             }
-            (Self::Calls { calls, .. }, USUAL | Time::Ended) => Some(calls.times.get(Timing::Response).clone()),
+            (Self::Calls { calls, .. }, USUAL | RESPONSE) => Some(calls.response_times()),
             (Self::Calls { calls, .. }, Time::Recorded(timing)) if timing.is_named() => {
                 Some(calls.times.get(timing).clone())
             }
@@ -161,19 +163,6 @@ impl<'a> Subject<'a> {
             (Self::Group(group, _), Time::WithPauses) => Some(group.with_pauses.clone()),
             (Self::Scenario(scenario, _), Time::Usual | Time::Iteration) => Some(scenario.iterations.clone()),
             _ => None,
-        }
-    }
-
-    /// The same for a percentile: a call without success counts as one that would have taken longer than it did.
-    fn survival(&self, time: Time, standing: &Standing<'_>) -> Option<Censored> {
-        let times = self.times(time, standing)?;
-        match (self, time) {
-            _ if times.count() == 0 => Some(times),
-            (Self::All, Time::Usual | Time::Recorded(Timing::Response)) => {
-                Some(standing.total.response_bracket().value)
-            }
-            (Self::Calls { calls, .. }, Time::Usual | Time::Recorded(Timing::Response)) => Some(calls.survival()),
-            _ => Some(times),
         }
     }
 
@@ -191,6 +180,26 @@ impl<'a> Subject<'a> {
             Self::Scenario(scenario, _) => Some(Share { part: scenario.errors, whole: scenario.iterations_begun() }),
             Self::Check(_) | Self::Own(_) => None,
         }
+    }
+
+    /// How many of its calls were not answered with success within `limit_ns` after they were due, of those that ended; none if
+    /// it is not calls. Which answers failed a check is not known by time: they count as late.
+    pub(super) fn late(&self, limit_ns: u64, standing: &Standing<'_>) -> Option<Share> {
+        let (ended, statuses, ok, times) = match self {
+            Self::All => {
+                let total = standing.total;
+                (total.ended(), &total.statuses, total.ok(standing.ok), total.response_times().known)
+            }
+            Self::Calls { calls, .. } => (calls.ended(), &calls.statuses, calls.ok(standing.ok), calls.response_ok()),
+            _ => return None,
+        };
+        let answered_ok = statuses.ok(standing.ok);
+        let in_time = times.count() - times.count_above(limit_ns);
+        // Where not every answer is timed, those that are stand for the others.
+        let in_time = u128::from(in_time) * u128::from(answered_ok) / u128::from(times.count().max(1));
+        let failed_checks = answered_ok.saturating_sub(ok);
+        let in_time = u64::try_from(in_time).unwrap_or(u64::MAX).saturating_sub(failed_checks);
+        Some(Share { part: ended.saturating_sub(in_time), whole: ended })
     }
 
     /// How many of its checks failed; none if it has no checks.
@@ -285,13 +294,12 @@ impl<'a> Subject<'a> {
         let share = |of: u64, whole: u64| (whole > 0).then(|| of as f64 / whole as f64);
         let value = match figure {
             Figure::Time(time, statistic) => {
-                let times = match statistic {
-                    Statistic::Quantile(_) => self.survival(time, standing),
-                    _ => self.times(time, standing),
-                };
-                return times.map(|times| of_times(statistic, &times)).ok_or(NoSuchFigure);
+                return self.times(time, standing).map(|times| of_times(statistic, &times)).ok_or(NoSuchFigure);
             }
             Figure::ErrorRate => self.errors(standing).map(|errors| share(errors.part, errors.whole)),
+            Figure::Within(limit_ns) => {
+                self.late(limit_ns, standing).map(|late| share(late.whole - late.part, late.whole))
+            }
             Figure::Checks => {
                 self.failed_checks(standing).map(|failed| share(failed.whole - failed.part, failed.whole))
             }
@@ -304,11 +312,6 @@ impl<'a> Subject<'a> {
         };
         value.map(|value| value.map(AtLeast::exactly)).ok_or(NoSuchFigure)
     }
-}
-
-/// Times that are all known.
-fn known(known: Histogram) -> Censored {
-    Censored { known, bounds: Histogram::new() }
 }
 
 fn of_scenario(what: Count, scenario: &ScenarioFigures) -> Option<u64> {

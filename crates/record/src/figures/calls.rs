@@ -118,15 +118,16 @@ impl CallFigures {
     pub fn response_not_ok(&self) -> Censored {
         let mut known = self.times.known(Timing::Failed).clone();
         known.merge(self.times.known(Timing::Refused));
-        Censored { known, bounds: self.times.bounds(Timing::Response).clone() }
+        Censored { known, bounds: self.times.bounds(Timing::Response).clone(), ..Censored::default() }
     }
 
-    /// The response times of which percentiles are taken: a call without success counts as one that would have taken longer than
-    /// it did.
-    pub fn survival(&self) -> Censored {
-        let mut bounds = self.response_not_ok();
-        bounds.bounds.merge(&bounds.known);
-        Censored { known: self.response_ok(), bounds: bounds.bounds }
+    /// Response times, those of calls without success apart.
+    pub fn response_times(&self) -> Censored {
+        Censored {
+            known: self.response_ok(),
+            failed: self.response_not_ok().known,
+            bounds: self.times.bounds(Timing::Response).clone(),
+        }
     }
 
     /// The response times of all other calls: answers whose status is ok, whatever checks said of them.
