@@ -1,7 +1,6 @@
 //! Data of the page: a result, with drawn curves in place of its histograms. The page's types are made of it: see [`crate::schema::page`].
 
 use brunt_judge::agent_figures::AgentFigures;
-use brunt_judge::remarks::Remark;
 use brunt_judge::summary::{Rates, Times};
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::Verdict;
@@ -19,6 +18,7 @@ use super::drilldown::Drilldown;
 use super::last_second::LastSecond;
 use super::names::{NamedStatus, Names};
 use super::series::Series;
+use crate::headline::{Statement, statements};
 use crate::json::{self, Document};
 use crate::text;
 
@@ -39,8 +39,8 @@ pub(crate) struct Data<'a> {
     /// The plan in words.
     plan: Vec<String>,
     is_open: bool,
+    statements: Vec<Statement>,
     verdict: &'a Verdict,
-    remarks: &'a [Remark],
     rates: Rates,
     outcomes: Outcomes<'a>,
     measured_ns: u64,
@@ -137,8 +137,11 @@ impl<'a> Data<'a> {
             title: text::plan_heading(&document.plan),
             plan: text::plan_in_words(&document.plan),
             is_open: matches!(document.plan.load, Load::Open { .. }),
+            statements: match document.statements.as_slice() {
+                [] => statements(&document.summary()),
+                known => known.to_vec(),
+            },
             verdict: &document.verdict,
-            remarks: &document.remarks,
             rates: document.rates,
             outcomes: Outcomes::of(document),
             measured_ns: document.measured.length_ns,
@@ -206,7 +209,7 @@ fn times(times: &Times) -> Vec<(&'static str, Distribution)> {
     all.into_iter().filter_map(|(name, times)| Some((name, Distribution::of(times.as_ref()?)))).collect()
 }
 
-fn spectra(result: &json::Document) -> Vec<Spectrum> {
+fn spectra(result: &Document) -> Vec<Spectrum> {
     let all = [
         ("service", Timing::Service),
         ("first byte", Timing::FirstByte),

@@ -24,6 +24,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Agents, Drilldown, FORMAT, Names, Status, VERSION};
+use crate::headline::{Statement, statements};
 
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,9 @@ pub struct Document {
     pub started_unix_ms: u64,
     /// How it ended.
     pub ending: Ending,
+    /// What belongs above all figures, the headline first; missing in results of before there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<Statement>,
     /// Whether the figures can be believed.
     pub verdict: Verdict,
     /// What stands out about the target or the plan, with what to do about it.
@@ -378,6 +382,7 @@ impl Document {
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: run.started_unix_ms,
             ending: run.ending.clone(),
+            statements: statements(summary),
             verdict: summary.verdict.clone(),
             remarks: summary.remarks.clone(),
             rates: summary.rates,

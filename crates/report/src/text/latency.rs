@@ -9,7 +9,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::histogram::{AtLeast, QUANTILES};
 
 use super::{WIDTH, verdict, wrapped};
-use crate::numbers::{count, counted, duration};
+use crate::numbers::{count, duration};
 use crate::style::{Paint, Role};
 
 /// The width of a column.
