@@ -34,6 +34,13 @@ local parts = {
   end,
 }
 
+-- Reads all that an answer has: whoever makes another call keeps it by that.
+local function keep(answer)
+  for name in next, parts do
+    local _ = answer[name]
+  end
+end
+
 Answer.__index = function(self, key)
   local method = reading[key]
   if method then
@@ -562,7 +569,7 @@ local function send_challenged(self, made, answers, jar, see)
   end
   -- The other answers would be gone with the next call.
   for _, answer in ipairs(answers) do
-    local _ = answer.body, answer.headers, answer.timings
+    keep(answer)
   end
   for _, place in ipairs(challenged) do
     -- A token may be fetched for it, before any is begun.
@@ -625,10 +632,22 @@ local function batch(self, requests, see)
     take(self, answer, made[place][2], jar, see)
   end
   send_challenged(self, made, answers, jar, see)
+  local is_redirected = false
+  for _, answer in ipairs(answers) do
+    is_redirected = is_redirected or redirecting[answer.status]
+  end
+  if not is_redirected then
+    return answers
+  end
+  for _, answer in ipairs(answers) do
+    keep(answer)
+  end
   for place, answer in ipairs(answers) do
     local method, full, name, options, headers, body, content_type = unpack(made[place], 1, 7)
     if redirecting[answer.status] then
-      answers[place] = follow(self, answer, method, full, name, options, headers, body, content_type, jar)
+      answer = follow(self, answer, method, full, name, options, headers, body, content_type, jar)
+      answers[place] = answer
+      keep(answer)
     end
   end
   return answers
@@ -808,8 +827,6 @@ function Client:page(url, options)
   if answer.error then
     return answer
   end
-  -- The answer is gone with the first of the others.
-  local _ = answer.body
   local missing, places, now = {}, {}, core.user("a call").now
   for _, place in ipairs(resources_of(answer, rawget(answer, "url") or whole(self, url))) do
     local known = cache[place]
@@ -822,6 +839,7 @@ function Client:page(url, options)
     end
   end
   if #missing > 0 then
+    keep(answer)
     answer.resources = batch(self, missing, function(one)
       local _ = one.headers
     end)

@@ -2,7 +2,7 @@
 
 local host, brunt, core, shared = ...
 
-local yield = coroutine.yield
+local yield, traceback = coroutine.yield, debug.traceback
 local log, random = math.log, math.random
 local wrong, raise, shown, seconds, me = core.wrong, core.raise, core.shown, core.seconds, core.user
 local check_options, waiting = core.check_options, core.waiting_user
@@ -41,16 +41,33 @@ function brunt.pacing(length)
   core.home("brunt.pacing").pacing = seconds("the pacing", length)
 end
 
--- Ends a group, with what its function has returned. Groups within it that an error has ended, which was caught, are over.
-local function leave_group(user, depth, outer, ...)
+-- Ends the innermost groups of a user, down to the one at `depth`.
+local function end_groups(user, depth, ok)
   local groups = user.groups
-  for place = #groups, depth, -1 do
+  for place = groups and #groups or 0, depth, -1 do
     local group = groups[place]
     groups[place] = nil
     local took = user.now - group.began
-    yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), place == depth)
+    yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), ok)
   end
+end
+
+-- Keeps where an error was raised that ends a group: the error goes on from there, and its traceback would begin there.
+local function keep_traceback(thrown)
+  local user = me("brunt.group")
+  if user.thrown ~= thrown then
+    user.thrown, user.traceback = thrown, traceback(tostring(thrown), 2)
+  end
+  return thrown
+end
+
+-- Ends a group, with what its function has returned or raised.
+local function leave_group(user, depth, outer, fine, ...)
+  end_groups(user, depth, fine)
   user.group = outer
+  if not fine then
+    error((...), 0)
+  end
   return ...
 end
 
@@ -70,7 +87,7 @@ function brunt.group(name, run, ...)
   local depth = #groups + 1
   groups[depth] = { id = id, began = user.now, paused = user.paused }
   user.group = path
-  return leave_group(user, depth, outer, run(...))
+  return leave_group(user, depth, outer, xpcall(run, keep_traceback, ...))
 end
 
 -- Numbers of checks, by label (0 for none) and name; how often each has held since it was last asked.
@@ -175,13 +192,7 @@ end
 -- Ends the iteration here, as if its function had returned; in a task, the task.
 function brunt.exit_here()
   local user = waiting("brunt.exit_here")
-  local groups = user.groups
-  for place = groups and #groups or 0, 1, -1 do
-    local group = groups[place]
-    groups[place] = nil
-    local took = user.now - group.began
-    yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), true)
-  end
+  end_groups(user, 1, true)
   user.group = nil
   error(shared.EXIT, 0)
 end
