@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use brunt_plan::content::Content;
 use brunt_plan::plan::{ProtocolOptions, Sandbox};
 use brunt_plan::profile::Profile;
-use brunt_plan::scenario::{File, Population, Streamed};
+use brunt_plan::scenario::{DeclaredFigure, File, Population, Streamed};
 use brunt_plan::share::Portion;
 use brunt_plan::target::{Target, Url};
 use brunt_plan::threshold::Threshold;
@@ -52,6 +52,13 @@ pub(super) struct Declared {
     own: Vec<(String, OwnFigures)>,
     /// The value that the script last asked for in vain.
     pub(super) missing_value: Option<String>,
+}
+
+impl Declared {
+    /// The script's own figures.
+    pub(super) fn own_figures(&self) -> Vec<DeclaredFigure> {
+        self.own.iter().map(|(name, own)| DeclaredFigure { name: name.clone(), kind: own.kind }).collect()
+    }
 }
 
 /// Where the files of a script come from.

@@ -300,7 +300,7 @@ function brunt.stop_run(reason) end
 ---@class brunt.Counter
 local Counter = {}
 
----@param amount? number 1 unless it says otherwise.
+---@param amount? number 0 or above; 1 unless it says otherwise.
 function Counter:add(amount) end
 
 -- How often something is true.
