@@ -174,11 +174,12 @@ impl VirtualUsers {
 fn timings(call: &UserCall) -> Value<'static> {
     let seconds = |from: u64, to: u64| Value::Number(to.saturating_sub(from) as f64 / 1e9);
     let Some((times, end)) = &call.ended else { return Value::Nil };
-    let mut entries = vec![(Value::text("response"), seconds(times.due, *end))];
+    let (due, sent) = call.chain.map_or((times.due, times.sent), |chain| (chain.due, chain.sent));
+    let mut entries = vec![(Value::text("response"), seconds(due, *end))];
     if times.was_sent() {
-        entries.push((Value::text("service"), seconds(times.sent, *end)));
+        entries.push((Value::text("service"), seconds(sent, *end)));
         if times.first_byte != NEVER {
-            entries.push((Value::text("first_byte"), seconds(times.sent, times.first_byte)));
+            entries.push((Value::text("first_byte"), seconds(sent, times.first_byte)));
         }
     }
     Value::Table(entries)
@@ -349,6 +350,10 @@ impl VirtualUsers {
                 self.forget_answers(user);
                 Some(self.say(network, user, slot_of(ticket), &values, now))
             }
+            Operation::Continue(ticket) => {
+                self.go_on_with(user, ticket);
+                Some(self.go(user, now, Resumption::Nothing))
+            }
             Operation::LeaveStream(ticket) => Some(self.leave_stream(network, user, slot_of(ticket), now)),
             Operation::Wait => {
                 self.forget_answers(user);
@@ -480,6 +485,7 @@ impl VirtualUsers {
     fn iterated_at_once(&mut self, recorder: &mut Recorder, user: u32, now: u64) {
         self.forget_answers(user);
         let Some(of) = self.user(user) else { return };
+        of.chains.clear();
         let took = now.saturating_sub(of.began);
         of.began = now;
         let scenario = of.scenario;
@@ -502,6 +508,8 @@ impl VirtualUsers {
         let (began, scenario, fruitless) = (of.began, of.scenario, of.fruitless);
         of.iterates = false;
         of.arrived = None;
+        of.chains.clear();
+        of.continues = None;
         self.ended += u64::from(outcome != Outcome::Left);
         for slot in started {
             self.vacate_call(slot);

@@ -55,7 +55,7 @@ fn sessions_keep_cookies_and_follow_redirects() {
     assert!(played.requests[2].2.contains("\r\nCookie: id=7\r\n") && !played.requests[2].2.contains("deep"));
     assert!(!played.requests[4].2.contains("Cookie"), "the cookie is gone after the logout");
     let figures = &played.summary.total.figures;
-    assert_eq!(figures.checks.get("login redirect 2: followed").map(|check| check.passes), Some(1));
+    assert_eq!(figures.checks.get("login: followed").map(|check| check.passes), Some(1));
 }
 
 #[test]
@@ -124,4 +124,126 @@ fn a_page_keeps_its_answer_when_its_resources_are_fetched() {
     );
     let check = played.summary.total.figures.checks.get("GET /: whole").map(|check| (check.passes, check.fails));
     assert_eq!(check, Some((1, 0)), "{:?}", played.scenario("s").tracebacks);
+}
+
+#[test]
+fn limits_are_the_runs_and_not_each_threads() {
+    fn slow(_request: &str) -> (u64, String) {
+        (10 * MS, response("200 OK", "", "x"))
+    }
+    for (script, most) in [
+        ("brunt.scenario('s', function() http:get('/') end):inject { brunt.rate(400, '1s'), most_alive = 1 }", 1),
+        ("brunt.scenario('s', function() http:get('/') end):inject { brunt.rate(400, '1s'), most_alive = 3 }", 3),
+        (
+            "local pooled = brunt.http { base = 'http://127.0.0.1', pool = 2 }
+             brunt.scenario('s', function() pooled:get('/') end):inject { brunt.users(20, '1s') }",
+            2,
+        ),
+    ] {
+        let plan = Plan { workers: 4, ..plan_of(script, &[]).unwrap() };
+        let played = play_with(&plan, slow);
+        assert_eq!(played.summary.plan.workers, most, "{script}");
+        let at_once = |at: u64| played.requests.iter().filter(|(came, ..)| (at..at + 9 * MS).contains(came)).count();
+        let busiest = played.requests.iter().map(|(came, ..)| at_once(*came)).max();
+        assert_eq!(busiest, Some(most as usize), "{script}");
+        let connections: std::collections::BTreeSet<_> = played.requests.iter().map(|(_, number, _)| *number).collect();
+        assert!(!script.contains("pool =") || connections.len() == most as usize, "{connections:?}");
+    }
+}
+
+/// A site whose login leads on twice, and ends where its query says.
+fn leading(request: &str) -> (u64, String) {
+    let (path, query) = request.split(' ').nth(1).unwrap_or("").split_once('?').unwrap_or_default();
+    let to = |status: &str, place: &str| response(status, &format!("Location: /{place}?{query}\r\n"), "");
+    match (path, query) {
+        ("/login", _) => (10 * MS, to("302 Found", "second")),
+        ("/second", "silent") => (20 * MS, to("303 See Other", "never")),
+        ("/second", _) => (20 * MS, to("303 See Other", "end")),
+        ("/never", _) => (0, String::new()),
+        (_, "bad") => (800 * MS, response("500 Oops", "", "")),
+        _ => (30 * MS, response("200 OK", "", "in")),
+    }
+}
+
+/// By name: how many were due and how many were not ok, and how long the longest took, in milliseconds.
+fn calls(played: &Played) -> Vec<(&str, u64, u64, u64)> {
+    let of = |(name, calls): (_, &brunt_record::figures::CallFigures)| {
+        let longest = calls.times.get(Timing::Response).lower().max().unwrap() / MS;
+        (name, calls.numbers.get(Counter::Due), calls.not_ok(&played.summary.plan.ok_status), longest)
+    };
+    let figures = &played.summary.total.figures;
+    let mut all: Vec<_> = figures.requests.iter().chain(figures.tags.iter()).map(of).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn a_call_is_the_whole_chain_of_its_redirects() {
+    let played = play(
+        "brunt.scenario('s', function()
+           local r = http:get('/login?bad', { name = 'login', tags = { kind = 'auth' }, timeout = '2s' })
+           brunt.check(r, { took = r.timings.response > 0.829 and r.timings.service > 0.829, fine = r.ok })
+           http:get('/login?good', { name = 'again', redirects = 1 })
+         end):inject { brunt.iterations_each(1, 2) }
+         brunt.expect { ['login:error_rate'] = '< 1%', ['login:p95'] = '< 500ms' }",
+        leading,
+    );
+    let mut expected = vec![
+        ("again", 2, 0, 30),
+        ("again redirect 1", 2, 0, 10),
+        ("kind=auth", 2, 2, 830),
+        ("login", 2, 2, 830),
+        ("login redirect 1", 2, 0, 10),
+        ("login redirect 2", 2, 0, 20),
+    ];
+    expected.sort_unstable();
+    assert_eq!(calls(&played), expected);
+    let figures = &played.summary.total.figures;
+    assert_eq!(figures.checks.get("login: took").map(|check| check.passes), Some(2));
+    let statuses = |name: &str| figures.requests.get(name).unwrap().statuses.sorted();
+    assert_eq!([statuses("login"), statuses("again")], [vec![(500, 2)], vec![(303, 2)]]);
+    let asked = played.summary.thresholds.iter().filter(|threshold| !threshold.implicit);
+    assert_eq!(asked.map(|result| result.held).collect::<Vec<_>>(), [false; 2]);
+}
+
+#[test]
+fn a_chain_that_breaks_off_counts_once() {
+    let played = play(
+        "brunt.scenario('s', function(vu)
+           local answers = http:batch { { 'GET', '/login?good', { name = 'a' } }, { 'GET', '/login?silent', { name = 'b' } } }
+           brunt.check(answers[1], { there = answers[1].body == 'in' })
+           brunt.check(answers[2], { late = answers[2].error == 'timeout' })
+         end):inject { brunt.iterations_each(1, 1) }",
+        leading,
+    );
+    // The second chain goes on when the first has ended.
+    let expected = [
+        ("a", 1, 0, 60),
+        ("a redirect 1", 1, 0, 10),
+        ("a redirect 2", 1, 0, 20),
+        ("b", 1, 1, 280),
+        ("b redirect 1", 1, 0, 10),
+        ("b redirect 2", 1, 0, 20),
+    ];
+    assert_eq!(calls(&played), expected);
+    let checks = &played.summary.total.figures.checks;
+    let held: Vec<_> = checks.iter().map(|(name, check)| (name, check.passes)).collect();
+    assert_eq!(held, [("a: there", 1), ("b: late", 1)]);
+    // A run that ends in the midst of a chain keeps its books, as for every run here; so does a redirect to nowhere.
+    for length in [5, 15, 45, 75] {
+        let script = format!(
+            "brunt.scenario('s', function() http:get('/login?good', {{ name = 'a' }}) end)
+               :inject {{ brunt.users(3, '{length}ms') }}"
+        );
+        play(&script, leading);
+    }
+    fn away(_request: &str) -> (u64, String) {
+        (MS, response("302 Found", "Location: ftp://elsewhere/\r\n", ""))
+    }
+    let played = play(
+        "brunt.scenario('s', function() http:get('/', { name = 'a' }) end):inject { brunt.iterations_each(1, 1) }",
+        away,
+    );
+    assert_eq!(calls(&played), [("a", 1, 0, 1)]);
+    assert_eq!(played.scenario("s").errors, 1);
 }

@@ -95,6 +95,10 @@ local checks, passes = {}, {}
 -- Whether somebody wants to see each check that holds.
 local traced = false
 
+-- Checks that are remembered: those that scripts make up without end all become one in the engine.
+local MOST_CHECKS = 5000
+local known_checks = 0
+
 local function check_id(label, name)
   local of_label = checks[label]
   if not of_label then
@@ -103,8 +107,21 @@ local function check_id(label, name)
   end
   waiting("brunt.check")
   local id = yield(CHECK, label, tostring(name))
-  of_label[name] = id
+  if known_checks < MOST_CHECKS then
+    known_checks = known_checks + 1
+    of_label[name] = id
+  end
   return id
+end
+
+-- Counts that a check of this number did not hold for `subject`. The first that does not marks an answer as not ok.
+local function count_failed(id, subject, is_answer, label)
+  local first = is_answer and not rawget(subject, "failed")
+  if first then
+    rawset(subject, "failed", true)
+  end
+  waiting("brunt.check")
+  yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first)
 end
 
 function brunt.check(subject, held_by_name)
@@ -137,18 +154,55 @@ function brunt.check(subject, held_by_name)
       end
     else
       all = false
-      local first = is_answer and not rawget(subject, "failed")
-      if first then
-        rawset(subject, "failed", true)
-      end
-      waiting("brunt.check")
-      yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first)
+      count_failed(id, subject, is_answer, label)
     end
   end
   if problem ~= nil then
     error(problem, 0)
   end
   return all
+end
+
+-- Numbers of what is demanded of answers, by label and what it is: by what was asked, for the first that were.
+local demands = {}
+local MOST_QUESTIONS = 20
+
+-- Counts what a script demands of an answer (`kind`, of which it asks `question`, if it is one question) as a check of that call: whether
+-- it was there.
+function shared.count_demand(answer, kind, question, was_there)
+  local label = rawget(answer, "label")
+  if not label or shared.is_rehearsing() then
+    return
+  end
+  local of_label = demands[label]
+  if not of_label then
+    of_label = {}
+    demands[label] = of_label
+  end
+  local of_kind = of_label[kind]
+  if not of_kind then
+    of_kind = { count = 0, ids = {} }
+    of_label[kind] = of_kind
+  end
+  local asked = question or ""
+  local id = of_kind.ids[asked]
+  if not id and of_kind.count >= MOST_QUESTIONS then
+    asked = "(others)"
+    id = of_kind.ids[asked]
+  end
+  if not id then
+    if not shared.can_wait() then
+      return
+    end
+    id = check_id(label, asked == "" and kind or kind .. " " .. asked)
+    of_kind.count = of_kind.count + 1
+    of_kind.ids[asked] = id
+  end
+  if was_there then
+    passes[id] = (passes[id] or 0) + 1
+  elseif shared.can_wait() then
+    count_failed(id, answer, true, label)
+  end
 end
 
 -- How often checks have held since this was last asked: number, count, number, count …

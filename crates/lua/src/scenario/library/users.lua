@@ -77,6 +77,11 @@ end
 
 core.waiting_user = waiting
 
+-- Whether the user that runs now can wait.
+function shared.can_wait()
+  return current ~= nil and is_yieldable() and running() == current.thread
+end
+
 -- That something is for the top of the script.
 function shared.at_the_top(what)
   if current then
