@@ -71,6 +71,28 @@ fn there_are_no_more_threads_than_a_limit_of_the_script() {
 }
 
 #[test]
+fn a_figure_of_the_scripts_own_ends_a_run_that_cannot_pass() {
+    let server = Server::start(Config::default()).unwrap();
+    for (declared, recorded, condition) in [
+        ("brunt.counter('own')", "own:add()", "['own:sum'] = { '< 5', abort = true }"),
+        ("brunt.trend('own')", "own:add(90)", "['own:max'] = { '< 50', abort = true }"),
+        ("brunt.rate('own')", "own:add(true)", "['own:share'] = { '< 0.1%', abort = true }"),
+    ] {
+        let text = format!(
+            "local own = {declared}
+             local first = brunt.scenario('first', function() http:get('/') end):inject {{ brunt.iterations_each(1, 1) }}
+             brunt.scenario('s', function() http:get('/') {recorded} brunt.pause('10ms') end)
+               :inject {{ brunt.users(2, '30s'), after = first }}
+             brunt.expect {{ {condition} }}"
+        );
+        let (_directory, path) = script(server.url().trim_end_matches('/'), &text);
+        let json = play(&path, &[], 1);
+        let why = json["ending"]["aborted"].as_str().unwrap_or_else(|| panic!("{condition}: {:#}", json["ending"]));
+        assert!(why.starts_with("the threshold own:") && why.contains("could no longer pass"), "{why}");
+    }
+}
+
+#[test]
 fn a_limit_without_its_unit_is_refused_before_the_load() {
     let text = "brunt.scenario('s', function() http:get('/', { name = 'login' }) end):inject { brunt.at_once(1) }";
     let (_directory, path) = script("http://127.0.0.1:1", text);
