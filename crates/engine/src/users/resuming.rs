@@ -11,7 +11,7 @@ use crate::trace::Traced;
 use crate::transport::Driver;
 use crate::worker::Leaving;
 use brunt_protocol::scenario::{Answered, Value};
-use brunt_script::{Operation, Resumption};
+use brunt_script::{Operation, Resumption, Wanted};
 
 /// Users resumed before I/O is polled.
 const MOST_AT_ONCE: usize = 512;
@@ -323,24 +323,7 @@ impl VirtualUsers {
                     Err(problem) => self.go(user, now, Resumption::Refused(&problem)),
                 })
             }
-            Operation::Start(wanted) => {
-                // It may fail at once.
-                self.user(user)?.pending += 1;
-                let asked = self.ask(network, user, &wanted, false, now);
-                match asked {
-                    Err(problem) => {
-                        let of = self.user(user)?;
-                        of.pending = of.pending.saturating_sub(1);
-                        Some(self.go(user, now, Resumption::Problem(&problem)))
-                    }
-                    Ok(slot) => {
-                        if let Some(of) = self.user(user) {
-                            of.started.push(slot);
-                        }
-                        Some(self.go(user, now, Resumption::Nothing))
-                    }
-                }
-            }
+            Operation::Start(wanted) => self.start(network, user, &wanted, now),
             Operation::Stream(wanted) => Some(self.begin_stream(network, user, &wanted, now)),
             Operation::NextMessage { ticket, part, most_ns } => {
                 self.forget_answers(user);
@@ -407,6 +390,31 @@ impl VirtualUsers {
             | Operation::TaskEnded
             | Operation::Meet { .. } => self.perform_with_others(network, user, operation, now),
             counted => Some(self.count(&mut network.recorder, user, &counted, now)),
+        }
+    }
+
+    /// Begins a call for which a user waits later, with all others that it has begun.
+    fn start<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: u32,
+        wanted: &Wanted,
+        now: u64,
+    ) -> Option<Operation> {
+        // It may fail at once.
+        self.user(user)?.pending += 1;
+        match self.ask(network, user, wanted, false, now) {
+            Err(problem) => {
+                let of = self.user(user)?;
+                of.pending = of.pending.saturating_sub(1);
+                Some(self.go(user, now, Resumption::Problem(&problem)))
+            }
+            Ok(slot) => {
+                if let Some(of) = self.user(user) {
+                    of.started.push(slot);
+                }
+                Some(self.go(user, now, Resumption::Nothing))
+            }
         }
     }
 

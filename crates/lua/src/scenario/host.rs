@@ -22,7 +22,7 @@ use super::by_flags::Offered;
 use super::data::{Feeder, Order, Rows, SharedFeeder};
 use super::stream::Stream;
 use super::table::{Kind, Table as DataTable};
-use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value};
+use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value, written};
 use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
@@ -387,6 +387,12 @@ impl Host {
         })?;
         table.raw_set("examine", examine)?;
         table.raw_set("module", self.module(lua)?)?;
+        let host = self.clone();
+        let written = lua.create_function(move |lua, name: String| {
+            let text = host.common.files.find(&name).ok().flatten().unwrap_or_default();
+            written::to_lua(lua, &written::checks(&text))
+        })?;
+        table.raw_set("written_checks", written)?;
         let host = self.clone();
         let env = lua.create_function(move |_, name: String| Ok(host.common.env.get(&name).cloned()))?;
         table.raw_set("env", env)?;

@@ -18,6 +18,7 @@ mod table;
 mod tokens;
 pub mod types;
 mod value;
+mod written;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -213,11 +213,48 @@ fn a_check_that_raises_an_error_does_not_hold_and_the_others_count() {
 }
 
 #[test]
+fn a_check_whose_value_is_nil_does_not_hold() {
+    let script = "local more = require 'more'
+         brunt.scenario('s', function(vu)
+           local answer = http:get('/', { name = 'login' })
+           brunt.check(answer, { fine = answer.ok, ['has session'] = answer.no_such_field, odd = vu.iteration % 2 == 1 or nil })
+           brunt.check(
+             nil,
+             { alone = answer.no_such_field }
+           )
+           local made = { sure = true }
+           if vu.iteration == 1 then made.some = true end
+           brunt.check(nil, made)
+           more(answer)
+         end):inject { brunt.iterations_each(1, 3) }";
+    let module = "local brunt = require 'brunt'
+         return function(answer) brunt.check(answer, { there = answer.ok, gone = answer.no_such_field }) end";
+    let mut plan = plan_of(script, &[("more.lua", module)]).unwrap();
+    plan.sandbox = Sandbox::Closed;
+    let played = play_with(&plan, hello);
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    for (name, counted) in [
+        ("login: fine", (3, 0)),
+        ("login: has session", (0, 3)),
+        ("login: odd", (2, 1)),
+        ("alone", (0, 3)),
+        ("sure", (3, 0)),
+        ("some", (1, 0)),
+        ("login: there", (3, 0)),
+        ("login: gone", (0, 3)),
+    ] {
+        assert_eq!(check(&played, name), counted, "{name}");
+    }
+    let login = played.summary.total.figures.requests.get("login").unwrap();
+    assert_eq!(login.not_ok(&played.summary.plan.ok_status), 3);
+}
+
+#[test]
 fn a_table_of_checks_that_has_none_is_an_error() {
     let played = play(
         "brunt.scenario('s', function()
-           local body = http:get('/').no_such_field
-           brunt.check(nil, { ['has session'] = body })
+           local checks = { ['has session'] = http:get('/').no_such_field }
+           brunt.check(nil, checks)
          end):inject { brunt.iterations_each(1, 3) }",
         hello,
     );

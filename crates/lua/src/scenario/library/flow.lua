@@ -106,6 +106,7 @@ local function check_id(label, name)
     checks[label] = of_label
   end
   waiting("brunt.check")
+  shared.learn_caller()
   local id = yield(CHECK, label, tostring(name))
   if known_checks < MOST_CHECKS then
     known_checks = known_checks + 1
@@ -129,14 +130,21 @@ function brunt.check(subject, held_by_name)
   if type(held_by_name) ~= "table" then
     wrong("brunt.check takes an answer and a table of checks, not " .. shown(held_by_name))
   end
+  local missing
   if next(held_by_name) == nil then
+    shared.learn_caller()
+    missing = shared.missing_checks(held_by_name, nil, 0)
+  end
+  if next(held_by_name) == nil and not missing then
     -- Nothing would be counted, and every threshold on it hold.
     raise('the table of brunt.check is empty: a check whose value is nil is not in it. Write { name = value ~= nil }')
   end
   local is_answer = type(subject) == "table" and rawget(subject, "label") ~= nil
   local label = is_answer and subject.label or 0
   local of_label, all, problem = checks[label], true, nil
+  local count, last = 0, nil
   for name, held in pairs(held_by_name) do
+    count, last = count + 1, name
     if type(held) == "function" then
       local returned, value = pcall(held, subject)
       if not returned then
@@ -156,6 +164,13 @@ function brunt.check(subject, held_by_name)
       all = false
       count_failed(id, subject, is_answer, label)
     end
+  end
+  -- A check whose value is nil does not hold.
+  missing = missing or last ~= nil and shared.missing_checks(held_by_name, last, count) or nil
+  for place = 1, missing and #missing or 0 do
+    local name = missing[place]
+    all = false
+    count_failed(checks[label] and checks[label][name] or check_id(label, name), subject, is_answer, label)
   end
   if problem ~= nil then
     error(problem, 0)
