@@ -187,11 +187,12 @@ impl Reach<'_> {
                         breaks(lower.mean()? * lower.count() as f64 / most)
                     }
                     Statistic::Max if from_above => breaks(times.lower().max()? as f64),
-                    Statistic::Min if from_below => breaks(times.known.min()? as f64),
+                    Statistic::Min if from_below => breaks(times.min()? as f64),
                     _ => false,
                 }
             }
             Figure::ErrorRate if from_above => breaks(self.least_share(subject.errors(standing)?)),
+            Figure::Within(limit_ns) if from_below => breaks(1.0 - self.least_share(subject.late(limit_ns, standing)?)),
             Figure::Checks if from_below => breaks(1.0 - self.least_share(subject.failed_checks(standing)?)),
             Figure::Own(of) => self.breaks_own(threshold, of, own_of(subject)?)?,
             Figure::Rate if own_of(subject).is_some() => self.breaks_own(threshold, OfOwn::Rate, own_of(subject)?)?,
@@ -253,7 +254,7 @@ fn outlook_seconds(outlook: Outlook) -> Option<f64> {
 
 /// How many of `times` are surely above `limit`.
 fn above(times: &Censored, limit: f64) -> u64 {
-    times.known.count_above(limit as u64) + times.bounds.count_above(limit as u64)
+    [&times.known, &times.failed, &times.bounds].iter().map(|times| times.count_above(limit as u64)).sum()
 }
 
 #[cfg(test)]

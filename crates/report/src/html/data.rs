@@ -153,7 +153,7 @@ impl<'a> Data<'a> {
             drilldown: Drilldown::of(document),
             heat_map: HeatMap::of(&document.by_due, &document.series),
             bars: Bars::of(&document.histograms),
-            spectra: spectra(&document.histograms),
+            spectra: spectra(document),
             names: document.names.as_ref().map(Names::of),
             agents: document.agents.as_ref().map(Agents::of),
         }
@@ -200,19 +200,20 @@ fn times(times: &Times) -> Vec<(&'static str, Distribution)> {
         ("each message", &times.each_message),
         ("last message", &times.last_message),
         ("lag", &times.lag),
-        ("failed", &times.failed),
+        ("ok", &times.ok),
+        ("not ok", &times.not_ok),
     ];
     all.into_iter().filter_map(|(name, times)| Some((name, Distribution::of(times.as_ref()?)))).collect()
 }
 
-fn spectra(histograms: &json::Histograms) -> Vec<Spectrum> {
+fn spectra(result: &Document) -> Vec<Spectrum> {
     let all = [
-        ("response", Timing::Response),
         ("service", Timing::Service),
         ("first byte", Timing::FirstByte),
         ("first message", Timing::FirstMessage),
         ("message gap", Timing::MessageGap),
         ("lag", Timing::Lag),
     ];
-    all.iter().filter_map(|(name, timing)| Spectrum::of(name, histograms.times.get(*timing))).collect()
+    let recorded = all.iter().map(|(name, timing)| Spectrum::of(name, result.histograms.times.get(*timing)));
+    std::iter::once(Spectrum::of("response", &result.response_times())).chain(recorded).flatten().collect()
 }

@@ -255,6 +255,9 @@ pub struct SeriesPoint {
     /// The most that these can be, where that is not the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_high: Option<Packed>,
+    /// Of these, the response times of calls that ended without success.
+    #[serde(default, skip_serializing_if = "Packed::is_empty")]
+    pub failing: Packed,
     /// Lower bounds of response times of calls that never ended.
     #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub response_bounds: Packed,
@@ -468,7 +471,9 @@ fn further_columns() -> impl Iterator<Item = Counter> {
 
 impl SeriesPoint {
     fn leave_histograms_out(&mut self) {
-        for times in [&mut self.response, &mut self.response_bounds, &mut self.service, &mut self.lag] {
+        for times in
+            [&mut self.response, &mut self.failing, &mut self.response_bounds, &mut self.service, &mut self.lag]
+        {
             *times = Packed::default();
         }
         (self.response_low, self.response_high) = (None, None);
@@ -495,6 +500,7 @@ impl SeriesPoint {
             response: point.response.clone(),
             response_low: point.response_low.clone(),
             response_high: point.response_high.clone(),
+            failing: point.failing.clone(),
             response_bounds: point.response_bounds.clone(),
             service: point.service.clone(),
             lag: point.lag.clone(),
@@ -519,7 +525,7 @@ impl Histograms {
         for timing in OWN_DELAYS {
             times.set(timing, Censored::default());
         }
-        times.set(Timing::Response, total.response_times().into_owned());
+        times.set(Timing::Response, Parts::of_response(&total.times).shown().into_owned());
         times.set(Timing::Service, total.service_times().into_owned());
         times.set_known(Timing::FirstByte, total.first_byte_times().clone());
         Self { times, instrument: Bounds::of(total) }

@@ -208,6 +208,9 @@ fn a_call_is_the_whole_chain_of_its_redirects() {
 
 #[test]
 fn a_chain_that_breaks_off_counts_once() {
+    fn away(_request: &str) -> (u64, String) {
+        (MS, response("302 Found", "Location: ftp://elsewhere/\r\n", ""))
+    }
     let played = play(
         "brunt.scenario('s', function(vu)
            local answers = http:batch { { 'GET', '/login?good', { name = 'a' } }, { 'GET', '/login?silent', { name = 'b' } } }
@@ -236,9 +239,6 @@ fn a_chain_that_breaks_off_counts_once() {
                :inject {{ brunt.users(3, '{length}ms') }}"
         );
         play(&script, leading);
-    }
-    fn away(_request: &str) -> (u64, String) {
-        (MS, response("302 Found", "Location: ftp://elsewhere/\r\n", ""))
     }
     let played = play(
         "brunt.scenario('s', function() http:get('/', { name = 'a' }) end):inject { brunt.iterations_each(1, 1) }",
