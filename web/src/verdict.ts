@@ -1,5 +1,5 @@
 // Whether to believe the figures, and what came of what was asked for.
-import type { Data, Finding, Remark } from "./data";
+import type { Data, Finding, Statement } from "./data";
 import { el, section, table } from "./dom";
 import { bound, count, counted, duration, number, percent, within } from "./format";
 
@@ -26,11 +26,10 @@ function seconds(finding: Finding): string {
   return `, in second${only ? "" : "s"} ${ranges.slice(0, MOST_RANGES).join(", ")}${more}`;
 }
 
-function judgement({ verdict, remarks, thresholds }: Data): [string, string] {
+function judgement({ verdict }: Data): [string, string] {
   switch (verdict.judgement) {
     case "trustworthy":
-      if (remarks.length > 0 || thresholds.some(({ held }) => !held)) return ["faint", "measured well"];
-      return ["good", verdict.findings.length > 0 ? "✓ trustworthy, but for what is named below" : "✓ trustworthy"];
+      return ["faint", verdict.findings.length > 0 ? "measured well, but for what is named below" : "measured well"];
     case "generator_bound":
       return ["bad", "✗ generator-bound: throughput is a lower bound"];
     default:
@@ -51,60 +50,32 @@ function generator({ health, times, quantiles }: Data): string {
 /** Whether a run goes on of which no call has ended yet. */
 const hasNoFigure = ({ live, outcomes }: Data): boolean => live !== null && outcomes.answered + outcomes.failed === 0;
 
+/** Signs of what a statement means; one that begins with its own has none. */
+const SIGNS = { bad: "✗ ", warning: "! ", plain: "", good: "✓ " };
+
 /** Those that were asked for, and defaults that failed. */
 const noted = (thresholds: Data["thresholds"]): Data["thresholds"] =>
   thresholds.filter(({ implicit, held }) => !implicit || !held);
 
-/** The most thresholds that are named where they failed. */
-const MOST_FAILED = 3;
-
-/** `p99 946ms (limit < 50ms)`, and in whose words it was asked for where that is no figure and a limit. */
-function missed({ threshold, got }: Data["thresholds"][number]): string {
-  const [, figure, relation, limit] = threshold.trim().match(/^(.*?)\s*(<=|>=|==|<|>)\s*(.*?)(?:\s+abort)?$/) ?? [];
-  return figure ? `${figure} ${got} (limit ${relation} ${limit})` : `${threshold} came out as ${got}`;
+/** A statement with its sign. */
+function said({ tone, text }: Statement): string {
+  return `${text.startsWith("FAILED: ") ? "" : SIGNS[tone]}${text}`;
 }
 
-/** What came of the run: whether it passed, in a line. */
+/** What came of the run, in a line: the headline that every output leads with. */
 function passed(data: Data): [string, string] {
-  const { outcomes, live } = data;
-  const thresholds = noted(data.thresholds);
-  const soFar = live ? " so far" : "";
+  const { statements: [headline], live } = data;
   if (live && hasNoFigure(data)) return ["", live.phase === "measuring" || live.phase === "draining" ? "● running: no call has ended yet" : `● running: ${live.phase}, nothing is measured yet`];
-  if (outcomes.answered === 0 && !live) return ["bad", nothingAnswered(data)];
-  const failed = thresholds.filter(({ held }) => !held);
-  if (failed.length > 0) {
-    const named = failed.slice(0, MOST_FAILED).map(missed);
-    const more = failed.length > MOST_FAILED ? ", …" : "";
-    return ["bad", `✗ ${count(failed.length)} of ${counted(thresholds.length, "threshold")} failed${soFar}: ${named.join(", ")}${more}`];
-  }
-  // What waits is in no figure yet: none of them says that all is well.
+  // What waits is in no figure yet: no headline knows of it.
   const waits = live?.oldest_ns ?? 0;
-  if (waits >= LONG_WAIT_NS) return ["warning", `! ${live && live.backlog > 0 ? `${counted(live.backlog, "call")} wait to be sent, ` : ""}the oldest call has waited ${duration(waits)}`];
-  // What happened to the target comes before what went as asked.
-  const first = data.remarks.find(({ from_ns }) => from_ns !== undefined);
-  if (first) return [signOf(first) === "✗" ? "bad" : "warning", `${signOf(first)} ${first.message}`];
-  const [errors, all] = [outcomes.not_ok, outcomes.due];
-  const wrong = errors > 0 ? `${percent(outcomes.error_ratio)} of calls not ok${soFar} (${count(errors)} of ${count(all)})` : "";
-  if (thresholds.length > 0) {
-    const held = `${thresholds.length === 1 ? "the threshold" : `all ${count(thresholds.length)} thresholds`} held${soFar}`;
-    return ["good", `✓ ${held}${wrong && `; ${wrong}`}`];
-  }
-  if (wrong) return [errors === all ? "bad" : "warning", `${errors === all ? "✗" : "!"} ${wrong}`];
-  return ["good", `✓ ${live ? "no call failed so far" : `all ${counted(all, "call")} succeeded`}`];
+  if (waits >= LONG_WAIT_NS && headline?.tone !== "bad") return ["warning", `! ${live && live.backlog > 0 ? `${counted(live.backlog, "call")} wait to be sent, ` : ""}the oldest call has waited ${duration(waits)}`];
+  if (headline === undefined) return ["warning", "! nothing is known of this run"];
+  return [headline.tone === "plain" ? "" : headline.tone, `${said(headline)}${live ? ", so far" : ""}`];
 }
 
-/** What is not there at all, or led elsewhere, is wrong; what slowed it is a warning. */
-const signOf = ({ about }: Remark): "✗" | "!" =>
-  ["no_success", "no_messages", "redirects", "outage"].includes(about) ? "✗" : "!";
-
-function remark(remark: Remark): HTMLElement {
-  const { message, advice } = remark;
-  return el(
-    "li",
-    { class: signOf(remark) === "✗" ? "bad" : "warning" },
-    `${signOf(remark)} ${message}`,
-    advice !== "" && el("p", { class: "advice" }, `→ ${advice}`),
-  );
+function further(statement: Statement): HTMLElement {
+  const { tone, advice } = statement;
+  return el("li", { class: tone }, said(statement), advice && el("p", { class: "advice" }, `→ ${advice}`));
 }
 
 /** Whether to believe the figures, in a line that leads to why. */
@@ -134,23 +105,19 @@ function waysOfFailing(outcomes: Data["outcomes"]): HTMLElement | null {
   return el("p", { class: "ways" }, "Not ok: ", el("a", { href: "#outcomes" }, named.join(", ")), some.length > MOST_WAYS && ", …");
 }
 
-/** Whether the run passed, how it ended if not as planned, and what stands out about the target or the plan. */
+/** What came of the run: its headline, and what else has to be known before its figures are read. */
 export function outcome(data: Data): HTMLElement | null {
   const [kind, words] = passed(data);
-  const ending = endingOf(data);
-  // The first remark may be the headline already.
-  const [first, ...others] = data.remarks;
-  const isTold = first !== undefined && words.endsWith(first.message);
-  const remarks = isTold ? others : data.remarks;
+  const [headline, ...others] = data.statements;
+  const advice = headline && words.includes(headline.text) ? headline.advice : undefined;
   return section(
     data.live ? "Outcome so far" : "Outcome",
     "outcome",
     el("p", { class: `outcome ${kind}` }, words),
-    ending && el("p", { class: "warning ending" }, ending),
+    advice && el("p", { class: "advice" }, `→ ${advice}`),
     data.outcomes.answered > 0 && waysOfFailing(data.outcomes),
     badge(data),
-    isTold && first.advice !== "" && el("p", { class: "advice" }, `→ ${first.advice}`),
-    remarks.length > 0 && el("ul", { class: "findings" }, ...remarks.map(remark)),
+    others.length > 0 && el("ul", { class: "findings" }, ...others.map(further)),
   );
 }
 
@@ -175,29 +142,6 @@ export function verdict(data: Data): HTMLElement | null {
     el("p", { class: "faint" }, generator(data)),
     findings.length > 0 && el("ul", { class: "findings" }, ...findings),
   );
-}
-
-function endingOf({ ending, measured_ns }: Data): string | null {
-  if (ending === "completed") return null;
-  if (ending === "interrupted") {
-    return measured_ns === 0
-      ? "interrupted before the measured part began"
-      : `interrupted after ${duration(measured_ns)}: the figures cover what was done`;
-  }
-  if ("stopped" in ending) return `stopped by the script: ${ending.stopped}`;
-  if ("aborted" in ending) return `aborted: ${ending.aborted}`;
-  if ("unreached" in ending) return `gave up: ${ending.unreached}`;
-  return "agents_lost" in ending ? `agents were lost: ${ending.agents_lost}` : ending.failed;
-}
-
-function nothingAnswered({ outcomes }: Data): string {
-  const worst = [...outcomes.failures].sort((a, b) => b.count - a.count)[0];
-  if (worst) {
-    const reason = worst.reasons[0]?.reason;
-    return `✗ the target never answered: ${worst.failure} × ${count(worst.count)}${reason ? ` (${reason})` : ""}`;
-  }
-  const open = outcomes.unfinished + outcomes.unsent;
-  return open > 0 ? `✗ the target never answered: ${counted(open, "call")} had not ended` : "✗ no call was ever due";
 }
 
 /** Whether a percentile of so many calls is nothing but the longest of them. */

@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use brunt_record::histogram::Censored;
-use brunt_record::packed::Packed;
 use brunt_record::series::Point;
 
 /// How many points of a spectrum lie between 10 % and 1 % of the calls, 1 % and 0.1 %, and so on.
@@ -58,16 +57,11 @@ fn p99(points: &[Point]) -> Option<u64> {
     if let [one] = points {
         return one.response_quantile(0.99).map(|p99| p99.value);
     }
-    let merged = |of: &dyn Fn(&Point) -> &Packed| {
-        let mut all = points.iter().map(|point| of(point).unpack());
-        let first = all.next().unwrap_or_default();
-        all.fold(first, |mut sum, next| {
-            sum.merge(&next);
-            sum
-        })
-    };
-    let times = Censored { known: merged(&|point| &point.response), bounds: merged(&|point| &point.response_bounds) };
-    times.quantile(0.99).map(|p99| p99.value)
+    let mut merged = Censored::default();
+    for point in points {
+        merged.merge(&point.response_times());
+    }
+    merged.quantile(0.99).map(|p99| p99.value)
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ impl CallBreakdown {
                 answered_per_s: if seconds > 0.0 { in_time as f64 / seconds } else { 0.0 },
                 bytes_in: calls.numbers.get(Counter::ClearIn),
                 bytes_out: calls.numbers.get(Counter::ClearOut),
-                response: whole.distribution(calls.times.get(Timing::Response), whole.response.as_ref()),
+                response: whole.distribution(&calls.response_times(), whole.response.as_ref()),
                 service: whole.distribution(calls.times.get(Timing::Service), whole.service.as_ref()),
                 response_ok: if are_apart { Distribution::of_known(&calls.response_ok()) } else { None },
                 response_not_ok: Distribution::of(&not_ok_times),

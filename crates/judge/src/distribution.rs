@@ -79,7 +79,8 @@ impl Distribution {
             mean: AtLeast { value: lower.mean()?, at_least },
             mean_interval: None,
             stdev: AtLeast { value: lower.stdev()?, at_least },
-            min: lower.min()?,
+            // The wait of a call that never ended is nobody's response time.
+            min: durations.min().or(lower.min())?,
             max: AtLeast { value: lower.max()?, at_least },
             quantiles: QUANTILES.into_iter().zip(values).map(quantile).collect::<Option<_>>()?,
         })
@@ -116,6 +117,6 @@ impl Distribution {
 
     /// The figures of durations that are all known.
     pub fn of_known(durations: &Histogram) -> Option<Self> {
-        Self::of(&Censored { known: durations.clone(), bounds: Histogram::new() })
+        Self::of(&durations.clone().into())
     }
 }

@@ -15,7 +15,7 @@
 //!
 //! Coverage is tested on latencies that follow an AR(1) process within seconds and from second to second (`tests`).
 
-use brunt_record::histogram::{Histogram, QUANTILES};
+use brunt_record::histogram::{Censored, QUANTILES};
 use brunt_record::packed::Packed;
 use brunt_record::series::Point;
 
@@ -24,19 +24,48 @@ use crate::statistics::{Estimate, LEAST_OF_TIME, share_interval};
 /// The seconds of a run as clusters of its calls.
 #[derive(Debug, Clone)]
 pub struct Clusters<'a> {
-    /// The times that ended in each, and how many others are known from below only.
-    seconds: Vec<(&'a Packed, u64)>,
+    seconds: Vec<Cluster<'a>>,
+}
+
+/// The calls of one second.
+#[derive(Debug, Clone, Copy)]
+struct Cluster<'a> {
+    /// Times that ended in it.
+    times: &'a Packed,
+    /// Times among these that count as lower bounds, and times that are known from below only.
+    bounds: [Option<&'a Packed>; 2],
+}
+
+impl Cluster<'_> {
+    fn calls(&self) -> u64 {
+        self.times.count() + self.bounds[1].map_or(0, Packed::count)
+    }
+
+    /// For each of `limits`: how many calls took at most that, of how many of which that is known. A call that is known to have
+    /// taken longer than something below the limit tells nothing of it.
+    fn shares_up_to<const N: usize>(&self, limits: [u64; N]) -> [(u64, u64); N] {
+        let [among, apart] = self.bounds.map(|bounds| bounds.map_or([0; N], |bounds| counts_up_to(bounds, limits)));
+        let (ended, calls) = (counts_up_to(self.times, limits), self.calls());
+        let mut shares = [(0, 0); N];
+        for (share, ((ended, among), apart)) in shares.iter_mut().zip(ended.into_iter().zip(among).zip(apart)) {
+            *share = (ended.saturating_sub(among), calls.saturating_sub(among + apart));
+        }
+        shares
+    }
 }
 
 impl<'a> Clusters<'a> {
     /// Clusters of response times; none of a run that is too short.
     pub fn of_response(points: &'a [Point]) -> Option<Self> {
-        Self::of(points.iter().map(|point| (&point.response, point.response_bounds.count())))
+        Self::of(points.iter().map(|point| Cluster {
+            times: &point.response,
+            bounds: [Some(&point.failing), Some(&point.response_bounds)],
+        }))
     }
 
     /// Clusters of service times; none of a run that is too short.
     pub fn of_service(points: &'a [Point]) -> Option<Self> {
-        Self::of(points.iter().map(|point| (&point.service, 0)))
+        Self::of(points.iter().map(|point| Cluster { times: &point.service, bounds: [None; 2] }))
     }
 
     /// How calls depend on each other around the quantiles of all of them, whose values are `values`.
@@ -44,9 +73,9 @@ impl<'a> Clusters<'a> {
         Dependence { estimates: self.share_up_to(values), calls: self.count() }
     }
 
-    fn of(seconds: impl Iterator<Item = (&'a Packed, u64)>) -> Option<Self> {
+    fn of(seconds: impl Iterator<Item = Cluster<'a>>) -> Option<Self> {
         let seconds: Vec<_> = seconds.collect();
-        let with_calls = seconds.iter().filter(|(known, bounds)| known.count() + bounds > 0).count();
+        let with_calls = seconds.iter().filter(|second| second.calls() > 0).count();
         (with_calls >= LEAST_OF_TIME).then_some(Self { seconds })
     }
 
@@ -62,25 +91,24 @@ impl<'a> Clusters<'a> {
 
     /// How many calls there are.
     fn count(&self) -> u64 {
-        self.seconds.iter().map(|(known, bounds)| known.count() + bounds).sum()
+        self.seconds.iter().map(Cluster::calls).sum()
     }
 
     /// The estimate of the share of calls that took at most `value`.
     fn share_up_to<const N: usize>(&self, values: [u64; N]) -> [Option<Estimate>; N] {
-        let below: Vec<[u64; N]> = self.seconds.iter().map(|(known, _)| counts_up_to(known, values)).collect();
-        let sizes: Vec<u64> = self.seconds.iter().map(|(known, bounds)| known.count() + bounds).collect();
+        let shares: Vec<[(u64, u64); N]> = self.seconds.iter().map(|second| second.shares_up_to(values)).collect();
         let mut estimates = [None; N];
         for (at, estimate) in estimates.iter_mut().enumerate() {
-            let counts = below.iter().map(|counts| counts.get(at).copied().unwrap_or(0));
-            *estimate = ratio(counts.map(|n| n as f64), sizes.iter().map(|n| *n as f64));
+            let of = |second: &[(u64, u64); N]| second.get(at).copied().unwrap_or_default();
+            *estimate = ratio(shares.iter().map(|s| of(s).0 as f64), shares.iter().map(|s| of(s).1 as f64));
         }
         estimates
     }
 
     /// The interval of the mean, in nanoseconds.
     pub fn mean(&self) -> Option<(f64, f64)> {
-        let sums = self.seconds.iter().map(|(known, _)| known.values().map(|(ns, n)| ns as f64 * n as f64).sum());
-        let sizes = self.seconds.iter().map(|(known, _)| known.count() as f64);
+        let sums = self.seconds.iter().map(|second| second.times.values().map(|(ns, n)| ns as f64 * n as f64).sum());
+        let sizes = self.seconds.iter().map(|second| second.times.count() as f64);
         ratio(sums, sizes).map(|estimate| estimate.interval())
     }
 }
@@ -168,10 +196,11 @@ pub fn rate(points: &[Point]) -> Option<(f64, f64)> {
     Some((low.max(0.0), high))
 }
 
-/// The value of `times` at the share `rank`, or none where it lies beyond the largest.
-pub fn value_at(times: &Histogram, rank: f64) -> Option<u64> {
+/// The value of `times` at the share `rank`, or none where it is known from below only, or lies beyond the largest.
+pub fn value_at(times: &Censored, rank: f64) -> Option<u64> {
     // The last of n values stands for all shares beyond 1 − 1/n.
-    if rank * times.count() as f64 > times.count() as f64 - 1.0 { None } else { times.quantile(rank) }
+    let is_beyond = rank * times.count() as f64 > times.count() as f64 - 1.0;
+    times.quantile(rank).filter(|value| !is_beyond && !value.at_least).map(|value| value.value)
 }
 
 #[cfg(test)]
@@ -179,6 +208,7 @@ mod tests {
     use brunt_plan::random::Random;
     use brunt_record::SECOND_NS;
     use brunt_record::catalogue::Timing;
+    use brunt_record::histogram::Histogram;
     use brunt_record::outcome::OkStatus;
     use brunt_record::series::Series;
     use brunt_record::snapshot::Snapshot;
@@ -252,7 +282,8 @@ mod tests {
                 let (low, high) = rank.unwrap();
                 let truth = 1e6 * z.exp();
                 let above = all.quantile(low).unwrap() as f64 <= truth;
-                *held += u64::from(above && value_at(&all, high).is_none_or(|high| high as f64 >= truth));
+                *held +=
+                    u64::from(above && value_at(&all.clone().into(), high).is_none_or(|high| high as f64 >= truth));
             }
         }
         held.map(|held| held as f64 * 100.0 / RUNS as f64)
@@ -304,7 +335,9 @@ mod tests {
                     let (low, high) = ranks[at].unwrap();
                     let truth = 1e6 * z.exp();
                     let above = named.quantile(low).unwrap() as f64 <= truth;
-                    *held += u64::from(above && value_at(&named, high).is_none_or(|high| high as f64 >= truth));
+                    *held += u64::from(
+                        above && value_at(&named.clone().into(), high).is_none_or(|high| high as f64 >= truth),
+                    );
                 }
             }
             for held in held.map(|held| held as f64 * 100.0 / RUNS as f64) {

@@ -25,7 +25,14 @@ pub struct Times {
     pub response: Option<Distribution>,
     /// From sent to end, over every call that was sent; likewise.
     pub service: Option<Distribution>,
-    /// From due to end, over failed calls alone; these are in `response` as well.
+    /// From due to end, over calls with success alone; missing where there are no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok: Option<Distribution>,
+    /// From due to end, over calls that ended without success: failures, and answers whose status is not ok. The threshold `failed.p99`
+    /// is about these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_ok: Option<Distribution>,
+    /// From due to end, over failures alone.
     pub failed: Option<Distribution>,
     /// From sent to the first byte of the answer.
     pub first_byte: Option<Distribution>,
@@ -140,6 +147,7 @@ impl Summary {
             (responses.as_ref().map(Sampling::Whole), services.as_ref().map(Sampling::Whole));
         let response =
             Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), of_response.as_ref());
+        let by_success = total.response_times();
         let none = Histogram::new();
         let service = Distribution::of_bracket(&total.service_bracket(), &none, of_service.as_ref());
         let dependence = |clusters: &Option<Clusters<'_>>, times: &Option<Distribution>| {
@@ -176,6 +184,8 @@ impl Summary {
             times: Times {
                 response,
                 service,
+                ok: if by_success.failed.is_empty() { None } else { Distribution::of_known(&by_success.known) },
+                not_ok: Distribution::of_known(&by_success.failed),
                 failed: Distribution::of_known(total.times.known(Timing::Failed)),
                 // Some calls stand for others where not each is timed; their number is known all the same.
                 first_byte: Distribution::of_known(total.first_byte_times())

@@ -1,6 +1,6 @@
 //! How far a figure may be from the truth: what the generator's own delays can have made of it, and what chance can.
 
-use brunt_record::histogram::{Histogram, QUANTILES};
+use brunt_record::histogram::{Censored, Histogram, QUANTILES};
 use brunt_record::instrument::{Bracket, least_without};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,13 +77,15 @@ impl Intervals {
         let ranks = sampling.map_or([None; QUANTILES.len()], |sampling| sampling.ranks(values));
         let (low, value, high) = (bracket.low.lower(), bracket.value.lower(), bracket.high.lower());
         // Without arrivals, the low side knows of sending alone, and not which call was sent how late.
+        let at = |times: &Censored, q: f64| times.quantile(q).map(|value| value.value);
         let least = |q: f64| {
-            if bracket.knows_receiving { low.quantile(q) } else { least_without(&bracket.low, lag, q) }
+            if bracket.knows_receiving { at(&bracket.low, q) } else { least_without(&bracket.low, lag, q) }
         };
         let of_quantile = |q: f64, rank: Option<(f64, f64)>, value_ns: u64| -> Option<Interval> {
-            let instrument = ends(least(q)?.min(value_ns), Some(high.quantile(q)?.max(value_ns)));
-            let sampling = rank.and_then(|(from, to)| Some(ends(value.quantile(from)?, value_at(&value, to))));
-            let combined = rank.and_then(|(from, to)| Some(ends(least(from)?, value_at(&high, to))));
+            let instrument = ends(least(q)?.min(value_ns), Some(at(&bracket.high, q)?.max(value_ns)));
+            let sampling =
+                rank.and_then(|(from, to)| Some(ends(at(&bracket.value, from)?, value_at(&bracket.value, to))));
+            let combined = rank.and_then(|(from, to)| Some(ends(least(from)?, value_at(&bracket.high, to))));
             Some(interval(value_ns, instrument, sampling, combined))
         };
         let mut quantiles = [of_quantile(0.5, None, values.first().copied()?)?; QUANTILES.len()];

@@ -657,6 +657,12 @@ timings! {
     ResponseValue = "response_value";
     /// The most that the target's part of response times can be.
     ResponseHigh = "response_high";
+    /// The least that the target's part of response times can be, among all those, of calls without success.
+    NotOkLow = "not_ok_low";
+    /// The target's part of response times, among all those, of calls without success.
+    NotOkValue = "not_ok_value";
+    /// The most that the target's part of response times can be, among all those, of calls without success.
+    NotOkHigh = "not_ok_high";
     /// The least that the target's part of service times can be.
     ServiceLow = "service_low";
     /// The target's part of service times: without the generator's own delays.
@@ -783,7 +789,7 @@ impl Timings {
 
     /// Puts times in place of what there was, without lower bounds.
     pub fn set_known(&mut self, timing: Timing, known: Histogram) {
-        self.set(timing, Censored { known, bounds: Histogram::new() });
+        self.set(timing, known.into());
     }
 
     /// Distributions in which something was recorded, in the order of the catalogue.

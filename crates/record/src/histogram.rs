@@ -349,7 +349,8 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// What is left of it without the values that `other` counted, which are among its own; each at this resolution.
+    /// What is left of it without the values that `other` counted, which are among its own; each at this resolution, with the exact sum,
+    /// and with the exact extremes where those are left.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let taken: BTreeMap<_, _> = other.slots().collect();
@@ -357,7 +358,14 @@ impl Histogram {
         for (slot, n) in self.slots() {
             let n = n.saturating_sub(taken.get(&slot).copied().unwrap_or(0));
             if n > 0 {
-                left.record_n(highest_in(slot).min(self.max), n);
+                left.record_n(highest_in(slot).clamp(self.min, self.max), n);
+            }
+        }
+        if left.count > 0 {
+            left.sum = self.sum.saturating_sub(other.sum);
+            // Values of one slot cannot be told apart, but the smallest of all is in it unless the other had it.
+            if self.min != other.min && slot_of(left.min) == slot_of(self.min) {
+                left.min = self.min;
             }
         }
         left
@@ -452,47 +460,113 @@ impl<T> AtLeast<T> {
     }
 }
 
-/// Durations, some known only from below: calls that had not ended, or had not begun, when the run
-/// was over. Any quantile is computed with those at their lower bound and at infinity; where the two differ, the
-/// true value is at least what is reported.
+/// Durations, some known only from below: calls that had not ended, or had not begun, when the run was over, and calls that failed,
+/// which would have taken longer than they did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Censored {
-    /// Durations of calls that ended.
+    /// Durations of calls that ended; but for those in `failed`.
     pub known: Histogram,
-    /// Lower bounds of the durations of those that did not.
+    /// Durations of calls that ended without success, where these are told apart. They are derived, and not recorded as such.
+    #[serde(skip)]
+    pub failed: Histogram,
+    /// Lower bounds of the durations of calls that did not end.
     pub bounds: Histogram,
+}
+
+impl From<Histogram> for Censored {
+    /// Durations that are all known.
+    fn from(known: Histogram) -> Self {
+        Self { known, ..Self::default() }
+    }
 }
 
 impl Censored {
     /// How many durations and bounds there are.
     pub fn count(&self) -> u64 {
-        self.known.count() + self.bounds.count()
+        self.known.count() + self.failed.count() + self.bounds.count()
+    }
+
+    /// The mean; a call that failed counts with the time that it took, and a bound as itself.
+    pub fn mean(&self) -> Option<AtLeast<f64>> {
+        self.lower().mean().map(|value| AtLeast { value, at_least: !self.bounds.is_empty() })
+    }
+
+    /// The smallest of calls that ended.
+    pub fn min(&self) -> Option<u64> {
+        self.known.min().into_iter().chain(self.failed.min()).min()
     }
 
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &Self) {
         self.known.merge(&other.known);
+        self.failed.merge(&other.failed);
         self.bounds.merge(&other.bounds);
     }
 
-    /// All of it, bounds at their value.
+    /// The same with calls that failed among the others, with the time that they took.
+    #[must_use]
+    pub fn whatever_their_end(mut self) -> Self {
+        self.known.merge(&std::mem::take(&mut self.failed));
+        self
+    }
+
+    /// All of it: calls that failed with the time that they took, bounds as themselves.
     pub fn lower(&self) -> Cow<'_, Histogram> {
-        if self.bounds.is_empty() {
+        if self.failed.is_empty() && self.bounds.is_empty() {
             return Cow::Borrowed(&self.known);
         }
         let mut all = self.known.clone();
+        all.merge(&self.failed);
         all.merge(&self.bounds);
         Cow::Owned(all)
     }
 
-    /// The values at each of `quantiles` (0 to 1).
+    /// The values at each of `quantiles` (0 to 1), by the product-limit estimate: of what would have taken longer than a time, or is
+    /// known to have, a share takes as long as others did that took longer than that (E. L. Kaplan, P. Meier, "Nonparametric
+    /// estimation from incomplete observations", Journal of the American Statistical Association 53, 1958). A bound that equals a
+    /// known value counts as beyond it. Beyond the largest known value nothing tells how long the others would have taken: they stand
+    /// for themselves, and the value is a lower bound. So it is wherever calls that did not end could move it, if they never did.
     pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<AtLeast<u64>>; N] {
-        let lower = self.lower();
+        if self.failed.is_empty() && self.bounds.is_empty() {
+            return quantiles.map(|q| self.known.quantile(q).map(AtLeast::exactly));
+        }
+        let curve = self.survival(&self.bounds);
+        let worst = if self.bounds.is_empty() { None } else { Some(self.survival(&Histogram::new())) };
         quantiles.map(|q| {
-            let value = lower.quantile(q)?;
-            let upper = self.known.value_at_rank(rank(q, self.count()));
-            Some(AtLeast { value, at_least: upper.is_none_or(|upper| upper > value) })
+            // As in `rank`: a rounding error is no call.
+            let rest = (1.0 - q.clamp(0.0, 1.0)) * (1.0 + 1e-9) + 1e-12;
+            let reached =
+                |curve: &[(AtLeast<u64>, f64)]| curve.iter().find(|(_, left)| *left <= rest).map(|(at, _)| *at);
+            let AtLeast { value, at_least } = reached(&curve).or(curve.last().map(|(at, _)| *at))?;
+            let can_move = worst.as_ref().is_some_and(|worst| reached(worst).is_none_or(|worst| worst.value > value));
+            Some(AtLeast { value, at_least: at_least || can_move })
         })
+    }
+
+    /// The share that takes longer than a value, for each value at which it falls; falling. Calls that did not end are known to
+    /// have taken longer than `bounds`; those that are not among them take longer than anything.
+    fn survival(&self, bounds: &Histogram) -> Vec<(AtLeast<u64>, f64)> {
+        let mut beyond = self.failed.clone();
+        beyond.merge(bounds);
+        let (least, most) = (beyond.min, beyond.max);
+        let mut beyond = beyond.values().map(|(value, n)| (value.clamp(least, most), n)).peekable();
+        let mut curve = Vec::new();
+        let (mut left, mut survival) = (self.count(), 1.0);
+        for (value, n) in self.known.values() {
+            let value = value.clamp(self.known.min, self.known.max);
+            while let Some((_, longer)) = beyond.next_if(|(bound, _)| *bound < value) {
+                left -= longer;
+            }
+            survival *= (left - n) as f64 / left as f64;
+            left -= n;
+            curve.push((AtLeast::exactly(value), survival));
+        }
+        for (value, n) in beyond {
+            survival *= (left - n) as f64 / left as f64;
+            left -= n;
+            curve.push((AtLeast { value, at_least: true }, survival));
+        }
+        curve
     }
 
     /// The value at one quantile (0 to 1).
@@ -768,12 +842,70 @@ mod tests {
     }
 
     #[test]
+    fn what_failed_fast_moves_nothing_and_what_failed_slowly_hides_nothing() {
+        let mut fast = Censored { known: of(&[10; 97]), failed: of(&[1; 3]), ..Censored::default() };
+        assert_eq!(fast.quantiles([0.5, 0.99]), [Some(AtLeast::exactly(10)); 2], "as of those that are known alone");
+        fast.failed = of(&[1000; 3]);
+        let slow = Some(AtLeast { value: 1000, at_least: true });
+        assert_eq!(fast.quantiles([0.5, 0.97, 0.99]), [Some(AtLeast::exactly(10)), Some(AtLeast::exactly(10)), slow]);
+        // Three hundredths would have taken longer than this, of which one could have been the last.
+        fast.failed = of(&[1000, 1500, 2000]);
+        assert_eq!(fast.quantile(0.98), Some(AtLeast { value: 1000, at_least: true }));
+        assert_eq!(fast.quantile(0.99), Some(AtLeast { value: 1500, at_least: true }));
+        let nothing_known = Censored { failed: of(&[7; 2]), ..Censored::default() };
+        assert_eq!(nothing_known.quantile(0.5), Some(AtLeast { value: 7, at_least: true }));
+    }
+
+    #[test]
     fn lower_bounds_mark_only_the_quantiles_they_can_move() {
-        let mut censored = Censored { known: of(&[10; 90]), bounds: Histogram::new() };
+        let mut censored = Censored::from(of(&[10; 90]));
         censored.bounds.record_n(5, 10);
-        let [p50, p95] = censored.quantiles([0.5, 0.95]);
-        assert_eq!(p50, Some(AtLeast::exactly(10)));
-        assert_eq!(p95, Some(AtLeast { value: 10, at_least: true }));
+        assert_eq!(
+            censored.quantiles([0.5, 0.95]),
+            [Some(AtLeast::exactly(10)), Some(AtLeast { value: 10, at_least: true })]
+        );
+        // What failed at once says nothing of them.
+        censored.failed.record_n(1, 50);
+        assert_eq!(censored.quantile(0.5), Some(AtLeast::exactly(10)));
+    }
+
+    /// B. Efron's construction ("The two sample problem with censored data", Proceedings of the Fifth Berkeley Symposium 4,
+    /// 1967), which gives the same estimate another way: each observation has a share, and that of a bound is dealt out
+    /// evenly to all that stand to its right.
+    fn redistributed(known: &[u64], bounds: &[u64], q: f64) -> AtLeast<u64> {
+        let mut all: Vec<_> = known.iter().map(|ns| (*ns, false)).chain(bounds.iter().map(|ns| (*ns, true))).collect();
+        all.sort_unstable();
+        let last_known = all.iter().rposition(|(_, is_bound)| !is_bound);
+        let mut shares = vec![1.0 / all.len() as f64; all.len()];
+        for at in 0..last_known.unwrap_or(0) {
+            if all[at].1 {
+                let each = std::mem::take(&mut shares[at]) / (all.len() - at - 1) as f64;
+                shares[at + 1..].iter_mut().for_each(|share| *share += each);
+            }
+        }
+        let mut sum = 0.0;
+        let reached = all.iter().zip(&shares).position(|(_, share)| {
+            sum += share;
+            sum >= q - 1e-9
+        });
+        let (value, at_least) = all[reached.unwrap_or(all.len() - 1)];
+        AtLeast { value, at_least }
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_those_of_kaplan_and_meier(
+            known in prop::collection::vec(0_u64..60, 0..80), bounds in prop::collection::vec(0_u64..80, 1..40),
+            q in prop::sample::select(vec![0.01, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999]),
+        ) {
+            let expected = redistributed(&known, &bounds, q);
+            let failed = Censored { known: of(&known), failed: of(&bounds), ..Censored::default() };
+            prop_assert_eq!(failed.quantile(q), Some(expected));
+            let unfinished = Censored { known: of(&known), bounds: of(&bounds), ..Censored::default() };
+            prop_assert_eq!(unfinished.quantile(q).map(|at| at.value), Some(expected.value));
+            let both = Censored { known: of(&known), failed: of(&bounds), bounds: of(&bounds) };
+            prop_assert!(both.quantile(q).unwrap().value >= expected.value, "what did not end makes nothing shorter");
+        }
     }
 
     proptest! {

@@ -80,6 +80,13 @@ pub struct Part {
     pub high: u64,
 }
 
+impl Part {
+    /// One that is known.
+    pub const fn exactly(ns: u64) -> Self {
+        Self { low: ns, value: ns, high: ns }
+    }
+}
+
 impl CallTimes {
     /// The generator's own delay in sending, in nanoseconds.
     pub fn sending(&self) -> u64 {
@@ -128,6 +135,9 @@ const RESPONSE: PartTimings =
 const SERVICE: PartTimings =
     PartTimings { low: Timing::ServiceLow, value: Timing::ServiceValue, high: Timing::ServiceHigh };
 
+/// Of response times, those of calls without success: failures, and answers whose status is not ok.
+const NOT_OK: PartTimings = PartTimings { low: Timing::NotOkLow, value: Timing::NotOkValue, high: Timing::NotOkHigh };
+
 impl PartTimings {
     fn record(self, times: &mut Timings, part: Part, weight: u64) {
         times.record_n(self.low, part.low, weight);
@@ -152,6 +162,7 @@ pub struct Parts<'a> {
     /// The most that they can be.
     pub high: &'a Histogram,
     as_read: &'a Censored,
+    times: &'a Timings,
 }
 
 impl<'a> Parts<'a> {
@@ -161,6 +172,7 @@ impl<'a> Parts<'a> {
             value: times.known(parts.value),
             high: times.known(parts.high),
             as_read: times.get(as_read),
+            times,
         }
     }
 
@@ -185,9 +197,37 @@ impl<'a> Parts<'a> {
         if self.cover() { Cow::Owned(self.with_bounds(self.value)) } else { Cow::Borrowed(self.as_read) }
     }
 
-    fn with_bounds(&self, known: &Histogram) -> Censored {
-        Censored { known: known.clone(), bounds: self.as_read.bounds.clone() }
+    /// The three sides of response times, those of calls without success apart. Where it was not recorded which those are, they stand
+    /// among the others.
+    fn by_success(&self) -> [Censored; 3] {
+        let not_ok = [NOT_OK.low, NOT_OK.value, NOT_OK.high].map(|timing| self.times.known(timing));
+        let all = if self.cover() { [self.low, self.value, self.high] } else { [&self.as_read.known; 3] };
+        let apart = |not_ok: [&Histogram; 3]| {
+            let [low, value, high] = [0, 1, 2].map(|side| {
+                let (all, failed): (&Histogram, &Histogram) = (all.get(side)?, not_ok.get(side)?);
+                let known = all.without(failed);
+                let is_whole = known.count() + failed.count() == all.count();
+                is_whole.then(|| Censored { failed: failed.clone(), ..self.with_bounds(&known) })
+            });
+            Some([low?, value?, high?])
+        };
+        let as_read = not_ok_as_read(self.times);
+        let is_of_most = not_ok.iter().all(|times| times.count() >= as_read.count().div_ceil(2));
+        let by_part = if is_of_most { apart(not_ok) } else { None };
+        let by_reading = || if self.cover() { None } else { apart([&as_read; 3]) };
+        by_part.or_else(by_reading).unwrap_or_else(|| all.map(|known| self.with_bounds(known)))
     }
+
+    fn with_bounds(&self, known: &Histogram) -> Censored {
+        Censored { known: known.clone(), bounds: self.as_read.bounds.clone(), ..Censored::default() }
+    }
+}
+
+/// Response times, as read, of calls without success: failures, and answers whose status is not ok.
+pub fn not_ok_as_read(times: &Timings) -> Histogram {
+    let mut all = times.known(Timing::Failed).clone();
+    all.merge(times.known(Timing::Refused));
+    all
 }
 
 /// Records that a call has ended that was sent, whether answered or failed. It stands for `weight` calls, itself among them.
@@ -215,9 +255,16 @@ pub fn weigh_more(times: &mut Timings, call: &CallTimes, more: u64) {
     }
 }
 
+/// Records that a call had no success; told beside [`record`], [`record_never_sent`] or [`add_exact`], with the same weight.
+pub fn record_not_ok(times: &mut Timings, response: Part, weight: u64) {
+    NOT_OK.record(times, response, weight);
+}
+
 /// Records that a call failed that was never sent, `response_ns` after it was due: nothing of that is an own delay.
 pub fn record_never_sent(times: &mut Timings, response_ns: u64) {
-    RESPONSE.record(times, Part { low: response_ns, value: response_ns, high: response_ns }, 1);
+    let response = Part::exactly(response_ns);
+    RESPONSE.record(times, response, 1);
+    record_not_ok(times, response, 1);
 }
 
 /// Adds calls that were sent when due, whose answers came in one piece and whose times of arrival the kernel told:
@@ -249,6 +296,12 @@ impl Bracket {
         Self { low: times.clone(), value: times.clone(), high: times.clone(), knows_receiving: false }
     }
 
+    /// Response times, those of calls without success apart.
+    pub fn by_success(parts: &Parts<'_>) -> Self {
+        let [low, value, high] = parts.by_success();
+        Self { low, value, high, knows_receiving: parts.cover() }
+    }
+
     /// Times as recorded: the target's part where it is known of calls in general, else as read.
     pub fn of(parts: &Parts<'_>) -> Self {
         if !parts.cover() {
@@ -272,13 +325,13 @@ impl Bracket {
 pub fn least_without(times: &Censored, delays: &Histogram, q: f64) -> Option<u64> {
     /// Quantiles of the delays that are tried as s.
     const TRIED: [f64; 9] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 1.0];
-    let lower = times.lower();
+    let at = |q: f64| times.quantile(q).map(|value| value.value);
     let least = |delay: u64| {
         let beyond = delays.count_above(delay) as f64 / delays.count().max(1) as f64;
-        Some(lower.quantile(q - beyond).filter(|_| q > beyond)?.saturating_sub(delay))
+        Some(at(q - beyond).filter(|_| q > beyond)?.saturating_sub(delay))
     };
     let tried = TRIED.iter().filter_map(|share| least(delays.quantile(*share)?));
-    let undelayed = if delays.is_empty() { lower.quantile(q) } else { lower.quantile(q).map(|_| 0) };
+    let undelayed = if delays.is_empty() { at(q) } else { at(q).map(|_| 0) };
     tried.chain(undelayed).max()
 }
 

@@ -122,12 +122,26 @@ fn packed(values: impl Iterator<Item = (u64, u64)>) -> Box<[u8]> {
     bytes.into_boxed_slice()
 }
 
-/// The values at each of `quantiles` (0 to 1) of what is `known`, with lower `bounds` of what is not.
-pub fn quantiles<const N: usize>(known: &Packed, bounds: &Packed, quantiles: [f64; N]) -> [Option<AtLeast<u64>>; N] {
-    if bounds.count() == 0 {
-        return quantiles.map(|q| known.quantile(q).map(AtLeast::exactly));
+/// The response times of calls that `ended`, of which some were `failing`, with lower bounds of those that did not.
+pub fn censored(ended: &Packed, failing: &Packed, bounds: &Packed) -> Censored {
+    if failing.is_empty() {
+        return Censored { known: ended.unpack(), bounds: bounds.unpack(), ..Censored::default() };
     }
-    Censored { known: known.unpack(), bounds: bounds.unpack() }.quantiles(quantiles)
+    let failed = failing.unpack();
+    Censored { known: ended.unpack().without(&failed), failed, bounds: bounds.unpack() }
+}
+
+/// The values of [`censored`] at each of `quantiles` (0 to 1), without unpacking anything where every time is known.
+pub fn quantiles<const N: usize>(
+    ended: &Packed,
+    failing: &Packed,
+    bounds: &Packed,
+    quantiles: [f64; N],
+) -> [Option<AtLeast<u64>>; N] {
+    if failing.is_empty() && bounds.is_empty() {
+        return quantiles.map(|q| ended.quantile(q).map(AtLeast::exactly));
+    }
+    censored(ended, failing, bounds).quantiles(quantiles)
 }
 
 impl JsonSchema for Packed {

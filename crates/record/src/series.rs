@@ -8,7 +8,7 @@ use crate::drilldown::Drilldown;
 use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::Parts;
 use crate::outcome::OkStatus;
-use crate::packed::{Packed, quantiles};
+use crate::packed::{Packed, censored, quantiles};
 use crate::snapshot::Snapshot;
 use crate::version_1;
 
@@ -49,6 +49,9 @@ pub struct Point {
     /// The most that these can be; none where that is the same.
     #[serde(default)]
     pub response_high: Option<Packed>,
+    /// Of these, the response times of calls that ended without success.
+    #[serde(default)]
+    pub failing: Packed,
     /// Lower bounds of response times of calls that never ended.
     pub response_bounds: Packed,
     /// Service times of calls that ended here: the target's part where it is known.
@@ -78,20 +81,21 @@ impl Point {
             response: Packed::of(if has_parts { parts.value } else { snapshot.times.known(Timing::Response) }),
             response_low: unlike_value(parts.low),
             response_high: unlike_value(parts.high),
+            failing: Packed::of(&snapshot.response_times().failed),
             response_bounds: Packed::of(snapshot.times.bounds(Timing::Response)),
             service: Packed::of(&snapshot.service_times().known),
             lag: Packed::of(snapshot.times.known(Timing::Lag)),
         }
     }
 
-    /// Its response times, with lower bounds.
+    /// Its response times, those of calls without success apart.
     pub fn response_times(&self) -> Censored {
-        Censored { known: self.response.unpack(), bounds: self.response_bounds.unpack() }
+        censored(&self.response, &self.failing, &self.response_bounds)
     }
 
     /// Its response time at a quantile (0 to 1).
     pub fn response_quantile(&self, q: f64) -> Option<AtLeast<u64>> {
-        let [value] = quantiles(&self.response, &self.response_bounds, [q]);
+        let [value] = quantiles(&self.response, &self.failing, &self.response_bounds, [q]);
         value
     }
 
@@ -140,6 +144,7 @@ impl Point {
         self.answered += next.answered;
         self.not_ok += next.not_ok;
         self.response = self.response.merged(&next.response);
+        self.failing = self.failing.merged(&next.failing);
         self.response_bounds = self.response_bounds.merged(&next.response_bounds);
         self.service = self.service.merged(&next.service);
         self.lag = self.lag.merged(&next.lag);
@@ -345,6 +350,8 @@ struct EitherPoint {
     response_low: Option<Packed>,
     #[serde(default)]
     response_high: Option<Packed>,
+    #[serde(default)]
+    failing: Packed,
     response_bounds: Packed,
     service: Packed,
     lag: Packed,
@@ -386,6 +393,7 @@ impl From<EitherPoint> for Point {
             response: read.response,
             response_low: read.response_low,
             response_high: read.response_high,
+            failing: read.failing,
             response_bounds: read.response_bounds,
             service: read.service,
             lag: read.lag,

@@ -132,10 +132,10 @@ impl Snapshot {
         self.statuses.ok(ok).saturating_sub(self.failed_check.ok(ok))
     }
 
-    /// Response times: the target's part where it is known, else as read. Calls that never ended count with their lower
-    /// bounds.
-    pub fn response_times(&self) -> Cow<'_, Censored> {
-        Parts::of_response(&self.times).shown()
+    /// Response times: the target's part where it is known, else as read. Those of calls without success stand apart, and calls that
+    /// never ended count with their lower bounds.
+    pub fn response_times(&self) -> Censored {
+        self.response_bracket().value
     }
 
     /// Service times, likewise.
@@ -149,9 +149,9 @@ impl Snapshot {
         if !known.is_empty() && known.count() >= as_read.count() / 2 { known } else { as_read }
     }
 
-    /// Response times with how wrong the generator can have made them.
+    /// Response times with how wrong the generator can have made them, those of calls without success apart.
     pub fn response_bracket(&self) -> Bracket {
-        Bracket::of(&Parts::of_response(&self.times))
+        Bracket::by_success(&Parts::of_response(&self.times))
     }
 
     /// Service times, likewise.
@@ -178,6 +178,11 @@ impl Snapshot {
     /// A call that was sent has ended; see [`instrument::record`].
     pub fn arrived(&mut self, times: &CallTimes, weight: u64) {
         instrument::record(&mut self.numbers, &mut self.times, times, weight);
+    }
+
+    /// It had no success; told after [`Snapshot::arrived`].
+    pub fn had_no_success(&mut self, times: &CallTimes, weight: u64) {
+        instrument::record_not_ok(&mut self.times, times.response(), weight);
     }
 
     /// Adds everything that `other` recorded.

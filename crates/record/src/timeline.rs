@@ -108,9 +108,9 @@ impl DuePoint {
         }
     }
 
-    /// Response times of its calls, where one that did not end well counts as one that would have taken longer than it did.
+    /// Response times of its calls, those of calls without success apart.
     pub fn response_times(&self) -> Censored {
-        Censored { known: self.response.unpack(), bounds: self.failing.merged(&self.bounds).unpack() }
+        Censored { known: self.response.unpack(), failed: self.failing.unpack(), bounds: self.bounds.unpack() }
     }
 
     /// The longest that a call is known to have taken, well or not, in nanoseconds.

@@ -31,7 +31,7 @@ use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict;
 use brunt_record::catalogue::{Counter, Numbers, Unit};
-use brunt_record::histogram::{AtLeast, Censored, Histogram};
+use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::series::Point;
 
 use crate::dates::iso_8601;
@@ -222,7 +222,7 @@ fn second(point: &Point, has_users: bool) -> Row {
     }
     row.put(format_args!("{:.3}", point.rate()));
     row.put_times("response", of_times(&point.response_times()));
-    row.put_times("service", of_times(&Censored { known: point.service.unpack(), bounds: Histogram::new() }));
+    row.put_times("service", of_times(&point.service.unpack().into()));
     row.put_bytes(&point.numbers);
     row.put(point.numbers.get(Counter::WaitedForConnection));
     let lag = point.lag.unpack();

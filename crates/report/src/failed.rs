@@ -8,6 +8,9 @@ use brunt_record::outcome::OkStatus;
 
 use crate::numbers::{count, counted, percent};
 
+/// How the sentence begins.
+pub(crate) const FAILED: &str = "FAILED: ";
+
 /// Such as `FAILED: 66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`. None where
 /// the implicit threshold held, was replaced, or nothing was answered, which is said otherwise.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
@@ -17,7 +20,7 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     let limit = if most.total_cmp(&MAX_ERROR_RATIO).is_eq() { "default limit" } else { "limit" };
     let (worst, meant) = worst(summary);
     Some(format!(
-        "FAILED: {} of {}, {worst}{}; {limit} {}.{meant}",
+        "{FAILED}{} of {}, {worst}{}; {limit} {}.{meant}",
         percent(summary.error_rate),
         counted(due, "call"),
         since(summary),
@@ -30,13 +33,8 @@ pub(crate) fn is_of_calls(result: &ThresholdResult) -> bool {
     result.implicit && result.threshold.starts_with("error_rate")
 }
 
-/// Whether anything speaks against the run or its target, so that nothing beside it is to look like praise.
-pub(crate) fn is_red(summary: &Summary) -> bool {
-    !summary.thresholds_held() || !summary.remarks.is_empty()
-}
-
 /// What failed most, and what to write if that was meant.
-fn worst(summary: &Summary) -> (String, String) {
+pub(crate) fn worst(summary: &Summary) -> (String, String) {
     let (total, ok) = (&summary.total, summary.ok_status());
     let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status));
     let statuses = statuses.map(|(status, n)| (n, name(summary, status), Some(status)));

@@ -1,6 +1,7 @@
 //! Kept runs as a list for people, the newest last: next to where they type.
 
 use brunt_decide::kept::{Entry, RUN};
+use brunt_judge::verdict::is_measured_well;
 use brunt_plan::units::Number;
 use brunt_record::histogram::AtLeast;
 
@@ -98,7 +99,7 @@ fn what(entry: &Entry) -> String {
     parts.extend(entry.label.tags.iter().map(|(key, value)| brief(&format!("{key}={value}"))));
     if !is_run {
         parts.push(brief(&entry.verdict));
-    } else if entry.verdict != "trustworthy" {
+    } else if !is_measured_well(&entry.verdict) {
         parts.push(format!("✗ {}", brief(&entry.verdict)));
     }
     parts.join("  ")
@@ -107,6 +108,7 @@ fn what(entry: &Entry) -> String {
 #[cfg(test)]
 mod tests {
     use brunt_decide::kept::Label;
+    use brunt_judge::verdict::MEASURED_WELL;
 
     use super::*;
 
@@ -148,7 +150,7 @@ mod tests {
             started_unix_ms: 1_767_225_600_000,
             url: "http://127.0.0.1:8080/".to_owned(),
             script: Some("examples/counter.lua".to_owned()),
-            verdict: "trustworthy".to_owned(),
+            verdict: MEASURED_WELL.to_owned(),
             measured_ns: 1_000_000_000,
             due: 10,
             answered_per_s: 10.0,

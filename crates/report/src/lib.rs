@@ -5,7 +5,7 @@
 //!
 //! | view | for | the verdict |
 //! | --- | --- | --- |
-//! | [`text`] | people | above all, and again beside what it spoils |
+//! | [`text`] | people | above all where it is bad, below the figures else, and again beside what it spoils |
 //! | [`wrk`] | scripts that parse wrk's output | after wrk's last line, unless the figures can be trusted |
 //! | [`json`] | programs; can be read back | `verdict`, and `spoiled` in each point of `series` |
 //! | [`csv`] | data frames, spreadsheets and plots: a row a second, and more by `kind` | a column |
@@ -30,6 +30,7 @@ mod dates;
 pub mod decision;
 mod failed;
 mod format;
+mod headline;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -42,6 +43,7 @@ pub mod text;
 pub mod wrk;
 
 pub use format::{Format, FormatError};
+pub use headline::{Statement, Tone};
 pub use style::Style;
 
 /// Writes `summary` in `format`.

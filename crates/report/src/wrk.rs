@@ -46,7 +46,9 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     write_row(out, "Latency", &latency(summary), microseconds)?;
     write_row(out, "Req/Sec", &thread_rate(summary), metric)?;
     if style.wrk_latency {
-        write_latency(out, summary.times.response.as_ref())?;
+        // As wrk has it: each answer with the time that it took, whatever its status.
+        let times = Distribution::of(&summary.total.response_times().whatever_their_end());
+        write_latency(out, times.as_ref())?;
     }
     write_totals(out, summary)?;
     write_verdict(out, summary)

@@ -179,9 +179,9 @@ fn comparison(sides: [&Summary; 2]) -> String {
         row(name, &|summary| summary.times.response.as_ref().map_or_else(String::new, |times| quantile(times, name)));
     }
     row("longest", &|summary| summary.times.response.as_ref().map_or_else(String::new, |times| shown(times.max)));
-    row("brunt's verdict", &|summary| {
+    row("measurement", &|summary| {
         let judgement = match summary.verdict.judgement {
-            Judgement::Trustworthy => "✓ trustworthy",
+            Judgement::Trustworthy => "measured well",
             Judgement::GeneratorBound => "✗ brunt's limit",
             Judgement::NothingMeasured => "✗ no answer",
             Judgement::LatencyUnreliable => "✗ brunt was late",

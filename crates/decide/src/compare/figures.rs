@@ -98,12 +98,11 @@ impl Figures {
         Self { unreliable: if evidence.is_answered() { unreliable.collect() } else { Vec::new() }, ..self }
     }
 
-    /// Figures from their parts: calls `answered`, `rate` of them a second, and every response time.
+    /// Figures from their parts: calls `answered`, successes a second (`rate`), and response times.
     pub fn new(rate: f64, answered: u64, error_ratio: f64, response: &Censored) -> Self {
         let quantiles = [Metric::P50, Metric::P90, Metric::P99, Metric::P99_9].map(|m| m.quantile().unwrap_or(0.5));
         let [p50, p90, p99, p99_9] = response.quantiles(quantiles).map(|time| Some(time?.map(|ns| ns as f64)));
-        let mean = response.lower().mean().map(|value| AtLeast { value, at_least: !response.bounds.is_empty() });
-        let times = if answered > 0 { [mean, p50, p90, p99, p99_9] } else { [None; 5] };
+        let times = if answered > 0 { [response.mean(), p50, p90, p99, p99_9] } else { [None; 5] };
         Self { count: response.count(), rate, times, error_ratio, messages: None, unreliable: Vec::new() }
     }
 
@@ -200,8 +199,8 @@ fn block(points: &[Point]) -> Figures {
         length_ns += point.length_ns;
     }
     let rate = if length_ns > 0 { ok as f64 * 1e9 / length_ns as f64 } else { 0.0 };
-    let ended = response.count();
-    let error_ratio = if ended > 0 { not_ok as f64 / ended as f64 } else { 0.0 };
+    let calls = response.count();
+    let error_ratio = if calls > 0 { not_ok as f64 / calls as f64 } else { 0.0 };
     let per_s = if length_ns > 0 { messages as f64 * 1e9 / length_ns as f64 } else { 0.0 };
     let messages = Snapshot::of([(Counter::Messages, messages)]);
     let messages =

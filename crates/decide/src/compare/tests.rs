@@ -192,7 +192,7 @@ fn a_run_that_is_too_short_is_not_cut_into_blocks() {
 fn figures(rate: f64) -> Figures {
     let mut response = Histogram::new();
     response.record_n(1_000_000, 1000);
-    let response = brunt_record::histogram::Censored { known: response, bounds: Histogram::new() };
+    let response = brunt_record::histogram::Censored::from(response);
     Figures::new(rate, 1000, 0.0, &response)
 }
 

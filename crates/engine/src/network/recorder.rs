@@ -4,7 +4,7 @@ use brunt_plan::plan::ArrivalTimes;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::Histogram;
-use brunt_record::instrument::{self, Arrival, CallTimes, Parts};
+use brunt_record::instrument::{self, Arrival, CallTimes, Part, Parts};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::DueLog;
@@ -150,10 +150,11 @@ pub(crate) struct Recorder {
     sampler: Sampler,
     /// When the worker woke to read, where reads are sampled.
     woke_at: u64,
-    /// The times of the last answer that was timed by chance.
-    last_timed: Option<CallTimes>,
-    /// The times of the first answer as they were read, if the kernel told none: it begins to a moment after it was asked.
-    untimed: Option<CallTimes>,
+    /// The times of the last answer that was timed by chance, and whether it was a success.
+    last_timed: Option<(CallTimes, bool)>,
+    /// The times of the first answer as they were read, and whether it was a success, if the kernel told none: it begins to a moment
+    /// after it was asked.
+    untimed: Option<(CallTimes, bool)>,
     reading: Reading,
     /// Reads so far, so that messages of one are told from those of another.
     reads: u64,
@@ -233,7 +234,12 @@ impl Recorder {
         // Where none was, and failures alone would speak for all, those before stand as they were read.
         let is_of_failures = Parts::of_response(&snapshot.times).cover();
         if let Some(last) = self.last_timed.as_ref().or(self.untimed.as_ref().filter(|_| is_of_failures)) {
-            instrument::weigh_more(&mut snapshot.times, last, std::mem::take(&mut self.sampler.skipped));
+            let (last, is_ok) = last;
+            let skipped = std::mem::take(&mut self.sampler.skipped);
+            instrument::weigh_more(&mut snapshot.times, last, skipped);
+            if !is_ok && skipped > 0 {
+                snapshot.had_no_success(last, skipped);
+            }
         }
         self.exact.clear();
         snapshot
@@ -376,10 +382,7 @@ impl Recorder {
 
     #[inline]
     fn answered<T>(&mut self, call: &Call<T>, status: u16, now: u64) {
-        if self.usual != Some(status) {
-            self.unusual(status, call.response_ns(now));
-        }
-        let is_ok = self.usual == Some(status);
+        let is_ok = self.usual == Some(status) || self.unusual(status, call.response_ns(now));
         let snapshot = &mut self.snapshot;
         snapshot.statuses.record(status);
         let is_plain = call.due == call.sent && call.first_byte == now;
@@ -389,7 +392,7 @@ impl Recorder {
             Reading::Untimed => {
                 self.sampler.skipped += 1;
                 if self.last_timed.is_none() && self.untimed.is_none() {
-                    self.untimed = Some(Self::times(call, Self::first_byte(call, now, now), now, now));
+                    self.untimed = Some((Self::times(call, Self::first_byte(call, now, now), now, now), is_ok));
                 }
             }
             Reading::Arrived(at) if is_plain => {
@@ -401,8 +404,11 @@ impl Recorder {
                 self.exact.record_n(at - call.sent, weight);
                 self.exact_calls += 1;
                 snapshot.times.record_n(Timing::Receiving, now - at, weight);
+                if !is_ok {
+                    instrument::record_not_ok(&mut snapshot.times, Part::exactly(at - call.sent), weight);
+                }
                 if !self.sampler.is_slow {
-                    self.last_timed = Some(Self::times(call, Some(at), at, now));
+                    self.last_timed = Some((Self::times(call, Some(at), at, now), is_ok));
                 }
             }
             Reading::Arrived(at) => {
@@ -410,15 +416,22 @@ impl Recorder {
                 if self.sampler.timed == Timed::All {
                     response_ns = times.response().value;
                 }
-                snapshot.arrived(&times, self.sampler.weight(call.service_ns(now)));
+                let weight = self.sampler.weight(call.service_ns(now));
+                snapshot.arrived(&times, weight);
+                if !is_ok {
+                    snapshot.had_no_success(&times, weight);
+                }
                 if !self.sampler.is_slow {
-                    self.last_timed = Some(times);
+                    self.last_timed = Some((times, is_ok));
                 }
             }
             // What ends when it is sent has no answer that could be late.
             Reading::Nothing => {
                 let times = Self::times(call, Self::first_byte(call, now, now), now, now);
                 snapshot.arrived(&times, 1);
+                if !is_ok {
+                    snapshot.had_no_success(&times, 1);
+                }
             }
         }
         if is_plain {
@@ -446,14 +459,16 @@ impl Recorder {
         self.usual == Some(status) || self.ok.holds(status)
     }
 
-    /// An answer came with another status than the last success.
+    /// An answer came with another status than the last success: whether this one is a success.
     #[cold]
-    fn unusual(&mut self, status: u16, response_ns: u64) {
-        if self.ok.holds(status) {
+    fn unusual(&mut self, status: u16, response_ns: u64) -> bool {
+        let is_ok = self.ok.holds(status);
+        if is_ok {
             self.usual = Some(status);
         } else {
             self.snapshot.times.record(Timing::Refused, response_ns);
         }
+        is_ok
     }
 
     fn failed<T>(&mut self, call: &Call<T>, failure: Failure, reason: &str, now: u64) {
@@ -476,6 +491,7 @@ impl Recorder {
         snapshot.times.record(Timing::Service, call.service_ns(now));
         // As in the times as read, only answers have a first byte.
         snapshot.arrived(&times, 1);
+        snapshot.had_no_success(&times, 1);
     }
 
     /// When the first byte of an answer came that arrived at `arrived` and was read at `now`.

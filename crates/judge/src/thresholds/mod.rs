@@ -89,14 +89,26 @@ impl Standing<'_> {
     pub fn judge(&self, threshold: &Threshold) -> ThresholdResult {
         let (figure, subject) = (threshold.measure(), Subject::of(threshold, self));
         let value = subject.as_ref().ok().and_then(|subject| subject.value(figure, self).ok()?);
-        let got = match (value, subject) {
+        let got = match (value, &subject) {
             (Some(value), _) => {
                 format!("{}{}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
             }
-            (None, Err(why)) => why,
+            (None, Err(why)) => why.clone(),
             (None, Ok(_)) => "nothing measured".to_owned(),
         };
-        let held = value.is_some_and(|value| threshold.operator().holds(value, threshold.limit()));
+        let holds = |value: Option<AtLeast<f64>>| {
+            value.is_some_and(|value| threshold.operator().holds(value, threshold.limit()))
+        };
+        let held = holds(value);
+        // Where calls that failed decide, the reader shall see that they do.
+        let ended = figure.of_ended().filter(|_| value.is_some()).zip(subject.as_ref().ok());
+        let ended = ended.and_then(|(ended, subject)| Some((ended, subject.value(ended, self).ok()??)));
+        let got = match ended.filter(|(_, value)| holds(Some(*value)) != held) {
+            Some((_, value)) => {
+                format!("{got}; {} if failed calls count with the time they took", figure.unit().show(value.value))
+            }
+            None => got,
+        };
         ThresholdResult { threshold: threshold.to_string(), got, held, sure: true, implicit: false }
     }
 }
@@ -159,7 +171,7 @@ mod tests {
     fn figures_are_judged_in_their_units() {
         for (text, got, held) in [
             ("p99 < 50ms", "1.00ms", true),
-            ("p99.99<50ms", "2.00s", false),
+            ("p99.99<50ms", "≥2.00s", false),
             ("service.min<=900us", "900.0µs", true),
             ("max>1s", "2.00s", true),
             ("error_rate<=0.1%", "0.1%", true),
@@ -217,6 +229,43 @@ mod tests {
         assert!(!held("p99<50ms").held);
         assert!(held("p99<50ms").got.starts_with('≥'));
         assert!(held("p50<50ms").held);
+    }
+
+    /// Of so many calls, answers with a status, each after so many ns.
+    fn answered(calls: &[(u64, u16, u64)]) -> Summary {
+        let (plan, mut run) = run();
+        run.measured = brunt_record::snapshot::Snapshot::of([(Counter::Due, calls.iter().map(|(n, ..)| n).sum())]);
+        for &(n, status, ns) in calls {
+            (0..n).for_each(|_| run.measured.statuses.record(status));
+            run.measured.times.record_n(Timing::Response, ns, n);
+            if status >= 400 {
+                run.measured.times.record_n(Timing::Refused, ns, n);
+            }
+        }
+        Summary::of(plan, run)
+    }
+
+    #[test]
+    fn failures_neither_flatter_a_percentile_nor_vanish_from_it() {
+        let fast = answered(&[(900, 200, 1_000_000), (10, 200, 100_000_000), (90, 429, 10_000)]);
+        let slow = answered(&[(970, 200, 1_000_000), (30, 504, 1_000_000_000)]);
+        for (summary, text, got, held) in [
+            (&fast, "p99<50ms", "100.0ms; 1.00ms if failed calls count with the time they took", false),
+            (&fast, "ok.p99<50ms", "100.0ms", false),
+            (&fast, "all.p99<50ms", "1.00ms", true),
+            (&fast, "failed.p99<50ms", "10.00µs", true),
+            (&fast, "within(50ms)>=90%", "90%", true),
+            (&fast, "within(50ms)>90%", "90%", false),
+            (&fast, "min<1ms", "10.00µs", true),
+            (&slow, "p99<50ms", "≥1.00s", false),
+            (&slow, "p97<50ms", "1.00ms", true),
+            (&slow, "ok.p99<50ms", "1.00ms", true),
+            (&slow, "mean<50ms", "30.97ms", true),
+            (&slow, "within(2s)>97%", "97%", false),
+        ] {
+            let result = judged(text, summary);
+            assert_eq!((result.got.as_str(), result.held), (got, held), "{text}");
+        }
     }
 
     #[test]
@@ -308,6 +357,10 @@ mod tests {
             ("not_admitted==0", "1", false),
             ("users_started==3", "3", true),
             ("script_errors==0", "1", false),
+            ("home:within(10ms)>99%", "100%", true),
+            ("cart/:id:within(10ms)>99%", "0%", false),
+            ("plan=pro:within(1s)>99%", "0%", false),
+            ("group cart:within(1s)>99%", "a group has no such figure", false),
             ("home:rate>0.4", "0.50/s", true),
             ("home:tls.p99<1s", "a request has no such figure", false),
             ("group home:p99<1s", "no group has the name 'home'", false),

@@ -156,11 +156,12 @@ impl Reach<'_> {
                         breaks(lower.mean()? * lower.count() as f64 / most)
                     }
                     Statistic::Max if from_above => breaks(times.lower().max()? as f64),
-                    Statistic::Min if from_below => breaks(times.known.min()? as f64),
+                    Statistic::Min if from_below => breaks(times.min()? as f64),
                     _ => false,
                 }
             }
             Figure::ErrorRate if from_above => breaks(self.least_share(subject.errors(standing)?)),
+            Figure::Within(limit_ns) if from_below => breaks(1.0 - self.least_share(subject.late(limit_ns, standing)?)),
             Figure::Checks if from_below => breaks(1.0 - self.least_share(subject.failed_checks(standing)?)),
             Figure::Rate => {
                 let (so_far, seconds) = (subject.ended(standing)?, outlook_seconds(self.outlook)?);
@@ -186,7 +187,7 @@ fn outlook_seconds(outlook: Outlook) -> Option<f64> {
 
 /// How many of `times` are surely above `limit`.
 fn above(times: &Censored, limit: f64) -> u64 {
-    times.known.count_above(limit as u64) + times.bounds.count_above(limit as u64)
+    [&times.known, &times.failed, &times.bounds].iter().map(|times| times.count_above(limit as u64)).sum()
 }
 
 #[cfg(test)]

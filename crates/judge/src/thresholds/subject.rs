@@ -4,7 +4,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, ScenarioFigures};
-use brunt_record::histogram::{AtLeast, Censored, Histogram};
+use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::observer::SoFar;
 use brunt_record::outcome::OkStatus;
 use brunt_record::recording::Recording;
@@ -142,16 +142,20 @@ impl<'a> Subject<'a> {
             }
             // How soon calls failed is no answer to how soon they are answered.
             (Self::All, USUAL | RESPONSE | SERVICE) if total.statuses.total() == 0 => Some(Censored::default()),
-            (Self::All, USUAL | RESPONSE) => Some(total.response_times().into_owned()),
+            (Self::All, USUAL | RESPONSE) => Some(total.response_times()),
+            (Self::All, Time::Ok) => Some(total.response_times().known.into()),
+            (Self::All, Time::Recorded(Timing::Failed)) => Some(total.response_times().failed.into()),
+            (Self::All, Time::Ended) => Some(total.response_times().whatever_their_end()),
+            (Self::Calls { calls, .. }, Time::Ok) => Some(calls.response_ok().into()),
+            (Self::Calls { calls, .. }, Time::Recorded(Timing::Failed)) => Some(calls.response_not_ok().known.into()),
+            (Self::Calls { calls, .. }, Time::Ended) => Some(calls.times.get(Timing::Response).clone()),
             (Self::All, SERVICE) => Some(total.service_times().into_owned()),
-            (Self::All, Time::Recorded(Timing::FirstByte)) => {
-                Some(Censored { known: total.first_byte_times().clone(), bounds: Histogram::new() })
-            }
+            (Self::All, Time::Recorded(Timing::FirstByte)) => Some(total.first_byte_times().clone().into()),
             (Self::All, Time::Recorded(timing)) => Some(total.times.get(timing).clone()),
             (Self::Calls { calls, .. }, USUAL | RESPONSE | SERVICE) if calls.statuses.total() == 0 => {
                 Some(Censored::default())
             }
-            (Self::Calls { calls, .. }, USUAL) => Some(calls.times.get(Timing::Response).clone()),
+            (Self::Calls { calls, .. }, USUAL | RESPONSE) => Some(calls.response_times()),
             (Self::Calls { calls, .. }, Time::Recorded(timing)) if timing.is_named() => {
                 Some(calls.times.get(timing).clone())
             }
@@ -176,6 +180,26 @@ impl<'a> Subject<'a> {
             Self::Scenario(scenario, _) => Some(Share { part: scenario.errors, whole: scenario.iterations_begun() }),
             Self::Check(_) | Self::Own(_) => None,
         }
+    }
+
+    /// How many of its calls were not answered with success within `limit_ns` after they were due, of those that ended; none if
+    /// it is not calls. Which answers failed a check is not known by time: they count as late.
+    pub(super) fn late(&self, limit_ns: u64, standing: &Standing<'_>) -> Option<Share> {
+        let (ended, statuses, ok, times) = match self {
+            Self::All => {
+                let total = standing.total;
+                (total.ended(), &total.statuses, total.ok(standing.ok), total.response_times().known)
+            }
+            Self::Calls { calls, .. } => (calls.ended(), &calls.statuses, calls.ok(standing.ok), calls.response_ok()),
+            _ => return None,
+        };
+        let answered_ok = statuses.ok(standing.ok);
+        let in_time = times.count() - times.count_above(limit_ns);
+        // Where not every answer is timed, those that are stand for the others.
+        let in_time = u128::from(in_time) * u128::from(answered_ok) / u128::from(times.count().max(1));
+        let failed_checks = answered_ok.saturating_sub(ok);
+        let in_time = u64::try_from(in_time).unwrap_or(u64::MAX).saturating_sub(failed_checks);
+        Some(Share { part: ended.saturating_sub(in_time), whole: ended })
     }
 
     /// How many of its checks failed; none if it has no checks.
@@ -273,6 +297,9 @@ impl<'a> Subject<'a> {
                 return self.times(time, standing).map(|times| of_times(statistic, &times)).ok_or(NoSuchFigure);
             }
             Figure::ErrorRate => self.errors(standing).map(|errors| share(errors.part, errors.whole)),
+            Figure::Within(limit_ns) => {
+                self.late(limit_ns, standing).map(|late| share(late.whole - late.part, late.whole))
+            }
             Figure::Checks => {
                 self.failed_checks(standing).map(|failed| share(failed.whole - failed.part, failed.whole))
             }

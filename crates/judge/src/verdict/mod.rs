@@ -206,7 +206,7 @@ impl Verdict {
         let why: Vec<_> = self.findings.iter().filter(|f| f.decisive).map(|f| f.message.as_str()).collect();
         let why = why.join("; ");
         match self.judgement {
-            Judgement::Trustworthy => "trustworthy".to_owned(),
+            Judgement::Trustworthy => MEASURED_WELL.to_owned(),
             Judgement::GeneratorBound => format!("generator-bound: throughput is a lower bound ({why})"),
             Judgement::LatencyUnreliable => format!("{}: {why}", self.holding()),
             Judgement::NothingMeasured => "nothing was answered, so there is nothing to judge".to_owned(),
@@ -245,6 +245,14 @@ impl Verdict {
     pub fn is_trustworthy(&self) -> bool {
         self.judgement == Judgement::Trustworthy
     }
+}
+
+/// The sentence of a verdict that nothing speaks against.
+pub const MEASURED_WELL: &str = "measured well";
+
+/// Whether a kept `sentence` is that of a verdict that nothing speaks against; it was `trustworthy` before.
+pub fn is_measured_well(sentence: &str) -> bool {
+    sentence == MEASURED_WELL || sentence == "trustworthy"
 }
 
 /// Whether the target saw another load than the one asked for.

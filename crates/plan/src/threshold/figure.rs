@@ -12,6 +12,10 @@ pub enum Time {
     Usual,
     /// A time of the catalogue.
     Recorded(Timing),
+    /// The response time of successes alone.
+    Ok,
+    /// The response time of all calls that ended, each with the time that it took.
+    Ended,
     /// A group's, from beginning to end.
     WithPauses,
     /// A group's, without its pauses.
@@ -21,9 +25,14 @@ pub enum Time {
 }
 
 impl Time {
-    /// Times that are not of calls.
-    const NAMED: [(&'static str, Self); 3] =
-        [("with_pauses", Self::WithPauses), ("without_pauses", Self::WithoutPauses), ("iteration", Self::Iteration)];
+    /// Times that the catalogue does not have.
+    const NAMED: [(&'static str, Self); 5] = [
+        ("ok", Self::Ok),
+        ("all", Self::Ended),
+        ("with_pauses", Self::WithPauses),
+        ("without_pauses", Self::WithoutPauses),
+        ("iteration", Self::Iteration),
+    ];
 
     fn named() -> impl Iterator<Item = (&'static str, Self)> {
         let recorded = Timing::ALL.into_iter().filter(|timing| timing.has_threshold());
@@ -139,6 +148,8 @@ impl OfOwn {
 pub enum Figure {
     /// A statistic of a time.
     Time(Time, Statistic),
+    /// Calls that were answered with success within this time after they were due, in nanoseconds, over all that were due.
+    Within(u64),
     /// What is not ok over all.
     ErrorRate,
     /// Checks that held over all checks.
@@ -207,7 +218,11 @@ impl Figure {
                 count.or_else(|| Failure::from_name(text).map(Count::Failure)).map(Self::Count)
             }
         };
-        plain.or_else(|| {
+        let within = || {
+            let limit = text.strip_prefix("within(")?.strip_suffix(')')?;
+            Some(Self::Within(Unit::Duration.parse(limit).ok()? as u64))
+        };
+        plain.or_else(within).or_else(|| {
             // A percentile has a point of its own: p99.9.
             let (time, statistic) = match text.split_once('.') {
                 Some((name, rest)) if Statistic::parse(text).is_none() => {
@@ -217,6 +232,17 @@ impl Figure {
             };
             Some(Self::Time(time, Statistic::parse(statistic)?))
         })
+    }
+
+    /// The same percentile of calls that ended, each with the time that it took, where this one counts a failed call as one that would
+    /// have taken longer.
+    pub fn of_ended(self) -> Option<Self> {
+        match self {
+            Self::Time(Time::Usual | Time::Recorded(Timing::Response), statistic @ Statistic::Quantile(_)) => {
+                Some(Self::Time(Time::Ended, statistic))
+            }
+            _ => None,
+        }
     }
 
     /// The name of a share; empty for any other figure.
@@ -269,7 +295,7 @@ impl Figure {
         let counts = Count::named().map(|(name, _)| name);
         let failures = Failure::ALL.iter().map(|failure| failure.name());
         format!(
-            "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), error_rate, checks, rate, \
+            "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), within(200ms), error_rate, checks, rate, \
              message_rate, bytes_in, bytes_out, {}",
             times.join(" "),
             counts.chain(failures).collect::<Vec<_>>().join(", ")
@@ -280,7 +306,7 @@ impl Figure {
     pub fn unit(self) -> Unit {
         match self {
             Self::Time(..) => Unit::Duration,
-            Self::ErrorRate | Self::Checks | Self::Own(OfOwn::Share) => Unit::Ratio,
+            Self::Within(_) | Self::ErrorRate | Self::Checks | Self::Own(OfOwn::Share) => Unit::Ratio,
             Self::Rate | Self::MessageRate => Unit::Number,
             Self::BytesIn | Self::BytesOut => Unit::Size,
             Self::Count(Count::Recorded(counter)) if counter.unit() == brunt_record::catalogue::Unit::Nanoseconds => {

@@ -118,7 +118,16 @@ impl CallFigures {
     pub fn response_not_ok(&self) -> Censored {
         let mut known = self.times.known(Timing::Failed).clone();
         known.merge(self.times.known(Timing::Refused));
-        Censored { known, bounds: self.times.bounds(Timing::Response).clone() }
+        Censored { known, bounds: self.times.bounds(Timing::Response).clone(), ..Censored::default() }
+    }
+
+    /// Response times, those of calls without success apart.
+    pub fn response_times(&self) -> Censored {
+        Censored {
+            known: self.response_ok(),
+            failed: self.response_not_ok().known,
+            bounds: self.times.bounds(Timing::Response).clone(),
+        }
     }
 
     /// The response times of all other calls: answers whose status is ok, whatever checks said of them.

@@ -2,6 +2,7 @@
 //! all pages lie side by side, and what stands in them comes from [`brunt_decide::kept`] alone.
 
 use brunt_decide::kept::{Entry, Filter, RUN};
+use brunt_judge::verdict::is_measured_well;
 use brunt_record::histogram::AtLeast;
 
 use crate::dates::iso_8601;
@@ -77,7 +78,7 @@ fn outcome(entry: &Entry) -> (&'static str, String) {
 
 /// Whether its figures can be believed, where they cannot.
 fn doubt(entry: &Entry) -> Option<String> {
-    (entry.kind == RUN && !entry.verdict.starts_with("trustworthy")).then(|| brief(&entry.verdict))
+    (entry.kind == RUN && !is_measured_well(&entry.verdict)).then(|| brief(&entry.verdict))
 }
 
 /// The tags of a filter as its field has them: `branch=main build=7`.

@@ -172,8 +172,8 @@ fn sentence(difference: &Difference) -> String {
 /// How many of the runs are doubted, and why one is; none where all can be believed.
 fn doubt(compared: &Compared) -> Option<String> {
     let doubted = compared.runs.iter().filter(|run| !run.evidence.is_trustworthy()).count();
-    let are = if doubted == 1 { "is" } else { "are" };
-    (doubted > 0).then(|| format!("doubtful: {doubted} of {} runs {are} not trustworthy", compared.runs.len()))
+    let were = if doubted == 1 { "was" } else { "were" };
+    (doubted > 0).then(|| format!("doubtful: {doubted} of {} runs {were} not measured well", compared.runs.len()))
 }
 
 fn errors_sentence(errors: &ErrorDifference) -> String {

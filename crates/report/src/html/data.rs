@@ -1,7 +1,6 @@
 //! Data of the page: a result, with drawn curves in place of its histograms. The page's types are made of it: see [`crate::schema::page`].
 
 use brunt_judge::agent_figures::AgentFigures;
-use brunt_judge::remarks::Remark;
 use brunt_judge::summary::{Rates, Times};
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::Verdict;
@@ -19,6 +18,7 @@ use super::drilldown::Drilldown;
 use super::last_second::LastSecond;
 use super::names::{NamedStatus, Names};
 use super::series::Series;
+use crate::headline::{Statement, statements};
 use crate::json::{self, Document};
 use crate::text;
 
@@ -39,8 +39,8 @@ pub(crate) struct Data<'a> {
     /// The plan in words.
     plan: Vec<String>,
     is_open: bool,
+    statements: Vec<Statement>,
     verdict: &'a Verdict,
-    remarks: &'a [Remark],
     rates: Rates,
     outcomes: Outcomes<'a>,
     measured_ns: u64,
@@ -137,8 +137,11 @@ impl<'a> Data<'a> {
             title: text::plan_heading(&document.plan),
             plan: text::plan_in_words(&document.plan),
             is_open: matches!(document.plan.load, Load::Open { .. }),
+            statements: match document.statements.as_slice() {
+                [] => statements(&document.summary()),
+                known => known.to_vec(),
+            },
             verdict: &document.verdict,
-            remarks: &document.remarks,
             rates: document.rates,
             outcomes: Outcomes::of(document),
             measured_ns: document.measured.length_ns,
@@ -153,7 +156,7 @@ impl<'a> Data<'a> {
             drilldown: Drilldown::of(document),
             heat_map: HeatMap::of(&document.by_due, &document.series),
             bars: Bars::of(&document.histograms),
-            spectra: spectra(&document.histograms),
+            spectra: spectra(document),
             names: document.names.as_ref().map(Names::of),
             agents: document.agents.as_ref().map(Agents::of),
         }
@@ -200,19 +203,20 @@ fn times(times: &Times) -> Vec<(&'static str, Distribution)> {
         ("each message", &times.each_message),
         ("last message", &times.last_message),
         ("lag", &times.lag),
-        ("failed", &times.failed),
+        ("ok", &times.ok),
+        ("not ok", &times.not_ok),
     ];
     all.into_iter().filter_map(|(name, times)| Some((name, Distribution::of(times.as_ref()?)))).collect()
 }
 
-fn spectra(histograms: &json::Histograms) -> Vec<Spectrum> {
+fn spectra(result: &Document) -> Vec<Spectrum> {
     let all = [
-        ("response", Timing::Response),
         ("service", Timing::Service),
         ("first byte", Timing::FirstByte),
         ("first message", Timing::FirstMessage),
         ("message gap", Timing::MessageGap),
         ("lag", Timing::Lag),
     ];
-    all.iter().filter_map(|(name, timing)| Spectrum::of(name, histograms.times.get(*timing))).collect()
+    let recorded = all.iter().map(|(name, timing)| Spectrum::of(name, result.histograms.times.get(*timing)));
+    std::iter::once(Spectrum::of("response", &result.response_times())).chain(recorded).flatten().collect()
 }

@@ -59,7 +59,8 @@ impl Series {
         self.waited_for_connection_per_s.push(per_s(point.waited_for_connection));
         self.in_bytes_per_s.push(per_s(point.bytes.get(Counter::WireIn)));
         self.out_bytes_per_s.push(per_s(point.bytes.get(Counter::WireOut)));
-        let [p50, p90, p99, max] = quantiles(&point.response, &point.response_bounds, [0.5, 0.9, 0.99, 1.0]);
+        let [p50, p90, p99, max] =
+            quantiles(&point.response, &point.failing, &point.response_bounds, [0.5, 0.9, 0.99, 1.0]);
         for (column, value) in
             [(&mut self.p50_ns, p50), (&mut self.p90_ns, p90), (&mut self.p99_ns, p99), (&mut self.max_ns, max)]
         {

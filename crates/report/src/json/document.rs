@@ -24,6 +24,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Agents, Drilldown, FORMAT, Names, Status, VERSION};
+use crate::headline::{Statement, statements};
 
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,9 @@ pub struct Document {
     pub started_unix_ms: u64,
     /// How it ended.
     pub ending: Ending,
+    /// What belongs above all figures, the headline first; missing in results of before there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<Statement>,
     /// Whether the figures can be believed.
     pub verdict: Verdict,
     /// What stands out about the target or the plan, with what to do about it.
@@ -255,6 +259,9 @@ pub struct SeriesPoint {
     /// The most that these can be, where that is not the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_high: Option<Packed>,
+    /// Of these, the response times of calls that ended without success.
+    #[serde(default, skip_serializing_if = "Packed::is_empty")]
+    pub failing: Packed,
     /// Lower bounds of response times of calls that never ended.
     #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub response_bounds: Packed,
@@ -375,6 +382,7 @@ impl Document {
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: run.started_unix_ms,
             ending: run.ending.clone(),
+            statements: statements(summary),
             verdict: summary.verdict.clone(),
             remarks: summary.remarks.clone(),
             rates: summary.rates,
@@ -468,7 +476,9 @@ fn further_columns() -> impl Iterator<Item = Counter> {
 
 impl SeriesPoint {
     fn leave_histograms_out(&mut self) {
-        for times in [&mut self.response, &mut self.response_bounds, &mut self.service, &mut self.lag] {
+        for times in
+            [&mut self.response, &mut self.failing, &mut self.response_bounds, &mut self.service, &mut self.lag]
+        {
             *times = Packed::default();
         }
         (self.response_low, self.response_high) = (None, None);
@@ -495,6 +505,7 @@ impl SeriesPoint {
             response: point.response.clone(),
             response_low: point.response_low.clone(),
             response_high: point.response_high.clone(),
+            failing: point.failing.clone(),
             response_bounds: point.response_bounds.clone(),
             service: point.service.clone(),
             lag: point.lag.clone(),
@@ -519,7 +530,7 @@ impl Histograms {
         for timing in OWN_DELAYS {
             times.set(timing, Censored::default());
         }
-        times.set(Timing::Response, total.response_times().into_owned());
+        times.set(Timing::Response, Parts::of_response(&total.times).shown().into_owned());
         times.set(Timing::Service, total.service_times().into_owned());
         times.set_known(Timing::FirstByte, total.first_byte_times().clone());
         Self { times, instrument: Bounds::of(total) }

@@ -162,7 +162,8 @@ impl Streams {
 
     /// Their times, as they were recorded.
     pub(super) fn times(&self) -> Timings {
-        let censored = |full: &Full| Censored { known: full.times.clone(), bounds: full.bounds.clone() };
+        let censored =
+            |full: &Full| Censored { known: full.times.clone(), bounds: full.bounds.clone(), ..Censored::default() };
         let mut times = Timings::of([
             (Timing::FirstMessage, censored(&self.first_message_histogram)),
             (Timing::MessageGap, censored(&self.message_gap_histogram)),

@@ -90,7 +90,7 @@ impl Document {
     }
 
     /// What is timed of every call: where a result shows times without own delays, those as read are in their place again.
-    fn times_as_read(&self) -> Timings {
+    pub(super) fn times_as_read(&self) -> Timings {
         let mut times = self.histograms.times.clone();
         let Some(bounds) = &self.histograms.instrument else { return times };
         let shown = |times: &Timings, timing| times.known(timing).clone();
@@ -152,7 +152,7 @@ impl FailureCount {
 
 impl Full {
     fn restored(&self) -> Censored {
-        Censored { known: self.times.clone(), bounds: self.bounds.clone() }
+        Censored { known: self.times.clone(), bounds: self.bounds.clone(), ..Censored::default() }
     }
 }
 

@@ -4,22 +4,29 @@ use brunt_decide::compare::{Figures, MessageFigures};
 use brunt_decide::evidence::{Evidence, falls_behind};
 use brunt_decide::outline::Outline;
 use brunt_judge::distribution::Distribution;
-use brunt_record::catalogue::{Counter, Numbers, Timing};
+use brunt_record::catalogue::{Counter, Numbers};
+use brunt_record::histogram::Censored;
 use brunt_record::messages::Messages;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
+use brunt_record::snapshot::Snapshot;
 
 use super::{Document, SeriesPoint};
 
 impl Document {
     /// The figures that are compared.
     pub fn figures(&self) -> Figures {
-        let response = self.histograms.times.get(Timing::Response);
         let rate = self.evidence().ok_per_s();
-        let figures = Figures::new(rate, self.outcomes.answered, self.outcomes.error_ratio, response);
+        let (answered, error_ratio) = (self.outcomes.answered, self.outcomes.error_ratio);
+        let figures = Figures::new(rate, answered, error_ratio, &self.response_times());
         let numbers = self.numbers();
         let messages = MessageFigures::new(Messages::of(&numbers, &self.histograms.times), self.rates.messages_per_s);
         Figures { messages, ..figures }.but_for(&self.evidence())
+    }
+
+    /// Response times, those of calls without success apart.
+    pub fn response_times(&self) -> Censored {
+        Snapshot { times: self.times_as_read(), ..Snapshot::default() }.response_times()
     }
 
     /// The measured part over time.
@@ -62,7 +69,7 @@ impl Document {
             thresholds: self.thresholds.clone(),
             failure: failure.map_or(String::new(), |failure| failure.failure.clone()),
             interrupted: self.ending == Ending::Interrupted,
-            outline: Outline::of(self.histograms.times.get(Timing::Response), &self.points()),
+            outline: Outline::of(&self.response_times(), &self.points()),
         }
     }
 }
@@ -94,6 +101,7 @@ impl SeriesPoint {
             response: self.response.clone(),
             response_low: self.response_low.clone(),
             response_high: self.response_high.clone(),
+            failing: self.failing.clone(),
             response_bounds: self.response_bounds.clone(),
             service: self.service.clone(),
             lag: self.lag.clone(),

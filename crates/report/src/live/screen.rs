@@ -1,15 +1,14 @@
 //! A part of the screen that is drawn anew each second.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use brunt_judge::thresholds::{Standing, ThresholdResult};
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::Threshold;
 use brunt_plan::units::{Duration, ExactDuration, Number, Size};
-use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::catalogue::Counter;
 use brunt_record::figures::CallFigures;
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::{Phase, Snapshot};
@@ -298,11 +297,8 @@ impl Screen {
         });
         let header = format!("{:>10}{:>10}{:>10}{:>9}  request", "calls", "p50", "p99", "errors");
         let line = |(name, calls): (&str, &CallFigures)| {
-            let [p50, p99] = calls
-                .times
-                .get(Timing::Response)
-                .quantiles([0.5, 0.99])
-                .map(|value| value.map_or("–".to_owned(), short));
+            let [p50, p99] =
+                calls.response_times().quantiles([0.5, 0.99]).map(|value| value.map_or("–".to_owned(), short));
             let errors = calls.not_ok(&self.ok);
             let role = if errors > 0 { Role::Bad } else { Role::Plain };
             Line::default()
@@ -386,7 +382,7 @@ impl Screen {
             (Some(p50), Some(p99)) => format!("p50 {}  p99 {}", short(p50), short(p99)),
             _ => "no answer".to_owned(),
         };
-        let times = if has_latency(&self.total) { self.total.response_times() } else { Cow::default() };
+        let times = if has_latency(&self.total) { self.total.response_times() } else { Censored::default() };
         let [p50, p99] = times.quantiles([0.5, 0.99]);
         Line::named("latency")
             .add(Role::Strong, &format!("{:<26}", both(second.p50, second.p99)))

@@ -1,9 +1,7 @@
 //! The figures of one second, as both live views show them.
 
-use std::borrow::Cow;
-
 use brunt_record::catalogue::Counter;
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::live::Live;
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::{Phase, Snapshot};
@@ -27,7 +25,7 @@ impl Second {
     pub fn of(live: &Live, ok: &OkStatus) -> Self {
         let snapshot = &live.snapshot;
         let per_s = |n: u64| if live.length_ns > 0 { n as f64 * 1e9 / live.length_ns as f64 } else { 0.0 };
-        let response = if has_latency(snapshot) { snapshot.response_times() } else { Cow::default() };
+        let response = if has_latency(snapshot) { snapshot.response_times() } else { Censored::default() };
         let [p50, p99] = response.quantiles([0.5, 0.99]);
         let at_least = !response.bounds.is_empty();
         Self {

@@ -9,7 +9,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::histogram::{AtLeast, QUANTILES};
 
 use super::{WIDTH, verdict, wrapped};
-use crate::numbers::{count, counted, duration};
+use crate::numbers::{count, duration};
 use crate::style::{Paint, Role};
 
 /// The width of a column.
@@ -19,6 +19,9 @@ const NAME: usize = 10;
 
 /// The width of what a time may be off, behind its column.
 const OFF: usize = 13;
+
+/// The share by which percentiles with and without calls that failed differ, so that both are shown.
+const DIFFERS: f64 = 0.1;
 
 /// One cell of the table: its text, and whether it is a lower bound or spoiled.
 struct Figure {
@@ -172,13 +175,22 @@ fn legend(columns: &[(&str, &Distribution)]) -> Vec<String> {
     notes
 }
 
+/// How calls without success bear on the percentiles: by how much these differ from those of the others.
+fn without_success(summary: &Summary) -> Option<String> {
+    let (ok, failed) = (summary.times.ok.as_ref()?, summary.times.not_ok.as_ref()?);
+    let p99 = summary.times.response.as_ref()?.quantile("p99")?.value;
+    let ok_p99 = ok.quantile("p99")?.value;
+    let differs = p99.abs_diff(ok_p99) as f64 > DIFFERS * ok_p99 as f64;
+    let alone = if differs { format!("; without them p99 is {} (ok.p99)", Duration(ok_p99)) } else { String::new() };
+    let p50 = failed.quantile("p50").map_or(String::new(), |p50| format!(", p50 {}", duration(p50)));
+    Some(format!("failed calls count as longer than they took: {}{p50}{alone}", count(failed.count)))
+}
+
 fn notes(summary: &Summary) -> Vec<String> {
     let total = &summary.total;
     let mut notes = Vec::new();
-    if let Some(failed) = &summary.times.failed {
-        let calls = counted(failed.count, "failed call");
-        let p50 = failed.quantile("p50").map_or(String::new(), |p50| format!(", whose p50 is {}", duration(p50)));
-        notes.extend(wrapped("  ", "  ", &format!("response includes {calls}{p50}"), WIDTH));
+    if let Some(text) = without_success(summary) {
+        notes.extend(wrapped("  ", "  ", &text, WIDTH));
     }
     if total.numbers.get(Counter::Unfinished) + total.numbers.get(Counter::Unsent) > 0 {
         let text = format!(

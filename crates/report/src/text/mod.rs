@@ -1,4 +1,4 @@
-//! What a person reads: what was run, whether to believe it, and the figures, each beside what spoils it.
+//! What a person reads: what came of the run, what was run, the figures, each beside what spoils it, and how well it was measured.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 
 use crate::style::{Paint, Style};
-use crate::{columns, failed, numbers};
+use crate::{columns, headline, numbers};
 
 mod agents;
 mod latency;
@@ -19,8 +19,11 @@ mod single;
 mod throughput;
 mod verdict;
 
+pub(crate) use outcomes::nothing_answered;
 pub use plan::{concurrency, scenario_list};
-pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words, moment, origin_lines};
+pub(crate) use plan::{
+    connections_of, heading as plan_heading, in_words as plan_in_words, interrupted, moment, origin_lines,
+};
 
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;
@@ -34,72 +37,39 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     let paint = Paint(style.colour);
     let mut sections = Vec::new();
     if single::is_single(summary) && summary.answered() && !style.verbose {
-        sections.push(verdict::remarks(summary, paint));
+        let remarks: Vec<_> = summary.remarks.iter().map(headline::about_target).collect();
+        sections.push(verdict::statements(&remarks, paint));
         sections.push(single::section(summary, paint));
         sections.push(thresholds(summary, paint));
         return write_sections(out, &sections);
     }
-    sections.push(failed_line(summary, paint));
+    sections.push(verdict::statements(&headline::statements(summary), paint));
     sections.push(plan::section(summary, style.dated || style.verbose, paint));
     if summary.answered() && style.verbose {
-        sections.push(beside_verdict(summary, verdict::headline(summary, paint), paint));
         sections.push(throughput::section(summary, paint));
         sections.push(latency::section(summary, paint));
         sections.push(messages::section(summary, paint, true));
         sections.push(seconds::section(summary, paint));
     } else if summary.answered() {
         let over_time = seconds::section(summary, paint).into_iter().skip(1);
-        let headline = verdict::headline(summary, paint).into_iter().take(1).collect();
-        sections.push(beside_verdict(summary, headline, paint));
         sections.push(throughput::brief(summary, paint));
         sections.push(latency::brief(summary, over_time, paint));
         sections.push(messages::section(summary, paint, false));
     } else {
-        sections.push(outcomes::nothing_answered(summary, paint));
         sections.push(verdict::all_findings(summary, paint));
     }
     sections.push(outcomes::section(summary, paint, style.verbose));
     sections.push(agents::section(summary, paint, style.verbose));
     sections.extend(names::sections(summary, paint));
     sections.push(thresholds(summary, paint));
+    sections.push(verdict::measurement(summary, paint, style.verbose));
     write_sections(out, &sections)
-}
-
-/// The verdict, after whether thresholds failed and what stands out about the target.
-fn beside_verdict(summary: &Summary, headline: Vec<String>, paint: Paint) -> Vec<String> {
-    let mut lines = outcome(summary, paint);
-    lines.extend(verdict::remarks(summary, paint));
-    lines.extend(headline);
-    lines
 }
 
 /// Writes those that have lines, with an empty line between them.
 fn write_sections(out: &mut impl Write, sections: &[Vec<String>]) -> io::Result<()> {
     let sections: Vec<_> = sections.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     writeln!(out, "{}", sections.join("\n\n"))
-}
-
-/// What stands before all else where too many calls failed.
-fn failed_line(summary: &Summary, paint: Paint) -> Vec<String> {
-    let lines = failed::sentence(summary).into_iter().flat_map(|text| wrapped("", "  ", &text, WIDTH));
-    lines.map(|line| paint.bad(line)).collect()
-}
-
-/// What a run whose thresholds failed is remembered for: how many, and what their figures came to.
-fn outcome(summary: &Summary, paint: Paint) -> Vec<String> {
-    let failed = summary.thresholds.iter().filter(|result| !result.held);
-    let failed: Vec<_> = failed.filter(|result| !failed::is_of_calls(result) || !summary.answered()).collect();
-    if failed.is_empty() {
-        return Vec::new();
-    }
-    let named: Vec<_> = failed
-        .iter()
-        .map(|result| format!("{} ({})", numbers::brief(result.threshold.trim()), numbers::brief(&result.got)))
-        .collect();
-    let all = summary.thresholds.iter().filter(|result| result.is_noted()).count();
-    let text =
-        format!("{} of {all} threshold{} failed: {}", failed.len(), if all == 1 { "" } else { "s" }, named.join(", "));
-    wrapped("✗ ", "  ", &text, WIDTH).into_iter().map(|line| paint.bad(line)).collect()
 }
 
 fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {

@@ -85,17 +85,16 @@ fn listed(name: &str, failures: &Failures, dress: impl Fn(&str) -> String, paint
     said.zip(names).map(|(line, name)| format!("{}{}", label(name, paint), dress(&line))).collect()
 }
 
-/// What to read before anything else when no call was answered.
-pub(super) fn nothing_answered(summary: &Summary, paint: Paint) -> Vec<String> {
+/// What to read before anything else when no call was answered; none where the run's end says it.
+pub(crate) fn nothing_answered(summary: &Summary) -> Option<String> {
     let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
     let open = summary.total.numbers.get(Counter::Unfinished) + summary.total.numbers.get(Counter::Unsent);
-    let what = match worst {
+    Some(match worst {
         Some((failure, n)) => format!("the target never answered: {}", failed(&summary.total.failures, failure, n)),
         None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
-        None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return Vec::new(),
+        None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return None,
         None => "no call was ever due".to_owned(),
-    };
-    wrapped("✗ ", "  ", &what, WIDTH).iter().map(|line| paint.bad(line)).collect()
+    })
 }
 
 fn sum(summary: &Summary, paint: Paint) -> String {

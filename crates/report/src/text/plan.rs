@@ -22,7 +22,7 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
     if let Some(scenarios) = &plan.scenarios {
         let mut lines = of_scenarios(plan, scenarios, paint);
         lines.extend(label);
-        lines.extend(ending(summary, paint));
+        lines.extend(traceback(summary, paint));
         return lines;
     }
     let mut lines = vec![format!("{} {}", paint.strong("brunt"), paint.strong(clean(&plan.target.url())))];
@@ -39,7 +39,7 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
     let how = how.replace(' ', UNBROKEN).replace(&format!(",{UNBROKEN}"), ", ");
     lines.extend(wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
     lines.extend(label);
-    lines.extend(ending(summary, paint));
+    lines.extend(traceback(summary, paint));
     lines
 }
 
@@ -69,32 +69,15 @@ fn label_words(origin: &Origin, started_unix_ms: Option<u64>) -> String {
     name.into_iter().chain(tags).chain(began).collect::<Vec<_>>().join(", ")
 }
 
-/// How it ended, if not as planned.
-fn ending(summary: &Summary, paint: Paint) -> Vec<String> {
-    let mut lines = Vec::new();
+/// The traceback of the script that failed, whose first line is the headline.
+fn traceback(summary: &Summary, paint: Paint) -> Vec<String> {
     match &summary.run.ending {
-        Ending::Completed => {}
-        Ending::Interrupted => lines.push(paint.warning(interrupted(summary))),
-        Ending::Aborted(reason) => {
-            let text = format!("aborted: {}", clean(reason));
-            lines.extend(wrapped("! ", "  ", &text, WIDTH).into_iter().map(|line| paint.bad(line)));
-        }
-        Ending::Stopped(reason) => {
-            let text = format!("stopped by the script: {}", clean(reason));
-            lines.extend(wrapped("! ", "  ", &text, WIDTH).into_iter().map(|line| paint.warning(line)));
-        }
-        // What is said of a target that never answered says why.
-        Ending::Unreached(_) if summary.total.failures.total() > 0 => {}
-        Ending::Unreached(reason) | Ending::AgentsLost(reason) => {
-            let text = clean(reason);
-            lines.extend(wrapped("! ", "  ", &text, WIDTH).into_iter().map(|line| paint.bad(line)));
-        }
+        // Each line is to be read as one.
         Ending::Failed(reason) => {
-            // A traceback is several lines, and each is to be read as one.
-            lines.extend(reason.lines().map(|line| paint.warning(format!("  {}", clean(line)))));
+            reason.lines().skip(1).map(|line| paint.warning(format!("  {}", clean(line)))).collect()
         }
+        _ => Vec::new(),
     }
-    lines
 }
 
 /// What was run, in a line: the URL, or the file with the scenarios and the URL of its first base, if it has one.
@@ -283,10 +266,11 @@ fn via(plan: &Plan) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn interrupted(summary: &Summary) -> String {
+/// How far a run came that its user interrupted.
+pub(crate) fn interrupted(summary: &Summary) -> String {
     let planned = summary.plan.duration_ns().map_or(String::new(), |ns| format!(" of {}", ExactDuration(ns)));
     match summary.run.measured_ns {
-        0 => "! interrupted before the measured part began".to_owned(),
-        ns => format!("! interrupted after {}{planned}: the figures cover what was done", Duration(ns)),
+        0 => "interrupted before the measured part began".to_owned(),
+        ns => format!("interrupted after {}{planned}: the figures cover what was done", Duration(ns)),
     }
 }

@@ -2,84 +2,44 @@
 
 use std::fmt::Write as _;
 
-use brunt_judge::remarks::{About, Remark};
 use brunt_judge::summary::Summary;
-use brunt_judge::trend::{Settled, Watched};
 use brunt_judge::verdict::{Finding, Judgement, Seconds, Spoils};
-use brunt_plan::units::{Duration, Number};
-use brunt_record::SECOND_NS;
+use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
 
-use super::{WIDTH, wrapped};
-use crate::failed;
-use crate::numbers::{clean, percent};
+use super::{WIDTH, title, wrapped};
+use crate::headline::Statement;
+use crate::numbers::percent;
 use crate::style::{Paint, Role};
 
-/// The judgement, and what speaks for or against it.
-pub(super) fn headline(summary: &Summary, paint: Paint) -> Vec<String> {
-    let (sign, text, role) = match summary.verdict.judgement {
-        // Of a run that failed, that it was measured well is no praise.
-        Judgement::Trustworthy if failed::is_red(summary) => ("·", "measured well".to_owned(), Role::Plain),
-        Judgement::Trustworthy if summary.verdict.findings.is_empty() => ("✓", "trustworthy".to_owned(), Role::Good),
-        Judgement::Trustworthy => ("✓", "trustworthy, but for what is named below".to_owned(), Role::Good),
-        Judgement::GeneratorBound => ("✗", "generator-bound: throughput is a lower bound".to_owned(), Role::Bad),
-        Judgement::LatencyUnreliable => ("✗", summary.verdict.holding(), Role::Bad),
-        Judgement::NothingMeasured => ("✗", summary.verdict.sentence.clone(), Role::Bad),
-    };
-    let judgement = wrapped(&format!("{sign} "), "  ", &text, WIDTH).into_iter().map(|line| paint.as_(role, line));
-    let settled = not_settled(summary).into_iter().flat_map(|text| wrapped("! ", "  ", &text, WIDTH));
-    let generator = wrapped("  ", "  ", &generator(summary), WIDTH);
-    judgement
-        .chain(generator.into_iter().map(|line| paint.faint(line)))
-        .chain(settled.map(|line| paint.warning(line)))
-        .collect()
-}
-
-/// What stands out about the target or the plan, and what to do about it.
-pub(super) fn remarks(summary: &Summary, paint: Paint) -> Vec<String> {
-    let lines = |remark: &Remark| {
-        let (sign, role) = match remark.about {
-            About::NoSuccess | About::NoMessages | About::Redirects | About::Outage => ("✗ ", Role::Bad),
-            About::Connections | About::Freeze | About::Overload | About::RateLimit | About::Agents => {
-                ("! ", Role::Warning)
-            }
-        };
-        let message = wrapped(sign, "  ", &clean(&remark.message), WIDTH);
-        let mut lines: Vec<_> = message.into_iter().map(|line| paint.as_(role, line)).collect();
-        if !remark.advice.is_empty() {
-            lines.extend(wrapped("  → ", "    ", &remark.advice, WIDTH));
+/// Statements, each with what to do about it.
+pub(super) fn statements(statements: &[Statement], paint: Paint) -> Vec<String> {
+    let lines = |statement: &Statement| {
+        let (sign, role) = (statement.sign(), statement.tone.role());
+        let text = wrapped(sign, if sign.is_empty() { "" } else { "  " }, &statement.text, WIDTH);
+        let mut lines: Vec<_> = text.into_iter().map(|line| paint.as_(role, line)).collect();
+        if !statement.advice.is_empty() {
+            lines.extend(wrapped("  → ", "    ", &statement.advice, WIDTH));
         }
         lines
     };
-    summary.remarks.iter().flat_map(lines).collect()
+    statements.iter().flat_map(lines).collect()
 }
 
-/// That the run had not settled, and what to do about it.
-fn not_settled(summary: &Summary) -> Option<String> {
-    let value = |figure: Watched, value: f64| match figure {
-        Watched::Rate => format!("{}/s", Number(value)),
-        _ => Duration(value.max(0.0).round() as u64).to_string(),
+/// Whether the figures can be believed, and how brunt itself fared.
+pub(super) fn measurement(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
+    let words = match summary.verdict.judgement {
+        Judgement::Trustworthy if summary.verdict.findings.is_empty() => "measured well".to_owned(),
+        Judgement::Trustworthy => "measured well, but for what is named above".to_owned(),
+        Judgement::GeneratorBound => paint.bad("✗ generator-bound"),
+        Judgement::LatencyUnreliable => paint.bad(format!("✗ {}", summary.verdict.holding())),
+        Judgement::NothingMeasured => return Vec::new(),
     };
-    match summary.verdict.settled {
-        Settled::Yes | Settled::Unknown => None,
-        Settled::WarmingUp { until_s, figure, all, rest } => {
-            // What was warmed up already was not enough.
-            let warmup_s = until_s + summary.plan.warmup_ns.div_ceil(SECOND_NS);
-            Some(format!(
-                "still warming up until second {until_s} ({} {}, without it {}): -w {warmup_s}",
-                figure.name(),
-                value(figure, all),
-                value(figure, rest)
-            ))
-        }
-        Settled::Drifting { figure, per_minute, typical } => Some(format!(
-            "not settled: {} {} by {} a minute, around {}",
-            figure.name(),
-            if per_minute < 0.0 { "falls" } else { "grows" },
-            value(figure, per_minute.abs()),
-            value(figure, typical)
-        )),
+    let mut lines = vec![format!("{}{words}", title("Measurement", paint))];
+    if verbose {
+        lines.extend(wrapped("  ", "  ", &generator(summary), WIDTH).into_iter().map(|line| paint.faint(line)));
     }
+    lines
 }
 
 fn generator(summary: &Summary) -> String {

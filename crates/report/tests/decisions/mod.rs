@@ -148,7 +148,7 @@ fn figures(per_s: f64, typical_ns: f64, error_ratio: f64) -> Figures {
     for share in 1..=6000_u64 {
         known.record((typical_ns * share as f64 / 3000.0) as u64);
     }
-    Figures::new(per_s, 6000, error_ratio, &Censored { known, bounds: Histogram::new() })
+    Figures::new(per_s, 6000, error_ratio, &Censored::from(known))
 }
 
 /// What a user may call a decision.

@@ -1,0 +1,224 @@
+//! What a run is remembered for: its headline, and what else belongs above its figures.
+//!
+//! Text, JSON and the page lead with the same sentence. What speaks against the run comes before what speaks for it, in this order: a
+//! measurement that cannot be believed, an early end, thresholds, what happened to the target, calls that failed, figures that had not
+//! settled. Only where there is nothing of all that does it say how many calls succeeded.
+
+use brunt_judge::remarks::{About, Remark};
+use brunt_judge::summary::Summary;
+use brunt_judge::thresholds::ThresholdResult;
+use brunt_judge::trend::{Settled, Watched};
+use brunt_judge::verdict::Judgement;
+use brunt_plan::threshold::Threshold;
+use brunt_plan::units::{Duration, Number};
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::Counter;
+use brunt_record::recording::Ending;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::numbers::{brief, clean, count, counted, percent};
+use crate::style::Role;
+use crate::{failed, text};
+
+/// How a statement is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tone {
+    /// Something that was asked for did not hold, or the figures cannot be believed.
+    Bad,
+    /// Something that whoever reads the figures has to know.
+    Warning,
+    /// All calls succeeded, and nobody said what was to hold.
+    Plain,
+    /// Everything that was asked for held.
+    Good,
+}
+
+impl Tone {
+    pub(crate) const fn role(self) -> Role {
+        match self {
+            Self::Bad => Role::Bad,
+            Self::Warning => Role::Warning,
+            Self::Plain => Role::Strong,
+            Self::Good => Role::Good,
+        }
+    }
+}
+
+/// A statement about a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Statement {
+    /// How it is meant.
+    pub tone: Tone,
+    /// The statement, in one sentence.
+    pub text: String,
+    /// What to do about it; empty if there is nothing to be done.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub advice: String,
+}
+
+impl Statement {
+    fn new(tone: Tone, text: impl Into<String>) -> Self {
+        Self { tone, text: text.into(), advice: String::new() }
+    }
+
+    /// The sign before the statement; none before one that begins with its own.
+    pub(crate) fn sign(&self) -> &'static str {
+        match self.tone {
+            Tone::Bad if self.text.starts_with(failed::FAILED) => "",
+            Tone::Bad => "✗ ",
+            Tone::Warning => "! ",
+            Tone::Plain => "",
+            Tone::Good => "✓ ",
+        }
+    }
+}
+
+/// Everything that belongs above the figures of a run, the headline first.
+pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
+    let mut all = Vec::new();
+    all.extend(not_believed(summary));
+    all.extend(early_end(summary));
+    if !summary.answered() {
+        all.extend(text::nothing_answered(summary).map(|text| Statement::new(Tone::Bad, text)));
+        return all;
+    }
+    all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Bad, text)));
+    all.extend(thresholds_failed(summary));
+    all.extend(summary.remarks.iter().map(about_target));
+    let is_told = all.iter().any(|statement| statement.tone == Tone::Bad);
+    all.extend(some_failed(summary).filter(|_| !is_told));
+    all.extend(not_settled(summary));
+    if all.is_empty() {
+        all.push(all_well(summary));
+    }
+    all
+}
+
+/// That throughput or latency are brunt's own, and not the target's.
+fn not_believed(summary: &Summary) -> Option<Statement> {
+    let text = match summary.verdict.judgement {
+        Judgement::Trustworthy | Judgement::NothingMeasured => return None,
+        Judgement::GeneratorBound => "generator-bound: throughput is a lower bound".to_owned(),
+        Judgement::LatencyUnreliable => summary.verdict.holding(),
+    };
+    Some(Statement::new(Tone::Bad, text))
+}
+
+/// How it ended, if not as planned. A traceback is said in its first line.
+fn early_end(summary: &Summary) -> Option<Statement> {
+    let (tone, text) = match &summary.run.ending {
+        Ending::Completed => return None,
+        Ending::Interrupted => (Tone::Warning, text::interrupted(summary)),
+        Ending::Aborted(reason) => (Tone::Bad, format!("aborted: {}", clean(reason))),
+        Ending::Stopped(reason) => (Tone::Warning, format!("stopped by the script: {}", clean(reason))),
+        // What is said of a target that never answered says why.
+        Ending::Unreached(_) if summary.total.failures.total() > 0 => return None,
+        Ending::Unreached(reason) | Ending::AgentsLost(reason) => (Tone::Bad, clean(reason).into_owned()),
+        Ending::Failed(reason) => (Tone::Bad, clean(reason.lines().next().unwrap_or_default()).into_owned()),
+    };
+    Some(Statement::new(tone, text))
+}
+
+/// Which thresholds failed, and what their figures came to; the one on all calls that nobody wrote has a sentence of its own.
+fn thresholds_failed(summary: &Summary) -> Option<Statement> {
+    let failed: Vec<_> =
+        summary.thresholds.iter().filter(|result| !result.held && !failed::is_of_calls(result)).collect();
+    if failed.is_empty() {
+        return None;
+    }
+    let named: Vec<_> = failed.iter().map(|result| missed(result)).collect();
+    let all = summary.thresholds.iter().filter(|result| result.is_noted()).count();
+    let plural = if all == 1 { "" } else { "s" };
+    Some(Statement::new(Tone::Bad, format!("{} of {all} threshold{plural} failed: {}", failed.len(), named.join(", "))))
+}
+
+/// Such as `p99 946ms (limit <50ms)`.
+fn missed(result: &ThresholdResult) -> String {
+    let (text, got) = (result.threshold.trim(), brief(&result.got));
+    let Ok(threshold) = text.parse::<Threshold>() else { return format!("{} ({got})", brief(text)) };
+    let limit = text.get(threshold.figure().len()..).unwrap_or_default().trim_end_matches("abort").trim();
+    format!("{} {got} (limit {limit})", brief(threshold.figure()))
+}
+
+/// What stands out about the target or the plan.
+pub(crate) fn about_target(remark: &Remark) -> Statement {
+    let tone = match remark.about {
+        About::NoSuccess | About::NoMessages | About::Redirects | About::Outage => Tone::Bad,
+        About::Connections | About::Freeze | About::Overload | About::RateLimit | About::Agents => Tone::Warning,
+    };
+    Statement { tone, text: clean(&remark.message).into_owned(), advice: remark.advice.clone() }
+}
+
+/// That calls failed, fewer than may.
+fn some_failed(summary: &Summary) -> Option<Statement> {
+    let due = summary.total.numbers.get(Counter::Due);
+    (summary.not_ok > 0).then(|| {
+        let text = format!(
+            "{}{} of {} failed ({}), {}",
+            if held(summary) > 0 { format!("{} held; ", thresholds_in_words(summary)) } else { String::new() },
+            percent(summary.error_rate),
+            counted(due, "call"),
+            failed::worst(summary).0,
+            rate(summary)
+        );
+        Statement::new(Tone::Warning, text)
+    })
+}
+
+/// That the run had not settled, and what to do about it.
+fn not_settled(summary: &Summary) -> Option<Statement> {
+    let value = |figure: Watched, value: f64| match figure {
+        Watched::Rate => format!("{}/s", Number(value)),
+        _ => Duration(value.max(0.0).round() as u64).to_string(),
+    };
+    let text = match summary.verdict.settled {
+        Settled::Yes | Settled::Unknown => return None,
+        Settled::WarmingUp { until_s, figure, all, rest } => {
+            // What was warmed up already was not enough.
+            let warmup_s = until_s + summary.plan.warmup_ns.div_ceil(SECOND_NS);
+            format!(
+                "still warming up until second {until_s} ({} {}, without it {}): -w {warmup_s}",
+                figure.name(),
+                value(figure, all),
+                value(figure, rest)
+            )
+        }
+        Settled::Drifting { figure, per_minute, typical } => format!(
+            "not settled: {} {} by {} a minute, around {}",
+            figure.name(),
+            if per_minute < 0.0 { "falls" } else { "grows" },
+            value(figure, per_minute.abs()),
+            value(figure, typical)
+        ),
+    };
+    Some(Statement::new(Tone::Warning, text))
+}
+
+/// How many calls succeeded, and whether that is all that was asked for.
+fn all_well(summary: &Summary) -> Statement {
+    let due = summary.total.numbers.get(Counter::Due);
+    let calls = format!("{} of {} succeeded, {}", count(due), counted(due, "call"), rate(summary));
+    match held(summary) {
+        0 => Statement::new(Tone::Plain, calls),
+        _ => Statement::new(Tone::Good, format!("{} held: {calls}", thresholds_in_words(summary))),
+    }
+}
+
+fn rate(summary: &Summary) -> String {
+    format!("{} ok/s", Number(summary.rates.ok_per_s))
+}
+
+/// How many thresholds held that somebody wrote.
+fn held(summary: &Summary) -> usize {
+    summary.thresholds.iter().filter(|result| result.is_noted()).count()
+}
+
+fn thresholds_in_words(summary: &Summary) -> String {
+    match held(summary) {
+        1 => "the threshold".to_owned(),
+        2 => "both thresholds".to_owned(),
+        n => format!("all {n} thresholds"),
+    }
+}
