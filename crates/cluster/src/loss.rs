@@ -144,7 +144,8 @@ impl Lost {
             rest.numbers.add(Counter::Due, schedule.come_due(measured_ns));
         }
         if is_whole {
-            // When each would have been due nobody knows, so that they are in no response time.
+            // When each would have been due nobody knows: they move no percentile, and mark those that they could have moved.
+            rest.times.record_bounds(Timing::Response, 0, self.unmade);
             rest.numbers.add(Counter::Due, self.unmade);
             rest.numbers.add(Counter::Unsent, self.unmade);
         }
