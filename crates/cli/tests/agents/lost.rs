@@ -88,7 +88,9 @@ fn an_agent_that_dies_between_runs_costs_no_run() {
     let done = running.wait().with_status(4);
     let swept = read(&done);
     let losses = losses(&swept);
-    assert!(losses.len() == 1 && losses[0].contains("lost agent 'a2' before it began"), "{losses:?}");
+    // On a busy machine it is dead a moment later.
+    let is_told = |loss: &str| loss.contains("before it began (") || loss.contains("after 0.0s (");
+    assert!(losses.len() == 1 && losses[0].contains("lost agent 'a2' ") && is_told(losses[0]), "{losses:?}");
     let due: Vec<_> = swept["steps"].as_array().unwrap().iter().map(|step| &step["evidence"]["due"]).collect();
     assert_eq!(due, [100, 100, 100]);
 }
