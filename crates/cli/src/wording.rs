@@ -132,9 +132,11 @@ fn plan(error: &PlanError, settings: Settings) -> String {
             settings.name(Setting::Requests),
             settings.place(Setting::Load)
         ),
-        PlanError::Target(_) | PlanError::Secrets | PlanError::Argument { .. } | PlanError::Injection(_) => {
-            error.to_string()
-        }
+        PlanError::Target(_)
+        | PlanError::Secrets
+        | PlanError::Argument { .. }
+        | PlanError::Injection(_)
+        | PlanError::Threshold(_) => error.to_string(),
     }
 }
 

@@ -56,6 +56,53 @@ fn what_users_do_stands_in_the_servers_log() {
 }
 
 #[test]
+fn there_are_no_more_threads_than_a_limit_of_the_script() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "local one = brunt.http { base = http.base, pool = 1 }
+       brunt.scenario('s', function() one:get('/') end):inject { brunt.iterations_each(3, 2) }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let refused = run(["run", &path, "-t", "2"]).with_status(2);
+    assert!(
+        refused.stderr.contains("-t 2 is too many: the script's pool = 1 holds for all threads together"),
+        "{refused:#?}"
+    );
+    let json = play(&path, &[], 0);
+    assert_eq!((&json["plan"]["workers"], &json["outcomes"]["answered"]), (&1.into(), &6.into()), "{:#}", json["plan"]);
+}
+
+#[test]
+fn a_figure_of_the_scripts_own_ends_a_run_that_cannot_pass() {
+    let server = Server::start(Config::default()).unwrap();
+    for (declared, recorded, condition) in [
+        ("brunt.counter('own')", "own:add()", "['own:sum'] = { '< 5', abort = true }"),
+        ("brunt.trend('own')", "own:add(90)", "['own:max'] = { '< 50', abort = true }"),
+        ("brunt.rate('own')", "own:add(true)", "['own:share'] = { '< 0.1%', abort = true }"),
+    ] {
+        let text = format!(
+            "local own = {declared}
+             local first = brunt.scenario('first', function() http:get('/') end):inject {{ brunt.iterations_each(1, 1) }}
+             brunt.scenario('s', function() http:get('/') {recorded} brunt.pause('10ms') end)
+               :inject {{ brunt.users(2, '30s'), after = first }}
+             brunt.expect {{ {condition} }}"
+        );
+        let (_directory, path) = script(server.url().trim_end_matches('/'), &text);
+        let json = play(&path, &[], 1);
+        let why = json["ending"]["aborted"].as_str().unwrap_or_else(|| panic!("{condition}: {:#}", json["ending"]));
+        assert!(why.starts_with("the threshold own:") && why.contains("could no longer pass"), "{why}");
+    }
+}
+
+#[test]
+fn a_limit_without_its_unit_is_refused_before_the_load() {
+    let text = "brunt.scenario('s', function() http:get('/', { name = 'login' }) end):inject { brunt.at_once(1) }";
+    let (_directory, path) = script("http://127.0.0.1:1", text);
+    let refused = run(["run", &path, "--threshold", "login:p95<500"]).with_status(2);
+    assert!(refused.stderr.contains("expected a duration with its unit, such as 50ms, got '500'"), "{refused:#?}");
+    let flood = run(["http://127.0.0.1:1/", "--threshold", "login:sum<5"]).with_status(2);
+    assert!(flood.stderr.contains("no script declares a figure 'login'"), "{flood:#?}");
+}
+
+#[test]
 fn what_scripts_say_and_what_fails_is_written_down() {
     let server = Server::start(Config::default()).unwrap();
     let text = "brunt.scenario('s', function(vu)

@@ -96,7 +96,8 @@ pub enum RosterError {
     },
     /// There are more agents than connections.
     #[error(
-        "{connections} connections cannot be shared among {agents} agents: each needs one at least; ask for fewer --agents"
+        "{connections} connections, or users alive at once, cannot be shared among {agents} agents: each needs one at least; ask \
+         for fewer --agents"
     )]
     TooMany {
         /// Connections of the run.

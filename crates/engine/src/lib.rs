@@ -111,7 +111,7 @@ pub enum Surrounded {
     Elsewhere(Value<'static>),
 }
 
-/// Carries `plan` out and returns what happened. Blocks until it is over.
+/// Carries `plan` out and returns what happened, on as many workers as its limits allow. Blocks until it is over.
 ///
 /// # Errors
 /// When no load could be put on anything: the plan is wrong, its limits cannot be had, or its host has no address.
@@ -122,7 +122,7 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
-    run_part(plan, Part::whole(plan.workers), registry, scripts, observer, stop)
+    run_part(plan, Part::whole(plan.workers_within_limits()), registry, scripts, observer, stop)
 }
 
 /// Carries a part of `plan` out, as one of several machines, and returns what happened in it. The number of workers is the

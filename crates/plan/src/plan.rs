@@ -27,7 +27,7 @@ use crate::scenario::{InjectionError, Scenarios};
 use crate::secret::{REDACTED, SecretError, Template, shown_argument, shown_url};
 use crate::setting::Setting;
 use crate::target::{Target, Url, UrlError};
-use crate::threshold::Threshold;
+use crate::threshold::{Threshold, ThresholdError};
 use crate::units::{ExactDuration, LONGEST_NS};
 
 /// The version of the plan's format that this brunt reads and writes.
@@ -370,6 +370,9 @@ pub enum PlanError {
     /// The users of its scenarios cannot come as they should.
     #[error(transparent)]
     Injection(#[from] InjectionError),
+    /// A threshold is about a figure that its script does not declare.
+    #[error(transparent)]
+    Threshold(#[from] ThresholdError),
     /// Nothing would end the run.
     #[error("nothing ends this run: it has no duration, no number of requests and no profile with lengths")]
     Endless,
@@ -482,6 +485,8 @@ impl Plan {
                 why: "a Unix socket has no addresses",
             });
         }
+        let own = self.scenarios.as_ref().map_or(&[][..], |scenarios| &scenarios.own);
+        self.thresholds.iter().try_for_each(|threshold| threshold.check_own(own))?;
         if let Some(scenarios) = &self.scenarios {
             scenarios.validate()?;
         } else if self.duration_ns().is_none() && self.stop.requests.is_none() {
@@ -527,6 +532,12 @@ impl Plan {
         }
         let problem = format!("expected it in the parts of '{}'", read.url());
         Err(PlanError::Target(UrlError { url, column: 1, problem }))
+    }
+
+    /// The workers that carry it out: as many as it asks for, and fewer where its scenarios have a limit below that.
+    pub fn workers_within_limits(&self) -> u32 {
+        let most = self.scenarios.as_ref().and_then(Scenarios::most_workers);
+        most.map_or(self.workers, |(most, _)| self.workers.min(most))
     }
 
     /// Whether so many of so many may fail where no threshold says how many may.

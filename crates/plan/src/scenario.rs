@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use brunt_record::figures::OwnKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -49,11 +50,28 @@ pub struct Scenarios {
     /// The most calls a second, over all users.
     #[serde(default)]
     pub throttle: Option<Profile>,
+    /// Connections of the smallest pool that a client of the script shares among all users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_pool: Option<u32>,
+    /// The figures that the script declares for itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<DeclaredFigure>,
+}
+
+/// A figure that a script declares for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeclaredFigure {
+    /// Its name.
+    pub name: String,
+    /// What it is: `counter`, `rate`, `trend` or `gauge`.
+    #[schemars(with = "String")]
+    pub kind: OwnKind,
 }
 
 impl fmt::Debug for Scenarios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { files, streamed, env, base_url, populations, throttle } = self;
+        let Self { files, streamed, env, base_url, populations, throttle, smallest_pool, own } = self;
         f.debug_struct("Scenarios")
             .field("files", files)
             .field("streamed", streamed)
@@ -61,6 +79,8 @@ impl fmt::Debug for Scenarios {
             .field("base_url", &base_url.as_deref().map(shown_url))
             .field("populations", populations)
             .field("throttle", throttle)
+            .field("smallest_pool", smallest_pool)
+            .field("own", own)
             .finish()
     }
 }
@@ -326,6 +346,15 @@ impl Scenarios {
         Ok(())
     }
 
+    /// The most workers that can hold to the script's limits, on all machines, and the limit that says so. Each worker holds to its own share of a
+    /// limit and needs one user, or one connection, at least.
+    pub fn most_workers(&self) -> Option<(u32, &'static str)> {
+        let alive = self.populations.iter().filter_map(|population| population.most_alive).min();
+        let alive = alive.map(|most| (u32::try_from(most).unwrap_or(u32::MAX), "most_alive"));
+        let pool = self.smallest_pool.map(|most| (most, "pool"));
+        alive.into_iter().chain(pool).min_by_key(|(most, _)| *most)
+    }
+
     /// Puts one user in the place of all others, who goes through each of the scenarios `names` once.
     pub fn make_single(&mut self, names: &[String]) {
         let once = |(place, name): (usize, &String)| Population {
@@ -436,6 +465,8 @@ mod tests {
             base_url: None,
             populations,
             throttle: None,
+            smallest_pool: None,
+            own: Vec::new(),
         }
     }
 
@@ -453,6 +484,18 @@ mod tests {
         let closed = Step::Users { from: 1.0, to: 1.0, seconds: 1.0 };
         assert!(problem(&[Step::AtOnce { users: 1.0 }, closed]).contains("cannot go together"));
         assert!(problem(&[Step::IterationsEach { users: 1.0, iterations: 1.0 }, closed]).contains("only step"));
+    }
+
+    #[test]
+    fn the_smallest_limit_says_how_many_workers_there_may_be() {
+        let alive = |most| Population { most_alive: most, ..population(&[Step::AtOnce { users: 9.0 }]) };
+        let limited = |alive_at_most: &[Option<u64>], pool| {
+            let populations = alive_at_most.iter().map(|most| alive(*most)).collect();
+            Scenarios { smallest_pool: pool, ..scenarios(populations) }.most_workers()
+        };
+        assert_eq!(limited(&[None, None], None), None);
+        assert_eq!(limited(&[Some(u64::MAX), Some(3)], Some(5)), Some((3, "most_alive")));
+        assert_eq!(limited(&[None, Some(3)], Some(2)), Some((2, "pool")));
     }
 
     #[test]

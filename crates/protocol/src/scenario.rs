@@ -234,6 +234,15 @@ pub trait Caller: Send + Sync {
         None
     }
 
+    /// What an answer is to `call` that is not its last, and leads on to another request, which the library makes in its place: such as
+    /// `redirect`. Such a request and its answer are counted by the call's name with this word and a number behind it (`login redirect 1`).
+    /// The call itself is counted once, with the answer that leads no further and the time of them all.
+    ///
+    /// The library goes on with it by `core.call` with the field `continues` in its options: the answer that led on.
+    fn leads_on(&self, _call: &Encoded, _answer: &Answered<'_>) -> Option<&'static str> {
+        None
+    }
+
     /// A call as `--once` shows it, where its bytes are not what people read.
     fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
         Cow::Borrowed(&call.bytes)
@@ -266,6 +275,8 @@ pub struct Encoded {
     pub hint: u32,
     /// Where it goes, if not to the client's base.
     pub target: Option<Target>,
+    /// Whether its library follows where its answer leads, for [`Caller::leads_on`].
+    pub follows: bool,
 }
 
 impl Encoded {
@@ -276,6 +287,7 @@ impl Encoded {
         self.idempotent = false;
         self.hint = 0;
         self.target = None;
+        self.follows = false;
     }
 }
 

@@ -89,7 +89,9 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     all.extend(summary.remarks.iter().map(about_target));
     let is_told = all.iter().any(|statement| statement.tone == Tone::Bad);
     all.extend(some_failed(summary).filter(|_| !is_told));
-    all.extend(not_settled(summary));
+    // Who met an outage or a freeze has not settled, whatever a warm-up would have changed.
+    let is_episode = summary.remarks.iter().any(|remark| remark.from_ns.is_some());
+    all.extend(not_settled(summary).filter(|_| !is_episode));
     if all.is_empty() {
         all.push(all_well(summary));
     }

@@ -91,6 +91,8 @@ pub enum Operation {
     },
     /// Nothing more is wanted of the stream with this ticket: what came of its call.
     LeaveStream(u64),
+    /// The user's next call goes on with the one whose answer has this ticket and led on to it: [`Resumption::Nothing`].
+    Continue(u64),
     /// The end of all calls that were begun is waited for: [`Resumption::Results`].
     Wait,
     /// So many nanoseconds are waited: [`Resumption::Nothing`].

@@ -70,6 +70,10 @@ fn every_run_is_loaded_whole() {
         // A run in a store is judged anew, by the default limit of failures as well; a result file says what it said.
         shown["thresholds"].as_array_mut().unwrap().retain(|threshold| threshold["implicit"] != true);
         let mut expected = result(name);
+        // Nor do its statements tell of a default that it did not know.
+        for result in [&mut shown, &mut expected] {
+            assert!(result.as_object_mut().unwrap().remove("statements").is_some(), "{name}");
+        }
         // A result of before does not say which successes came after the measured part.
         let [exact, shared] = [&mut shown, &mut expected]
             .map(|result| result["rates"].as_object_mut().unwrap().remove("ok_per_s").unwrap());

@@ -211,7 +211,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     };
     let stop = change(&mut scenarios, &run.change, &names);
     let (timeout_ns, connect_timeout_ns) = timeouts(run);
-    let workers = if run.change.once { 1 } else { run.load.threads.unwrap_or_else(plan::cores) };
+    let workers = workers(run, &scenarios)?;
     let plan = Plan {
         version: PLAN_VERSION,
         protocol: ProtocolOptions::default(),
@@ -240,6 +240,25 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     };
     plan.validate()?;
     Ok(plan)
+}
+
+/// The threads that carry the users: as many as cores, or as the flag says, and no more than the script's limits allow.
+///
+/// # Errors
+/// When the flag asks for more than that.
+fn workers(run: &Run, scenarios: &Scenarios) -> Result<u32> {
+    let wanted = if run.change.once { 1 } else { run.load.threads.unwrap_or_else(plan::cores) };
+    let Some((most, limit)) = scenarios.most_workers().filter(|(most, _)| *most < wanted) else { return Ok(wanted) };
+    if run.machines.bus.nats.is_some() {
+        // Agents have threads of their own, which are dealt out by the same limit.
+        return Ok(most);
+    }
+    let why = format!("the script's {limit} = {most} holds for all threads together");
+    if run.load.threads.is_some() {
+        bail!("-t {wanted} is too many: {why}; give -t {most} or fewer, or raise the limit");
+    }
+    console::note(&format!("threads: {most}, not {wanted}: {why}"));
+    Ok(most)
 }
 
 /// What the script says, with the changes that the flags make of who comes.

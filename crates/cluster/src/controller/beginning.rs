@@ -40,8 +40,11 @@ impl Control {
             return Err(ClusterError::Secrets);
         }
         let announced: Vec<_> = self.peers.iter().map(|peer| peer.agent.clone()).collect();
-        // Users have connections of their own.
-        let connections = if plan.scenarios.is_some() { u32::MAX } else { plan.connections.most() };
+        // Users have connections of their own, but for what the script limits.
+        let connections = match &plan.scenarios {
+            Some(scenarios) => scenarios.most_workers().map_or(u32::MAX, |(most, _)| most),
+            None => plan.connections.most(),
+        };
         let portions = deal(&announced, order.workers, connections)?;
         let wire = plan.to_wire()?;
         let hash = wire.hash().to_string();

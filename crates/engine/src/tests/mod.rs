@@ -149,7 +149,7 @@ fn run_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle, seconds:
         plan,
         Given {
             machine: net,
-            part: Part::whole(plan.workers),
+            part: Part::whole(plan.workers_within_limits()),
             registry: &registry,
             scripts: &brunt_lua::LuaJit,
             stop,

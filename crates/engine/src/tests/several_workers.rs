@@ -49,6 +49,23 @@ fn workers_share_what_is_to_be_done_and_nothing_is_done_twice() {
 }
 
 #[test]
+fn a_worker_that_has_nothing_to_do_ends_at_once() {
+    for warmup_ns in [0, 100 * MS] {
+        let plan = Plan {
+            workers: 4,
+            connections: 64.into(),
+            stop: Stop { duration_ns: None, requests: Some(10) },
+            warmup_ns,
+            ..plan("http://127.0.0.1/")
+        };
+        let summary = carry_out(&plan, Server).summary;
+        assert_eq!(summary.total.statuses.total(), 10);
+        let measured_ns = summary.run.measured_ns;
+        assert!((MS..2 * MS).contains(&measured_ns), "{measured_ns} ns for calls of a millisecond, all at once");
+    }
+}
+
+#[test]
 fn a_run_of_several_workers_goes_the_same_way_each_time() {
     let plan = Plan {
         workers: 3,

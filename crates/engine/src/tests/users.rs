@@ -6,6 +6,7 @@ mod iterating;
 mod own;
 mod reading;
 mod saying;
+mod sessions;
 mod streaming;
 mod taking_over;
 mod tasks;
@@ -366,29 +367,6 @@ fn a_body_is_there_until_the_next_call() {
 }
 
 #[test]
-fn a_batch_goes_over_several_connections_as_a_browser_has_them() {
-    fn slow(_request: &str) -> (u64, String) {
-        (10 * MS, response("200 OK", "", "x"))
-    }
-    let played = play(
-        "local few = brunt.http { base = 'http://127.0.0.1', connections = 2 }
-         brunt.scenario('s', function()
-           http:get('/')
-           local answers = http:batch { '/1', '/2', { 'POST', '/3', { body = 'x' } }, '/4', '/5', '/6', '/7' }
-           brunt.check(answers[7], { seven = answers[7].status == 200 and #answers == 7 })
-           few:batch { '/a', '/b', '/c' }
-         end):inject { brunt.iterations_each(1, 1) }",
-        slow,
-    );
-    // Six connections, of which one was there: the seventh call waits.
-    let times = played.times();
-    assert_eq!(times[..8], [0, 10, 10, 10, 10, 10, 10, 20]);
-    assert_eq!(times[8..], [30, 30, 40]);
-    assert_eq!(played.summary.total.numbers.get(Counter::ConnectionsMade), 8);
-    assert_eq!(played.summary.total.figures.checks.get("GET /7: seven").unwrap().passes, 1);
-}
-
-#[test]
 fn a_pool_is_shared_by_all_users() {
     fn slow(_request: &str) -> (u64, String) {
         (10 * MS, response("200 OK", "", "x"))
@@ -402,39 +380,6 @@ fn a_pool_is_shared_by_all_users() {
     assert_eq!(played.summary.total.numbers.get(Counter::ConnectionsMade), 2);
     let longest = played.summary.total.times.get(Timing::Response).lower().max().unwrap();
     assert!(longest >= 30 * MS, "waiting for the pool counts");
-}
-
-#[test]
-fn sessions_keep_cookies_and_follow_redirects() {
-    fn site(request: &str) -> (u64, String) {
-        let path = request.split(' ').nth(1).unwrap_or("");
-        let answer = match path {
-            "/login" => response("302 Found", "Location: home?x=1\r\nSet-Cookie: id=7; Path=/; HttpOnly\r\n", ""),
-            "/home?x=1" if request.contains("\r\nCookie: id=7\r\n") => {
-                response("301 Moved", "Location: /shop/./a/../\r\nSet-Cookie: deep=1; Path=/other\r\n", "")
-            }
-            "/shop/" => response("200 OK", "", "in"),
-            "/logout" => response("200 OK", "Set-Cookie: id=; Max-Age=0; Path=/\r\n", "out"),
-            _ => response("404 Not Found", "", "?"),
-        };
-        (MS, answer)
-    }
-    let played = play(
-        "brunt.scenario('s', function()
-           local r = http:post('/login', { form = { user = 'a b', pin = 1 }, name = 'login' })
-           brunt.check(r, { followed = r.body == 'in' and r.url == 'http://127.0.0.1/shop/' })
-           http:get('/logout')
-           http:get('/login', { redirects = false })
-         end):inject { brunt.iterations_each(1, 1) }",
-        site,
-    );
-    assert_eq!(played.lines(), ["POST /login", "GET /home?x=1", "GET /shop/", "GET /logout", "GET /login"]);
-    assert!(played.requests[0].2.ends_with("\r\n\r\npin=1&user=a%20b"), "{}", played.requests[0].2);
-    assert!(!played.requests[1].2.contains("pin=1"), "a redirected POST is a GET without its body");
-    assert!(played.requests[2].2.contains("\r\nCookie: id=7\r\n") && !played.requests[2].2.contains("deep"));
-    assert!(!played.requests[4].2.contains("Cookie"), "the cookie is gone after the logout");
-    let figures = &played.summary.total.figures;
-    assert_eq!(figures.checks.get("login redirect 2: followed").map(|check| check.passes), Some(1));
 }
 
 #[test]
@@ -464,31 +409,6 @@ fn answers_that_are_no_success_have_times_of_their_own_by_name() {
         );
     }
     assert_eq!((names.requests.len(), names.tags.len()), (1, 1));
-}
-
-#[test]
-fn cookies_go_when_their_time_is_up() {
-    fn site(request: &str) -> (u64, String) {
-        let sets = "Set-Cookie: short=1; Max-Age=10\r\nSet-Cookie: long=2; Max-Age=3600\r\nSet-Cookie: stays=3\r\n";
-        (MS, response("200 OK", if request.starts_with("GET /login") { sets } else { "" }, ""))
-    }
-    let played = play(
-        "brunt.scenario('s', function()
-           http:get('/login')
-           brunt.pause(9)
-           http:get('/before')
-           brunt.pause(2)
-           http:get('/after')
-         end):inject { brunt.iterations_each(1, 1) }",
-        site,
-    );
-    let cookies = |place: usize| {
-        let request = &played.requests[place].2;
-        request.lines().find_map(|line| line.strip_prefix("Cookie: ")).map(str::to_owned)
-    };
-    assert_eq!(cookies(0), None);
-    assert_eq!(cookies(1).as_deref(), Some("short=1; long=2; stays=3"));
-    assert_eq!(cookies(2).as_deref(), Some("long=2; stays=3"));
 }
 
 #[test]

@@ -63,9 +63,13 @@ impl VirtualUsers {
             let home = self.home(user);
             self.user(home).ok_or_else(String::new)?.may_hold()?;
         }
+        let chain = self.user(user).and_then(|of| of.continues.take());
         let slot = self.vacant_call();
         match self.encode_into(network, slot, wanted) {
             Ok(origin) => {
+                if let Some(call) = self.calls.get_mut(slot as usize) {
+                    call.chain = chain;
+                }
                 let Wanted { client, label, timeout_ns, way, judged, optional, streams, .. } = *wanted;
                 let asked = Asked { client, label, timeout_ns, way, judged, optional, streams };
                 self.make_call(network, slot, user, &asked, origin, awaited, now);
@@ -219,15 +223,11 @@ impl VirtualUsers {
         }
     }
 
-    /// A call begins: it counts as due from now on, unless that depends on what comes of it.
+    /// A call begins: it counts as due from now on, unless that depends on what comes of it. By its name it does once it has ended.
     pub(super) fn begin<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32) -> Option<CallId> {
         let call = self.calls.get_mut(slot as usize).filter(|call| call.state == State::Throttled)?;
         let counted = if call.optional { Counted::OnceEnded } else { Counted::AtOnce };
-        let begun = Call::new(slot, call.due, self.loading, counted);
-        if !call.optional && network.recorder.counts(&begun) {
-            self.names.record(&mut network.recorder, call.label, brunt_record::figures::CallFigures::due);
-        }
-        let id = network.begin(begun);
+        let id = network.begin(Call::new(slot, call.due, self.loading, counted));
         call.state = State::UnderWay;
         call.id = Some(id);
         Some(id)

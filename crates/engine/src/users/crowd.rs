@@ -91,7 +91,7 @@ impl Crowd {
         Ok(Self {
             kind,
             choices,
-            most_alive: share.part_of(most).max(1) as usize,
+            most_alive: share.part_of(most) as usize,
             after: population.after,
             share,
             seed: seed ^ 0xca11,

@@ -141,6 +141,9 @@ struct VirtualUser {
     started: Vec<u32>,
     /// Streams whose ends it has not come to.
     streams: Vec<u32>,
+    /// Calls whose answers led on, by their tickets; and the one with which its next call goes on.
+    chains: Vec<(u64, Chain)>,
+    continues: Option<Chain>,
     /// How many of the calls that it has begun have not ended.
     pending: usize,
     /// Whether it waits for them.
@@ -180,6 +183,8 @@ impl VirtualUser {
             delivered: Vec::new(),
             started: Vec::new(),
             streams: Vec::new(),
+            chains: Vec::new(),
+            continues: None,
             pending: 0,
             waits: false,
             outcome: None,
@@ -206,6 +211,16 @@ enum State {
     Answered(u16),
     /// It has failed.
     Failed(Failure),
+}
+
+/// What came before of a call whose answers led on to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Chain {
+    /// When its first request was due, and sent.
+    due: u64,
+    sent: u64,
+    /// How many answers have led on.
+    hops: usize,
 }
 
 /// Whose a connection is.
@@ -244,6 +259,8 @@ struct UserCall {
     judged: bool,
     /// Whether it counts for nothing if no answer comes in time.
     optional: bool,
+    /// What came of it before, if it goes on with a call whose answer led on.
+    chain: Option<Chain>,
     encoded: Encoded,
     /// What it asks for after an answer that was not the last.
     next: Encoded,
@@ -623,6 +640,7 @@ impl VirtualUsers {
             way: Placement::Any,
             judged: false,
             optional: false,
+            chain: None,
             encoded: Encoded::default(),
             next: Encoded::default(),
             before: Vec::new(),
@@ -645,6 +663,7 @@ impl VirtualUsers {
             call.id = None;
             call.ended = None;
             call.inbox = None;
+            call.chain = None;
             call.serial = call.serial.wrapping_add(1);
             if call.prepared.take().is_none() {
                 call.encoded.clear();

@@ -12,6 +12,8 @@ pub(super) struct Label {
     pub(super) tags: Vec<NameId>,
     /// The status whose name was asked for last.
     named: u16,
+    /// Labels of the answers of such calls that led on, by how many had done so before.
+    hops: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -53,8 +55,24 @@ impl Names {
         }
         let tags = tags.iter().map(|tag| figures.tags.id(tag)).collect();
         let id = Some(figures.requests.id(name));
-        self.labels.push(Label { name: name.to_owned(), id, tags, named: 0 });
+        self.labels.push(Label { name: name.to_owned(), id, tags, ..Label::default() });
         self.labels.len() as u32
+    }
+
+    /// The number for answers of calls with this label that lead on, such as `login redirect 1` for the first of them. They have no tags: those
+    /// are whole calls'.
+    pub(super) fn hop(&mut self, figures: &mut Figures, label: u32, word: &str, number: usize) -> Option<u32> {
+        let known = self.labels.get(place(label))?;
+        if let Some(hop) = known.hops.get(number.checked_sub(1)?) {
+            return Some(*hop);
+        }
+        let first = known.hops.len() + 1;
+        let names: Vec<_> = (first..=number).map(|number| format!("{} {word} {number}", known.name)).collect();
+        for name in names {
+            let hop = self.label(figures, &name, &[]);
+            self.labels.get_mut(place(label))?.hops.push(hop);
+        }
+        self.get(label)?.hops.last().copied()
     }
 
     /// What the label with this number stands for.

@@ -3,12 +3,15 @@
 use brunt_record::messages;
 use brunt_record::outcome::Failure;
 
-use super::{Owner, State, UsersNetwork, VirtualUsers, Wake};
+use super::resuming::ticket;
+use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, MessageOf, Recorder};
 use crate::transport::Driver;
-use brunt_protocol::scenario::Encoded;
+use brunt_protocol::scenario::{Answered, Encoded};
 use brunt_protocol::user::{Message, Refusal};
 
+/// The most calls of a user whose answers led on and with which it does not go on.
+const MOST_CHAINS: usize = 1000;
 /// Why a call is said to have failed whose answer was optional and did not come.
 const NOTHING_CAME: &str = "nothing came within the timeout";
 
@@ -112,6 +115,16 @@ impl<D: Driver> Load<D> for VirtualUsers {
     }
 }
 
+impl UserCall {
+    /// How long it took until `now`, in nanoseconds: from when it was due, and from when it was sent. Answers that led on are a part of it.
+    fn times_until(&self, call: &Call<u32>, now: u64) -> (u64, u64) {
+        match self.chain {
+            Some(Chain { due, sent, .. }) => (now.saturating_sub(due), now.saturating_sub(sent)),
+            None => (call.response_ns(now), call.service_ns(now)),
+        }
+    }
+}
+
 impl VirtualUsers {
     /// A call of `user` has ended.
     fn call_ended(&mut self, slot: u32, awaited: bool, user: u32) {
@@ -134,8 +147,9 @@ impl VirtualUsers {
     fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: u64) {
         let Some(slot) = self.calls.get(call.tag as usize) else { return };
         if recorder.counts(call) {
-            let (response, service) = (call.response_ns(now), call.service_ns(now));
+            let (response, service) = slot.times_until(call, now);
             self.names.record(recorder, slot.label, |calls| {
+                calls.due();
                 if call.was_sent() {
                     calls.unfinished(response, service);
                 } else {
@@ -146,11 +160,22 @@ impl VirtualUsers {
         self.vacate_call(call.tag);
     }
 
-    /// Counts a call whose answer was optional as due by its name, since it has an outcome.
-    fn count_optional(&self, recorder: &mut Recorder, call: &Call<u32>, label: u32) {
-        if recorder.counts(call) {
-            self.names.record(recorder, label, brunt_record::figures::CallFigures::due);
-        }
+    /// The label of an answer that leads on, and what its call has come to by it; none for a call's last answer.
+    fn led_on(&mut self, recorder: &mut Recorder, call: &Call<u32>, status: u16) -> Option<(u32, Chain)> {
+        let ended = self.calls.get(call.tag as usize).filter(|ended| ended.inbox.is_none())?;
+        let answered = Answered { status, parts: ended.kept.parts() };
+        let word = self.clients.get(ended.client)?.caller.leads_on(self.encoded(ended), &answered)?;
+        let before = ended.chain.unwrap_or(Chain { due: call.due, sent: call.sent, hops: 0 });
+        let chain = Chain { hops: before.hops + 1, ..before };
+        let label = self.names.hop(&mut recorder.snapshot.figures, ended.label, word, chain.hops)?;
+        Some((label, chain))
+    }
+
+    /// The next call of `user` goes on with the one whose answer has this ticket.
+    pub(super) fn go_on_with(&mut self, user: u32, ticket: u64) {
+        let Some(of) = self.user(user) else { return };
+        let place = of.chains.iter().position(|(known, _)| *known == ticket);
+        of.continues = place.map(|place| of.chains.swap_remove(place).1);
     }
 
     /// A call was answered.
@@ -170,17 +195,21 @@ impl VirtualUsers {
         ended.state = State::Answered(status);
         ended.id = None;
         ended.ended = Some((*call, now));
-        let (user, label, awaited, optional) = (ended.user, ended.label, ended.awaited, ended.optional);
+        let (user, awaited) = (ended.user, ended.awaited);
         let recorder = &mut network.recorder;
-        if optional {
-            self.count_optional(recorder, call, label);
+        let hop = self.led_on(recorder, call, status);
+        if let (Some((label, _)), Some(ended)) = (hop, self.calls.get_mut(slot as usize)) {
+            (ended.label, ended.chain) = (label, None);
         }
-        if recorder.counts(call) {
-            let bytes_out = self.calls.get(slot as usize).map_or(0, |ended| self.encoded(ended).bytes.len() as u64);
+        if recorder.counts(call)
+            && let Some(ended) = self.calls.get(slot as usize)
+        {
+            let (label, bytes_out) = (ended.label, self.encoded(ended).bytes.len() as u64);
             let at = recorder.ended_at(call, None, now);
-            let (response, service) = (call.response_ns(at), call.service_ns(at));
+            let (response, service) = ended.times_until(call, at);
             let is_ok = recorder.is_ok(status);
             self.names.record(recorder, label, |calls| {
+                calls.due();
                 calls.answered(status, response, service);
                 if !is_ok {
                     calls.refused(response);
@@ -191,8 +220,15 @@ impl VirtualUsers {
                 self.name_status(recorder, slot, status);
             }
         }
+        let ticket = self.calls.get(slot as usize).map(|call| ticket(slot, call.serial) as u64);
         if let Some(user) = self.user(user) {
             user.fruitless = 0;
+            if let (Some((_, chain)), Some(ticket)) = (hop, ticket) {
+                if user.chains.len() >= MOST_CHAINS {
+                    user.chains.remove(0);
+                }
+                user.chains.push((ticket, chain));
+            }
         }
         self.call_ended(slot, awaited, user);
     }
@@ -200,15 +236,15 @@ impl VirtualUsers {
     /// A call has failed.
     fn failed(&mut self, recorder: &mut Recorder, call: &Call<u32>, failure: Failure, reason: &str, now: u64) {
         let Some(ended) = self.calls.get(call.tag as usize) else { return };
-        let (user, label, optional) = (ended.user, ended.label, ended.optional);
-        if optional {
-            self.count_optional(recorder, call, label);
-        }
+        let (user, label) = (ended.user, ended.label);
         if recorder.counts(call) {
             let at = recorder.ended_at(call, Some(failure), now);
-            let service = call.was_sent().then(|| call.service_ns(at));
-            let response = call.response_ns(at);
-            self.names.record(recorder, label, |calls| calls.failed(failure, response, service));
+            let (response, service) = ended.times_until(call, at);
+            let service = call.was_sent().then_some(service);
+            self.names.record(recorder, label, |calls| {
+                calls.due();
+                calls.failed(failure, response, service);
+            });
         }
         if let Some(user) = self.user(user) {
             user.fruitless = if call.was_sent() { 0 } else { user.fruitless + 1 };

@@ -11,7 +11,7 @@ use crate::trace::Traced;
 use crate::transport::Driver;
 use crate::worker::Leaving;
 use brunt_protocol::scenario::{Answered, Value};
-use brunt_script::{Operation, Resumption};
+use brunt_script::{Operation, Resumption, Wanted};
 
 /// Users resumed before I/O is polled.
 const MOST_AT_ONCE: usize = 512;
@@ -174,11 +174,12 @@ impl VirtualUsers {
 fn timings(call: &UserCall) -> Value<'static> {
     let seconds = |from: u64, to: u64| Value::Number(to.saturating_sub(from) as f64 / 1e9);
     let Some((times, end)) = &call.ended else { return Value::Nil };
-    let mut entries = vec![(Value::text("response"), seconds(times.due, *end))];
+    let (due, sent) = call.chain.map_or((times.due, times.sent), |chain| (chain.due, chain.sent));
+    let mut entries = vec![(Value::text("response"), seconds(due, *end))];
     if times.was_sent() {
-        entries.push((Value::text("service"), seconds(times.sent, *end)));
+        entries.push((Value::text("service"), seconds(sent, *end)));
         if times.first_byte != NEVER {
-            entries.push((Value::text("first_byte"), seconds(times.sent, times.first_byte)));
+            entries.push((Value::text("first_byte"), seconds(sent, times.first_byte)));
         }
     }
     Value::Table(entries)
@@ -322,24 +323,7 @@ impl VirtualUsers {
                     Err(problem) => self.go(user, now, Resumption::Refused(&problem)),
                 })
             }
-            Operation::Start(wanted) => {
-                // It may fail at once.
-                self.user(user)?.pending += 1;
-                let asked = self.ask(network, user, &wanted, false, now);
-                match asked {
-                    Err(problem) => {
-                        let of = self.user(user)?;
-                        of.pending = of.pending.saturating_sub(1);
-                        Some(self.go(user, now, Resumption::Problem(&problem)))
-                    }
-                    Ok(slot) => {
-                        if let Some(of) = self.user(user) {
-                            of.started.push(slot);
-                        }
-                        Some(self.go(user, now, Resumption::Nothing))
-                    }
-                }
-            }
+            Operation::Start(wanted) => self.start(network, user, &wanted, now),
             Operation::Stream(wanted) => Some(self.begin_stream(network, user, &wanted, now)),
             Operation::NextMessage { ticket, part, most_ns } => {
                 self.forget_answers(user);
@@ -348,6 +332,10 @@ impl VirtualUsers {
             Operation::Say { ticket, values } => {
                 self.forget_answers(user);
                 Some(self.say(network, user, slot_of(ticket), &values, now))
+            }
+            Operation::Continue(ticket) => {
+                self.go_on_with(user, ticket);
+                Some(self.go(user, now, Resumption::Nothing))
             }
             Operation::LeaveStream(ticket) => Some(self.leave_stream(network, user, slot_of(ticket), now)),
             Operation::Wait => {
@@ -402,6 +390,31 @@ impl VirtualUsers {
             | Operation::TaskEnded
             | Operation::Meet { .. } => self.perform_with_others(network, user, operation, now),
             counted => Some(self.count(&mut network.recorder, user, &counted, now)),
+        }
+    }
+
+    /// Begins a call for which a user waits later, with all others that it has begun.
+    fn start<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: u32,
+        wanted: &Wanted,
+        now: u64,
+    ) -> Option<Operation> {
+        // It may fail at once.
+        self.user(user)?.pending += 1;
+        match self.ask(network, user, wanted, false, now) {
+            Err(problem) => {
+                let of = self.user(user)?;
+                of.pending = of.pending.saturating_sub(1);
+                Some(self.go(user, now, Resumption::Problem(&problem)))
+            }
+            Ok(slot) => {
+                if let Some(of) = self.user(user) {
+                    of.started.push(slot);
+                }
+                Some(self.go(user, now, Resumption::Nothing))
+            }
         }
     }
 
@@ -480,6 +493,7 @@ impl VirtualUsers {
     fn iterated_at_once(&mut self, recorder: &mut Recorder, user: u32, now: u64) {
         self.forget_answers(user);
         let Some(of) = self.user(user) else { return };
+        of.chains.clear();
         let took = now.saturating_sub(of.began);
         of.began = now;
         let scenario = of.scenario;
@@ -502,6 +516,8 @@ impl VirtualUsers {
         let (began, scenario, fruitless) = (of.began, of.scenario, of.fruitless);
         of.iterates = false;
         of.arrived = None;
+        of.chains.clear();
+        of.continues = None;
         self.ended += u64::from(outcome != Outcome::Left);
         for slot in started {
             self.vacate_call(slot);

@@ -138,6 +138,7 @@ impl VirtualUsers {
         of.cancelled = true;
         let (awaited, joins) = (of.awaits, std::mem::take(&mut of.joins));
         self.leave_meeting(joins);
+        self.drop_throttled(task);
         if let Some(call) = awaited.and_then(|slot| self.calls.get(slot as usize)) {
             match (call.state, call.optional, call.id) {
                 (State::UnderWay, true, Some(id)) => network.give_up(self, id, now),
@@ -150,6 +151,19 @@ impl VirtualUsers {
             }
         }
         self.end_if_cancelled(network, task, now);
+    }
+
+    /// Forgets the calls that a task has begun and the throttle still holds back: nobody would release them, and the task would
+    /// never end.
+    fn drop_throttled(&mut self, task: u32) {
+        let Some(of) = self.users.get_mut(task as usize) else { return };
+        let is_held_back = |slot: u32| self.calls.get(slot as usize).is_some_and(|call| call.state == State::Throttled);
+        let (held_back, begun): (Vec<u32>, Vec<u32>) = of.started.iter().partition(|slot| is_held_back(**slot));
+        of.started = begun;
+        of.pending = of.pending.saturating_sub(held_back.len());
+        for slot in held_back {
+            self.vacate_call(slot);
+        }
     }
 
     /// Ends a task that was cancelled, if nothing of it is under way. Whether it was cancelled.

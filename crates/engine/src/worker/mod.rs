@@ -447,6 +447,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             Stage::Waiting => self.shared.line.time().unwrap_or(now + STARTING_LOOK_NS),
             Stage::Loading(phase) => {
                 let end = match phase {
+                    // Others may have taken all that there was to do before this worker began.
+                    Phase::Measured if self.load.is_over(&self.network, now) => now,
                     Phase::Warmup | Phase::Measured => self.load_until.min(self.load.next_wake(now)),
                     Phase::Drain => self.drain_until,
                 };

@@ -94,6 +94,7 @@ impl Standing<'_> {
                 format!("{}{}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
             }
             (None, Err(why)) => why.clone(),
+            (None, Ok(Subject::Unrecorded(_))) => "no samples".to_owned(),
             (None, Ok(_)) => "nothing measured".to_owned(),
         };
         let holds = |value: Option<AtLeast<f64>>| {
@@ -213,6 +214,38 @@ mod tests {
             ("queue:count == 3", "3", true),
             ("queue:sum > 1", "a gauge has no such figure", false),
             ("basket:p99 < 50ms", "a trend has no such figure", false),
+        ] {
+            let result = judged(text, &summary);
+            assert_eq!((result.got.as_str(), result.held), (got, held), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_figure_of_a_scripts_own_without_values_is_nothing_and_not_missing() {
+        use brunt_plan::scenario::{DeclaredFigure, Scenarios};
+        use brunt_record::figures::OwnKind;
+        let (plan, run) = run();
+        let own = [
+            ("coins", OwnKind::Counter),
+            ("hits", OwnKind::Rate),
+            ("basket", OwnKind::Trend),
+            ("queue", OwnKind::Gauge),
+        ];
+        let scenarios = serde_json::json!({"files": [], "populations": []});
+        let scenarios = Scenarios {
+            own: own.map(|(name, kind)| DeclaredFigure { name: name.to_owned(), kind }).into(),
+            ..serde_json::from_value(scenarios).unwrap()
+        };
+        let summary = Summary::of(Plan { scenarios: Some(scenarios), ..plan }, run);
+        for (text, got, held) in [
+            ("coins:sum == 0", "0", true),
+            ("coins:rate > 1", "0/s", false),
+            ("hits:share < 1%", "0%", true),
+            ("hits:share > 95%", "0%", false),
+            ("basket:p95 < 9", "no samples", false),
+            ("basket:count > 0", "0", false),
+            ("queue:last < 9", "no samples", false),
+            ("basket:sum < 9", "a trend has no such figure", false),
         ] {
             let result = judged(text, &summary);
             assert_eq!((result.got.as_str(), result.held), (got, held), "{text}");

@@ -4,14 +4,15 @@
 //! where the plan says so: a number of requests, a rate over time. Where it is not (the closed model, scenarios), it
 //! is reckoned as twice as many as the pace so far gives, for scenarios in proportion to the users who are to come, so that "beyond repair" is wrong only for a run that
 //! becomes more than twice as fast. Limits from above on quantiles, means, maxima, error rates and counts, limits from below
-//! on checks, minima and rates can be beyond repair; all others are judged at the end alone.
+//! on checks, minima and rates can be beyond repair, and so can those on figures of the script's own, which are recorded as often a call
+//! as so far; all others are judged at the end alone.
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::{Population, Scenarios, Step};
-use brunt_plan::threshold::{Count, Figure, Operator, Statistic, Threshold, Time};
+use brunt_plan::threshold::{Count, Figure, OfOwn, Operator, Statistic, Threshold, Time};
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::figures::ScenarioFigures;
-use brunt_record::histogram::Censored;
+use brunt_record::figures::{OwnFigures, ScenarioFigures};
+use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::snapshot::Snapshot;
 
 use super::subject::{Share, Standing, Subject};
@@ -61,25 +62,49 @@ impl Outlook {
 /// as iterations took so far. Until one has ended nobody knows how many that is.
 fn remaining_of(scenarios: &Scenarios, elapsed_ns: u64, measured: &Snapshot, users: u64) -> f64 {
     let iterations = |name: &str| measured.figures.scenarios.get(name).map_or(0, ScenarioFigures::iterations_begun);
-    let all: u64 = measured.figures.scenarios.iter().map(|(_, of)| of.iterations.known.count() + of.errors).sum();
+    let ended: u64 = measured.figures.scenarios.iter().map(|(_, of)| of.iterations.known.count()).sum();
+    let all: u64 = ended + measured.figures.scenarios.iter().map(|(_, of)| of.errors).sum::<u64>();
     let share = |population: &Population| {
         let begun: u64 = population.scenarios.iter().map(|one| iterations(&one.scenario)).sum();
         share_done(population, elapsed_ns as f64 / 1e9, begun as f64)
     };
-    let done = scenarios.populations.iter().map(share).fold(1.0, f64::min);
+    let (following, first): (Vec<_>, Vec<_>) =
+        scenarios.populations.iter().partition(|population| population.after.is_some());
+    let done = first.into_iter().map(share).fold(1.0, f64::min);
     if done <= 0.0 || all == 0 {
         return f64::INFINITY;
     }
+    // Nobody knows when those that follow others begin: all of their load may be to come.
+    let took_ns: f64 = measured.figures.scenarios.iter().map(|(_, of)| sum_of(&of.iterations.known)).sum();
+    let mean_s = took_ns / 1e9 / ended as f64;
+    let to_come: f64 = following.into_iter().map(|population| iterations_of(population, mean_s)).sum();
+    if to_come.is_nan() {
+        return f64::INFINITY;
+    }
     let due = measured.numbers.get(Counter::Due) as f64;
-    MARGIN * (due * (1.0 - done) / done + users as f64 * due / all as f64)
+    MARGIN * (due * (1.0 - done) / done + (users as f64 + to_come) * due / all as f64)
+}
+
+/// All values of a histogram together.
+fn sum_of(histogram: &Histogram) -> f64 {
+    histogram.mean().map_or(0.0, |mean| mean * histogram.count() as f64)
+}
+
+/// The iterations of a population's whole load, of which one takes so many seconds.
+fn iterations_of(population: &Population, mean_s: f64) -> f64 {
+    let of = |step: &Step| match *step {
+        Step::NothingFor { .. } => 0.0,
+        Step::AtOnce { users } | Step::Peak { users, .. } => users,
+        Step::Rate { from, to, seconds } => seconds * f64::midpoint(from, to),
+        Step::Users { from, to, seconds } => seconds * f64::midpoint(from, to) / mean_s,
+        Step::IterationsEach { users, iterations } => users * iterations,
+        Step::IterationsShared { iterations, .. } => iterations,
+    };
+    population.steps.iter().map(of).sum()
 }
 
 /// The share of a population's load that is behind it after so many seconds, from 0 to 1.
 fn share_done(population: &Population, seconds: f64, iterations: f64) -> f64 {
-    if population.after.is_some() {
-        // Nobody knows when it begins.
-        return 0.0;
-    }
     let (mut done, mut all, mut begin) = (0.0, 0.0, 0.0);
     for step in &population.steps {
         let length = step.seconds();
@@ -113,6 +138,12 @@ impl Reach<'_> {
         // What there is more often than calls (checks) goes on to be.
         let a_call = (n as f64 / self.standing.total.numbers.get(Counter::Due).max(1) as f64).max(1.0);
         n as f64 + self.outlook.remaining_calls * a_call + self.standing.most_users as f64
+    }
+
+    /// The most values that a figure of the script's own, now of `n`, may have by the end: as many more a call as so far.
+    fn most_values(&self, n: u64) -> f64 {
+        let is_of_calls = self.standing.total.numbers.get(Counter::Due) > 0;
+        if is_of_calls { self.most(n) } else { f64::INFINITY }
     }
 
     /// The least that a share can be in the end.
@@ -163,6 +194,8 @@ impl Reach<'_> {
             Figure::ErrorRate if from_above => breaks(self.least_share(subject.errors(standing)?)),
             Figure::Within(limit_ns) if from_below => breaks(1.0 - self.least_share(subject.late(limit_ns, standing)?)),
             Figure::Checks if from_below => breaks(1.0 - self.least_share(subject.failed_checks(standing)?)),
+            Figure::Own(of) => self.breaks_own(threshold, of, own_of(subject)?)?,
+            Figure::Rate if own_of(subject).is_some() => self.breaks_own(threshold, OfOwn::Rate, own_of(subject)?)?,
             Figure::Rate => {
                 let (so_far, seconds) = (subject.ended(standing)?, outlook_seconds(self.outlook)?);
                 let most = self.most(so_far) / seconds;
@@ -177,6 +210,40 @@ impl Reach<'_> {
                 breaks(subject.count(due, standing)? as f64 + self.most(0))
             }
             _ => false,
+        })
+    }
+}
+
+/// The figure of the script's own that a subject is, if it is one.
+fn own_of(subject: Subject<'_>) -> Option<&OwnFigures> {
+    if let Subject::Own(own) = subject { Some(own) } else { None }
+}
+
+impl Reach<'_> {
+    /// Whether `threshold` on a figure of the script's own can hold no more. Counters, and how often something was recorded, only grow.
+    fn breaks_own(&self, threshold: &Threshold, of: OfOwn, own: &OwnFigures) -> Option<bool> {
+        let (operator, limit) = (threshold.operator(), threshold.limit());
+        let from_above = matches!(operator, Operator::Below | Operator::AtMost);
+        let from_below = matches!(operator, Operator::Above | Operator::AtLeast);
+        let breaks = |value: f64| !operator.holds_for(value, limit);
+        let grown = |n: f64| !from_below && if operator == Operator::Equal { n > limit } else { breaks(n) };
+        Some(match of {
+            OfOwn::Count => grown(own.count as f64),
+            OfOwn::Sum => grown(own.sum()?),
+            OfOwn::Rate => grown(own.sum()? / outlook_seconds(self.outlook)?),
+            OfOwn::Share => {
+                let (held, most) = (own.share()? * own.count as f64, self.most_values(own.count));
+                from_above && breaks(held / most) || from_below && breaks(1.0 - (own.count as f64 - held) / most)
+            }
+            OfOwn::Statistic(Statistic::Quantile(q)) if from_above => {
+                own.above(limit) as f64 > (1.0 - q) * self.most_values(own.count) + 1e-6
+            }
+            OfOwn::Statistic(Statistic::Mean) if from_above => {
+                breaks(own.mean()? * own.count as f64 / self.most_values(own.count))
+            }
+            OfOwn::Statistic(Statistic::Max) if from_above => breaks(own.max()?),
+            OfOwn::Statistic(Statistic::Min) if from_below => breaks(own.min()?),
+            OfOwn::Statistic(_) | OfOwn::Last => false,
         })
     }
 }
@@ -222,7 +289,14 @@ mod tests {
     }
 
     fn standing<'a>(snapshot: &'a Snapshot, ok: &'a OkStatus, seconds: u64) -> Standing<'a> {
-        Standing { total: snapshot, measured: snapshot, measured_ns: seconds * 1_000_000_000, ok, most_users: 0 }
+        Standing {
+            total: snapshot,
+            measured: snapshot,
+            measured_ns: seconds * 1_000_000_000,
+            ok,
+            most_users: 0,
+            own: &[],
+        }
     }
 
     fn is_beyond(text: &str, calls: &[Call], remaining: f64) -> bool {
@@ -302,7 +376,9 @@ mod tests {
         assert!((share_done(&users, 4.0, 0.0) - 0.4).abs() < 1e-9);
         let each = population(&[Step::IterationsEach { users: 5.0, iterations: 20.0 }]);
         assert!((share_done(&each, 4.0, 25.0) - 0.25).abs() < 1e-9);
-        assert!(share_done(&Population { after: Some(0), ..users.clone() }, 4.0, 25.0) <= 0.0);
+        assert!((iterations_of(&ramp, 0.5) - (10.0 + 180.0 + 10.0)).abs() < 1e-9);
+        assert!((iterations_of(&users, 0.5) - 200.0).abs() < 1e-9 && (iterations_of(&each, 0.5) - 100.0).abs() < 1e-9);
+        let next = Population { after: Some(0), ..users.clone() };
 
         let scenarios = Scenarios {
             streamed: Vec::new(),
@@ -311,12 +387,73 @@ mod tests {
             base_url: None,
             populations: vec![users, ramp],
             throttle: None,
+            smallest_pool: None,
+            own: Vec::new(),
         };
         let mut measured = Snapshot::of([(Counter::Due, 100)]);
         assert!(remaining_of(&scenarios, 10_000_000_000, &measured, 8).is_infinite(), "no iteration has ended");
         (0..20).for_each(|_| measured.figures.scenarios.named("shop").iteration(1));
         let remaining = remaining_of(&scenarios, 10_000_000_000, &measured, 8);
         assert!((remaining - 2.0 * (100.0 * 0.725 / 0.275 + 8.0 * 5.0)).abs() < 1e-6, "{remaining}");
+
+        // Twenty iterations of half a second, five calls each: users who come after others may have two hundred yet.
+        let mut scenarios = Scenarios { populations: vec![scenarios.populations[0].clone(), next], ..scenarios };
+        measured.figures.scenarios = brunt_record::figures::Named::default();
+        (0..20).for_each(|_| measured.figures.scenarios.named("shop").iteration(500_000_000));
+        let remaining = remaining_of(&scenarios, 10_000_000_000, &measured, 8);
+        assert!((remaining - 2.0 * (8.0 + 200.0) * 5.0).abs() < 1e-6, "{remaining}");
+        scenarios.populations[0].steps = vec![Step::IterationsEach { users: 1.0, iterations: 40.0 }];
+        let remaining = remaining_of(&scenarios, 10_000_000_000, &measured, 8);
+        assert!((remaining - 2.0 * (100.0 + (8.0 + 200.0) * 5.0)).abs() < 1e-6, "{remaining}");
+    }
+
+    #[test]
+    fn figures_of_a_scripts_own_can_be_beyond_repair() {
+        use brunt_record::figures::OwnKind;
+        let mut snapshot = snapshot(&[(true, 1, true); 100]);
+        for (name, kind, values) in [
+            ("coins", OwnKind::Counter, &[4.0; 5][..]),
+            ("hits", OwnKind::Rate, &[1.0, 0.0, 0.0, 0.0, 1.0]),
+            ("basket", OwnKind::Trend, &[10.0, 10.0, 10.0, 10.0, 90.0]),
+            ("queue", OwnKind::Gauge, &[4.0, 9.0, 7.0]),
+        ] {
+            let own = snapshot.figures.own.named(name);
+            *own = OwnFigures::new(kind, "");
+            (0..20).flat_map(|_| values).enumerate().for_each(|(at, value)| own.record(*value, at as u64));
+        }
+        let ok = OkStatus::default();
+        for (text, at_100, at_9900) in [
+            ("coins:sum < 400", true, true),
+            ("coins:sum == 399", true, true),
+            ("coins:sum < 401", false, false),
+            ("coins:sum > 9000", false, false),
+            ("coins:rate < 40", true, true),
+            ("figure coins:rate < 41", false, false),
+            ("coins:count <= 99", true, true),
+            ("hits:share < 10%", true, false),
+            ("hits:share < 0.3%", true, true),
+            ("hits:share > 75%", true, false),
+            ("hits:share > 99.7%", true, true),
+            ("basket:p95 < 50", true, false),
+            ("basket:p99.9 < 50", true, true),
+            ("basket:mean < 10", true, false),
+            ("basket:max < 90", true, true),
+            ("basket:min > 10", true, true),
+            ("queue:max < 9", true, true),
+            ("queue:last < 7", false, false),
+        ] {
+            for (remaining, expected) in [(100.0, at_100), (9_900.0, at_9900)] {
+                let outlook = Outlook { remaining_calls: remaining, planned_ns: Some(10_000_000_000) };
+                let beyond = standing(&snapshot, &ok, 1).is_beyond_repair(&text.parse().unwrap(), outlook);
+                assert_eq!(beyond, expected, "{text} with {remaining} to come");
+            }
+        }
+        let outlook = Outlook { remaining_calls: 0.0, planned_ns: None };
+        snapshot.numbers.set(Counter::Due, 0);
+        assert!(
+            !standing(&snapshot, &ok, 1).is_beyond_repair(&"hits:share < 1%".parse().unwrap(), outlook),
+            "no calls"
+        );
     }
 
     fn calls() -> impl Strategy<Value = Vec<Call>> {

@@ -23,7 +23,8 @@ pub(super) fn of_times(statistic: Statistic, times: &Censored) -> Option<AtLeast
     }
 }
 
-/// What `figure` of `own` comes to, in the unit of `own`; none if nothing was recorded.
+/// What `figure` of `own` comes to, in the unit of `own`. A counter or a rate into which nothing was recorded is 0; a trend or a gauge
+/// has no values then.
 ///
 /// # Errors
 /// When figures of this kind have none.
@@ -37,7 +38,7 @@ pub(super) fn of_own(figure: OfOwn, own: &OwnFigures, measured_s: f64) -> Result
             let rate = own.sum().filter(|_| measured_s > 0.0).map(|sum| sum / measured_s);
             there(rate, own.kind == OwnKind::Counter)
         }
-        OfOwn::Share => there(own.share(), own.kind == OwnKind::Rate),
+        OfOwn::Share => there(own.share().or(Some(0.0)), own.kind == OwnKind::Rate),
         OfOwn::Last => there(own.last(), is_gauge),
         OfOwn::Statistic(Statistic::Min) => there(own.min(), is_trend || is_gauge),
         OfOwn::Statistic(Statistic::Max) => there(own.max(), is_trend || is_gauge),

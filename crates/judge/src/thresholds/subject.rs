@@ -1,9 +1,10 @@
 //! What a threshold is about: all calls, or what has a name.
 
 use brunt_plan::plan::Plan;
+use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time};
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, ScenarioFigures};
+use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, OwnKind, ScenarioFigures};
 use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::observer::SoFar;
 use brunt_record::outcome::OkStatus;
@@ -25,6 +26,13 @@ pub struct Standing<'a> {
     pub ok: &'a OkStatus,
     /// The most virtual users alive at once.
     pub most_users: u64,
+    /// The figures that the run's script declares.
+    pub own: &'a [DeclaredFigure],
+}
+
+/// The figures that the script of `plan` declares.
+fn declared(plan: &Plan) -> &[DeclaredFigure] {
+    plan.scenarios.as_ref().map_or(&[], |scenarios| &scenarios.own)
 }
 
 impl<'a> Standing<'a> {
@@ -36,6 +44,7 @@ impl<'a> Standing<'a> {
             measured_ns: run.measured_ns,
             ok: &plan.ok_status,
             most_users: run.series.most_users(),
+            own: declared(plan),
         }
     }
 
@@ -47,6 +56,7 @@ impl<'a> Standing<'a> {
             measured_ns: so_far.measured_ns,
             ok: &plan.ok_status,
             most_users: so_far.most_users,
+            own: declared(plan),
         }
     }
 
@@ -59,11 +69,18 @@ impl<'a> Standing<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     All,
-    Calls { name: &'a str, is_request: bool, calls: &'a CallFigures, measured: Option<&'a CallFigures> },
+    Calls {
+        name: &'a str,
+        is_request: bool,
+        calls: &'a CallFigures,
+        measured: Option<&'a CallFigures>,
+    },
     Group(&'a GroupFigures, Option<&'a GroupFigures>),
     Check(&'a CheckFigures),
     Scenario(&'a ScenarioFigures, Option<&'a ScenarioFigures>),
     Own(&'a OwnFigures),
+    /// A figure of the script's own into which nothing was recorded.
+    Unrecorded(OwnKind),
 }
 
 /// A share: so many of so many.
@@ -111,7 +128,10 @@ impl<'a> Subject<'a> {
             Kind::Scenario => {
                 all.scenarios.get(name).map(|scenario| Self::Scenario(scenario, measured.scenarios.get(name)))
             }
-            Kind::Own => all.own.get(name).map(Self::Own),
+            Kind::Own => all.own.get(name).map(Self::Own).or_else(|| {
+                let declared = standing.own.iter().find(|figure| figure.name == name)?;
+                Some(Self::Unrecorded(declared.kind))
+            }),
         }
     }
 
@@ -125,6 +145,7 @@ impl<'a> Subject<'a> {
             Self::Check(_) => "check",
             Self::Scenario(..) => "scenario",
             Self::Own(own) => own.kind.name(),
+            Self::Unrecorded(kind) => kind.name(),
         }
     }
 
@@ -178,7 +199,7 @@ impl<'a> Subject<'a> {
             }
             Self::Group(group, _) => Some(Share { part: group.failed, whole: group.count() }),
             Self::Scenario(scenario, _) => Some(Share { part: scenario.errors, whole: scenario.iterations_begun() }),
-            Self::Check(_) | Self::Own(_) => None,
+            Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) => None,
         }
     }
 
@@ -225,7 +246,7 @@ impl<'a> Subject<'a> {
             Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.ok(standing.ok))),
             Self::Group(_, measured) => Some(measured.map_or(0, |group| group.with_pauses.known.count())),
             Self::Scenario(_, measured) => Some(measured.map_or(0, |scenario| scenario.iterations.known.count())),
-            Self::Check(_) | Self::Own(_) => None,
+            Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) => None,
         }
     }
 
@@ -281,14 +302,22 @@ impl<'a> Subject<'a> {
     /// # Errors
     /// When it has no such figure.
     pub(super) fn value(&self, figure: Figure, standing: &Standing<'_>) -> Result<Option<AtLeast<f64>>, NoSuchFigure> {
-        let of_own = match (self, figure) {
-            (Self::Own(own), Figure::Own(of)) => Some(of_own(of, own, standing.measured_ns as f64 / 1e9)?),
-            (Self::Own(own), Figure::Rate) => Some(of_own(OfOwn::Rate, own, standing.measured_ns as f64 / 1e9)?),
-            (Self::Own(_), _) | (_, Figure::Own(_)) => return Err(NoSuchFigure),
+        let nothing;
+        let own = match *self {
+            Self::Own(own) => Some(own),
+            Self::Unrecorded(kind) => {
+                nothing = OwnFigures::new(kind, "");
+                Some(&nothing)
+            }
             _ => None,
         };
-        if let Some(value) = of_own {
-            return Ok(value.map(AtLeast::exactly));
+        match (own, figure) {
+            (Some(own), Figure::Own(_) | Figure::Rate) => {
+                let of = if let Figure::Own(of) = figure { of } else { OfOwn::Rate };
+                return Ok(of_own(of, own, standing.measured_ns as f64 / 1e9)?.map(AtLeast::exactly));
+            }
+            (Some(_), _) | (None, Figure::Own(_)) => return Err(NoSuchFigure),
+            (None, _) => {}
         }
         // Of nothing there is no share.
         let share = |of: u64, whole: u64| (whole > 0).then(|| of as f64 / whole as f64);

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use brunt_plan::content::Content;
 use brunt_plan::plan::{ProtocolOptions, Sandbox};
 use brunt_plan::profile::Profile;
-use brunt_plan::scenario::{File, Population, Streamed};
+use brunt_plan::scenario::{DeclaredFigure, File, Population, Streamed};
 use brunt_plan::share::Portion;
 use brunt_plan::target::{Target, Url};
 use brunt_plan::threshold::Threshold;
@@ -22,7 +22,7 @@ use super::by_flags::Offered;
 use super::data::{Feeder, Order, Rows, SharedFeeder};
 use super::stream::Stream;
 use super::table::{Kind, Table as DataTable};
-use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value};
+use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value, written};
 use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
@@ -52,6 +52,13 @@ pub(super) struct Declared {
     own: Vec<(String, OwnFigures)>,
     /// The value that the script last asked for in vain.
     pub(super) missing_value: Option<String>,
+}
+
+impl Declared {
+    /// The script's own figures.
+    pub(super) fn own_figures(&self) -> Vec<DeclaredFigure> {
+        self.own.iter().map(|(name, own)| DeclaredFigure { name: name.clone(), kind: own.kind }).collect()
+    }
 }
 
 /// Where the files of a script come from.
@@ -380,6 +387,12 @@ impl Host {
         })?;
         table.raw_set("examine", examine)?;
         table.raw_set("module", self.module(lua)?)?;
+        let host = self.clone();
+        let written = lua.create_function(move |lua, name: String| {
+            let text = host.common.files.find(&name).ok().flatten().unwrap_or_default();
+            written::to_lua(lua, &written::checks(&text))
+        })?;
+        table.raw_set("written_checks", written)?;
         let host = self.clone();
         let env = lua.create_function(move |_, name: String| Ok(host.common.env.get(&name).cloned()))?;
         table.raw_set("env", env)?;

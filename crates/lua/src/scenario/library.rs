@@ -11,12 +11,12 @@ use mlua::{Function, Lua, Table};
 
 use super::host::{Common, Declared, Host};
 use super::operation::{self, Returned};
-use super::{data, value};
+use super::{data, value, written};
 use crate::error::{from_lua, lacking};
 use crate::{memory, state};
 
 /// The parts of the library, in the order in which they are run.
-pub(super) const LIBRARY: [(&str, &str); 16] = [
+pub(super) const LIBRARY: [(&str, &str); 17] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("encodings", include_str!("library/encodings.lua")),
@@ -28,6 +28,7 @@ pub(super) const LIBRARY: [(&str, &str); 16] = [
     ("conversations", include_str!("library/conversations.lua")),
     ("streams", include_str!("library/streams.lua")),
     ("tasks", include_str!("library/tasks.lua")),
+    ("written", include_str!("library/written.lua")),
     ("flow", include_str!("library/flow.lua")),
     ("load", include_str!("library/load.lua")),
     ("own", include_str!("library/own.lua")),
@@ -89,10 +90,17 @@ impl LuaLibrary {
     fn run(&self, file: &File) -> Result<(), ScriptError> {
         let is_open = self.host.common.sandbox == Sandbox::Open;
         let chunk = state::load(&self.lua, &file.name, &file.content.0, is_open)?;
+        self.learn_checks(file).map_err(|error| self.failed(&error))?;
         chunk.call::<()>(()).map_err(|error| {
             let missing = self.host.declared().missing_value.take();
             lacking(from_lua("the script", &file.name, &error), missing)
         })
+    }
+
+    /// Tells the library which checks stand in the script's text.
+    fn learn_checks(&self, file: &File) -> mlua::Result<()> {
+        let tables = written::to_lua(&self.lua, &written::checks(&file.content.0))?;
+        self.table.get::<Function>("learn_checks")?.call((format!("@{}", file.name), tables))
     }
 
     fn prepare(lua: Lua, file: &str, host: Host, worker: u32) -> mlua::Result<Self> {

@@ -18,6 +18,7 @@ mod table;
 mod tokens;
 pub mod types;
 mod value;
+mod written;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -119,6 +120,10 @@ pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Regist
     let names = library.names()?;
     let declared = library.take_declared();
     let target = declared.clients.iter().find_map(|client| client.base.clone());
+    let own = declared.own_figures();
+    for threshold in &declared.thresholds {
+        threshold.check_own(&own).map_err(|e| ScriptError::new(&script.name, format!("brunt.expect: {e}")))?;
+    }
     let mut files = vec![script];
     if let Files::Disk { seen, .. } = &common.files {
         files.append(&mut seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
@@ -130,6 +135,8 @@ pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Regist
         base_url: options.base_url.clone(),
         populations: declared.populations,
         throttle: declared.throttle,
+        smallest_pool: declared.clients.iter().filter(|client| !client.grows).filter_map(|client| client.pool).min(),
+        own,
     };
     change_users(&mut scenarios, &library, options, &names)?;
     Ok(Loaded { scenarios, thresholds: declared.thresholds, target, names })

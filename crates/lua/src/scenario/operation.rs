@@ -38,10 +38,11 @@ const STREAM: u32 = 27;
 const NEXT: u32 = 28;
 const LEAVE: u32 = 29;
 const SAY: u32 = 30;
+const CONTINUE: u32 = 31;
 /// Added to the operation before which an iteration has ended and the next has begun.
 const AGAIN: u32 = 64;
 
-const NUMBERS: [(&str, u32); 31] = [
+const NUMBERS: [(&str, u32); 32] = [
     ("CALL", CALL),
     ("START", START),
     ("WAIT", WAIT),
@@ -72,6 +73,7 @@ const NUMBERS: [(&str, u32); 31] = [
     ("NEXT", NEXT),
     ("LEAVE", LEAVE),
     ("SAY", SAY),
+    ("CONTINUE", CONTINUE),
     ("AGAIN", AGAIN),
 ];
 
@@ -173,6 +175,7 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
             Err(problem) => Operation::Failed { problem, wrong: true, pacing_ns: 0 },
         },
         LEAVE => Operation::LeaveStream(number(a) as u64),
+        CONTINUE => Operation::Continue(number(a) as u64),
         WAIT => Operation::Wait,
         PAUSE => Operation::Pause(nanoseconds(number(a))),
         ITERATED => Operation::Iterated(nanoseconds(number(a))),

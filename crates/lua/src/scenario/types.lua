@@ -271,7 +271,8 @@ function brunt.pacing(length) end
 ---@return T
 function brunt.group(name, run, ...) end
 
--- Counts whether each of these holds. One that does not marks the answer as not ok; its time still counts. True if all hold.
+-- Counts whether each of these holds. One that does not marks the answer as not ok; its time still counts. True if all hold. One
+-- whose value is nil does not, where the table is written in the call.
 ---@param subject any An answer, or whatever the functions among the checks look at.
 ---@param checks table<string, any> By name: true or false, or a function of `subject` that says so.
 ---@return boolean
@@ -300,7 +301,7 @@ function brunt.stop_run(reason) end
 ---@class brunt.Counter
 local Counter = {}
 
----@param amount? number 1 unless it says otherwise.
+---@param amount? number 0 or above; 1 unless it says otherwise.
 function Counter:add(amount) end
 
 -- How often something is true.

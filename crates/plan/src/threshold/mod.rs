@@ -28,6 +28,8 @@ use serde::{Deserialize, Serialize};
 use brunt_record::catalogue::Timing;
 use brunt_record::histogram::AtLeast;
 
+use crate::scenario::DeclaredFigure;
+
 pub use self::figure::{Count, Figure, OfOwn, Statistic, Time, Unit};
 
 /// How a figure is compared with its limit.
@@ -151,8 +153,8 @@ impl FromStr for Threshold {
             Operator::find(text).ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
         let (left, right) = (text.get(..at).unwrap_or(""), text.get(at + sign.len()..).unwrap_or(""));
         let (right, abort) = match right.trim_end().strip_suffix("abort") {
-            Some(limit) => (limit, true),
-            None => (right, false),
+            Some(limit) => (limit.trim(), true),
+            None => (right.trim(), false),
         };
         let (name, figure) = match left.rsplit_once(':') {
             Some((name, figure)) => (Some(name_of(name)), figure),
@@ -226,6 +228,34 @@ impl Threshold {
         let (figure, condition) = (figure.trim(), condition.trim());
         let said = condition.ends_with("abort");
         format!("{figure} {condition}{}", if abort && !said { " abort" } else { "" }).parse()
+    }
+
+    /// Checks that the figure of a script's own that it is about, if it can be about nothing else, is one of those that the script declares.
+    ///
+    /// # Errors
+    /// Says what its limit must be for what else may have the name, or which figures there are.
+    pub fn check_own(&self, declared: &[DeclaredFigure]) -> Result<(), ThresholdError> {
+        let Some((kind, name)) = self.subject() else { return Ok(()) };
+        let is_own = matches!(self.figure, Figure::Own(_));
+        let is_declared = declared.iter().any(|figure| figure.name == name);
+        if is_declared || !is_own && kind != Some(Kind::Own) {
+            return Ok(());
+        }
+        let figure = self.figure().rsplit_once(':').map_or("", |(_, figure)| figure).trim();
+        let limit = self.text.get(self.figure().len()..).unwrap_or("").trim();
+        let limit = limit.trim_start_matches(['<', '>', '=']).trim_end_matches("abort").trim();
+        let of_calls = Figure::parse(figure).filter(|_| kind.is_none());
+        let problem = of_calls.and_then(|known| known.unit().parse(limit).err()).map_or_else(
+            || {
+                let names: Vec<_> = declared.iter().map(|figure| format!("'{}'", figure.name)).collect();
+                if names.is_empty() {
+                    return format!("no script declares a figure '{name}'");
+                }
+                format!("the script declares no figure '{name}'; it declares {}", names.join(", "))
+            },
+            |problem| problem.to_string(),
+        );
+        Err(ThresholdError { text: self.text.clone(), problem })
     }
 
     /// A threshold that nobody wrote, on all calls or on what has a name.
@@ -345,6 +375,38 @@ mod tests {
     fn what_is_asked_of_a_figure_of_a_scripts_own_is_a_plain_number() {
         assert!("coins:sum < 5ms".parse::<Threshold>().is_err());
         assert!("sum < 5".parse::<Threshold>().is_err(), "what has no name is about calls");
+    }
+
+    #[test]
+    fn a_figure_that_the_script_does_not_declare_is_refused() {
+        let declared = [DeclaredFigure { name: "coins".to_owned(), kind: brunt_record::figures::OwnKind::Counter }];
+        let checked = |text: &str| {
+            let threshold: Threshold = text.parse().unwrap();
+            threshold.check_own(&declared).map_err(|error| error.to_string())
+        };
+        for fine in ["p99<50ms", "login:p95<500ms", "coins:p95 < 500", "coins:sum<5", "figure coins:rate>1", "x:rate>1"]
+        {
+            assert_eq!(checked(fine), Ok(()), "{fine}");
+        }
+        for (text, expected) in [
+            ("login:p95 < 500", "expected a duration with its unit, such as 50ms, got '500'"),
+            ("home: 200:p95 <= 500 abort", "expected a duration with its unit"),
+            ("login:sum < 500", "the script declares no figure 'login'; it declares 'coins'"),
+            ("figure login:p95 < 500", "the script declares no figure 'login'; it declares 'coins'"),
+            ("figure login:p95 < 500ms", "the script declares no figure 'login'; it declares 'coins'"),
+        ] {
+            let problem = checked(text).unwrap_err();
+            assert!(problem.contains(expected), "{text}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_at_most_one() {
+        for text in ["error_rate < 5", "login:error_rate<1.5", "checks > 99", "error_rate<=101%"] {
+            let problem = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(problem.contains("expected a share such as 5% or 0.05"), "{text}: {problem}");
+        }
+        assert_eq!("error_rate < 0.05".parse::<Threshold>().unwrap().limit(), 0.05);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::content::Content;
 use crate::environment::Environment;
 use crate::plan::{ArrivalTimes, Family, Load, MAX_ERROR_RATIO, PLAN_VERSION, Sandbox, Script, Stop, Tls, Transport};
 use crate::profile::{Profile, Segment};
-use crate::scenario::{File, Population, Scenarios, Step, Weighted};
+use crate::scenario::{DeclaredFigure, File, Population, Scenarios, Step, Weighted};
 use crate::target::Target;
 
 /// Stands in every place of a plan that must not be shown.
@@ -103,6 +103,8 @@ fn scenarios() -> impl Strategy<Value = Scenarios> {
             base_url,
             populations,
             throttle,
+            smallest_pool: Some(3),
+            own: vec![DeclaredFigure { name: "coins".to_owned(), kind: brunt_record::figures::OwnKind::Counter }],
         })
 }
 
@@ -211,6 +213,8 @@ fn plan_with_secrets() -> Plan {
         base_url: Some(format!("http://me:{SECRET}@a/")),
         populations: Vec::new(),
         throttle: None,
+        smallest_pool: None,
+        own: Vec::new(),
     });
     plan
 }

@@ -34,6 +34,13 @@ local parts = {
   end,
 }
 
+-- Reads all that an answer has: whoever makes another call keeps it by that.
+local function keep(answer)
+  for name in next, parts do
+    local _ = answer[name]
+  end
+end
+
 Answer.__index = function(self, key)
   local method = reading[key]
   if method then
@@ -390,9 +397,11 @@ local function signable(self, method, url, headers, body, content_type)
 end
 
 -- Makes a request, and once more where it was challenged to authorize itself. What is sent to be challenged is a call of its own.
-local function send(self, signer, name, options, method, url, headers, cookies, body, content_type, elsewhere)
+local function send(self, signer, name, options, method, url, headers, cookies, body, content_type, elsewhere, follows)
   if not signer then
-    local sent = call(self.client, name, options, method, url, headers, cookies, body, content_type, options.discard, elsewhere)
+    local sent = call(
+      self.client, name, options, method, url, headers, cookies, body, content_type, options.discard, elsewhere, nil, follows
+    )
     return setmetatable(sent, Answer)
   end
   local request = signable(self, method, whole(self, url), headers, body, content_type)
@@ -402,7 +411,10 @@ local function send(self, signer, name, options, method, url, headers, cookies, 
     so_named = { name = (options.name or name) .. " challenge", tags = options.tags, timeout = options.timeout }
   end
   local answer = setmetatable(
-    call(self.client, name, so_named, method, url, signed, cookies, body, content_type, not is_first and options.discard),
+    call(
+      self.client, name, so_named, method, url, signed, cookies, body, content_type, not is_first and options.discard, nil, nil,
+      follows
+    ),
     Answer
   )
   if answer.status == 401 and signer:is_challenged(request, answer) then
@@ -410,20 +422,28 @@ local function send(self, signer, name, options, method, url, headers, cookies, 
     keep_cookies(jar, answer, request.url)
     cookies = cookie_field(jar, request.url)
     answer = setmetatable(
-      call(self.client, name, options, method, url, signer:authorize(request), cookies, body, content_type, options.discard),
+      call(
+        self.client, name, options, method, url, signer:authorize(request), cookies, body, content_type, options.discard, nil, nil,
+        follows
+      ),
       Answer
     )
   end
   return answer
 end
 
--- Follows redirects. Each hop is a call of its own, named after the first.
-local function follow(self, answer, method, url, name, options, headers, body, content_type, jar)
-  local most = options.redirects
+-- How many redirects are followed in a row.
+local function most_redirects(self, options)
+  local most = options and options.redirects
   if most == nil then
     most = self.redirects
   end
-  most = most == true and MOST_REDIRECTS or most or 0
+  return most == true and MOST_REDIRECTS or most or 0
+end
+
+-- Follows redirects. They all are one call of that name, and count beside it by names of their own.
+local function follow(self, answer, method, url, name, options, headers, body, content_type, jar)
+  local most = most_redirects(self, options)
   url = whole(self, url)
   local hops, elsewhere = 0, false
   local signer = redirecting[answer.status] and signer_of(self, options) or nil
@@ -450,10 +470,10 @@ local function follow(self, answer, method, url, name, options, headers, body, c
       headers = kept
     end
     url = target
-    local again = { name = name .. " redirect " .. hops, tags = options.tags, timeout = options.timeout, discard = options.discard }
+    local again = { name = name, tags = options.tags, timeout = options.timeout, discard = options.discard, continues = answer }
     local cookies = cookie_field(jar, url)
     local own = split(url) and match(url, "^%w+://[^/?#]*") == self.origin and gsub(url, "^%w+://[^/?#]*", "") or url
-    answer = send(self, signer, again.name, again, method, own, headers, cookies, body, content_type, elsewhere)
+    answer = send(self, signer, name, again, method, own, headers, cookies, body, content_type, elsewhere, hops < most)
     keep_cookies(jar, answer, url)
   end
   rawset(answer, "url", url)
@@ -497,7 +517,7 @@ local function request(self, method, url, options)
   if not (jar and jar[1]) and not self.signer and is_plain(options) then
     local prepared = known.prepared
     if prepared == nil then
-      prepared = core.prepare(self.client, method, url) or false
+      prepared = core.prepare(self.client, method, url, nil, nil, nil, nil, nil, nil, nil, most_redirects(self) > 0) or false
       known.prepared = prepared
     end
     if prepared then
@@ -512,7 +532,8 @@ local function request(self, method, url, options)
   options = options or empty
   local full, headers, cookies, body, content_type = prepare(self, method, url, options, jar)
   local signer = signer_of(self, options)
-  local answer = send(self, signer, known.name, options, method, full, headers, cookies, body, content_type)
+  local follows = most_redirects(self, options) > 0
+  local answer = send(self, signer, known.name, options, method, full, headers, cookies, body, content_type, nil, follows)
   if answer.flags == 0 and not redirecting[answer.status] then
     return answer
   end
@@ -562,7 +583,7 @@ local function send_challenged(self, made, answers, jar, see)
   end
   -- The other answers would be gone with the next call.
   for _, answer in ipairs(answers) do
-    local _ = answer.body, answer.headers, answer.timings
+    keep(answer)
   end
   for _, place in ipairs(challenged) do
     -- A token may be fetched for it, before any is begun.
@@ -571,7 +592,10 @@ local function send_challenged(self, made, answers, jar, see)
   for _, place in ipairs(challenged) do
     local method, full, name, options, _, body, content_type = unpack(made[place], 1, 7)
     local cookies = cookie_field(jar, whole(self, full))
-    core.start(self.client, name, options, method, full, made[place].signed, cookies, body, content_type, options.discard)
+    core.start(
+      self.client, name, options, method, full, made[place].signed, cookies, body, content_type, options.discard, nil, nil,
+      most_redirects(self, options) > 0
+    )
   end
   for at, answer in ipairs(core.wait()) do
     local place = challenged[at]
@@ -615,20 +639,35 @@ local function batch(self, requests, see)
   -- None is begun before all are known to be right.
   for _, one in ipairs(made) do
     local method, full, name, options, _, body, content_type, cookies, headers = unpack(one, 1, 9)
+    local follows = most_redirects(self, options) > 0
     if one.counted ~= name then
       options = { name = one.counted, tags = options.tags, timeout = options.timeout }
     end
-    core.start(self.client, name, options, method, full, headers, cookies, body, content_type, options.discard)
+    core.start(
+      self.client, name, options, method, full, headers, cookies, body, content_type, options.discard, nil, nil, follows
+    )
   end
   local answers = core.wait()
   for place, answer in ipairs(answers) do
     take(self, answer, made[place][2], jar, see)
   end
   send_challenged(self, made, answers, jar, see)
+  local is_redirected = false
+  for _, answer in ipairs(answers) do
+    is_redirected = is_redirected or redirecting[answer.status]
+  end
+  if not is_redirected then
+    return answers
+  end
+  for _, answer in ipairs(answers) do
+    keep(answer)
+  end
   for place, answer in ipairs(answers) do
     local method, full, name, options, headers, body, content_type = unpack(made[place], 1, 7)
     if redirecting[answer.status] then
-      answers[place] = follow(self, answer, method, full, name, options, headers, body, content_type, jar)
+      answer = follow(self, answer, method, full, name, options, headers, body, content_type, jar)
+      answers[place] = answer
+      keep(answer)
     end
   end
   return answers
@@ -808,8 +847,6 @@ function Client:page(url, options)
   if answer.error then
     return answer
   end
-  -- The answer is gone with the first of the others.
-  local _ = answer.body
   local missing, places, now = {}, {}, core.user("a call").now
   for _, place in ipairs(resources_of(answer, rawget(answer, "url") or whole(self, url))) do
     local known = cache[place]
@@ -822,6 +859,7 @@ function Client:page(url, options)
     end
   end
   if #missing > 0 then
+    keep(answer)
     answer.resources = batch(self, missing, function(one)
       local _ = one.headers
     end)

@@ -83,6 +83,15 @@ struct HttpCaller {
     version: Version,
 }
 
+/// Whether a redirect leads to where HTTP goes: to a path, or to a URL of `http://` or `https://`.
+fn is_followed(location: &[u8]) -> bool {
+    let scheme = location.windows(3).position(|three| three == b"://").and_then(|end| location.get(..end));
+    // What has a slash before is a path.
+    let scheme =
+        scheme.filter(|scheme| scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)));
+    scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https"))
+}
+
 fn field(section: &mut Vec<u8>, name: &str, value: &[u8]) {
     section.extend_from_slice(name.as_bytes());
     section.extend_from_slice(b": ");
@@ -107,6 +116,8 @@ struct Call<'v> {
     elsewhere: bool,
     /// How its answer is cut into messages, if it is.
     framing: Option<Framing>,
+    /// Whether a redirect is followed.
+    follows: bool,
 }
 
 impl<'v> Call<'v> {
@@ -131,6 +142,7 @@ impl<'v> Call<'v> {
             discards: value(6) == &Value::Boolean(true),
             elsewhere: value(7) == &Value::Boolean(true),
             framing: value(8).as_str().and_then(Framing::from_name),
+            follows: value(9) == &Value::Boolean(true),
         })
     }
 }
@@ -219,6 +231,7 @@ impl Caller for HttpCaller {
         }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(call.body.unwrap_or(&[]));
+        out.follows = call.follows;
         out.idempotent = is_idempotent(call.method.as_bytes());
         out.hint = if call.discards { DISCARD } else { call.framing.map_or(0, streams_hint) };
         Ok(())
@@ -227,6 +240,16 @@ impl Caller for HttpCaller {
     fn flags(&self, answer: &Answered<'_>) -> u32 {
         let sets = fields_of(answer.parts.head).any(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"));
         if sets { SETS_COOKIES } else { 0 }
+    }
+
+    fn leads_on(&self, call: &Encoded, answer: &Answered<'_>) -> Option<&'static str> {
+        let redirects = call.follows && matches!(answer.status, 301 | 302 | 303 | 307 | 308);
+        if !redirects {
+            return None;
+        }
+        let mut fields = fields_of(answer.parts.head);
+        let (_, location) = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"location"))?;
+        is_followed(location).then_some("redirect")
     }
 
     fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
@@ -322,6 +345,27 @@ mod tests {
     }
 
     const AGENT: &str = concat!("User-Agent: brunt/", env!("CARGO_PKG_VERSION"), "\r\n");
+
+    #[test]
+    fn a_redirect_that_is_followed_leads_on() {
+        let caller = caller(&[]);
+        let leads_on = |follows: bool, status: u16, head: &str| {
+            let mut values = vec![Value::text("GET"), Value::text("/")];
+            values.resize(9, Value::Nil);
+            values.push(Value::Boolean(follows));
+            let (_, call) = encoded(&*caller, &values).unwrap();
+            let head = format!("HTTP/1.1 {status} Any\r\n{head}\r\n");
+            caller.leads_on(&call, &Answered { status, parts: Parts { head: head.as_bytes(), body: &[] } }).is_some()
+        };
+        for location in ["/a", "a?b=http://c", "?x", "//host/", "http://a/", "HTTPS://a/?ftp://b", "/to/ftp://a"] {
+            let head = format!("X: 1\r\nlocation: {location}\r\n");
+            let followed = [301, 302, 303, 307, 308].map(|status| leads_on(true, status, &head));
+            assert_eq!(followed, [true; 5], "{location}");
+            assert!(!leads_on(false, 302, &head) && !leads_on(true, 304, &head) && !leads_on(true, 200, &head));
+        }
+        assert!(!leads_on(true, 302, ""), "it says not where to");
+        assert!(!leads_on(true, 302, "Location: ftp://a/\r\n"), "where HTTP does not go");
+    }
 
     #[test]
     fn calls_are_requests() {

@@ -172,6 +172,11 @@ impl OwnFigures {
         self.values.quantile(q).map(|value| value as f64 / PARTS)
     }
 
+    /// How many values of a trend are surely greater than `limit`.
+    pub fn above(&self, limit: f64) -> u64 {
+        self.values.count_above(parts(limit).max(0).cast_unsigned())
+    }
+
     /// The quantiles of a trend that reports show, by their names.
     pub fn quantiles(&self) -> Vec<(&'static str, f64)> {
         QUANTILES.iter().filter_map(|(name, q)| Some((*name, self.quantile(*q)?))).collect()

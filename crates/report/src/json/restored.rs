@@ -2,6 +2,7 @@
 
 use brunt_judge::breakdown::{CallBreakdown, GroupBreakdown};
 use brunt_judge::summary::Summary;
+use brunt_judge::verdict;
 use brunt_record::catalogue::{Counter, Numbers, Placed, Timing, Timings, places};
 use brunt_record::counts::{Failures, Statuses};
 use brunt_record::figures::{CallFigures, Figures, GroupFigures, OwnFigures, OwnKind, OwnValues, ScenarioFigures};
@@ -29,6 +30,9 @@ impl Document {
     pub fn summary(&self) -> Summary {
         let mut summary = Summary::of(self.plan.clone(), self.run());
         summary.verdict.clone_from(&self.verdict);
+        if verdict::is_measured_well(&self.verdict.sentence) {
+            verdict::MEASURED_WELL.clone_into(&mut summary.verdict.sentence);
+        }
         summary.remarks.clone_from(&self.remarks);
         summary.rates = self.rates;
         summary.thresholds.clone_from(&self.thresholds);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use brunt_judge::thresholds::{Standing, ThresholdResult};
 use brunt_plan::plan::Plan;
+use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::threshold::Threshold;
 use brunt_plan::units::{Duration, ExactDuration, Number, Size};
 use brunt_record::catalogue::Counter;
@@ -47,6 +48,8 @@ pub struct Screen {
     title: String,
     ok: OkStatus,
     thresholds: Vec<Threshold>,
+    /// The figures that the script declares.
+    own: Vec<DeclaredFigure>,
     last: Option<Last>,
     seconds: VecDeque<Second>,
     /// Every call so far, of the warm-up or of what follows it.
@@ -86,6 +89,7 @@ impl Screen {
             title,
             ok: plan.ok_status.clone(),
             thresholds: plan.thresholds.clone(),
+            own: plan.scenarios.as_ref().map(|scenarios| scenarios.own.clone()).unwrap_or_default(),
             last: None,
             seconds: VecDeque::with_capacity(SECONDS),
             total: Snapshot::default(),
@@ -209,6 +213,7 @@ impl Screen {
             measured_ns: self.measured_ns,
             ok: &self.ok,
             most_users: self.most_users,
+            own: &self.own,
         };
         let is_measured = self.last.as_ref().is_some_and(|last| last.phase != Phase::Warmup);
         let has_figures = is_measured && self.total.ended() > 0;

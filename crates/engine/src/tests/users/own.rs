@@ -51,4 +51,40 @@ fn what_is_no_value_is_said() {
         hello,
     );
     assert!(played.scenario("s").tracebacks[0].0.contains("a trend takes values of 0 and above, not -1"));
+    let played = play(
+        "local c = brunt.counter('c')
+         brunt.scenario('s', function() if http:get('/').body == 'hello' then c:add(-2) end end):inject { brunt.at_once(1) }",
+        hello,
+    );
+    assert!(played.scenario("s").tracebacks[0].0.contains("a counter takes amounts of 0 and above, not -2"));
+}
+
+#[test]
+fn what_was_declared_and_got_no_value_is_judged_as_nothing() {
+    let played = play(
+        "brunt.counter('lost') brunt.rate('missed') brunt.trend('waited')
+         brunt.scenario('s', function() http:get('/') end):inject { brunt.at_once(1) }
+         brunt.expect { ['lost:sum'] = '== 0', ['missed:share'] = '< 5%', ['waited:p95'] = '< 9' }",
+        hello,
+    );
+    let mut got: Vec<_> = played.summary.thresholds.iter().filter(|threshold| !threshold.implicit).collect();
+    got.sort_by_key(|result| result.threshold.clone());
+    let got: Vec<_> = got.iter().map(|result| (result.got.as_str(), result.held)).collect();
+    assert_eq!(got, [("0", true), ("0%", true), ("no samples", false)]);
+}
+
+#[test]
+fn a_condition_that_only_an_own_figure_could_meet_is_refused_where_there_is_none() {
+    for (condition, expected) in [
+        ("['login:p95'] = '< 500'", "expected a duration with its unit, such as 50ms, got '500'"),
+        ("['coins:sum'] = '> 5'", "the script declares no figure 'coins'; it declares 'stock'"),
+        ("error_rate = '< 5'", "expected a share such as 5% or 0.05, got '5'"),
+    ] {
+        let script = format!(
+            "brunt.expect {{ {condition} }} brunt.rate('stock')
+             brunt.scenario('s', function() http:get('/', {{ name = 'login' }}) end):inject {{ brunt.at_once(1) }}"
+        );
+        let problem = plan_of(&script, &[]).map(|_| ()).unwrap_err();
+        assert!(problem.contains(expected), "{condition}: {problem}");
+    }
 }

@@ -95,6 +95,48 @@ fn what_is_not_found_is_named_and_ends_the_iteration() {
 }
 
 #[test]
+fn what_a_script_demands_of_an_answer_is_a_check_of_its_call() {
+    let played = play(
+        "brunt.scenario('s', function(vu)
+           local path = vu.iteration == 2 and '/text' or '/items'
+           local id = http:get(path, { name = 'login' }):jsonpath('$.items[0].id')
+           local form = http:get('/form', { name = 'form' })
+           local input = form:css('input')
+           pcall(input.attr, input, 'href')
+           brunt.check(form, { fine = input:attr('value') == 'a&b' })
+           for n = 1, 30 do pcall(form.regex, form, 'nowhere' .. n) end
+           http:get('/' .. id)
+         end):inject { brunt.iterations_each(1, 3) }",
+        shop,
+    );
+    let figures = &played.summary.total.figures;
+    let login = figures.requests.get("login").unwrap();
+    assert_eq!((login.numbers.get(Counter::Due), login.not_ok(&played.summary.plan.ok_status)), (3, 1));
+    for (name, counted) in [
+        ("login: jsonpath $.items[0].id", (2, 0)),
+        ("login: jsonpath", (0, 1)),
+        ("form: css input", (2, 0)),
+        ("form: attr href", (0, 2)),
+        ("form: attr value", (2, 0)),
+        ("form: fine", (2, 0)),
+        ("form: regex nowhere20", (0, 2)),
+        ("form: regex (others)", (0, 20)),
+    ] {
+        assert_eq!(check(&played, name), counted, "{name}");
+    }
+    // What scripts make up without end becomes one.
+    assert_eq!(figures.checks.iter().count(), 27);
+    // One call is marked once, however much of it is missing.
+    let form = figures.requests.get("form").unwrap();
+    assert_eq!((form.numbers.get(Counter::Due), form.not_ok(&played.summary.plan.ok_status)), (2, 2));
+    let scenario = played.scenario("s");
+    assert_eq!((scenario.iterations.count(), scenario.errors), (2, 1));
+    assert!(scenario.tracebacks[0].0.contains("the answer (status 200): it is no JSON"), "{:?}", scenario.tracebacks);
+    let example = figures.checks.get("login: jsonpath").unwrap().example.clone().unwrap();
+    assert!(example.status == Some(200) && example.body.starts_with("order=17"), "{example:?}");
+}
+
+#[test]
 fn a_question_that_is_none_is_found_before_the_load() {
     let refused = |looks: &str| {
         let script = format!("brunt.scenario('s', function() {looks} end):inject {{ brunt.iterations_each(1, 1) }}");
@@ -148,7 +190,7 @@ fn a_page_brings_what_it_names_and_a_cache_spares_it_the_second_time() {
     assert_eq!(lines[5..], ["GET /shop/", "GET /app.js", "GET /shop/logo.png", "GET /real.png"]);
     assert_eq!(played.times()[..5], [0, 10, 10, 10, 20], "what a page names comes at once");
     assert_eq!(check(&played, "GET /shop/: page"), (2, 0));
-    assert_eq!(check(&played, "things: fine").0, 3);
+    assert_eq!(check(&played, "things: fine").0, 5);
     assert_eq!(played.summary.total.figures.requests.get("things").unwrap().numbers.get(Counter::Due), 5);
 }
 
@@ -171,11 +213,48 @@ fn a_check_that_raises_an_error_does_not_hold_and_the_others_count() {
 }
 
 #[test]
+fn a_check_whose_value_is_nil_does_not_hold() {
+    let script = "local more = require 'more'
+         brunt.scenario('s', function(vu)
+           local answer = http:get('/', { name = 'login' })
+           brunt.check(answer, { fine = answer.ok, ['has session'] = answer.no_such_field, odd = vu.iteration % 2 == 1 or nil })
+           brunt.check(
+             nil,
+             { alone = answer.no_such_field }
+           )
+           local made = { sure = true }
+           if vu.iteration == 1 then made.some = true end
+           brunt.check(nil, made)
+           more(answer)
+         end):inject { brunt.iterations_each(1, 3) }";
+    let module = "local brunt = require 'brunt'
+         return function(answer) brunt.check(answer, { there = answer.ok, gone = answer.no_such_field }) end";
+    let mut plan = plan_of(script, &[("more.lua", module)]).unwrap();
+    plan.sandbox = Sandbox::Closed;
+    let played = play_with(&plan, hello);
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    for (name, counted) in [
+        ("login: fine", (3, 0)),
+        ("login: has session", (0, 3)),
+        ("login: odd", (2, 1)),
+        ("alone", (0, 3)),
+        ("sure", (3, 0)),
+        ("some", (1, 0)),
+        ("login: there", (3, 0)),
+        ("login: gone", (0, 3)),
+    ] {
+        assert_eq!(check(&played, name), counted, "{name}");
+    }
+    let login = played.summary.total.figures.requests.get("login").unwrap();
+    assert_eq!(login.not_ok(&played.summary.plan.ok_status), 3);
+}
+
+#[test]
 fn a_table_of_checks_that_has_none_is_an_error() {
     let played = play(
         "brunt.scenario('s', function()
-           local body = http:get('/').no_such_field
-           brunt.check(nil, { ['has session'] = body })
+           local checks = { ['has session'] = http:get('/').no_such_field }
+           brunt.check(nil, checks)
          end):inject { brunt.iterations_each(1, 3) }",
         hello,
     );

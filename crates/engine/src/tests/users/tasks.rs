@@ -120,6 +120,23 @@ fn tasks_can_be_waited_for_a_while_and_cancelled() {
 }
 
 #[test]
+fn a_cancelled_task_leaves_the_calls_that_a_throttle_holds_back() {
+    let played = play(
+        "brunt.throttle('10')
+         brunt.scenario('s', function()
+           local task = brunt.spawn(function() http:batch { '/1', '/2', '/3', '/4' } end)
+           brunt.pause('150ms')
+           task:cancel()
+           http:get('/after')
+         end):inject { brunt.iterations_each(1, 2) }",
+        slow,
+    );
+    // The places of those that were dropped are not made up for: the second iteration begins in the midst of one.
+    assert_eq!(played.lines(), ["GET /1", "GET /2", "GET /after", "GET /1", "GET /after"]);
+    assert_eq!((played.scenario("s").iterations.count(), played.scenario("s").errors), (2, 0));
+}
+
+#[test]
 fn misuse_of_tasks_is_said() {
     for (script, expected) in [
         ("brunt.spawn('x')", "brunt.spawn takes a function, not 'x'"),
@@ -177,6 +194,49 @@ fn what_fails_is_tried_again() {
     assert_eq!(played.lines(), lines);
     assert_eq!(played.times()[..3], [0, 11, 22]);
     assert!(tracebacks(&played)[0].contains("always"));
+}
+
+#[test]
+fn a_group_that_an_error_ends_is_over_where_it_is_caught() {
+    let played = play(
+        "brunt.scenario('s', function()
+           pcall(brunt.group, 'outer', function()
+             brunt.group('inner', function() brunt.pause('5ms') error('caught') end)
+           end)
+           brunt.pause('10ms')
+           local tries = 0
+           brunt.retry({ times = 2 }, function()
+             brunt.group('tried', function() tries = tries + 1 if tries == 1 then brunt.fail('first') end end)
+           end)
+           brunt.group('last', function() http:get('/') end)
+         end):inject { brunt.iterations_each(1, 3) }",
+        hello,
+    );
+    assert_eq!(tracebacks(&played), [""; 0]);
+    let groups = &played.summary.total.figures.groups;
+    let counted = |name: &str| {
+        let group = groups.get(name).unwrap();
+        (group.with_pauses.count(), group.failed, group.unfinished)
+    };
+    let names: Vec<_> = groups.iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["outer", "outer/inner", "tried", "last"]);
+    assert_eq!([counted("outer"), counted("outer/inner")], [(3, 3, 0); 2]);
+    assert_eq!([counted("tried"), counted("last")], [(6, 3, 0), (3, 0, 0)]);
+    let longest = groups.get("outer/inner").unwrap().with_pauses.lower().max().unwrap();
+    assert_eq!(longest / MS, 5, "a group ends with its error, and not with the next group or iteration");
+}
+
+#[test]
+fn an_error_out_of_a_group_is_told_with_where_it_was_raised() {
+    let played = once(
+        "local function deep() error('far down') end
+         brunt.group('a', function() brunt.group('b', function() http:get('/') deep() end) end)",
+    );
+    let traceback = tracebacks(&played)[0];
+    assert!(traceback.starts_with("s.lua:1: far down") && traceback.contains("in function 'deep'"), "{traceback}");
+    let groups = &played.summary.total.figures.groups;
+    let failed = ["a", "a/b"].map(|name| groups.get(name).map(|group| group.failed));
+    assert_eq!(failed, [Some(1); 2]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ local yield = coroutine.yield
 local wrong, raise, shown, seconds, waiting = core.wrong, core.raise, core.shown, core.seconds, core.waiting_user
 local operations = host.operations
 local CALL, START, WAIT, READ, LABEL = operations.CALL, operations.START, operations.WAIT, operations.READ, operations.LABEL
-local PREPARE, CALL_PREPARED = operations.PREPARE, operations.CALL_PREPARED
+local PREPARE, CALL_PREPARED, CONTINUE = operations.PREPARE, operations.CALL_PREPARED, operations.CONTINUE
 
 -- Numbers of calls' names. Those that scripts make up without end all become one, and are not remembered.
 local labels, labelled = {}, 0
@@ -72,12 +72,16 @@ end
 
 shared.answer_of = answer_of
 
--- One call of a client. `options` may have `name`, `tags` and `timeout`; what stands behind it is the protocol's.
+-- One call of a client. `options` may have `name`, `tags` and `timeout`, and `continues`, an answer that has led on to this call; what
+-- stands behind it is the protocol's.
 function core.call(client, name, options, ...)
   waiting("a call")
   local label, timeout
   if options then
     label, timeout = counting(name, options)
+    if options.continues then
+      yield(CONTINUE, options.continues[1])
+    end
   else
     label = labels[name] or new_label(name, name)
   end

@@ -2,7 +2,7 @@
 
 local host, brunt, core, shared = ...
 
-local yield = coroutine.yield
+local yield, traceback = coroutine.yield, debug.traceback
 local log, random = math.log, math.random
 local wrong, raise, shown, seconds, me = core.wrong, core.raise, core.shown, core.seconds, core.user
 local check_options, waiting = core.check_options, core.waiting_user
@@ -41,16 +41,33 @@ function brunt.pacing(length)
   core.home("brunt.pacing").pacing = seconds("the pacing", length)
 end
 
--- Ends a group, with what its function has returned. Groups within it that an error has ended, which was caught, are over.
-local function leave_group(user, depth, outer, ...)
+-- Ends the innermost groups of a user, down to the one at `depth`.
+local function end_groups(user, depth, ok)
   local groups = user.groups
-  for place = #groups, depth, -1 do
+  for place = groups and #groups or 0, depth, -1 do
     local group = groups[place]
     groups[place] = nil
     local took = user.now - group.began
-    yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), place == depth)
+    yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), ok)
   end
+end
+
+-- Keeps where an error was raised that ends a group: the error goes on from there, and its traceback would begin there.
+local function keep_traceback(thrown)
+  local user = me("brunt.group")
+  if user.thrown ~= thrown then
+    user.thrown, user.traceback = thrown, traceback(tostring(thrown), 2)
+  end
+  return thrown
+end
+
+-- Ends a group, with what its function has returned or raised.
+local function leave_group(user, depth, outer, fine, ...)
+  end_groups(user, depth, fine)
   user.group = outer
+  if not fine then
+    error((...), 0)
+  end
   return ...
 end
 
@@ -70,13 +87,17 @@ function brunt.group(name, run, ...)
   local depth = #groups + 1
   groups[depth] = { id = id, began = user.now, paused = user.paused }
   user.group = path
-  return leave_group(user, depth, outer, run(...))
+  return leave_group(user, depth, outer, xpcall(run, keep_traceback, ...))
 end
 
 -- Numbers of checks, by label (0 for none) and name; how often each has held since it was last asked.
 local checks, passes = {}, {}
 -- Whether somebody wants to see each check that holds.
 local traced = false
+
+-- Checks that are remembered: those that scripts make up without end all become one in the engine.
+local MOST_CHECKS = 5000
+local known_checks = 0
 
 local function check_id(label, name)
   local of_label = checks[label]
@@ -85,9 +106,23 @@ local function check_id(label, name)
     checks[label] = of_label
   end
   waiting("brunt.check")
+  shared.learn_caller()
   local id = yield(CHECK, label, tostring(name))
-  of_label[name] = id
+  if known_checks < MOST_CHECKS then
+    known_checks = known_checks + 1
+    of_label[name] = id
+  end
   return id
+end
+
+-- Counts that a check of this number did not hold for `subject`. The first that does not marks an answer as not ok.
+local function count_failed(id, subject, is_answer, label)
+  local first = is_answer and not rawget(subject, "failed")
+  if first then
+    rawset(subject, "failed", true)
+  end
+  waiting("brunt.check")
+  yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first)
 end
 
 function brunt.check(subject, held_by_name)
@@ -95,14 +130,21 @@ function brunt.check(subject, held_by_name)
   if type(held_by_name) ~= "table" then
     wrong("brunt.check takes an answer and a table of checks, not " .. shown(held_by_name))
   end
+  local missing
   if next(held_by_name) == nil then
+    shared.learn_caller()
+    missing = shared.missing_checks(held_by_name, nil, 0)
+  end
+  if next(held_by_name) == nil and not missing then
     -- Nothing would be counted, and every threshold on it hold.
     raise('the table of brunt.check is empty: a check whose value is nil is not in it. Write { name = value ~= nil }')
   end
   local is_answer = type(subject) == "table" and rawget(subject, "label") ~= nil
   local label = is_answer and subject.label or 0
   local of_label, all, problem = checks[label], true, nil
+  local count, last = 0, nil
   for name, held in pairs(held_by_name) do
+    count, last = count + 1, name
     if type(held) == "function" then
       local returned, value = pcall(held, subject)
       if not returned then
@@ -120,18 +162,62 @@ function brunt.check(subject, held_by_name)
       end
     else
       all = false
-      local first = is_answer and not rawget(subject, "failed")
-      if first then
-        rawset(subject, "failed", true)
-      end
-      waiting("brunt.check")
-      yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first)
+      count_failed(id, subject, is_answer, label)
     end
+  end
+  -- A check whose value is nil does not hold.
+  missing = missing or last ~= nil and shared.missing_checks(held_by_name, last, count) or nil
+  for place = 1, missing and #missing or 0 do
+    local name = missing[place]
+    all = false
+    count_failed(checks[label] and checks[label][name] or check_id(label, name), subject, is_answer, label)
   end
   if problem ~= nil then
     error(problem, 0)
   end
   return all
+end
+
+-- Numbers of what is demanded of answers, by label and what it is: by what was asked, for the first that were.
+local demands = {}
+local MOST_QUESTIONS = 20
+
+-- Counts what a script demands of an answer (`kind`, of which it asks `question`, if it is one question) as a check of that call: whether
+-- it was there.
+function shared.count_demand(answer, kind, question, was_there)
+  local label = rawget(answer, "label")
+  if not label or shared.is_rehearsing() then
+    return
+  end
+  local of_label = demands[label]
+  if not of_label then
+    of_label = {}
+    demands[label] = of_label
+  end
+  local of_kind = of_label[kind]
+  if not of_kind then
+    of_kind = { count = 0, ids = {} }
+    of_label[kind] = of_kind
+  end
+  local asked = question or ""
+  local id = of_kind.ids[asked]
+  if not id and of_kind.count >= MOST_QUESTIONS then
+    asked = "(others)"
+    id = of_kind.ids[asked]
+  end
+  if not id then
+    if not shared.can_wait() then
+      return
+    end
+    id = check_id(label, asked == "" and kind or kind .. " " .. asked)
+    of_kind.count = of_kind.count + 1
+    of_kind.ids[asked] = id
+  end
+  if was_there then
+    passes[id] = (passes[id] or 0) + 1
+  elseif shared.can_wait() then
+    count_failed(id, answer, true, label)
+  end
 end
 
 -- How often checks have held since this was last asked: number, count, number, count …
@@ -175,13 +261,7 @@ end
 -- Ends the iteration here, as if its function had returned; in a task, the task.
 function brunt.exit_here()
   local user = waiting("brunt.exit_here")
-  local groups = user.groups
-  for place = groups and #groups or 0, 1, -1 do
-    local group = groups[place]
-    groups[place] = nil
-    local took = user.now - group.began
-    yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), true)
-  end
+  end_groups(user, 1, true)
   user.group = nil
   error(shared.EXIT, 0)
 end

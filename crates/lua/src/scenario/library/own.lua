@@ -29,9 +29,13 @@ for _, methods in pairs(kinds) do
   methods.__index = methods
 end
 
--- Adds to the sum: 1 unless it says otherwise.
+-- Adds to the sum: 1 unless it says otherwise. A sum only grows: by that it is known while the run goes on what it cannot be any more.
 function Counter:add(amount)
-  keep(self, "adding to a counter", amount == nil and 1 or value_of("a counter", amount))
+  amount = amount == nil and 1 or value_of("a counter", amount)
+  if amount < 0 then
+    raise("a counter takes amounts of 0 and above, not " .. shown(amount) .. ": what falls again is a gauge")
+  end
+  keep(self, "adding to a counter", amount)
 end
 
 -- One more that is true, or not.

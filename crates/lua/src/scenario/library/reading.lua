@@ -30,6 +30,7 @@ function reading.json(self)
   if value == nil then
     local problem
     value, problem = brunt.json.decode(self.body)
+    shared.count_demand(self, "json", nil, problem == nil)
     if problem then
       raise(described(self) .. " is no JSON: " .. problem .. beginning(self.body))
     end
@@ -59,9 +60,21 @@ end
 local Element = {}
 Element.__index = Element
 
+-- The answer that an element is from.
+local answers = setmetatable({}, { __mode = "k" })
+
+local function element_of(answer, element)
+  answers[element] = answer
+  return setmetatable(element, Element)
+end
+
 -- The value of an attribute. Raises an error if the element has none of that name.
 function Element:attr(name)
   local value = self.attributes[name]
+  local answer = answers[self]
+  if answer then
+    shared.count_demand(answer, "attr", tostring(name), value ~= nil)
+  end
   if value == nil then
     raise("<" .. self.name .. "> has no attribute " .. shown(name))
   end
@@ -70,8 +83,8 @@ end
 
 -- How what was found is given to the script: several values where a regular expression has groups.
 local given = {
-  css = function(element)
-    return setmetatable(element, Element)
+  css = function(element, answer)
+    return element_of(answer, element)
   end,
   regex = function(captured)
     if type(captured) == "string" then
@@ -109,6 +122,7 @@ local function look_for(kind, answer, question, all, namespaces)
   elseif shared.is_rehearsing() then
     return nil
   elseif problem then
+    shared.count_demand(answer, kind, nil, false)
     raise(described(answer) .. ": " .. problem .. beginning(answer.body))
   end
   return found
@@ -122,10 +136,12 @@ for kind, give in pairs(given) do
     local found = look_for(kind, self, question, false, namespaces)
     if not found then
       return shared.anything
-    elseif found[1] == nil then
+    end
+    shared.count_demand(self, kind, question, found[1] ~= nil)
+    if found[1] == nil then
       raise(described(self) .. " " .. words[kind][2] .. shown(question) .. beginning(self.body))
     end
-    return give(found[1])
+    return give(found[1], self)
   end
   -- A list of all that are found. Of several groups each is a table.
   reading[kind .. "_all"] = function(self, question, namespaces)
@@ -135,7 +151,7 @@ for kind, give in pairs(given) do
     end
     for place, one in ipairs(found) do
       if kind == "css" then
-        setmetatable(one, Element)
+        element_of(self, one)
       elseif type(one) == "table" and kind == "regex" then
         one.named, one.n = nil, nil
       end

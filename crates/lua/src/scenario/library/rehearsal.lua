@@ -118,6 +118,7 @@ local results = {
     hidden = true
     return true, (what == "headers" or what == "timings" or what == "cookies" or what == "sizes") and {} or ""
   end,
+  [operations.CONTINUE] = nothing,
   [operations.PAUSE] = nothing,
   [operations.LABEL] = one,
   [operations.CHECK] = one,

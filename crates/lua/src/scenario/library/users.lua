@@ -77,6 +77,11 @@ end
 
 core.waiting_user = waiting
 
+-- Whether the user that runs now can wait.
+function shared.can_wait()
+  return current ~= nil and is_yieldable() and running() == current.thread
+end
+
 -- That something is for the top of the script.
 function shared.at_the_top(what)
   if current then
@@ -106,6 +111,13 @@ local function live(user)
   end
 end
 
+-- Where the error was raised that has ended a coroutine: a group passes errors on, and has kept it then.
+local function traceback_of(user, thread, thrown)
+  local kept = user.thrown == thrown and user.traceback
+  user.thrown, user.traceback = nil, nil
+  return kept or traceback(thread, tostring(thrown))
+end
+
 -- What it is that a coroutine which is dead has ended with: an error, but for one that was to end it.
 local function ended(user, again, thrown)
   local thread, task = user.thread, user.task
@@ -114,11 +126,11 @@ local function ended(user, again, thrown)
   if problem then
     return FAILED + again, problem, true
   elseif task then
-    task.ended, task.problem = true, thrown ~= EXIT and traceback(thread, tostring(thrown)) or nil
+    task.ended, task.problem = true, thrown ~= EXIT and traceback_of(user, thread, thrown) or nil
     return TASK_ENDED
   elseif thrown ~= EXIT then
     user.tasks = nil
-    return FAILED + again, traceback(thread, tostring(thrown)), false, user.pacing
+    return FAILED + again, traceback_of(user, thread, thrown), false, user.pacing
   end
   problem = user.tasks and shared.problem_of_tasks(user)
   user.tasks = nil

@@ -1,0 +1,249 @@
+//! What browsers do with answers: cookies, redirects, several requests at once, pages.
+
+use super::*;
+
+#[test]
+fn a_batch_goes_over_several_connections_as_a_browser_has_them() {
+    fn slow(_request: &str) -> (u64, String) {
+        (10 * MS, response("200 OK", "", "x"))
+    }
+    let played = play(
+        "local few = brunt.http { base = 'http://127.0.0.1', connections = 2 }
+         brunt.scenario('s', function()
+           http:get('/')
+           local answers = http:batch { '/1', '/2', { 'POST', '/3', { body = 'x' } }, '/4', '/5', '/6', '/7' }
+           brunt.check(answers[7], { seven = answers[7].status == 200 and #answers == 7 })
+           few:batch { '/a', '/b', '/c' }
+         end):inject { brunt.iterations_each(1, 1) }",
+        slow,
+    );
+    // Six connections, of which one was there: the seventh call waits.
+    let times = played.times();
+    assert_eq!(times[..8], [0, 10, 10, 10, 10, 10, 10, 20]);
+    assert_eq!(times[8..], [30, 30, 40]);
+    assert_eq!(played.summary.total.numbers.get(Counter::ConnectionsMade), 8);
+    assert_eq!(played.summary.total.figures.checks.get("GET /7: seven").unwrap().passes, 1);
+}
+
+#[test]
+fn sessions_keep_cookies_and_follow_redirects() {
+    fn site(request: &str) -> (u64, String) {
+        let path = request.split(' ').nth(1).unwrap_or("");
+        let answer = match path {
+            "/login" => response("302 Found", "Location: home?x=1\r\nSet-Cookie: id=7; Path=/; HttpOnly\r\n", ""),
+            "/home?x=1" if request.contains("\r\nCookie: id=7\r\n") => {
+                response("301 Moved", "Location: /shop/./a/../\r\nSet-Cookie: deep=1; Path=/other\r\n", "")
+            }
+            "/shop/" => response("200 OK", "", "in"),
+            "/logout" => response("200 OK", "Set-Cookie: id=; Max-Age=0; Path=/\r\n", "out"),
+            _ => response("404 Not Found", "", "?"),
+        };
+        (MS, answer)
+    }
+    let played = play(
+        "brunt.scenario('s', function()
+           local r = http:post('/login', { form = { user = 'a b', pin = 1 }, name = 'login' })
+           brunt.check(r, { followed = r.body == 'in' and r.url == 'http://127.0.0.1/shop/' })
+           http:get('/logout')
+           http:get('/login', { redirects = false })
+         end):inject { brunt.iterations_each(1, 1) }",
+        site,
+    );
+    assert_eq!(played.lines(), ["POST /login", "GET /home?x=1", "GET /shop/", "GET /logout", "GET /login"]);
+    assert!(played.requests[0].2.ends_with("\r\n\r\npin=1&user=a%20b"), "{}", played.requests[0].2);
+    assert!(!played.requests[1].2.contains("pin=1"), "a redirected POST is a GET without its body");
+    assert!(played.requests[2].2.contains("\r\nCookie: id=7\r\n") && !played.requests[2].2.contains("deep"));
+    assert!(!played.requests[4].2.contains("Cookie"), "the cookie is gone after the logout");
+    let figures = &played.summary.total.figures;
+    assert_eq!(figures.checks.get("login: followed").map(|check| check.passes), Some(1));
+}
+
+#[test]
+fn cookies_go_when_their_time_is_up() {
+    fn site(request: &str) -> (u64, String) {
+        let sets = "Set-Cookie: short=1; Max-Age=10\r\nSet-Cookie: long=2; Max-Age=3600\r\nSet-Cookie: stays=3\r\n";
+        (MS, response("200 OK", if request.starts_with("GET /login") { sets } else { "" }, ""))
+    }
+    let played = play(
+        "brunt.scenario('s', function()
+           http:get('/login')
+           brunt.pause(9)
+           http:get('/before')
+           brunt.pause(2)
+           http:get('/after')
+         end):inject { brunt.iterations_each(1, 1) }",
+        site,
+    );
+    let cookies = |place: usize| {
+        let request = &played.requests[place].2;
+        request.lines().find_map(|line| line.strip_prefix("Cookie: ")).map(str::to_owned)
+    };
+    assert_eq!(cookies(0), None);
+    assert_eq!(cookies(1).as_deref(), Some("short=1; long=2; stays=3"));
+    assert_eq!(cookies(2).as_deref(), Some("long=2; stays=3"));
+}
+
+#[test]
+fn a_redirect_in_a_batch_leaves_the_other_answers_there() {
+    fn site(request: &str) -> (u64, String) {
+        let path = request.split(' ').nth(1).unwrap_or("");
+        let answer = match path {
+            "/old" | "/older" => response("302 Found", &format!("Location: {path}/new\r\n"), ""),
+            _ => response("200 OK", "X-Path: here\r\n", path),
+        };
+        (MS, answer)
+    }
+    let played = play(
+        "brunt.scenario('s', function()
+           local answers = http:batch { '/a', '/old', '/older', '/b' }
+           for place, expected in ipairs { '/a', '/old/new', '/older/new', '/b' } do
+             local one = answers[place]
+             brunt.check(one, { whole = one.body == expected and one.headers['X-Path'] == 'here'
+               and one.timings.service > 0 and one.sizes.body == #expected })
+           end
+         end):inject { brunt.iterations_each(1, 1) }",
+        site,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    let checks = &played.summary.total.figures.checks;
+    assert_eq!(checks.iter().map(|(_, check)| (check.passes, check.fails)).collect::<Vec<_>>(), [(1, 0); 4]);
+}
+
+#[test]
+fn a_page_keeps_its_answer_when_its_resources_are_fetched() {
+    fn site(request: &str) -> (u64, String) {
+        let body = if request.starts_with("GET / ") { "<img src='/a.png'>" } else { "png" };
+        (MS, response("200 OK", "X-Here: yes\r\n", body))
+    }
+    let played = play(
+        "brunt.scenario('s', function()
+           local page = http:page('/')
+           brunt.check(page, { whole = page.headers['x-here'] == 'yes' and page.timings.service > 0 and #page.resources == 1 })
+         end):inject { brunt.iterations_each(1, 1) }",
+        site,
+    );
+    let check = played.summary.total.figures.checks.get("GET /: whole").map(|check| (check.passes, check.fails));
+    assert_eq!(check, Some((1, 0)), "{:?}", played.scenario("s").tracebacks);
+}
+
+#[test]
+fn limits_are_the_runs_and_not_each_threads() {
+    fn slow(_request: &str) -> (u64, String) {
+        (10 * MS, response("200 OK", "", "x"))
+    }
+    for (script, most) in [
+        ("brunt.scenario('s', function() http:get('/') end):inject { brunt.rate(400, '1s'), most_alive = 1 }", 1),
+        ("brunt.scenario('s', function() http:get('/') end):inject { brunt.rate(400, '1s'), most_alive = 3 }", 3),
+        (
+            "local pooled = brunt.http { base = 'http://127.0.0.1', pool = 2 }
+             brunt.scenario('s', function() pooled:get('/') end):inject { brunt.users(20, '1s') }",
+            2,
+        ),
+    ] {
+        let plan = Plan { workers: 4, ..plan_of(script, &[]).unwrap() };
+        let played = play_with(&plan, slow);
+        assert_eq!(played.summary.plan.workers, most, "{script}");
+        let at_once = |at: u64| played.requests.iter().filter(|(came, ..)| (at..at + 9 * MS).contains(came)).count();
+        let busiest = played.requests.iter().map(|(came, ..)| at_once(*came)).max();
+        assert_eq!(busiest, Some(most as usize), "{script}");
+        let connections: std::collections::BTreeSet<_> = played.requests.iter().map(|(_, number, _)| *number).collect();
+        assert!(!script.contains("pool =") || connections.len() == most as usize, "{connections:?}");
+    }
+}
+
+/// A site whose login leads on twice, and ends where its query says.
+fn leading(request: &str) -> (u64, String) {
+    let (path, query) = request.split(' ').nth(1).unwrap_or("").split_once('?').unwrap_or_default();
+    let to = |status: &str, place: &str| response(status, &format!("Location: /{place}?{query}\r\n"), "");
+    match (path, query) {
+        ("/login", _) => (10 * MS, to("302 Found", "second")),
+        ("/second", "silent") => (20 * MS, to("303 See Other", "never")),
+        ("/second", _) => (20 * MS, to("303 See Other", "end")),
+        ("/never", _) => (0, String::new()),
+        (_, "bad") => (800 * MS, response("500 Oops", "", "")),
+        _ => (30 * MS, response("200 OK", "", "in")),
+    }
+}
+
+/// By name: how many were due and how many were not ok, and how long the longest took, in milliseconds.
+fn calls(played: &Played) -> Vec<(&str, u64, u64, u64)> {
+    let of = |(name, calls): (_, &brunt_record::figures::CallFigures)| {
+        let longest = calls.times.get(Timing::Response).lower().max().unwrap() / MS;
+        (name, calls.numbers.get(Counter::Due), calls.not_ok(&played.summary.plan.ok_status), longest)
+    };
+    let figures = &played.summary.total.figures;
+    let mut all: Vec<_> = figures.requests.iter().chain(figures.tags.iter()).map(of).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn a_call_is_the_whole_chain_of_its_redirects() {
+    let played = play(
+        "brunt.scenario('s', function()
+           local r = http:get('/login?bad', { name = 'login', tags = { kind = 'auth' }, timeout = '2s' })
+           brunt.check(r, { took = r.timings.response > 0.829 and r.timings.service > 0.829, fine = r.ok })
+           http:get('/login?good', { name = 'again', redirects = 1 })
+         end):inject { brunt.iterations_each(1, 2) }
+         brunt.expect { ['login:error_rate'] = '< 1%', ['login:p95'] = '< 500ms' }",
+        leading,
+    );
+    let mut expected = vec![
+        ("again", 2, 0, 30),
+        ("again redirect 1", 2, 0, 10),
+        ("kind=auth", 2, 2, 830),
+        ("login", 2, 2, 830),
+        ("login redirect 1", 2, 0, 10),
+        ("login redirect 2", 2, 0, 20),
+    ];
+    expected.sort_unstable();
+    assert_eq!(calls(&played), expected);
+    let figures = &played.summary.total.figures;
+    assert_eq!(figures.checks.get("login: took").map(|check| check.passes), Some(2));
+    let statuses = |name: &str| figures.requests.get(name).unwrap().statuses.sorted();
+    assert_eq!([statuses("login"), statuses("again")], [vec![(500, 2)], vec![(303, 2)]]);
+    let asked = played.summary.thresholds.iter().filter(|threshold| !threshold.implicit);
+    assert_eq!(asked.map(|result| result.held).collect::<Vec<_>>(), [false; 2]);
+}
+
+#[test]
+fn a_chain_that_breaks_off_counts_once() {
+    fn away(_request: &str) -> (u64, String) {
+        (MS, response("302 Found", "Location: ftp://elsewhere/\r\n", ""))
+    }
+    let played = play(
+        "brunt.scenario('s', function(vu)
+           local answers = http:batch { { 'GET', '/login?good', { name = 'a' } }, { 'GET', '/login?silent', { name = 'b' } } }
+           brunt.check(answers[1], { there = answers[1].body == 'in' })
+           brunt.check(answers[2], { late = answers[2].error == 'timeout' })
+         end):inject { brunt.iterations_each(1, 1) }",
+        leading,
+    );
+    // The second chain goes on when the first has ended.
+    let expected = [
+        ("a", 1, 0, 60),
+        ("a redirect 1", 1, 0, 10),
+        ("a redirect 2", 1, 0, 20),
+        ("b", 1, 1, 280),
+        ("b redirect 1", 1, 0, 10),
+        ("b redirect 2", 1, 0, 20),
+    ];
+    assert_eq!(calls(&played), expected);
+    let checks = &played.summary.total.figures.checks;
+    let held: Vec<_> = checks.iter().map(|(name, check)| (name, check.passes)).collect();
+    assert_eq!(held, [("a: there", 1), ("b: late", 1)]);
+    // A run that ends in the midst of a chain keeps its books, as for every run here; so does a redirect to nowhere.
+    for length in [5, 15, 45, 75] {
+        let script = format!(
+            "brunt.scenario('s', function() http:get('/login?good', {{ name = 'a' }}) end)
+               :inject {{ brunt.users(3, '{length}ms') }}"
+        );
+        play(&script, leading);
+    }
+    let played = play(
+        "brunt.scenario('s', function() http:get('/', { name = 'a' }) end):inject { brunt.iterations_each(1, 1) }",
+        away,
+    );
+    assert_eq!(calls(&played), [("a", 1, 0, 1)]);
+    assert_eq!(played.scenario("s").errors, 1);
+}
