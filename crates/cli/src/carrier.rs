@@ -33,6 +33,10 @@ pub enum Carrier {
         threads: Option<u32>,
         /// What becomes of a run that loses one.
         on_lost: OnLost,
+        /// Whether its user has said that a run may go on without one.
+        allows_loss: bool,
+        /// Whether references to the environment are looked up on each of them.
+        secrets_from_agents: bool,
     },
 }
 
@@ -68,10 +72,34 @@ impl Carrier {
         if !quiet {
             let agents = cluster.agents();
             let cores: u32 = agents.iter().map(|agent| agent.cores).sum();
-            let (s, names) = (if agents.len() == 1 { "" } else { "s" }, names(agents));
-            console::note(&format!("{} agent{s} with {cores} cores: {names}", agents.len()));
+            let (left_out, names) = (cluster.left_out(), names(agents));
+            let number = match (agents.len(), left_out.len()) {
+                (1, 0) => "1 agent".to_owned(),
+                (taken, 0) => format!("{taken} agents"),
+                (taken, out) => format!("{taken} of {} agents", taken + out),
+            };
+            console::note(&format!("{number} with {cores} cores: {names}"));
+            for (name, why) in left_out {
+                console::note(&format!("left out: {name} {why}"));
+            }
         }
-        Ok(Self::Agents { cluster: Box::new(cluster), threads, on_lost: terms.on_lost })
+        Ok(Self::Agents {
+            cluster: Box::new(cluster),
+            threads,
+            on_lost: terms.on_lost,
+            allows_loss: machines.on_lost_agent.is_some() && terms.on_lost != OnLost::Abort,
+            secrets_from_agents: terms.secrets_from_agents,
+        })
+    }
+
+    /// Whether a run that lost an agent is what its user has said that it may be.
+    pub fn allows_loss(&self) -> bool {
+        matches!(self, Self::Agents { allows_loss: true, .. })
+    }
+
+    /// Whether runs go on, or others are made, without an agent that was lost.
+    pub fn goes_on_after_loss(&self) -> bool {
+        !matches!(self, Self::Agents { on_lost: OnLost::Abort, .. })
     }
 
     /// Carries `plan` out.
@@ -86,14 +114,15 @@ impl Carrier {
         stop: &StopHandle,
     ) -> Result<Carried> {
         let observer = &mut AbortWatch::new(plan, observer);
-        let Self::Agents { cluster, threads, on_lost } = self else {
+        let Self::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = self else {
             let Finished { plan, run, script } = brunt_engine::run(plan, registry, SCRIPTS, observer, stop)?;
             return Ok(Carried { plan, run, script });
         };
-        // What is wrong with the plan is said here, before agents are told.
+        // What is wrong with the plan is said here, before agents are told. Secrets that only they have are made up.
+        let here = if *secrets_from_agents { &plan.with_made_up_environment() } else { plan };
         match on_lost {
-            OnLost::Reassign => brunt_engine::check_takeover(plan, registry, SCRIPTS)?,
-            OnLost::Continue | OnLost::Abort => brunt_engine::check(plan, registry, SCRIPTS)?,
+            OnLost::Reassign => brunt_engine::check_takeover(here, registry, SCRIPTS)?,
+            OnLost::Continue | OnLost::Abort => brunt_engine::check(here, registry, SCRIPTS)?,
         }
         let workers = match (&plan.load, threads) {
             (_, Some(threads)) => Workers::Each(*threads),
@@ -103,7 +132,7 @@ impl Carrier {
             (_, None) => Workers::AsCores,
         };
         let outcome = cluster.run(plan, workers, observer, stop)?;
-        let script = brunt_engine::last_words(plan, registry, SCRIPTS, stop)?;
+        let script = brunt_engine::last_words(here, registry, SCRIPTS, stop)?;
         let mut run = outcome.run;
         if outcome.lost_its_agents {
             run.ending = match run.ending {

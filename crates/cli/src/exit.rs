@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use brunt_cluster::ClusterError;
 use brunt_engine::EngineError;
 use brunt_judge::summary::Summary;
+use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
 
@@ -24,19 +25,22 @@ pub enum Exit {
     NoAnswer,
     /// A signal of this number ended it early.
     Interrupted(u8),
-    /// An agent was lost, and the run was to end then; or too few agents came.
+    /// An agent was lost, and nobody had said that the run may go on without it; or too few agents came.
     AgentsLost,
     /// wrk's command line was wrong: the status is wrk's.
     AsWrk,
 }
 
 impl Exit {
-    /// The status of a run: what comes first of a failure of its script, lost agents, a target that never answered, and thresholds.
-    pub fn of_run(summary: &Summary) -> Self {
+    /// The status of a run: what comes first of a failure of its script, lost agents, a target that never answered, and thresholds. With
+    /// `allows_loss` its user has said that the run may go on without an agent.
+    pub fn of_run(summary: &Summary, allows_loss: bool) -> Self {
         let due = summary.total.numbers.get(Counter::Due);
+        let has_lost = summary.run.agents.iter().any(AgentPart::is_lost);
         match &summary.run.ending {
             Ending::Failed(_) => Self::Wrong,
             Ending::AgentsLost(_) => Self::AgentsLost,
+            _ if has_lost && !allows_loss => Self::AgentsLost,
             Ending::Unreached(_) => Self::NoAnswer,
             // Ended before the measured part: nothing is known of the target, good or bad.
             Ending::Interrupted if due == 0 => Self::Done,

@@ -11,6 +11,7 @@ mod guide;
 mod journal;
 mod kept;
 mod live;
+mod losses;
 mod manifest;
 mod parser;
 mod plan;

@@ -17,11 +17,15 @@ use brunt_report::{Format, Style};
 use crate::args::words::Shown;
 use crate::carrier::{Carried, Carrier};
 use crate::decided::Decided;
+use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::live::LivePage;
 use crate::progress::Progress;
 use crate::wording::{self, Settings};
-use crate::{console, files, signals};
+use crate::{console, files, losses, signals};
+
+/// Why what takes several runs ends early with a lost agent.
+pub const NOBODY_LEFT: &str = "an agent was lost, and no agent is left that may make the other runs";
 
 /// What came of a run.
 pub enum Ran {
@@ -31,6 +35,16 @@ pub enum Ran {
     Interrupted,
     /// There was nothing to put load on, or no way to, in these words.
     Impossible(String),
+    /// It lost an agent, and says nothing.
+    Lost(Loss),
+}
+
+/// A run that lost an agent.
+pub struct Loss {
+    /// Which, and when: `lost agent 'b' after 4.0s`.
+    pub how: String,
+    /// Whether there are others to make it again, and they may.
+    pub goes_on: bool,
 }
 
 /// Carries runs out.
@@ -51,6 +65,9 @@ pub struct Runs<'a> {
     page: Option<LivePage>,
     /// Whether it says where the page is.
     tells: bool,
+    /// What is said of runs that lost an agent, and whether one was left out.
+    losses: Vec<String>,
+    has_left_out: bool,
 }
 
 impl<'a> Runs<'a> {
@@ -97,6 +114,8 @@ impl<'a> Runs<'a> {
             tags,
             page,
             tells,
+            losses: Vec::new(),
+            has_left_out: false,
         })
     }
 
@@ -132,11 +151,68 @@ impl<'a> Runs<'a> {
         written
     }
 
+    /// The exit status of what was decided: `exit`, unless agents were lost. Says why, where the output is not `for_people`.
+    pub fn exit(&self, exit: Exit, for_people: bool) -> Exit {
+        let is_whole = self.losses.is_empty() || self.carrier.allows_loss() && !self.has_left_out;
+        if is_whole || exit == Exit::Wrong {
+            return exit;
+        }
+        for loss in self.losses.iter().filter(|_| !for_people) {
+            console::note(&format!("error: {loss}"));
+        }
+        Exit::AgentsLost
+    }
+
+    /// What is to be said of runs that lost an agent so far.
+    pub fn losses(&self) -> Vec<String> {
+        self.losses.clone()
+    }
+
+    /// How many runs are kept so far.
+    pub fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// What is decided rests on no run that was kept after the first `number`, but on those that follow.
+    pub fn rests_on(&mut self, number: usize) {
+        self.kept.truncate(number);
+    }
+
+    /// What was lost was made again.
+    pub fn made_again(&mut self, what: &str, how: &str) {
+        let told = format!("{what} {how}, and was made again");
+        self.note(&told);
+        self.losses.push(told);
+    }
+
+    /// What was lost is left out; gives what is said of it.
+    pub fn left_out(&mut self, what: &str, how: &str) -> String {
+        let told = format!("{what} {how}, and was left out");
+        self.note(&told);
+        self.losses.push(told.clone());
+        self.has_left_out = true;
+        told
+    }
+
+    /// Carries `plan` out, and once more if it loses an agent. It is called `what`, and about `after_ns` nanoseconds of others follow.
+    ///
+    /// # Errors
+    /// As [`Runs::attempt`].
+    pub fn carry_out(&mut self, plan: &Plan, what: &str, after_ns: u64) -> Result<Ran> {
+        match self.attempt(plan, what, after_ns)? {
+            Ran::Lost(Loss { how, goes_on: true }) => {
+                self.made_again(what, &how);
+                self.attempt(plan, what, after_ns)
+            }
+            ran => Ok(ran),
+        }
+    }
+
     /// Carries `plan` out. It is called `what`, and about `after_ns` nanoseconds of others follow.
     ///
     /// # Errors
     /// When the plan is wrong, its script fails, or its result cannot be kept.
-    pub fn carry_out(&mut self, plan: &Plan, what: &str, after_ns: u64) -> Result<Ran> {
+    pub fn attempt(&mut self, plan: &Plan, what: &str, after_ns: u64) -> Result<Ran> {
         if self.stop.is_stopped() {
             return Ok(Ran::Interrupted);
         }
@@ -152,8 +228,13 @@ impl<'a> Runs<'a> {
                     error => matches!(error, EngineError::Descriptors { .. }),
                 });
                 let of_agents = matches!(error.downcast_ref(), Some(ClusterError::Agent { is_impossible: true, .. }));
-                if matches!(error.downcast_ref(), Some(ClusterError::Interrupted)) {
-                    return Ok(Ran::Interrupted);
+                match error.downcast_ref() {
+                    Some(ClusterError::Interrupted) => return Ok(Ran::Interrupted),
+                    Some(ClusterError::LostBefore { agent, reason, left }) => {
+                        let how = format!("lost agent '{agent}' before it began ({reason})");
+                        return Ok(Ran::Lost(Loss { how, goes_on: *left > 0 && self.carrier.goes_on_after_loss() }));
+                    }
+                    _ => {}
                 }
                 let is_impossible = of_engine || of_agents;
                 return if is_impossible {
@@ -164,13 +245,22 @@ impl<'a> Runs<'a> {
             }
         };
         match &run.ending {
-            Ending::Failed(reason) | Ending::AgentsLost(reason) => bail!("{what}: {reason}"),
+            Ending::Failed(reason) => bail!("{what}: {reason}"),
             Ending::Interrupted => return Ok(Ran::Interrupted),
-            Ending::Completed | Ending::Aborted(_) | Ending::Stopped(_) | Ending::Unreached(_) => {}
+            Ending::Completed
+            | Ending::Aborted(_)
+            | Ending::Stopped(_)
+            | Ending::Unreached(_)
+            | Ending::AgentsLost(_) => {}
         }
+        let loss = losses::brief(&run).map(|how| {
+            let is_left = run.agents.iter().any(|agent| !agent.is_lost());
+            Loss { how, goes_on: is_left && self.carrier.goes_on_after_loss() }
+        });
         let summary = Summary::of(plan, run);
         match self.keep.keep_part(&summary) {
-            Ok(number) => self.kept.extend(number),
+            // What is decided does not rest on a run that lost an agent.
+            Ok(number) => self.kept.extend(number.filter(|_| loss.is_none())),
             Err(problem) => {
                 let problem = wording::told(&problem, Settings::Flags);
                 self.progress.note(&format!("warning: the runs are not kept: {problem}"));
@@ -182,7 +272,7 @@ impl<'a> Runs<'a> {
             let path = dir.join(format!("{:03}-{name}.json", self.number));
             files::write(&path, &brunt_report::render(Format::Json, &summary, Style::default())?)?;
         }
-        Ok(Ran::Whole(Box::new(summary)))
+        Ok(loss.map_or_else(|| Ran::Whole(Box::new(summary)), Ran::Lost))
     }
 
     /// Says what came of the last run.

@@ -21,7 +21,7 @@ use crate::kept::Keep;
 use crate::results::Results;
 use crate::scripts::SCRIPTS;
 use crate::watch::Watch;
-use crate::{console, files, signals, wrk_totals};
+use crate::{console, files, losses, signals, wrk_totals};
 
 /// Who carries a run out.
 pub struct CarriedBy<'a> {
@@ -58,6 +58,7 @@ pub fn carry_out(
                 .map_err(Into::into)
         }
     };
+    let allows_loss = carrier.allows_loss();
     // They are free for others as soon as the load is over.
     drop(carrier);
     watch.clear();
@@ -72,10 +73,10 @@ pub fn carry_out(
     let kept = keep.keep(&summary);
     watch.finish(&summary, kept);
     written?;
-    let exit = Exit::of_run(&summary);
+    let exit = Exit::of_run(&summary, allows_loss);
     // A script that failed has nothing more to say.
     if let Some(script) = script
-        && !matches!(exit, Exit::Wrong | Exit::AgentsLost)
+        && !matches!(summary.run.ending, Ending::Failed(_) | Ending::AgentsLost(_))
     {
         script.done(wrk_totals::totals(&summary), &stop)?;
     }
@@ -100,9 +101,16 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: the {whose} {} failed: {}", failed.threshold, failed.got));
             }
         }
-        Exit::Wrong | Exit::AgentsLost => {
-            if let Ending::Failed(reason) | Ending::AgentsLost(reason) = &summary.run.ending {
+        Exit::Wrong => {
+            if let Ending::Failed(reason) = &summary.run.ending {
                 console::note(&format!("error: {reason}"));
+            }
+        }
+        Exit::AgentsLost => {
+            let is_ended = matches!(summary.run.ending, Ending::AgentsLost(_));
+            let advice = if is_ended { "" } else { "; --on-lost-agent says whether a run may go on without it" };
+            if let Some(reason) = losses::sentence(&summary.run) {
+                console::note(&format!("error: {reason}{advice}"));
             }
         }
         Exit::Done | Exit::Interrupted(_) | Exit::AsWrk => {}

@@ -11,7 +11,7 @@ use brunt_report::json::{self, Document};
 use brunt_store::{Store, Which};
 
 use crate::args::words::Words;
-use crate::{files, kept};
+use crate::{files, kept, losses};
 
 /// One side of a comparison: its results, all of one plan.
 pub struct StoredSide {
@@ -178,6 +178,20 @@ fn check_alike(side: &StoredSide) -> Result<()> {
     Ok(())
 }
 
+/// What is said of results of a side that lost an agent.
+fn losses_of(side: &StoredSide, name: &str) -> Vec<String> {
+    let lost = |(number, document): (usize, &Document)| {
+        let agents = &document.agents.as_ref()?.list;
+        let (agent, lost) = agents.iter().find_map(|agent| Some((agent, agent.lost.as_ref()?)))?;
+        let (of, after) = (agents.len(), losses::seconds(lost.after_ns));
+        Some(format!(
+            "{name}: result {number} lost agent '{}' of {of} after {after}, and has only what was measured",
+            agent.name
+        ))
+    };
+    (1..).zip(&side.documents).filter_map(lost).collect()
+}
+
 /// Compares `b` with `a`.
 ///
 /// # Errors
@@ -226,5 +240,6 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
         conditions: Vec::new(),
         interrupted: false,
         runs: [runs(a, false), runs(b, true)].concat(),
+        losses: [losses_of(a, "A"), losses_of(b, "B")].concat(),
     })
 }

@@ -24,6 +24,7 @@ use crate::bus::{self, Bus, BusError};
 use crate::frame::{Frame, Kind};
 use crate::ledger::Ledger;
 use crate::link::Link;
+use crate::names::{is_name_taken, note_of};
 use crate::words::{Announcement, Ended, FromAgent, LeftWork, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
 use crate::{CLUSTER_VERSION, LEASE, SILENCE, random_number};
 
@@ -92,7 +93,7 @@ pub enum AgentEvent<'a> {
 /// Waits for controllers and carries out their runs, one after the other, until `stop`.
 ///
 /// # Errors
-/// When the bus refuses it, or no agent can be called so.
+/// When the bus refuses it, or another agent on it has the name.
 pub fn serve(
     bus: &Bus,
     options: AgentOptions,
@@ -136,10 +137,17 @@ async fn serve_on(
     let subject = bus.subject(&format!("to.{}", options.name));
     let mut orders = client.subscribe(subject).await.map_err(|e| ended(&e))?;
     let mut calls = client.subscribe(bus.subject("hello")).await.map_err(|e| ended(&e))?;
+    let name_subject = Subject::from(bus.subject(&format!("name.{}", options.name)));
+    let mut names = client.subscribe(name_subject.clone()).await.map_err(|e| ended(&e))?;
     client.flush().await.map_err(|e| ended(&e))?;
+    let instance = random_number();
+    if is_name_taken(&client, &mut names, &name_subject, instance).await {
+        return Err(BusError::NameTaken { name: options.name });
+    }
     let (to_work, mut work) = unbounded_channel();
     let mut agent = Agent {
-        instance: random_number(),
+        instance,
+        name_subject,
         epoch: Instant::now(),
         options,
         client,
@@ -164,6 +172,7 @@ async fn serve_on(
                 Some(message) => agent.take(message).await,
                 None => return Err(ended(&"the subscription is gone")),
             },
+            Some(message) = names.next() => agent.take_name(&message).await,
             done = work.recv() => agent.worked(done),
             event = events.recv() => agent.bus_said(event)?,
             () = sleep_until(wake) => {}
@@ -260,6 +269,8 @@ struct PartState {
 
 struct Agent<'a> {
     instance: u64,
+    /// Where agents ask who has its name.
+    name_subject: Subject,
     epoch: Instant,
     options: AgentOptions,
     client: Client,
@@ -320,6 +331,16 @@ impl Agent<'_> {
         let _ = self.client.publish(to.clone(), frame.to_bytes()).await;
     }
 
+    /// Answers an agent that begins, and asks who has this name. One that ends needs it no longer.
+    async fn take_name(&mut self, message: &Message) {
+        let instance = self.instance;
+        let asks = matches!(note_of(message), Some(Note::Asks { instance: other }) if other != instance);
+        if asks && self.leaving_since.is_none() {
+            let note = Frame::note(0, to_bytes(&Note::Taken { instance }));
+            self.publish(&self.name_subject, &note).await;
+        }
+    }
+
     /// Takes a message of the bus in.
     async fn take(&mut self, message: Message) {
         let received = self.now_ns();
@@ -345,7 +366,9 @@ impl Agent<'_> {
             held => {
                 let claim = (frame.number == 1 && frame.kind == Kind::Last).then(|| from_bytes(&frame.payload));
                 let note = match (claim, held) {
-                    (Some(Ok(ToAgent::Claim { by })), None) => {
+                    // Another of the same name is meant.
+                    (Some(Ok(ToAgent::Claim { instance, .. })), _) if instance != self.instance => return,
+                    (Some(Ok(ToAgent::Claim { by, .. })), None) => {
                         (self.said)(AgentEvent::Claimed { by: &printable(&by) });
                         let mut link = Link::new(id, MOST_BYTES);
                         let _ = link.receive(frame);
@@ -367,7 +390,7 @@ impl Agent<'_> {
                         return;
                     }
                     (Some(Ok(ToAgent::Claim { .. })), Some(session)) => Note::Busy { by: session.by.clone() },
-                    _ => Note::Unknown,
+                    _ => Note::Unknown { instance: self.instance },
                 };
                 self.publish(&answer_to, &Frame::note(id, to_bytes(&note))).await;
             }
@@ -393,7 +416,7 @@ impl Agent<'_> {
                         let _ = session.link.receive(frame);
                         session.link.note(to_bytes(&pong))
                     }
-                    None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown)),
+                    None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown { instance: self.instance })),
                     None => Frame::note(id, to_bytes(&pong)),
                 };
                 self.publish(&answer_to, &answer).await;
@@ -413,6 +436,13 @@ impl Agent<'_> {
             }
             Some(Event::ServerError(error)) => {
                 let problem = error.to_string();
+                if problem.to_lowercase().contains(&self.name_subject.to_lowercase()) {
+                    (self.said)(AgentEvent::Bus(
+                        "the NATS server's permissions do not let agents ask who has a name: nobody notices two of one name \
+                         (docs/machines.md has the permissions)",
+                    ));
+                    return Ok(());
+                }
                 if bus::refuses_subscription(&problem) {
                     return Err(BusError::Permission { problem });
                 }
@@ -637,12 +667,13 @@ impl Agent<'_> {
         let Some((id, work)) = done else { return };
         let Some(session) = self.session.as_mut().filter(|session| session.link.session() == id) else { return };
         let Some(run) = session.running.as_ref().map(|running| running.run) else { return };
-        let is_over = session.ending.is_some();
+        // What was measured until it gave the run up is still said.
+        let is_released = matches!(session.ending, Some(SessionEnd::Released));
         match work {
             Work::Second(part, interval) => {
                 let Some(running) = &mut session.running else { return };
                 let seconds = running.ledger.add(part, *interval);
-                for interval in seconds.into_iter().filter(|_| !is_over) {
+                for interval in seconds.into_iter().filter(|_| !is_released) {
                     self.send(&FromAgent::Second { run, interval: Box::new(interval) });
                 }
             }
@@ -704,6 +735,8 @@ impl Agent<'_> {
         let Some(session) = &mut self.session else { return };
         if session.heard.elapsed() >= LEASE && session.ending.is_none() {
             let reason = format!("nothing was heard of {} for {} s", session.by, LEASE.as_secs());
+            let unheard = format!("it heard nothing of this brunt for {} s, and gave the run up", LEASE.as_secs());
+            self.send(&FromAgent::Leaving { reason: unheard });
             self.end_session(SessionEnd::GivenUp(reason));
         }
         let (epoch, lease) = (self.epoch, self.lease());
@@ -751,7 +784,7 @@ impl Agent<'_> {
         }
         if self.leaving_since.is_none() {
             self.leaving_since = Some(Instant::now());
-            self.send(&FromAgent::Leaving);
+            self.send(&FromAgent::Leaving { reason: "it was ended on its machine".to_owned() });
             if let Some(running) = self.session.as_ref().and_then(|session| session.running.as_ref()) {
                 running.stop.stop();
             }

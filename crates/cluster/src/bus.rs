@@ -77,6 +77,14 @@ pub enum BusError {
         /// The server's words.
         problem: String,
     },
+    /// Another agent has the name.
+    #[error(
+        "an agent called '{name}' is on this bus already: give this one a --name of its own, or end the other one first"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
     /// The connection was closed for good.
     #[error("the connection to the NATS server has ended: {problem}")]
     Ended {

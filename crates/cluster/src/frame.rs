@@ -17,7 +17,7 @@
 use bytes::Bytes;
 
 /// The version of what controllers and agents say to each other. Both must have the same.
-pub const CLUSTER_VERSION: u16 = 3;
+pub const CLUSTER_VERSION: u16 = 4;
 
 const MAGIC: &[u8; 4] = b"BRNT";
 const HEAD_BYTES: usize = 4 + 2 + 1 + 8 + 8 + 8;

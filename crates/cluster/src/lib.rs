@@ -10,6 +10,7 @@
 //! | `brunt.hello` | controllers | who is there? |
 //! | `brunt.to.AGENT` | controllers | what an agent is to do |
 //! | `brunt.from.CONTROLLER` | agents | what they have to say to it |
+//! | `brunt.name.AGENT` | agents | whether one that lives has the name |
 //!
 //! Core NATS promises little, so `link.rs` makes sure that what is said arrives once and in order.
 
@@ -21,6 +22,7 @@ mod frame;
 mod ledger;
 mod link;
 mod loss;
+mod names;
 mod roster;
 mod takeover;
 mod words;

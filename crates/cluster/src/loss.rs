@@ -16,11 +16,14 @@ use crate::takeover::Left;
 /// The timetable of a lost agent from when it fell silent, in seconds as the agent would have reported them.
 ///
 /// In the open model every call of its part is due whether or not the agent lives: the timetable is arithmetic, so the controller
-/// knows it too. In the closed model a call is due when a connection is free for it, so nothing more is due.
+/// knows it too. In the closed model a call is due when a connection is free for it, so nothing more is due within a time. Of a number of
+/// requests, those that the agent has not made and nobody else makes are due at the end.
 #[derive(Debug)]
 pub(crate) struct Lost {
     machine: u32,
     schedules: Vec<Schedule>,
+    /// Of a number of requests, those that nobody makes.
+    unmade: u64,
     /// The next second of the measured part that is to be reported.
     next: u64,
     /// What the agent still reported of that second, and of its drain.
@@ -77,17 +80,30 @@ impl Lost {
         next: u64,
         last: &LastSeconds,
     ) -> Option<Self> {
-        let mut lost =
-            Self { machine, schedules: Vec::new(), next, begun: last.begun.clone(), drained: last.drained.clone() };
+        let mut lost = Self {
+            machine,
+            schedules: Vec::new(),
+            unmade: 0,
+            next,
+            begun: last.begun.clone(),
+            drained: last.drained.clone(),
+        };
         for left in left {
             lost.add(plan, left, until_ns);
         }
-        (!lost.schedules.is_empty()).then_some(lost)
+        // Who is to make its requests may decline.
+        let is_counted = plan.load == Load::Closed {} && plan.scenarios.is_none() && plan.stop.requests.is_some();
+        (is_counted || !lost.schedules.is_empty()).then_some(lost)
     }
 
     /// Nobody does this before `until_ns`, either.
     pub(crate) fn add(&mut self, plan: &Plan, left: &Left, until_ns: u64) {
-        let Load::Open { profile, arrivals } = &plan.load else { return };
+        let Load::Open { profile, arrivals } = &plan.load else {
+            if until_ns == u64::MAX {
+                self.unmade += left.numbers.iter().map(|numbers| numbers.count()).sum::<u64>();
+            }
+            return;
+        };
         let until_ns = until_ns.min(plan.duration_ns().unwrap_or(u64::MAX));
         if plan.scenarios.is_some() || left.since_ns >= until_ns {
             return;
@@ -110,8 +126,9 @@ impl Lost {
         seconds
     }
 
-    /// The rest, once the measured part has ended after so long: what was due and never sent.
-    pub(crate) fn end(mut self, measured_ns: u64) -> Vec<Interval> {
+    /// The rest, once the measured part has ended after so long: what was due and never sent. With `is_whole`, all requests of a number of them were
+    /// to be made by then.
+    pub(crate) fn end(mut self, measured_ns: u64, is_whole: bool) -> Vec<Interval> {
         // The last second is reported with what was never sent in it.
         let mut seconds = self.until(measured_ns.saturating_sub(1));
         let (mut rest, mut by_due) = (Snapshot::default(), DueLog::default());
@@ -126,11 +143,23 @@ impl Lost {
             rest.numbers.add(Counter::Unsent, unsent);
             rest.numbers.add(Counter::Due, schedule.come_due(measured_ns));
         }
+        if is_whole {
+            // When each would have been due nobody knows: they move no percentile, and mark those that they could have moved.
+            rest.times.record_bounds(Timing::Response, 0, self.unmade);
+            rest.numbers.add(Counter::Due, self.unmade);
+            rest.numbers.add(Counter::Unsent, self.unmade);
+        }
         rest.timeline = by_due.take();
         rest.numbers.set(Counter::UnsentLost, rest.numbers.get(Counter::Unsent));
         let length_ns = measured_ns.saturating_sub(self.next * SECOND_NS);
-        seconds.push(self.interval(length_ns, rest));
-        let drained = std::mem::take(&mut self.drained);
+        let mut drained = std::mem::take(&mut self.drained);
+        if length_ns > 0 {
+            seconds.push(self.interval(length_ns, rest));
+        } else {
+            // It has reported the last second; there is none without a length.
+            rest.merge(&std::mem::take(&mut self.begun));
+            drained.merge(&rest);
+        }
         if drained != Snapshot::default() {
             self.next = 0;
             seconds.push(Interval { phase: Phase::Drain, ..self.interval(0, drained) });
@@ -182,7 +211,7 @@ mod tests {
         // Who was to do the other half declines.
         lost.add(&plan, &Left { since_ns: 4 * SECOND_NS, ..half(1)[0].clone() }, u64::MAX);
         let mut seconds = lost.until(4 * SECOND_NS);
-        seconds.extend(lost.end(5 * SECOND_NS));
+        seconds.extend(lost.end(5 * SECOND_NS, true));
         let due: Vec<_> = seconds.iter().map(|one| (one.second, one.snapshot.numbers.get(Counter::Due))).collect();
         assert_eq!(due, [(1, 50), (2, 50), (3, 25), (4, 50)]);
         assert_eq!(seconds.iter().map(|one| one.snapshot.numbers.get(Counter::UnsentLost)).sum::<u64>(), 175);
@@ -216,7 +245,7 @@ mod tests {
                 return Ok(());
             };
             let mut seconds = timetable.until(3 * SECOND_NS);
-            seconds.extend(timetable.end(length_ns));
+            seconds.extend(timetable.end(length_ns, true));
             for second in &seconds {
                 let begin = second.second * SECOND_NS;
                 prop_assert_eq!(second.snapshot.numbers.get(Counter::Due), due_in(begin, begin + second.length_ns), "second {}", second.second);
@@ -242,7 +271,7 @@ mod tests {
             drained: Snapshot::of([(Counter::Unfinished, 2)]),
         };
         let left = left(Portion::whole(1), last.measured_ns);
-        let seconds = Lost::of(&plan, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS);
+        let seconds = Lost::of(&plan, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
         let told: Vec<_> =
             seconds.iter().map(|one| (one.phase, one.second, one.snapshot.numbers.get(Counter::Due))).collect();
         assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
@@ -269,6 +298,31 @@ mod tests {
         // Nobody else has its last second, either.
         missed.add(&left(Portion::new(1, 1, 3).unwrap(), 5 * SECOND_NS), u64::MAX);
         assert_eq!(missed.count(&plan, 9 * SECOND_NS), 9);
+    }
+
+    #[test]
+    fn requests_that_nobody_makes_are_due_at_the_end() {
+        let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: None, requests: Some(90) });
+        plan.load = Load::Closed {};
+        let portion = Portion::new(0, 1, 3).unwrap();
+        let numbers =
+            vec![brunt_plan::share::Numbers { from: 10, ..brunt_plan::share::Numbers::of(portion, Some(90)) }];
+        let left = [Left { portion, numbers, since_ns: 2 * SECOND_NS }];
+        let of = |until_ns, is_whole, end_ns| {
+            let seconds =
+                Lost::of(&plan, &left, until_ns, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
+            let of = |one: &Interval, counter| one.snapshot.numbers.get(counter);
+            let sum = |counter| seconds.iter().map(|one| of(one, counter)).sum::<u64>();
+            let sums = (sum(Counter::Due), sum(Counter::Unsent), sum(Counter::UnsentLost));
+            assert!(seconds.iter().all(|one| one.phase == Phase::Drain || one.length_ns > 0));
+            (seconds.iter().map(|one| (one.phase, one.second)).collect::<Vec<_>>(), sums)
+        };
+        let measured = |second| (Phase::Measured, second);
+        assert_eq!(of(u64::MAX, true, 3_500_000_000), (vec![measured(2), measured(3)], (20, 20, 20)));
+        // Others make them, or the run ended before they were to be made.
+        assert_eq!(of(3 * SECOND_NS, true, 3_500_000_000).1, (0, 0, 0));
+        assert_eq!(of(u64::MAX, false, 3_500_000_000).1, (0, 0, 0));
+        assert_eq!(of(u64::MAX, true, 2 * SECOND_NS), (vec![(Phase::Drain, 0)], (20, 20, 20)));
     }
 
     #[test]

@@ -107,8 +107,13 @@ pub enum RosterError {
     },
 }
 
-/// The agents among those who are there that a run takes: in the order of their names, free ones only.
-pub(crate) fn choose(there: &[Announcement], wanted: &Wanted) -> Result<Vec<Announcement>, RosterError> {
+/// The agents among those who are there that a run takes: in the order of their names, free ones only. Those who are silent when they
+/// are claimed are taken where there are too few others.
+pub(crate) fn choose(
+    there: &[Announcement],
+    wanted: &Wanted,
+    is_silent: impl Fn(&Announcement) -> bool,
+) -> Result<Vec<Announcement>, RosterError> {
     let mut fit: Vec<_> = there.iter().filter(|agent| wanted.fits(agent)).cloned().collect();
     fit.sort_by(|one, other| one.name.cmp(&other.name).then(one.instance.cmp(&other.instance)));
     if let Some((twice, _)) = fit.iter().zip(fit.iter().skip(1)).find(|(one, other)| one.name == other.name) {
@@ -119,10 +124,18 @@ pub(crate) fn choose(there: &[Announcement], wanted: &Wanted) -> Result<Vec<Anno
         return Err(RosterError::Version { name, version, got: cluster_version });
     }
     fit.retain(|agent| agent.busy.is_none());
+    let (silent, mut chosen): (Vec<_>, Vec<_>) = fit.into_iter().partition(is_silent);
+    let others = match wanted {
+        Wanted::Number(number) => (*number as usize).saturating_sub(chosen.len()),
+        Wanted::All | Wanted::Tagged(_) if chosen.is_empty() => silent.len(),
+        Wanted::All | Wanted::Tagged(_) => 0,
+    };
+    chosen.extend(silent.into_iter().take(others));
     if let Wanted::Number(number) = wanted {
-        fit.truncate(*number as usize);
+        chosen.truncate(*number as usize);
     }
-    Ok(fit)
+    chosen.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(chosen)
 }
 
 /// How many workers the agents of a run have.
@@ -207,15 +220,21 @@ mod tests {
     fn agents_are_chosen_by_name_and_only_free_ones() {
         let mut there = vec![agent("c", 1), agent("a", 2), agent("b", 4)];
         let names = |chosen: Vec<Announcement>| chosen.into_iter().map(|agent| agent.name).collect::<Vec<_>>();
-        assert_eq!(names(choose(&there, &Wanted::Number(2)).unwrap()), ["a", "b"]);
-        assert_eq!(names(choose(&there, &"zone=c".parse().unwrap()).unwrap()), ["c"]);
+        let nobody = |_: &Announcement| false;
+        assert_eq!(names(choose(&there, &Wanted::Number(2), nobody).unwrap()), ["a", "b"]);
+        let a = |agent: &Announcement| agent.name == "a";
+        assert_eq!(names(choose(&there, &Wanted::Number(2), a).unwrap()), ["b", "c"]);
+        assert_eq!(names(choose(&there, &Wanted::Number(3), a).unwrap()), ["a", "b", "c"]);
+        assert_eq!(names(choose(&there, &Wanted::All, a).unwrap()), ["b", "c"]);
+        assert_eq!(names(choose(&there, &"zone=a".parse().unwrap(), a).unwrap()), ["a"]);
+        assert_eq!(names(choose(&there, &"zone=c".parse().unwrap(), nobody).unwrap()), ["c"]);
         there[1].busy = Some("someone".to_owned());
-        assert_eq!(names(choose(&there, &Wanted::All).unwrap()), ["b", "c"]);
+        assert_eq!(names(choose(&there, &Wanted::All, nobody).unwrap()), ["b", "c"]);
         there.push(agent("b", 5));
-        assert_eq!(choose(&there, &Wanted::All), Err(RosterError::SameName("b".to_owned())));
+        assert_eq!(choose(&there, &Wanted::All, nobody), Err(RosterError::SameName("b".to_owned())));
         there.truncate(3);
         there[0].cluster_version = 77;
-        assert!(matches!(choose(&there, &Wanted::All), Err(RosterError::Version { got: 77, .. })));
+        assert!(matches!(choose(&there, &Wanted::All, nobody), Err(RosterError::Version { got: 77, .. })));
     }
 
     proptest! {

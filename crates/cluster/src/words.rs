@@ -72,15 +72,19 @@ pub(crate) enum Note {
     Pong { sent: u64, received: u64, answered: u64 },
     /// The agent carries out a run of this controller's.
     Busy { by: String },
-    /// The agent knows nothing of this session: it has given the run up, or began anew.
-    Unknown,
+    /// The agent of this instance knows nothing of this session: it has given the run up. One of another instance was never asked.
+    Unknown { instance: u64 },
+    /// An agent of this instance begins, and asks those that live whether one of them has its name.
+    Asks { instance: u64 },
+    /// One has.
+    Taken { instance: u64 },
 }
 
 /// What a controller tells an agent, in order and once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
-    /// Carry out runs for this controller from now on.
-    Claim { by: String },
+    /// Carry out runs for this controller from now on, if you are this instance: another may listen under the same name.
+    Claim { by: String, instance: u64 },
     /// This is the plan of the runs that follow, in wire form.
     Plan { wire: ByteBuf },
     /// Run the script's setup.
@@ -128,8 +132,8 @@ pub(crate) enum FromAgent {
     Declined { run: u32, number: u32, problem: String },
     /// All that it does in this run is over, after this many takeovers.
     Finished { run: u32, ended: Ended, taken: u32 },
-    /// It ends on its machine's wish.
-    Leaving,
+    /// It ends the run before its time, for this reason. What it reports from now on is the last that it says.
+    Leaving { reason: String },
 }
 
 /// A part of what a lost agent has left.

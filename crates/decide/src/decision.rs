@@ -28,6 +28,15 @@ impl Decision<'_> {
         }
     }
 
+    /// Runs that lost an agent, and what was done about each, for people.
+    pub fn losses(&self) -> &[String] {
+        match self {
+            Self::Capacity(_, capacity) => &capacity.losses,
+            Self::Sweep(_, sweep) => &sweep.losses,
+            Self::Comparison(compared) => &compared.losses,
+        }
+    }
+
     /// When its first run began, in milliseconds since 1970-01-01 UTC; none where there was no run.
     pub fn started_unix_ms(&self) -> Option<u64> {
         self.runs().iter().map(|run| run.started_unix_ms).min()

@@ -18,6 +18,12 @@ impl Environment {
         Self(names.into_iter().filter_map(set).collect())
     }
 
+    /// A value for each of these names that this process's environment has not, which stands for what other machines have.
+    pub(crate) fn made_up(names: impl IntoIterator<Item = String>) -> Self {
+        let unset = names.into_iter().filter(|name| std::env::var(name).is_err());
+        Self(unset.map(|name| (name, "unknown".to_owned())).collect())
+    }
+
     /// The value of this name.
     pub fn value(&self, name: &str) -> Option<String> {
         self.0.get(name).cloned().or_else(|| std::env::var(name).ok())
@@ -54,5 +60,8 @@ mod tests {
         let environment = Environment::arrived([("PATH".to_owned(), "elsewhere".to_owned())].into());
         assert_eq!(environment.value("PATH").as_deref(), Some("elsewhere"));
         assert_eq!(Environment::default().value("PATH"), std::env::var("PATH").ok());
+        let made_up = Environment::made_up(["PATH".to_owned(), "BRUNT_NO_SUCH".to_owned()]);
+        assert_eq!(made_up.value("PATH"), std::env::var("PATH").ok());
+        assert_eq!(made_up.value("BRUNT_NO_SUCH").as_deref(), Some("unknown"));
     }
 }

@@ -392,12 +392,31 @@ impl Plan {
 
     /// The variables that it refers to, with their values in this process's environment.
     pub fn referenced_environment(&self) -> Environment {
+        Environment::here(self.references())
+    }
+
+    /// The names of the variables that it refers to.
+    fn references(&self) -> Vec<String> {
         let mut names = Vec::new();
         names.extend(self.transport.tls.key_pem.iter().flat_map(Template::references));
         names.extend(self.scenarios.iter().flat_map(|scenarios| scenarios.env.values()).flat_map(Template::references));
         names.extend(self.script.iter().flat_map(|script| &script.args).flat_map(Template::references));
         collect_references(self.protocol.reveal(), &mut names);
-        Environment::here(names)
+        names
+    }
+
+    /// The same for a check on a machine that has not all the values that it refers to: those that are not set here are made up, and a
+    /// private key among them is left out with its certificate.
+    #[must_use]
+    pub fn with_made_up_environment(&self) -> Self {
+        let names = self.references();
+        let mut plan = Self { environment: Environment::made_up(names), ..self.clone() };
+        let tls = &mut plan.transport.tls;
+        let is_here = |name: &String| std::env::var(name).is_ok();
+        if tls.key_pem.as_ref().is_some_and(|key| !key.references().iter().all(is_here)) {
+            (tls.certificate_pem, tls.key_pem) = (None, None);
+        }
+        plan
     }
 
     /// A plan of calls alone, for what is made from calls without any load.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::Counter;
 use crate::interval::Interval;
 use crate::outcome::OkStatus;
 use crate::series::Series;
@@ -119,6 +120,11 @@ impl AgentPart {
         } else {
             of_phase.merge_totals(snapshot);
         }
+    }
+
+    /// Calls that fell to it and were never sent, since it was lost.
+    pub fn unsent_lost(&self) -> u64 {
+        self.measured.numbers.get(Counter::UnsentLost) + self.drained.numbers.get(Counter::UnsentLost)
     }
 
     /// Whether it was lost.

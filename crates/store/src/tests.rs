@@ -247,6 +247,7 @@ fn decided(a: &str) -> Decided {
         conditions: Vec::new(),
         interrupted: false,
         runs: Vec::new(),
+        losses: Vec::new(),
     })
 }
 

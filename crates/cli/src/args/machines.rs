@@ -21,7 +21,8 @@ pub struct Machines {
     /// How long to wait for them [default: 10s]
     #[arg(long, value_name = "T", requires = "nats", value_parser = values::positive_duration)]
     pub agents_wait: Option<u64>,
-    /// When an agent is lost: go on without it, end the run, or have the others do what it has left [default: continue]
+    /// When an agent is lost: go on without it, end the run, or have the others do what it has left [default: continue,
+    /// with exit status 4]
     #[arg(long, value_name = "WHAT", requires = "nats")]
     pub on_lost_agent: Option<OnLost>,
     /// Look @NAME up in each agent's environment, not in this one

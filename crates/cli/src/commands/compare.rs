@@ -21,7 +21,7 @@ use crate::decided::Decided;
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::plan::length_ns;
-use crate::runs::{Ran, Runs};
+use crate::runs::{Loss, NOBODY_LEFT, Ran, Runs};
 use crate::scripts::SCRIPTS;
 use crate::{console, plan, stored};
 
@@ -38,6 +38,7 @@ Exit status:
   1  one is met, or there was too little to compare
   2  the command line or a file was wrong
   3  a target never answered
+  4  an agent was lost: the round was made again, or left out
   130  Ctrl-C ended it early, with the rounds so far; pressed twice, at once (143: SIGTERM)";
 
 /// Many short runs tell more than few long ones.
@@ -81,6 +82,7 @@ impl Compare {
 pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
     let shown = &args.words.shown;
     let decided = Decided::of(shown)?;
+    let mut live_runs = None;
     let compared = if let Some([a, b]) = stored::sides(&args.words, args.is_of_results())? {
         let mut compared = stored::compare_sides(&a, &b)?.with_conditions(&args.fail_if);
         compared.origin = plan::origin(&shown.saving);
@@ -96,13 +98,14 @@ pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
         let Some((compared, mut runs)) = live(args, program)? else { return Ok(Exit::Done) };
         let compared = compared.with_conditions(&args.fail_if);
         runs.finish(Decision::Comparison(&compared), &decided)?;
+        live_runs = Some(runs);
         compared
     };
     let exit = exit_of(&compared);
     if !decided.is_for_people() {
         explain(&compared, exit);
     }
-    Ok(exit)
+    Ok(live_runs.map_or(exit, |runs| runs.exit(exit, decided.is_for_people())))
 }
 
 /// A side of a comparison of targets.
@@ -146,10 +149,12 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
         conditions: Vec::new(),
         interrupted: false,
         runs: Vec::new(),
+        losses: Vec::new(),
     };
     let rounds = rounds(args.rounds, [&a, &b], &mut runs, &mut compared, registry);
     runs.clear();
     compared.comparison = Comparison::of_rounds(&rounds?);
+    compared.losses = runs.losses();
     Ok(Some((compared, runs)))
 }
 
@@ -188,6 +193,18 @@ fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
     Ok([a, b])
 }
 
+/// What came of a round.
+enum Round {
+    /// Both sides ran.
+    Made(Box<(Figures, Figures)>),
+    /// The side that ran was not answered.
+    Silent,
+    /// It was ended early.
+    Interrupted,
+    /// A side lost an agent.
+    Lost(Loss),
+}
+
 fn rounds(
     n: u32,
     sides: [&Side; 2],
@@ -195,49 +212,88 @@ fn rounds(
     compared: &mut Compared,
     registry: &Registry,
 ) -> Result<Vec<(Figures, Figures)>> {
-    let seed = sides[0].plan.seed;
     let mut rounds = Vec::new();
-    for round in 0..n {
-        let order = if compare::a_goes_first(seed, round) { [false, true] } else { [true, false] };
-        let mut figures: [Option<Figures>; 2] = [None, None];
-        let mut evidence = Vec::new();
-        for (done, is_b) in order.into_iter().enumerate() {
-            let [a_side, b_side] = sides;
-            let (a, b) = (&a_side.plan, &b_side.plan);
-            let mut plan = if is_b { b } else { a }.clone();
-            plan.seed = plan.seed.wrapping_add(u64::from(round));
-            plan.origin.command = if is_b { b_side } else { a_side }.command(&plan, registry)?;
-            let what = format!("round {} of {n}: {}", round + 1, if is_b { "B" } else { "A" });
-            let rest = u64::from(n - round - 1) * (length_ns(a) + length_ns(b));
-            let after = rest + if done == 0 { length_ns(if is_b { a } else { b }) } else { 0 };
-            compared.comparison = Comparison::of_rounds(&rounds);
-            runs.show(Decision::Comparison(compared), &what);
-            let summary = match runs.carry_out(&plan, &what, after)? {
-                Ran::Whole(summary) => summary,
-                Ran::Interrupted => {
+    for number in 0..n {
+        compared.comparison = Comparison::of_rounds(&rounds);
+        let what = format!("round {} of {n}:", number + 1);
+        let mut round = one_round(number, n, sides, runs, compared, registry)?;
+        // Both sides of a round are carried out by the same agents.
+        if let Round::Lost(Loss { how, goes_on: true }) = &round {
+            runs.made_again(&what, how);
+            round = one_round(number, n, sides, runs, compared, registry)?;
+        }
+        match round {
+            Round::Made(figures) => rounds.push(*figures),
+            Round::Silent => return Ok(rounds),
+            Round::Interrupted => {
+                compared.interrupted = true;
+                return Ok(rounds);
+            }
+            Round::Lost(Loss { how, goes_on }) => {
+                runs.left_out(&what, &how);
+                if !goes_on {
+                    runs.note(NOBODY_LEFT);
                     compared.interrupted = true;
                     return Ok(rounds);
                 }
-                Ran::Impossible(reason) => bail!("{what}: {reason}"),
-            };
-            let run = Evidence::of(&summary);
-            runs.note(&format!("{what} {}", told(&run)));
-            if let Some(place) = figures.get_mut(usize::from(is_b)) {
-                *place = Some(Figures::of(&summary));
             }
-            let silent = !run.is_answered();
-            evidence.push(ComparedRun { is_b, number: round as usize + 1, evidence: run });
-            if silent && round == 0 {
-                compared.runs.append(&mut evidence);
-                return Ok(rounds);
-            }
-        }
-        compared.runs.append(&mut evidence);
-        if let [Some(a), Some(b)] = figures {
-            rounds.push((a, b));
         }
     }
     Ok(rounds)
+}
+
+/// Runs both sides, the one or the other first.
+fn one_round(
+    number: u32,
+    n: u32,
+    sides: [&Side; 2],
+    runs: &mut Runs<'_>,
+    compared: &mut Compared,
+    registry: &Registry,
+) -> Result<Round> {
+    let [a_side, b_side] = sides;
+    let (a, b) = (&a_side.plan, &b_side.plan);
+    let order = if compare::a_goes_first(a.seed, number) { [false, true] } else { [true, false] };
+    let mut figures: [Option<Figures>; 2] = [None, None];
+    let mut evidence = Vec::new();
+    let kept = runs.kept();
+    for (done, is_b) in order.into_iter().enumerate() {
+        let mut plan = if is_b { b } else { a }.clone();
+        plan.seed = plan.seed.wrapping_add(u64::from(number));
+        plan.origin.command = if is_b { b_side } else { a_side }.command(&plan, registry)?;
+        let side = if is_b { "B" } else { "A" };
+        let what = format!("round {} of {n}: {side}", number + 1);
+        let rest = u64::from(n - number - 1) * (length_ns(a) + length_ns(b));
+        let after = rest + if done == 0 { length_ns(if is_b { a } else { b }) } else { 0 };
+        compared.losses = runs.losses();
+        runs.show(Decision::Comparison(compared), &what);
+        let summary = match runs.attempt(&plan, &what, after)? {
+            Ran::Whole(summary) => summary,
+            Ran::Interrupted => {
+                runs.rests_on(kept);
+                return Ok(Round::Interrupted);
+            }
+            Ran::Impossible(reason) => bail!("{what}: {reason}"),
+            Ran::Lost(loss) => {
+                runs.rests_on(kept);
+                return Ok(Round::Lost(Loss { how: format!("{side} {}", loss.how), ..loss }));
+            }
+        };
+        let run = Evidence::of(&summary);
+        runs.note(&format!("{what} {}", told(&run)));
+        if let Some(place) = figures.get_mut(usize::from(is_b)) {
+            *place = Some(Figures::of(&summary));
+        }
+        let is_silent = !run.is_answered();
+        evidence.push(ComparedRun { is_b, number: number as usize + 1, evidence: run });
+        if is_silent && number == 0 {
+            compared.runs.append(&mut evidence);
+            return Ok(Round::Silent);
+        }
+    }
+    compared.runs.append(&mut evidence);
+    let [a, b] = figures;
+    Ok(a.zip(b).map_or(Round::Silent, |both| Round::Made(Box::new(both))))
 }
 
 fn told(run: &Evidence) -> String {

@@ -34,6 +34,7 @@ Exit status:
   1  it is not: brunt itself gave out first, no rate was met, or the search was interrupted
   2  the command line or a file was wrong
   3  the target never answered
+  4  an agent was lost: the run was made again, or left out
 Ctrl-C ends the search early, with what it found so far; pressed twice, it exits at once with 130";
 
 /// Of each trial.
@@ -96,7 +97,7 @@ pub fn run(args: &Find, program: &Program) -> Result<Exit> {
     if exit != Exit::Done && !decided.is_for_people() {
         console::note("error: the capacity is not known; --format text says why");
     }
-    Ok(exit)
+    Ok(runs.exit(exit, decided.is_for_people()))
 }
 
 /// The plan of every trial but for its rate, and the length of short ones.
@@ -149,11 +150,20 @@ fn search(
             repeat::of_run(words, &[Some(rate), length].into_iter().flatten().collect::<Vec<_>>(), &plan, registry)?;
         let number = trials.len() + 1;
         let what = format!("trial {number}: {}/s", settings.rate(step));
-        let so_far = Capacity { settings, answer: interrupted(&trials), trials: trials.clone() };
+        let (answer, losses) = (interrupted(&trials), runs.losses());
+        let so_far = Capacity { settings, answer, trials: trials.clone(), losses };
         runs.show(Decision::Capacity(base, &so_far), &what);
         let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, trial_length))? {
             Ran::Whole(summary) => summary,
             Ran::Interrupted => break interrupted(&trials),
+            // The rate is tried again, as long as there are agents: each loss leaves fewer.
+            Ran::Lost(loss) => {
+                runs.left_out(&what, &loss.how);
+                if loss.goes_on {
+                    continue;
+                }
+                break interrupted(&trials);
+            }
             Ran::Impossible(reason) if trials.is_empty() => break Answer::NeverAnswered { failure: reason },
             Ran::Impossible(_) => break Answer::StoppedAnswering { at_per_s: settings.rate(step) },
         };
@@ -161,7 +171,7 @@ fn search(
         runs.note(&format!("{what} {}", told(&trial)));
         trials.push(trial);
     };
-    Ok(Capacity { settings, answer, trials })
+    Ok(Capacity { settings, answer, trials, losses: runs.losses() })
 }
 
 fn told(trial: &Trial) -> String {

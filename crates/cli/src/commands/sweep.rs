@@ -18,7 +18,7 @@ use crate::args::{Program, repeat};
 use crate::decided::Decided;
 use crate::exit::Exit;
 use crate::plan::length_ns;
-use crate::runs::{Ran, Runs};
+use crate::runs::{NOBODY_LEFT, Ran, Runs};
 use crate::scripts::SCRIPTS;
 use crate::{console, plan};
 
@@ -37,6 +37,7 @@ Exit status:
   1  one did not, or a value had no answer
   2  the command line or a file was wrong
   3  the target never answered
+  4  an agent was lost: the run was made again, or left out
   130  Ctrl-C ended the sweep early, with the values so far; pressed twice, at once (143: SIGTERM)";
 
 /// The flags that can have several values: how they are called in their definitions, and whether they say how many
@@ -171,7 +172,7 @@ pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
     if !decided.is_for_people() {
         explain(&sweep, exit);
     }
-    Ok(exit)
+    Ok(runs.exit(exit, decided.is_for_people()))
 }
 
 /// A plan for each value.
@@ -220,12 +221,22 @@ fn carry_out(
         let what = format!("{} {value} ({} of {})", axis.name, done + 1, plans.len());
         let after = plans.iter().skip(done + 1).map(|(_, plan)| length_ns(plan)).sum();
         let so_far = Found::of(axis.clone(), planned.clone(), steps.clone(), String::new());
+        let so_far = so_far.with_losses(runs.losses());
         runs.show(Decision::Sweep(base, &so_far), &what);
         let step = match runs.carry_out(plan, &what, after)? {
             Ran::Whole(summary) => Step::of(*value, Evidence::of(&summary)),
             Ran::Impossible(why) => Step::impossible(*value, why),
             Ran::Interrupted => {
                 ended = format!("interrupted at {value}: these are the values so far");
+                break;
+            }
+            Ran::Lost(loss) => {
+                let why = runs.left_out(&what, &loss.how);
+                steps.push(Step::impossible(*value, why));
+                if loss.goes_on {
+                    continue;
+                }
+                ended = format!("ended at {value}: {NOBODY_LEFT}");
                 break;
             }
         };
@@ -237,7 +248,7 @@ fn carry_out(
             break;
         }
     }
-    Ok(Found::of(axis, planned, steps, ended))
+    Ok(Found::of(axis, planned, steps, ended).with_losses(runs.losses()))
 }
 
 fn told(step: &Step) -> String {

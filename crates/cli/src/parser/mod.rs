@@ -29,7 +29,7 @@ Exit status:
   1    a threshold failed
   2    the command line or a file was wrong
   3    the target never answered
-  4    an agent was lost, and the run was to end then; or too few agents came
+  4    an agent was lost, and --on-lost-agent did not say that the run goes on; or too few came
   130  Ctrl-C ended the run early, with its full report; pressed twice, at once (143: SIGTERM)";
 
 /// Puts load on a network service and tells the truth about what happened

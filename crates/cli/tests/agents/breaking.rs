@@ -9,7 +9,7 @@ use crate::bus::{Agent, Bus, agent, closes, read, target};
 use crate::program::{Running, until};
 
 /// Starts a run that all of these agents carry out.
-fn started(bus: &Bus, agents: &[Agent], args: &[&str]) -> Running {
+pub fn started(bus: &Bus, agents: &[Agent], args: &[&str]) -> Running {
     let url = bus.url();
     let running = Running::start([args, &["--nats", &url, "--format", "json", "--quiet"]].concat());
     for agent in agents {
@@ -34,7 +34,7 @@ fn the_accounts_close_when_an_agent_is_killed() {
     let mut agents = bus.agents(3);
     let (others, lost) = agents.split_at_mut(2);
     let args = ["-r", "300", "-d", "5s", "-t", "1", &server.url()];
-    let done = broken(&bus, others, &args, || lost[0].kill()).with_status(0);
+    let done = broken(&bus, others, &args, || lost[0].kill()).with_status(4);
     let report = read(&done);
     closes(&report);
     assert_eq!(report["outcomes"]["due"], 1500);
@@ -65,7 +65,7 @@ fn agents_that_stand_still_are_lost_and_come_back_free() {
         agents[0].send(Signal::STOP);
         agents[1].send(Signal::STOP);
     });
-    let report = read(&done.with_status(0));
+    let report = read(&done.with_status(4));
     closes(&report);
     assert_eq!(report["outcomes"]["due"], 1800);
     assert!(agent(&report, "a1")["lost"].is_object() && agent(&report, "a2")["lost"].is_object(), "{report:#}");
@@ -138,7 +138,7 @@ fn what_takes_several_runs_goes_on_with_the_agents_that_are_left() {
     let mut agents = bus.agents(2);
     let (others, lost) = agents.split_at_mut(1);
     let args = ["sweep", "-c", "2..4", "-r", "100", "-d", "5s", "-w", "0s", &server.url()];
-    let done = broken(&bus, others, &args, || lost[0].kill()).with_status(0);
+    let done = broken(&bus, others, &args, || lost[0].kill()).with_status(4);
     let swept = read(&done);
     assert_eq!(swept["steps"].as_array().map(Vec::len), Some(2), "{swept:#}");
 }
@@ -163,7 +163,7 @@ fn an_agent_that_is_told_to_end_says_so() {
     let mut agents = bus.agents(2);
     let args = ["-r", "200", "-d", "4s", &server.url()];
     let (others, leaving) = agents.split_at_mut(1);
-    let done = broken(&bus, others, &args, || leaving[0].send(Signal::TERM)).with_status(0);
+    let done = broken(&bus, others, &args, || leaving[0].send(Signal::TERM)).with_status(4);
     let report = read(&done);
     closes(&report);
     assert_eq!(agent(&report, "a2")["lost"]["reason"], "it was ended on its machine");

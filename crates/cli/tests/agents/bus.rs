@@ -157,6 +157,13 @@ impl Agent {
         until(&format!("the agent says '{what}'"), || self.has_said(what));
     }
 
+    /// Waits until it has said this so often.
+    #[track_caller]
+    pub fn says_times(&self, what: &str, times: usize) {
+        let said = || self.said.lock().unwrap().iter().filter(|line| line.contains(what)).count();
+        until(&format!("the agent says '{what}' {times} times"), || said() >= times);
+    }
+
     pub fn has_said(&self, what: &str) -> bool {
         self.said.lock().unwrap().iter().any(|line| line.contains(what))
     }

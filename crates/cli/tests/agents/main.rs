@@ -8,10 +8,13 @@ mod bus;
 #[path = "../cli/installed.rs"]
 mod installed;
 mod leaks;
+mod lost;
 mod manifest;
+mod names;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;
 mod reassign;
 mod safety;
+mod surroundings;
 mod together;

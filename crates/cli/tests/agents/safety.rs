@@ -115,6 +115,14 @@ fn secrets_travel_where_nobody_can_read_them_or_stay_with_the_agents() {
     assert!(authorizations.try_recv().is_err());
     run(&open, &["--secrets-from-agents"]).with_status(0);
     assert_eq!(authorizations.recv().unwrap(), "Bearer of-the-agent");
+    // Nothing of it is asked of this machine.
+    for policy in ["continue", "reassign"] {
+        let args = [&here[..], &["--nats", &open, "--secrets-from-agents", "--on-lost-agent", policy]].concat();
+        done(brunt(args).env_remove("TOKEN")).with_status(0);
+        assert_eq!(authorizations.recv().unwrap(), "Bearer of-the-agent");
+    }
+    let unset = done(brunt([&here[..], &["--nats", &url]].concat()).env_remove("TOKEN")).with_status(2);
+    assert!(unset.stderr.contains("TOKEN"), "{unset:#?}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_number_of_requests_is_made_once() {
 }
 
 /// A server that writes down what is asked of it.
-fn recorder() -> (String, Arc<Mutex<Vec<String>>>) {
+pub fn recorder() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (url, asked) = (format!("http://{}", listener.local_addr().unwrap()), Arc::new(Mutex::new(Vec::new())));
     let kept = Arc::clone(&asked);

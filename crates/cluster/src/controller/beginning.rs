@@ -1,6 +1,6 @@
 //! How agents are brought to the start of a run.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brunt_engine::StopHandle;
 use brunt_plan::plan::Plan;
@@ -11,14 +11,22 @@ use serde_bytes::ByteBuf;
 
 use super::control::{Control, Said};
 use super::progress::{Begun, InRun};
-use super::{COMPARISONS, ClusterError, LEAD_NS, LOOK, MANNERS, OnLost, Order};
+use super::{COMPARISONS, ClusterError, LEAD_NS, LOOK, OnLost, Order};
 use crate::clock::Offset;
 use crate::roster::deal;
 use crate::words::{FromAgent, ToAgent};
 
+/// How long agents that were told to stop may take: what setup has under way has ten seconds to return.
+const SETTLING: Duration = Duration::from_secs(12);
+
 impl Control {
-    /// Brings the agents to the start.
-    pub(super) async fn begin(&mut self, run: u32, order: &Order) -> Result<Begun, ClusterError> {
+    /// Brings the agents to the start. `given` is what setup has returned, as soon as it has: that is to be torn down, whatever comes.
+    pub(super) async fn begin(
+        &mut self,
+        run: u32,
+        order: &Order,
+        given: &mut Option<Value<'static>>,
+    ) -> Result<Begun, ClusterError> {
         let Some(terms) = self.terms.clone() else { return Err(ClusterError::Defect) };
         let stop = &order.stop;
         let mut plan = order.plan.clone();
@@ -55,19 +63,23 @@ impl Control {
             }
             self.sent_plan = Some(hash);
         }
-        let mut given = Value::Nil;
         if plan.scenarios.is_some() {
+            self.working.insert(0);
             self.tell(0, &ToAgent::Setup { run });
-            given = loop {
-                if let (_, FromAgent::Given { run: of, value }) = self.next_before(stop).await?
+            loop {
+                if let (place, FromAgent::Given { run: of, value }) = self.next_before(stop).await?
                     && of == run
                 {
-                    break value;
+                    self.working.remove(&place);
+                    *given = Some(value);
+                    break;
                 }
-            };
+            }
         }
+        let given = given.clone().unwrap_or(Value::Nil);
         for (place, portion) in portions.iter().enumerate() {
             let (machine, given) = (place as u32, given.clone());
+            self.working.insert(place);
             self.tell(place, &ToAgent::Prepare { run, machine, portion: *portion, given });
         }
         let mut missing = self.peers.len();
@@ -95,21 +107,24 @@ impl Control {
     /// The next words of an agent before a run has begun. Anything that keeps it from beginning is an error.
     pub(super) async fn next_before(&mut self, stop: &StopHandle) -> Result<(usize, FromAgent), ClusterError> {
         loop {
-            if let Some(place) = self.peers.iter().position(|peer| peer.lost.is_some()) {
-                let reason = self.peers.get(place).and_then(|peer| peer.lost.clone()).unwrap_or_default();
-                return Err(ClusterError::LostBefore { agent: self.name(place), reason });
+            if let Some(peer) = self.peers.iter().find(|peer| peer.lost.is_some()) {
+                let (agent, reason) = (peer.agent.name.clone(), peer.lost.clone().unwrap_or_default());
+                let left = self.peers.iter().filter(|peer| peer.lost.is_none()).count();
+                return Err(ClusterError::LostBefore { agent, reason, left });
             }
             if stop.is_stopped() {
                 return Err(ClusterError::Interrupted);
             }
             match self.said.pop_front() {
                 Some(Said::Words(place, FromAgent::Failed { problem, .. })) => {
+                    self.working.remove(&place);
                     let (problem, is_impossible) = (problem.text, problem.is_impossible);
                     return Err(ClusterError::Agent { agent: self.name(place), problem, is_impossible });
                 }
-                Some(Said::Words(place, FromAgent::Leaving)) => {
-                    let reason = "it was ended on its machine".to_owned();
-                    return Err(ClusterError::LostBefore { agent: self.name(place), reason });
+                Some(Said::Words(place, FromAgent::Leaving { reason })) => {
+                    if let Some(peer) = self.peers.get_mut(place) {
+                        peer.lost.get_or_insert(reason);
+                    }
                 }
                 Some(Said::Words(place, words)) => return Ok((place, words)),
                 Some(Said::Busy(..)) => {}
@@ -138,29 +153,21 @@ impl Control {
         }
     }
 
-    /// Waits until agents that were told to stop have done so.
-    pub(super) async fn settle(&mut self, run: u32) {
+    /// Waits until agents that were told to stop have done so. `given` is what setup returns meanwhile.
+    pub(super) async fn settle(&mut self, run: u32, given: &mut Option<Value<'static>>) {
         let began = Instant::now();
-        let mut waits: Vec<usize> = (0..self.peers.len()).collect();
-        self.said.clear();
-        while began.elapsed() < MANNERS / 2
-            && waits.iter().any(|place| self.peers.get(*place).is_some_and(|p| p.lost.is_none()))
-        {
-            if self.step(LOOK / 5).await.is_err() {
-                return;
-            }
+        loop {
             while let Some(said) = self.said.pop_front() {
-                if let Said::Words(place, FromAgent::Finished { run: of, .. } | FromAgent::Failed { run: of, .. }) =
-                    said
-                    && of == run
-                {
-                    waits.retain(|waits| *waits != place);
+                let Said::Words(place, words) = said else { continue };
+                match words {
+                    FromAgent::Given { run: of, value } if of == run => *given = Some(value),
+                    FromAgent::Finished { run: of, .. } | FromAgent::Failed { run: of, .. } if of == run => {}
+                    _ => continue,
                 }
+                self.working.remove(&place);
             }
-            // One that had not begun to prepare says nothing.
-            if self.peers.iter().all(|peer| peer.lost.is_some() || peer.link.is_acknowledged())
-                && began.elapsed() >= LOOK * 6
-            {
+            let is_lost = |place: &usize| self.peers.get(*place).is_none_or(|peer| peer.lost.is_some());
+            if self.working.iter().all(is_lost) || began.elapsed() >= SETTLING || self.step(LOOK / 5).await.is_err() {
                 return;
             }
         }

@@ -1,22 +1,20 @@
 //! The controller's side of the bus: who is there, who belongs to it, and what is said.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use async_nats::{Client, Event, Message, Subscriber};
-use brunt_engine::StopHandle;
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{
-    AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_LEASED_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, LISTEN, LOOK,
-    MANNERS, MOST_BYTES, OnLost, Terms,
+    AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_LEASED_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, LOOK, MANNERS,
+    MOST_BYTES, OnLost, Terms,
 };
 use crate::bus::{Bus, BusError};
 use crate::clock::{Comparison, Exchange};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
-use crate::roster::{Wanted, choose};
 use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
 use crate::{SILENCE, random_number};
 
@@ -88,6 +86,12 @@ pub(super) struct Control {
     /// Since when the bus is away, or when it last came back.
     away_since: Option<Instant>,
     pub(super) terms: Option<Terms>,
+    /// The longest that it has stood still itself in this run.
+    pub(super) stood_still: Duration,
+    /// The places of agents whose threads work for the run that begins.
+    pub(super) working: BTreeSet<usize>,
+    /// Agents that were there and fit, and that it has not taken: their names, and why not.
+    pub(super) left_out: Vec<(String, String)>,
     /// The plan that the agents have, in wire form's hash.
     pub(super) sent_plan: Option<String>,
     pub(super) runs: u32,
@@ -117,6 +121,9 @@ impl Control {
             compares_every_ns: COMPARE_AT_FIRST_NS,
             away_since: None,
             terms: None,
+            stood_still: Duration::ZERO,
+            working: BTreeSet::new(),
+            left_out: Vec::new(),
             sent_plan: None,
             runs: 0,
         })
@@ -156,74 +163,6 @@ impl Control {
             self.step(LOOK).await?;
         }
         Ok(())
-    }
-
-    /// Waits for agents and claims them.
-    pub(super) async fn take(bus: &Bus, terms: Terms, stop: &StopHandle) -> Result<Self, ClusterError> {
-        let mut control = Self::connect(bus, crate::bus::token_of(&terms.name)).await?;
-        let began = Instant::now();
-        loop {
-            if stop.is_stopped() {
-                return Err(ClusterError::Interrupted);
-            }
-            control.there.clear();
-            let (wanted, least) = (terms.wanted.clone(), terms.wanted.least());
-            let listen = match wanted {
-                Wanted::Number(_) => CALL * 2,
-                Wanted::All | Wanted::Tagged(_) => LISTEN,
-            };
-            let is_number = matches!(wanted, Wanted::Number(_));
-            let is_enough = |there: &[Announcement]| {
-                is_number && there.iter().filter(|agent| agent.busy.is_none()).count() >= least
-            };
-            control.listen(listen, is_enough).await?;
-            let chosen = choose(&control.there, &wanted)?;
-            if chosen.len() >= least && control.claim(&chosen, &terms.name).await? {
-                break;
-            }
-            if began.elapsed() >= terms.patience {
-                let there = control.there.iter().filter(|agent| wanted.fits(agent));
-                let busy = there.filter_map(|agent| Some((agent.name.clone(), agent.busy.clone()?))).collect();
-                let (found, patience) = (chosen.len(), terms.patience);
-                return Err(ClusterError::TooFew { wanted: wanted.to_string(), found, patience, busy });
-            }
-        }
-        control.terms = Some(terms);
-        Ok(control)
-    }
-
-    /// Claims these agents; false if one of them belongs to somebody else by now.
-    async fn claim(&mut self, chosen: &[Announcement], name: &str) -> Result<bool, ClusterError> {
-        self.said.clear();
-        self.own(chosen.iter().map(|agent| Peer::new(agent.clone(), &self.bus)).collect());
-        self.tell_all(&ToAgent::Claim { by: name.to_owned() });
-        let mut claimed = vec![false; self.peers.len()];
-        let began = Instant::now();
-        let mut is_free = true;
-        while is_free && claimed.contains(&false) {
-            self.step(LOOK).await?;
-            while let Some(said) = self.said.pop_front() {
-                match said {
-                    Said::Words(place, FromAgent::Claimed) => {
-                        claimed.iter_mut().skip(place).take(1).for_each(|c| *c = true);
-                    }
-                    Said::Words(..) => {}
-                    Said::Busy(place, by) => {
-                        is_free = false;
-                        let name = self.peers.get(place).map(|peer| peer.agent.name.clone());
-                        self.there
-                            .iter_mut()
-                            .filter(|a| Some(&a.name) == name.as_ref())
-                            .for_each(|a| a.busy = Some(by.clone()));
-                    }
-                }
-            }
-            is_free &= began.elapsed() < MANNERS;
-        }
-        if !is_free {
-            self.release().await;
-        }
-        Ok(is_free)
     }
 
     /// Lets the agents go.
@@ -332,8 +271,9 @@ impl Control {
                     peer.clock.add(Exchange { sent, received, answered, back });
                 }
                 Ok(Note::Busy { by }) => self.said.push_back(Said::Busy(place, printable(&by))),
-                Ok(Note::Unknown) if peer.clock.count() > 0 => {
-                    peer.lost.get_or_insert("it began anew, or gave the run up".to_owned());
+                // Another agent of the same name knows nothing of this run, and has no say in it.
+                Ok(Note::Unknown { instance }) if instance == peer.agent.instance && peer.clock.count() > 0 => {
+                    peer.lost.get_or_insert("it gave the run up".to_owned());
                 }
                 _ => {}
             }
@@ -400,6 +340,7 @@ impl Control {
         }
         let since = std::mem::replace(&mut self.looked, Instant::now()).elapsed();
         if since >= STOOD_STILL {
+            self.stood_still = self.stood_still.max(since);
             // Whoever hears nothing because it stands still itself cannot call others silent.
             self.peers.iter_mut().for_each(|peer| peer.heard += since);
         }

@@ -1,10 +1,10 @@
 //! How a run is seen through once it has begun, and torn down.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brunt_protocol::scenario::Value;
 
-use super::control::{Control, Said};
+use super::control::{Control, Peer, Said};
 use super::progress::Begun;
 use super::progress::InProgress;
 use super::{Beginning, LOOK, Order, Over};
@@ -16,11 +16,21 @@ impl Control {
         self.runs += 1;
         let run = self.runs;
         self.said.clear();
+        self.working.clear();
         self.leave_lost_behind();
-        match self.begin(run, &order).await {
+        let mut given = None;
+        match self.begin(run, &order, &mut given).await {
             Err(error) => {
                 self.tell_all(&ToAgent::Stop { run });
-                self.settle(run).await;
+                self.settle(run, &mut given).await;
+                let torn_down = match given {
+                    Some(given) => self.tear_down(run, given).await,
+                    None => Ok(()),
+                };
+                let error = match torn_down {
+                    Ok(()) => error,
+                    Err((agent, failed)) => error.and_teardown(agent, &failed),
+                };
                 // Whoever gave the order may have gone away.
                 let _ = order.begun.send(Err(error));
             }
@@ -40,6 +50,8 @@ impl Control {
         let on_lost = self.terms.as_ref().map(|terms| terms.on_lost).unwrap_or_default();
         let mut running = InProgress::new(run, begun, on_lost, &order.reports);
         let mut is_bus_gone = false;
+        self.working.clear();
+        self.stood_still = Duration::ZERO;
         while !running.is_over() {
             if !is_bus_gone && let Err(error) = self.step(LOOK).await {
                 is_bus_gone = true;
@@ -48,6 +60,7 @@ impl Control {
                 }
             }
             let now = self.now_ns();
+            running.stood_still = self.stood_still;
             // Whoever is lost takes nothing over, so that this is known first.
             for (place, peer) in self.peers.iter().enumerate() {
                 if peer.lost.is_some() {
@@ -84,8 +97,11 @@ impl Control {
         }
         if running.begun.plan.scenarios.is_some() {
             let given = std::mem::replace(&mut running.begun.given, Value::Nil);
-            if let Some(problem) = self.tear_down(run, given).await {
-                running.failed.get_or_insert(problem);
+            if let Err((agent, problem)) = self.tear_down(run, given).await {
+                let problem = if agent.is_empty() { problem } else { format!("agent '{agent}': {problem}") };
+                // What ended the run comes first.
+                running.failed =
+                    Some(running.failed.take().map_or(problem.clone(), |reason| format!("{reason}; {problem}")));
             }
         }
         Over {
@@ -108,25 +124,47 @@ impl Control {
         }
     }
 
-    /// Runs the script's teardown on the first agent that is there; why it failed, if it did.
-    async fn tear_down(&mut self, run: u32, given: Value<'static>) -> Option<String> {
-        let place = self.peers.iter().position(|peer| peer.lost.is_none())?;
-        self.tell(place, &ToAgent::Teardown { run, given });
+    /// Runs the script's teardown on the first agent that is there and has nothing else to do.
+    ///
+    /// # Errors
+    /// Why it failed, after the name of the agent; no name if there was none.
+    async fn tear_down(&mut self, run: u32, given: Value<'static>) -> Result<(), (String, String)> {
+        loop {
+            let is_free = |(place, peer): &(usize, &Peer)| peer.lost.is_none() && !self.working.contains(place);
+            let Some(place) = self.peers.iter().enumerate().find(is_free).map(|(place, _)| place) else {
+                return Err((String::new(), "no agent was left to run the script's teardown".to_owned()));
+            };
+            self.tell(place, &ToAgent::Teardown { run, given: given.clone() });
+            match self.await_teardown(run, place).await {
+                // It is lost and never had the word.
+                None => {}
+                Some(Ok(())) => return Ok(()),
+                Some(Err(problem)) => return Err((self.name(place), problem)),
+            }
+        }
+    }
+
+    /// What came of a teardown; none if the agent was lost before it had the word.
+    async fn await_teardown(&mut self, run: u32, place: usize) -> Option<Result<(), String>> {
         loop {
             if let Err(error) = self.step(LOOK / 5).await {
-                return Some(error.to_string());
+                return Some(Err(error.to_string()));
             }
             while let Some(said) = self.said.pop_front() {
                 match said {
                     Said::Words(of, FromAgent::TornDown { run: which, problem }) if of == place && which == run => {
-                        return problem;
+                        return Some(problem.map_or(Ok(()), Err));
                     }
-                    Said::Words(of, FromAgent::Failed { problem, .. }) if of == place => return Some(problem.text),
+                    Said::Words(of, FromAgent::Failed { problem, .. }) if of == place => {
+                        return Some(Err(problem.text));
+                    }
                     _ => {}
                 }
             }
-            if let Some(reason) = self.peers.get(place).and_then(|peer| peer.lost.clone()) {
-                return Some(format!("agent '{}' was lost in the teardown: {reason}", self.name(place)));
+            let peer = self.peers.get(place)?;
+            if let Some(reason) = &peer.lost {
+                let is_told = peer.link.is_acknowledged();
+                return is_told.then(|| Err(format!("it was lost in the teardown: {reason}")));
             }
         }
     }

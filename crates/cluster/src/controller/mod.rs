@@ -1,9 +1,10 @@
 //! A controller: takes agents, lets them carry runs out together, and puts together what they report.
 //!
-//! [`Cluster`] is its outside. Below it, on a thread of its own, [`control`] speaks with the agents, [`beginning`] brings them to the
-//! start of a run, [`course`] sees the run through, and [`progress`] keeps the accounts of it.
+//! [`Cluster`] is its outside. Below it, on a thread of its own, [`control`] speaks with the agents, [`claiming`] takes them, [`beginning`]
+//! brings them to the start of a run, [`course`] sees the run through, and [`progress`] keeps the accounts of it.
 
 mod beginning;
+mod claiming;
 mod control;
 mod course;
 mod progress;
@@ -89,7 +90,7 @@ pub enum ClusterError {
     #[error(transparent)]
     Wire(#[from] WireError),
     /// There are too few.
-    #[error("{wanted} are wanted, and {found} came in {} s{}", patience.as_secs_f64(), busy_text(busy))]
+    #[error("{wanted} are wanted, and {found} came in {} s{}", patience.as_secs_f64(), others(left_out))]
     TooFew {
         /// Which agents.
         wanted: String,
@@ -97,8 +98,8 @@ pub enum ClusterError {
         found: usize,
         /// How long was waited.
         patience: Duration,
-        /// Those that are busy, and with whose run.
-        busy: Vec<(String, String)>,
+        /// Others that came, and why they are not among them.
+        left_out: Vec<(String, String)>,
     },
     /// Anyone on the way could read the plan's secrets.
     #[error(
@@ -131,6 +132,8 @@ pub enum ClusterError {
         agent: String,
         /// What became of it.
         reason: String,
+        /// How many agents are left.
+        left: usize,
     },
     /// It was ended before it began.
     #[error("ended before the agents were ready")]
@@ -140,12 +143,30 @@ pub enum ClusterError {
     Defect,
 }
 
-fn busy_text(busy: &[(String, String)]) -> String {
-    let one = |(agent, by): &(String, String)| format!("{agent} carries out a run of {by}");
-    match busy {
+fn others(left_out: &[(String, String)]) -> String {
+    let one = |(agent, why): &(String, String)| format!("{agent} {why}");
+    match left_out {
         [] => String::new(),
         [first] => format!("; {}", one(first)),
-        [first, rest @ ..] => format!("; {}, and {} more are busy", one(first), rest.len()),
+        [first, rest @ ..] => format!("; {}, and {} more are not free", one(first), rest.len()),
+    }
+}
+
+impl ClusterError {
+    /// The same where the script's teardown has failed as well.
+    fn and_teardown(self, agent: String, failed: &str) -> Self {
+        let also = |text: String| format!("{text}; its teardown failed, too: {failed}");
+        match self {
+            Self::LostBefore { agent, reason, left } => Self::LostBefore { agent, reason: also(reason), left },
+            Self::Agent { agent, problem, is_impossible } => {
+                Self::Agent { agent, problem: also(problem), is_impossible }
+            }
+            Self::Interrupted => {
+                let problem = format!("the script's teardown failed: {failed}");
+                Self::Agent { agent, problem, is_impossible: false }
+            }
+            other => other,
+        }
     }
 }
 
@@ -164,6 +185,7 @@ pub struct Cluster {
     commands: UnboundedSender<Command>,
     thread: Option<JoinHandle<()>>,
     agents: Vec<Announcement>,
+    left_out: Vec<(String, String)>,
 }
 
 /// What the thread that speaks with the agents is to do.
@@ -241,7 +263,7 @@ impl Cluster {
                         Err(error) => drop(taken.send(Err(error))),
                         Ok(mut control) => {
                             let agents = control.peers.iter().map(|peer| peer.agent.clone()).collect();
-                            if taken.send(Ok(agents)).is_ok() {
+                            if taken.send(Ok((agents, std::mem::take(&mut control.left_out)))).is_ok() {
                                 control.serve(orders).await;
                             }
                             control.release().await;
@@ -253,13 +275,18 @@ impl Cluster {
         };
         let thread =
             std::thread::Builder::new().name("agents".to_owned()).spawn(work).map_err(|_| ClusterError::Defect)?;
-        let agents = answer.recv().map_err(|_| ClusterError::Defect)??;
-        Ok(Self { commands, thread: Some(thread), agents })
+        let (agents, left_out) = answer.recv().map_err(|_| ClusterError::Defect)??;
+        Ok(Self { commands, thread: Some(thread), agents, left_out })
     }
 
     /// The agents, in the order of their numbers.
     pub fn agents(&self) -> &[Announcement] {
         &self.agents
+    }
+
+    /// Agents that were there, fit, and were not taken: their names, and why not. None where so many were taken as were asked for.
+    pub fn left_out(&self) -> &[(String, String)] {
+        &self.left_out
     }
 
     /// Lets the agents carry `plan` out, and returns what happened. Blocks until it is over.

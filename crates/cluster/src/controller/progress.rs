@@ -25,6 +25,8 @@ const LATE_NS: u64 = 300_000_000;
 /// How long after an agent was found lost others do what it has left, in nanoseconds: time for the word to reach them, and to make
 /// connections.
 const TAKEOVER_NS: u64 = 600_000_000;
+/// How long the controller stood still at least where that is why agents hear nothing of it.
+const STOOD_STILL: Duration = Duration::from_secs(3);
 /// What is left of a run in its last moments is not worth a takeover, in nanoseconds.
 const LAST_MOMENTS_NS: u64 = 100_000_000;
 
@@ -72,7 +74,8 @@ pub(super) struct InRun {
     next: u64,
     has_drained: bool,
     is_finished: bool,
-    is_leaving: bool,
+    /// Why it leaves the run before its time, if it says that it does.
+    leaving: Option<String>,
     /// What it reported after it said that it leaves, and how long each of its parts was then.
     held: Vec<Interval>,
     held_parts: BTreeMap<u32, u64>,
@@ -103,7 +106,7 @@ impl InRun {
             next: 0,
             has_drained: false,
             is_finished: false,
-            is_leaving: false,
+            leaving: None,
             held: Vec::new(),
             held_parts: BTreeMap::new(),
             lost: None,
@@ -157,7 +160,7 @@ impl InRun {
 
     /// Whether it can do something for another.
     fn can_help(&self) -> bool {
-        !self.is_lost && !self.is_gone && !self.is_leaving
+        !self.is_lost && !self.is_gone && self.leaving.is_none()
     }
 
     /// What it had to do and has not accounted for, and whose accounts each has come from.
@@ -192,6 +195,8 @@ pub(super) struct InProgress<'a> {
     pub(super) redirected_to: Option<String>,
     pub(super) failed: Option<String>,
     pub(super) lost_its_agents: bool,
+    /// The longest that this process stood still itself, meanwhile.
+    pub(super) stood_still: Duration,
     /// What agents are to be told to take over, with times of the controller's clock.
     pub(super) left_work: Vec<(usize, LeftWork)>,
     takeovers: u32,
@@ -211,6 +216,7 @@ impl<'a> InProgress<'a> {
             redirected_to: None,
             failed: None,
             lost_its_agents: false,
+            stood_still: Duration::ZERO,
             left_work: Vec::new(),
             takeovers: 0,
         }
@@ -243,7 +249,9 @@ impl<'a> InProgress<'a> {
                 agent.began_there = Some(there);
                 agent.compare(offset, at);
             }
-            FromAgent::Second { run: of, interval } if of == run && agent.is_leaving => agent.held.push(*interval),
+            FromAgent::Second { run: of, interval } if of == run && agent.leaving.is_some() => {
+                agent.held.push(*interval);
+            }
             FromAgent::Second { run: of, mut interval } if of == run => {
                 interval.worker = place as u32;
                 agent.count_users(&interval);
@@ -262,7 +270,7 @@ impl<'a> InProgress<'a> {
                 agent.counts = counts;
                 self.counts_changed = true;
             }
-            FromAgent::Leaving => agent.is_leaving = true,
+            FromAgent::Leaving { reason } => agent.leaving = Some(reason),
             FromAgent::Took { run: of, number } if of == run => {
                 agent.duties.iter_mut().filter(|duty| duty.number == number).for_each(|duty| duty.is_taken = true);
             }
@@ -274,14 +282,16 @@ impl<'a> InProgress<'a> {
             FromAgent::Finished { run: of, ended, taken } if of == run => {
                 // One that was asked to take something over meanwhile says so once more.
                 let is_all = taken >= agent.asked;
-                let left = agent.is_leaving && ended.interrupted && !stop.is_stopped() && !self.was_stopped_by_us;
-                if left {
-                    agent.held_parts = ended.parts;
-                    // One that ends in good order is lost all the same, but no reason to abort.
-                    let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
-                    self.lose(place, "it was ended on its machine", on_lost, now);
-                } else {
-                    self.finished(place, ended, is_all, stop, now);
+                // A part that ends before its time, and nobody here has said that it should, is lost.
+                let is_left = ended.interrupted && !stop.is_stopped() && !self.was_stopped_by_us;
+                match agent.leaving.clone().filter(|_| is_left) {
+                    Some(reason) => {
+                        agent.held_parts = ended.parts;
+                        // One that ends in good order is lost all the same, but no reason to abort.
+                        let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
+                        self.lose(place, &reason, on_lost, now);
+                    }
+                    None => self.finished(place, ended, is_all, stop, now),
                 }
             }
             _ => {}
@@ -353,6 +363,9 @@ impl<'a> InProgress<'a> {
             return;
         }
         agent.is_lost = true;
+        let still = self.stood_still;
+        let own = (still >= STOOD_STILL).then(|| format!("; this brunt stood still for {:.1} s", still.as_secs_f64()));
+        let reason = &format!("{reason}{}", own.unwrap_or_default());
         let worker = place as u32;
         let mut last = LastSeconds { measured_ns: agent.part.measured_ns, ..LastSeconds::default() };
         let held = std::mem::take(&mut agent.held);
@@ -466,7 +479,9 @@ impl<'a> InProgress<'a> {
     /// An agent cannot do what it was asked to take over: nobody does it.
     fn declined(&mut self, place: usize, number: u32, problem: &str) {
         // What one that ends has not begun is dealt again with the rest of what it leaves.
-        let Some(agent) = self.begun.agents.get_mut(place).filter(|agent| !agent.is_leaving) else { return };
+        let Some(agent) = self.begun.agents.get_mut(place).filter(|agent| agent.leaving.is_none()) else {
+            return;
+        };
         let Some(at) = agent.duties.iter().position(|duty| duty.number == number) else { return };
         let duty = agent.duties.remove(at);
         let name = agent.part.name.clone();
@@ -508,6 +523,8 @@ impl<'a> InProgress<'a> {
         let finished = self.begun.agents.iter().filter(|agent| agent.is_finished).map(measured).max();
         // If every agent was lost, the run ended with the last of them.
         let longest = finished.or_else(|| self.begun.agents.iter().map(measured).max()).unwrap_or(0);
+        // With a number of requests, others have made all of theirs: those of a lost one would have been made, too.
+        let is_whole = !self.is_stopping && longest < self.begun.plan.duration_ns().unwrap_or(u64::MAX);
         for place in 0..self.begun.agents.len() {
             let Some(agent) = self.begun.agents.get_mut(place) else { continue };
             let end = longest.max(agent.part.measured_ns);
@@ -516,7 +533,7 @@ impl<'a> InProgress<'a> {
             }
             let Some(lost) = agent.lost.take() else { continue };
             let mut seconds = Vec::new();
-            for interval in lost.end(end) {
+            for interval in lost.end(end, is_whole) {
                 agent.part.add(&interval, &ok);
                 seconds.push(interval);
             }

@@ -285,6 +285,9 @@ pub struct Capacity {
     pub answer: Answer,
     /// What it rests on, in the order of time.
     pub trials: Vec<Trial>,
+    /// Runs that lost an agent, in the order of time, and what was done about each, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
 }
 
 impl Capacity {

@@ -260,7 +260,7 @@ fn what_own_delays_can_have_decided_is_neither_met_nor_failed() {
 fn the_chance_of_error_grows_with_the_rates_tried() {
     let settings = Settings { repeats: 6, ..Settings::default() };
     let (answer, trials) = search(&settings, |rate| evidence(rate <= 2000.0, true));
-    let capacity = Capacity { settings, answer, trials };
+    let capacity = Capacity { settings, answer, trials, losses: Vec::new() };
     let tried = capacity.rates_tried();
     assert!((2..8).contains(&tried), "{tried}");
     assert!((capacity.chance_of_error() - tried as f64 / 64.0).abs() < 1e-12);

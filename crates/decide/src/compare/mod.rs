@@ -433,6 +433,9 @@ pub struct Compared {
     pub interrupted: bool,
     /// The runs, in the order of time.
     pub runs: Vec<ComparedRun>,
+    /// Runs that lost an agent, in the order of time, and what was done about each, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
 }
 
 impl Compared {

@@ -86,6 +86,9 @@ pub struct Sweep {
     pub latency_unreliable: usize,
     /// Why it ended before its last value, for people; empty if it did not.
     pub ended: String,
+    /// Runs that lost an agent, in the order of time, and what was done about each, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
 }
 
 /// The share of the most calls a second that a value must answer to be enough.
@@ -144,7 +147,13 @@ impl Sweep {
             Ok(fit) => Law::Fit(fit),
             Err(why) => Law::NoFit(why),
         });
-        Self { axis, planned, steps, law, generator_bound, latency_unreliable, ended }
+        Self { axis, planned, steps, law, generator_bound, latency_unreliable, ended, losses: Vec::new() }
+    }
+
+    /// The same with what is to be said of runs that lost an agent.
+    #[must_use]
+    pub fn with_losses(self, losses: Vec<String>) -> Self {
+        Self { losses, ..self }
     }
 }
 

@@ -91,7 +91,7 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
     let lost: Vec<_> = run.agents.iter().filter(|agent| agent.is_lost()).collect();
     let (first, others) = lost.split_first()?;
     let AgentEnd::Lost { after_ns, reason, .. } = &first.ended else { return None };
-    let unsent: u64 = lost.iter().map(|agent| agent.measured.numbers.get(Counter::UnsentLost)).sum();
+    let unsent: u64 = lost.iter().map(|agent| agent.unsent_lost()).sum();
     let (all, after) = (run.agents.len(), brief_ns(*after_ns));
     let mut parts = vec![format!("{} of {all} agents were lost: {} after {after}, {reason}", lost.len(), first.name)];
     if !others.is_empty() {

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::format::FormatError;
+use crate::numbers::clean;
 use crate::style::{Paint, Style};
 use crate::text::{self, origin_lines};
 
@@ -91,7 +92,8 @@ impl FromStr for Format {
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style: Style) -> io::Result<()> {
     let paint = Paint(style.colour);
-    let label = origin_lines(decision.origin(), decision.started_unix_ms(), style.dated, paint);
+    let origin = origin_lines(decision.origin(), decision.started_unix_ms(), style.dated, paint);
+    let label = [origin, loss_lines(decision, paint)].concat();
     let text = match (decision, format) {
         (_, Format::Json) => return json(out, &Document::of(decision)),
         (Decision::Capacity(plan, capacity), Format::Text) => capacity::text(plan, capacity, label, paint),
@@ -111,7 +113,13 @@ pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style
     out.write_all(text.as_bytes())
 }
 
-/// What Markdown ends with: what the decision is called, its tags, when its first run began, and the command that repeats it.
+/// What is said of runs that lost an agent, for a terminal.
+fn loss_lines(decision: Decision<'_>, paint: Paint) -> Vec<String> {
+    let lines = decision.losses().iter().flat_map(|loss| text::wrapped("! ", "  ", &clean(loss), text::WIDTH));
+    lines.map(|line| paint.warning(line)).collect()
+}
+
+/// What Markdown ends with: runs that lost an agent, what the decision is called, its tags, when its first run began, and the command that repeats it.
 fn markdown_label(decision: Decision<'_>) -> String {
     let origin = decision.origin();
     let tags = origin.tags.iter().map(|(key, value)| format!("{key}={value}"));
@@ -120,7 +128,8 @@ fn markdown_label(decision: Decision<'_>) -> String {
     let label = names.chain(began).collect::<Vec<_>>().join(", ");
     let command =
         (!origin.command.is_empty()).then(|| format!("Run it again: `{}`", comparison::code(&origin.command)));
-    let lines = [label, command.unwrap_or_default()].into_iter().filter(|line| !line.is_empty());
+    let losses = decision.losses().iter().map(|loss| format!("- {}", clean(loss))).collect::<Vec<_>>().join("\n");
+    let lines = [losses, label, command.unwrap_or_default()].into_iter().filter(|line| !line.is_empty());
     lines.flat_map(|line| ["\n".to_owned(), line, "\n".to_owned()]).collect()
 }
 

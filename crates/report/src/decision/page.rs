@@ -183,6 +183,7 @@ pub(super) fn data(decision: Decision<'_>, found: Runs<'_>, live: Option<String>
         page.commands = numbers.map(|number| found.command(*number)).collect();
         page.outlines = evidence.iter().map(|(_, run)| run.outline.clone()).collect();
     }
+    page.found.extend(decision.losses().iter().map(|loss| text(loss.as_str(), Role::Warning)));
     page.live = live;
     page.origin = decision.origin().clone();
     html::embedded(&page)

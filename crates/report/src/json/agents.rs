@@ -3,7 +3,6 @@
 use brunt_judge::agent_figures::AgentFigures;
 use brunt_judge::summary::Summary;
 use brunt_record::agents::{AgentEnd, AgentPart};
-use brunt_record::catalogue::Counter;
 use brunt_record::recording::Skew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,7 +107,7 @@ impl Agents {
         Some(Self {
             start_skew_ns: skew.map(|skew: Skew| skew.ns),
             start_skew_uncertainty_ns: skew.map(|skew| skew.uncertainty_ns),
-            unsent_lost: run.agents.iter().map(|agent| agent.measured.numbers.get(Counter::UnsentLost)).sum(),
+            unsent_lost: run.agents.iter().map(AgentPart::unsent_lost).sum(),
             list: all.map(|(part, figures)| Agent::of(part, figures, with_parts)).collect(),
         })
     }

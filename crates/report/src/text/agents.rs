@@ -2,7 +2,7 @@
 
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict::Judgement;
-use brunt_record::catalogue::Counter;
+use brunt_record::agents::AgentPart;
 use brunt_record::histogram::AtLeast;
 
 use crate::json::{Agent, Agents};
@@ -29,7 +29,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
         lines.push(match &agent.lost {
             Some(lost) => {
                 let unsent = summary.run.agents.iter().find(|part| part.name == agent.name);
-                let unsent = unsent.map_or(0, |part| part.measured.numbers.get(Counter::UnsentLost));
+                let unsent = unsent.map_or(0, AgentPart::unsent_lost);
                 let taken_over = lost.taken_over_ns.map(|at| format!("; others took over after {}", exactly(at)));
                 let missing = match lost.users_missed {
                     // Calls of users who never started are due nowhere.

@@ -113,7 +113,7 @@ fn search(settings: Settings, generator: f64) -> Capacity {
             Next::Try { step, length } => trials.push(trial(&settings, step, length, generator)),
         }
     };
-    Capacity { settings, answer, trials }
+    Capacity { settings, answer, trials, losses: Vec::new() }
 }
 
 /// Of each kind one.
@@ -126,7 +126,7 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
     let mut interrupted = search(settings, 1e6);
     interrupted.trials.truncate(7);
     interrupted.answer = Answer::Interrupted { met_per_s: Some(1500.0), failed_per_s: Some(2100.0) };
-    let answered = |answer| Capacity { settings, answer, trials: Vec::new() };
+    let answered = |answer| Capacity { settings, answer, trials: Vec::new(), losses: Vec::new() };
     let slower = Answer::Connections {
         met_per_s: 3100.0,
         at_per_s: 3255.0,
@@ -194,6 +194,7 @@ fn compared(rounds: u32, cost: f64, errors: f64) -> Compared {
         conditions: Vec::new(),
         interrupted: false,
         runs,
+        losses: Vec::new(),
     }
 }
 

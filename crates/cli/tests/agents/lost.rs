@@ -1,0 +1,170 @@
+//! What a lost agent means for what was asked: the exit status, and decisions over several runs.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use brunt_testbed::server::{Config, Delay, Server};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::breaking::{broken, started};
+use crate::bus::{Bus, agent, closes, read, target};
+
+/// What is said of lost agents in a decision.
+fn losses(decision: &Value) -> Vec<&str> {
+    decision["losses"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_loss_ends_with_4_unless_it_was_allowed() {
+    let (bus, server) = (Bus::start(), target());
+    let url = server.url();
+    for (allowed, status) in
+        [(&[][..], 4), (&["--on-lost-agent", "continue"], 0), (&["--on-lost-agent", "reassign"], 0)]
+    {
+        let mut agents = bus.agents(2);
+        let (others, lost) = agents.split_at_mut(1);
+        let args = [allowed, &["-r", "200", "-d", "5s", "-t", "1", &url]].concat();
+        let done = broken(&bus, others, &args, || lost[0].kill()).with_status(status);
+        let report = read(&done);
+        closes(&report);
+        assert_eq!(report["ending"], "completed");
+        assert_eq!(done.stderr.contains("agent 'a2' was lost after"), status == 4, "{done:#?}");
+        assert_eq!(done.stderr.contains("--on-lost-agent"), status == 4, "{done:#?}");
+    }
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_round_that_lost_an_agent_is_made_again() {
+    let (bus, servers) = (Bus::start(), [target(), target()]);
+    let mut agents = bus.agents(2);
+    let (others, lost) = agents.split_at_mut(1);
+    let (a, b) = (servers[0].url(), servers[1].url());
+    let args = ["compare", "--rounds", "10", "-r", "100", "-d", "2s", "-w", "0s", &a, &b];
+    let done = broken(&bus, others, &args, || lost[0].kill()).with_status(4);
+    let compared = read(&done);
+    let losses = losses(&compared);
+    assert!(losses.len() == 1 && losses[0].starts_with("round 1 of 10: "), "{losses:?}");
+    assert!(losses[0].contains("lost agent 'a2' after") && losses[0].ends_with("made again"), "{losses:?}");
+    assert!(done.stderr.contains(losses[0]), "{done:#?}");
+    let runs = compared["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 20, "{runs:#?}");
+    assert!(runs.iter().all(|run| run["evidence"]["due"] == 200 && run["evidence"]["failed"] == 0), "{runs:#?}");
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_sweep_keeps_its_table_when_nobody_is_left() {
+    let (bus, server) = (Bus::start(), target());
+    let mut only = bus.agent("a1");
+    let args = ["sweep", "-c", "1,2,4", "-r", "50", "-d", "3s", "-w", "0s", &server.url()];
+    let running = started(&bus, &[], &args);
+    only.says_times("prepares workers", 2);
+    sleep(Duration::from_millis(1500));
+    only.kill();
+    let done = running.wait().with_status(4);
+    let swept = read(&done);
+    let steps = swept["steps"].as_array().unwrap();
+    assert_eq!(steps[0]["evidence"]["due"], 150, "{swept:#}");
+    let problem = steps[1]["problem"].as_str().unwrap();
+    assert!(steps[1]["evidence"].is_null() && problem.contains("lost agent 'a1'"), "{swept:#}");
+    assert!(problem.ends_with("left out"), "{problem}");
+    assert_eq!(steps.len(), 2);
+    assert!(swept["ended"].as_str().unwrap().contains("no agent is left"), "{swept:#}");
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn an_agent_that_dies_between_runs_costs_no_run() {
+    let (bus, server) = (Bus::start(), target());
+    let mut agents = bus.agents(2);
+    let args = ["sweep", "-c", "2,4,6", "-r", "50", "-d", "2s", "-w", "0s", &server.url()];
+    let running = started(&bus, &[], &args);
+    // Its part is dealt, and has not begun.
+    agents[1].says_times("prepares workers", 2);
+    agents[1].kill();
+    let done = running.wait().with_status(4);
+    let swept = read(&done);
+    let losses = losses(&swept);
+    // On a busy machine it is dead a moment later.
+    let is_told = |loss: &str| loss.contains("before it began (") || loss.contains("after 0.0s (");
+    assert!(losses.len() == 1 && losses[0].contains("lost agent 'a2' ") && is_told(losses[0]), "{losses:?}");
+    let due: Vec<_> = swept["steps"].as_array().unwrap().iter().map(|step| &step["evidence"]["due"]).collect();
+    assert_eq!(due, [100, 100, 100]);
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_trial_that_lost_an_agent_says_nothing_of_the_target() {
+    let (bus, server) = (Bus::start(), target());
+    let url = server.url();
+    for (allowed, status) in [(&[][..], 4), (&["--on-lost-agent", "continue"], 0)] {
+        let mut agents = bus.agents(2);
+        let (others, lost) = agents.split_at_mut(1);
+        let search = ["find", "--threshold", "error_rate<1%", "--from", "100", "--highest", "100", "--repeats", "1"];
+        let args = [&search[..], &["-d", "6s", "-w", "0s", &url], allowed].concat();
+        let done = broken(&bus, others, &args, || lost[0].kill()).with_status(status);
+        let found = read(&done);
+        let losses = losses(&found);
+        assert!(losses.len() == 1 && losses[0].ends_with("made again"), "{found:#}");
+        let trials = found["trials"].as_array().unwrap();
+        assert!(!trials.is_empty() && trials.iter().all(|trial| trial["outcome"] == "met"), "{trials:#?}");
+    }
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_decision_ends_with_an_agent_if_it_is_to() {
+    let (bus, server) = (Bus::start(), target());
+    let mut agents = bus.agents(2);
+    let (others, lost) = agents.split_at_mut(1);
+    let url = server.url();
+    let args = ["sweep", "-c", "2,4", "-r", "100", "-d", "5s", "-w", "0s", "--on-lost-agent", "abort", &url];
+    let done = broken(&bus, others, &args, || lost[0].kill()).with_status(4);
+    let swept = read(&done);
+    assert_eq!(swept["steps"].as_array().unwrap().len(), 1, "{swept:#}");
+    assert!(losses(&swept)[0].contains("lost agent 'a2' after"), "{swept:#}");
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn requests_that_a_lost_agent_never_made_are_counted() {
+    let server = Server::start(Config { delay: Delay::Fixed(Duration::from_millis(10)), ..Config::default() }).unwrap();
+    let (bus, url) = (Bus::start(), server.url());
+    let mut agents = bus.agents(3);
+    let (others, lost) = agents.split_at_mut(2);
+    let done = broken(&bus, others, &["-c", "6", "-n", "6000", "-t", "1", &url], || lost[0].kill()).with_status(4);
+    let report = read(&done);
+    closes(&report);
+    assert_eq!(report["outcomes"]["due"], 6000, "{:#}", report["outcomes"]);
+    let of = |name: &str| report["outcomes"][name].as_u64().unwrap();
+    // About 200 a second of its 2,000 were made, for a second or two.
+    assert!((1400..2000).contains(&of("unsent")), "{:#}", report["outcomes"]);
+    assert_eq!(report["agents"]["unsent_lost"], of("unsent"));
+    assert_eq!(agent(&report, "a3")["due"], 2000);
+    let seconds: u64 = report["series"].as_array().unwrap().iter().map(|point| point["due"].as_u64().unwrap()).sum();
+    assert_eq!(seconds, 6000);
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_controller_that_stood_still_says_so() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let running =
+        started(&bus, &agents, &["-r", "200", "-d", "16s", "-t", "1", "--on-lost-agent", "continue", &server.url()]);
+    sleep(Duration::from_millis(2500));
+    running.send(Signal::STOP);
+    sleep(Duration::from_secs(8));
+    running.send(Signal::CONT);
+    let done = running.wait().with_status(4);
+    let report = read(&done);
+    closes(&report);
+    let reason = agent(&report, "a1")["lost"]["reason"].as_str().unwrap();
+    assert!(reason.contains("gave the run up") && reason.contains("stood still for"), "{reason}");
+    assert!(done.stderr.contains("stood still for"), "{done:#?}");
+    // What was sent until then is in the result.
+    assert_eq!(report["outcomes"]["answered"], server.requests(), "{:#}", report["outcomes"]);
+}

@@ -1,0 +1,38 @@
+//! Whether an agent that begins is the only one of its name: it asks those that live.
+
+use std::time::Duration;
+
+use async_nats::{Client, Message, Subject, Subscriber};
+use futures_util::StreamExt as _;
+use tokio::time::{Instant, sleep_until};
+
+use crate::frame::{Frame, Kind};
+use crate::words::{Note, from_bytes, to_bytes};
+
+/// How long an agent that has the same name may take to say so.
+const ASKING: Duration = Duration::from_millis(500);
+
+/// Whether an agent that lives has the name that this subject is of. Of two that ask at once, the one with the lower number has it.
+pub(crate) async fn is_name_taken(client: &Client, names: &mut Subscriber, subject: &Subject, instance: u64) -> bool {
+    let say = |note: Note| client.publish(subject.clone(), Frame::note(0, to_bytes(&note)).to_bytes());
+    // Whoever may not ask is not told.
+    let _ = say(Note::Asks { instance }).await;
+    let until = Instant::now() + ASKING;
+    loop {
+        tokio::select! {
+            Some(message) = names.next() => match note_of(&message) {
+                Some(Note::Taken { instance: other }) if other != instance => return true,
+                Some(Note::Asks { instance: other }) if other < instance => return true,
+                Some(Note::Asks { instance: other }) if other > instance => drop(say(Note::Taken { instance }).await),
+                _ => {}
+            },
+            () = sleep_until(until) => return false,
+        }
+    }
+}
+
+/// The note that a message carries, if it does.
+pub(crate) fn note_of(message: &Message) -> Option<Note> {
+    let frame = Frame::from_bytes(&message.payload).ok()?;
+    from_bytes(&frame.payload).ok().filter(|_| frame.kind == Kind::Note)
+}
