@@ -1,7 +1,7 @@
 //! What a run is remembered for: its headline, and what else belongs above its figures.
 //!
 //! Text, JSON and the page lead with the same sentence. What speaks against the run comes before what speaks for it, in this order: a
-//! measurement that cannot be believed, an early end, thresholds, what happened to the target, calls that failed, figures that had not
+//! measurement that cannot be believed, an early end, a lost agent, thresholds, what happened to the target, calls that failed, figures that had not
 //! settled. Only where there is nothing of all that does it say how many calls succeeded.
 
 use brunt_judge::remarks::{About, Remark};
@@ -80,13 +80,14 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     let mut all = Vec::new();
     all.extend(not_believed(summary));
     all.extend(early_end(summary));
+    all.extend(summary.remarks.iter().filter(|remark| remark.about == About::Agents).map(about_target));
     if !summary.answered() {
         all.extend(text::nothing_answered(summary).map(|text| Statement::new(Tone::Bad, text)));
         return all;
     }
     all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Bad, text)));
     all.extend(thresholds_failed(summary));
-    all.extend(summary.remarks.iter().map(about_target));
+    all.extend(summary.remarks.iter().filter(|remark| remark.about != About::Agents).map(about_target));
     let is_told = all.iter().any(|statement| statement.tone == Tone::Bad);
     all.extend(some_failed(summary).filter(|_| !is_told));
     // Who met an outage or a freeze has not settled, whatever a warm-up would have changed.
@@ -147,8 +148,8 @@ fn missed(result: &ThresholdResult) -> String {
 /// What stands out about the target or the plan.
 pub(crate) fn about_target(remark: &Remark) -> Statement {
     let tone = match remark.about {
-        About::NoSuccess | About::NoMessages | About::Redirects | About::Outage => Tone::Bad,
-        About::Connections | About::Freeze | About::Overload | About::RateLimit | About::Agents => Tone::Warning,
+        About::NoSuccess | About::NoMessages | About::Redirects | About::Outage | About::Agents => Tone::Bad,
+        About::Connections | About::Freeze | About::Overload | About::RateLimit => Tone::Warning,
     };
     Statement { tone, text: clean(&remark.message).into_owned(), advice: remark.advice.clone() }
 }
