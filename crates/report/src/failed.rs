@@ -4,9 +4,13 @@ use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::plan::MAX_ERROR_RATIO;
 use brunt_record::catalogue::Counter;
-use brunt_record::outcome::OkStatus;
+use brunt_record::counts::Failures;
+use brunt_record::outcome::{Failure, OkStatus};
 
-use crate::numbers::{count, counted, percent};
+use crate::numbers::{brief, count, counted, percent};
+
+/// The most reasons that are shown for one failure.
+const MOST_REASONS: usize = 3;
 
 /// How the sentence begins.
 pub(crate) const FAILED: &str = "FAILED: ";
@@ -61,4 +65,20 @@ fn since(summary: &Summary) -> String {
     let first = summary.run.series.points().iter().find(|point| point.not_ok > 0);
     let seconds = first.map_or(0, |point| point.start_ns / brunt_record::SECOND_NS);
     if seconds == 0 { String::new() } else { format!(" from {}:{:02}", seconds / 60, seconds % 60) }
+}
+
+/// Such as `timeout × 18 (no answer in 2s)`.
+pub(crate) fn in_words(failures: &Failures, failure: Failure, n: u64) -> String {
+    let reasons = failures.reasons(failure);
+    let said: Vec<_> = reasons.into_iter().filter(|(reason, _)| !reason.is_empty()).collect();
+    let shown = said
+        .iter()
+        .take(MOST_REASONS)
+        .map(|&(reason, of)| if of == n { brief(reason) } else { format!("{} × {}", brief(reason), count(of)) });
+    let mut shown: Vec<_> = shown.collect();
+    if said.len() > MOST_REASONS {
+        shown.push("…".to_owned());
+    }
+    let reasons = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join("; ")) };
+    format!("{} × {}{reasons}", failure.name(), count(n))
 }

@@ -10,16 +10,16 @@ use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::trend::{Settled, Watched};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::threshold::Threshold;
-use brunt_plan::units::{Duration, Number};
+use brunt_plan::units::{Duration, ExactDuration, Number};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::failed;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Role;
-use crate::{failed, text};
 
 /// How a statement is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -82,7 +82,7 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     all.extend(early_end(summary));
     all.extend(summary.remarks.iter().filter(|remark| remark.about == About::Agents).map(about_target));
     if !summary.answered() {
-        all.extend(text::nothing_answered(summary).map(|text| Statement::new(Tone::Bad, text)));
+        all.extend(nothing_answered(summary).map(|text| Statement::new(Tone::Bad, text)));
         return all;
     }
     all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Bad, text)));
@@ -113,7 +113,7 @@ fn not_believed(summary: &Summary) -> Option<Statement> {
 fn early_end(summary: &Summary) -> Option<Statement> {
     let (tone, text) = match &summary.run.ending {
         Ending::Completed => return None,
-        Ending::Interrupted => (Tone::Warning, text::interrupted(summary)),
+        Ending::Interrupted => (Tone::Warning, interrupted(summary)),
         Ending::Aborted(reason) => (Tone::Bad, format!("aborted: {}", clean(reason))),
         Ending::Stopped(reason) => (Tone::Warning, format!("stopped by the script: {}", clean(reason))),
         // What is said of a target that never answered says why.
@@ -224,4 +224,27 @@ fn thresholds_in_words(summary: &Summary) -> String {
         2 => "both thresholds".to_owned(),
         n => format!("all {n} thresholds"),
     }
+}
+
+/// How far a run came that its user interrupted.
+fn interrupted(summary: &Summary) -> String {
+    let planned = summary.plan.duration_ns().map_or(String::new(), |ns| format!(" of {}", ExactDuration(ns)));
+    match summary.run.measured_ns {
+        0 => "interrupted before the measured part began".to_owned(),
+        ns => format!("interrupted after {}{planned}: the figures cover what was done", Duration(ns)),
+    }
+}
+
+/// What to read before anything else when no call was answered; none where the run's end says it.
+fn nothing_answered(summary: &Summary) -> Option<String> {
+    let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
+    let open = summary.total.numbers.get(Counter::Unfinished) + summary.total.numbers.get(Counter::Unsent);
+    Some(match worst {
+        Some((failure, n)) => {
+            format!("the target never answered: {}", failed::in_words(&summary.total.failures, failure, n))
+        }
+        None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
+        None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return None,
+        None => "no call was ever due".to_owned(),
+    })
 }

@@ -19,11 +19,8 @@ mod single;
 mod throughput;
 mod verdict;
 
-pub(crate) use outcomes::nothing_answered;
 pub use plan::{concurrency, scenario_list};
-pub(crate) use plan::{
-    connections_of, heading as plan_heading, in_words as plan_in_words, interrupted, moment, origin_lines,
-};
+pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words, moment, origin_lines};
 
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;

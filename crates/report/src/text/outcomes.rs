@@ -4,15 +4,11 @@ use brunt_judge::summary::Summary;
 use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
-use brunt_record::outcome::Failure;
-use brunt_record::recording::Ending;
 
 use super::{WIDTH, label, title, wrapped};
-use crate::numbers::{brief, count, counted, percent};
+use crate::failed::in_words;
+use crate::numbers::{count, counted, percent};
 use crate::style::Paint;
-
-/// The most reasons that are shown for one failure.
-const MOST_REASONS: usize = 3;
 
 pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
     let mut lines = vec![sum(summary, paint)];
@@ -80,21 +76,10 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
 
 /// Each failure on a line of its own, wrapped.
 fn listed(name: &str, failures: &Failures, dress: impl Fn(&str) -> String, paint: Paint) -> Vec<String> {
-    let said = failures.counted().flat_map(|(failure, n)| wrapped("", "  ", &failed(failures, failure, n), WIDTH - 15));
+    let said =
+        failures.counted().flat_map(|(failure, n)| wrapped("", "  ", &in_words(failures, failure, n), WIDTH - 15));
     let names = [name].into_iter().chain(std::iter::repeat(""));
     said.zip(names).map(|(line, name)| format!("{}{}", label(name, paint), dress(&line))).collect()
-}
-
-/// What to read before anything else when no call was answered; none where the run's end says it.
-pub(crate) fn nothing_answered(summary: &Summary) -> Option<String> {
-    let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
-    let open = summary.total.numbers.get(Counter::Unfinished) + summary.total.numbers.get(Counter::Unsent);
-    Some(match worst {
-        Some((failure, n)) => format!("the target never answered: {}", failed(&summary.total.failures, failure, n)),
-        None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
-        None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return None,
-        None => "no call was ever due".to_owned(),
-    })
 }
 
 fn sum(summary: &Summary, paint: Paint) -> String {
@@ -126,22 +111,6 @@ fn sign(summary: &Summary) -> &'static str {
     } else {
         "≠ (a fault in brunt: please report it)"
     }
-}
-
-/// Such as `timeout × 18 (no answer in 2s)`.
-fn failed(failures: &Failures, failure: Failure, n: u64) -> String {
-    let reasons = failures.reasons(failure);
-    let said: Vec<_> = reasons.into_iter().filter(|(reason, _)| !reason.is_empty()).collect();
-    let shown = said
-        .iter()
-        .take(MOST_REASONS)
-        .map(|&(reason, of)| if of == n { brief(reason) } else { format!("{} × {}", brief(reason), count(of)) });
-    let mut shown: Vec<_> = shown.collect();
-    if said.len() > MOST_REASONS {
-        shown.push("…".to_owned());
-    }
-    let reasons = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join("; ")) };
-    format!("{} × {}{reasons}", failure.name(), count(n))
 }
 
 fn connections(summary: &Summary) -> String {

@@ -265,12 +265,3 @@ fn via(plan: &Plan) -> Option<String> {
     }
     (!parts.is_empty()).then(|| parts.join(", "))
 }
-
-/// How far a run came that its user interrupted.
-pub(crate) fn interrupted(summary: &Summary) -> String {
-    let planned = summary.plan.duration_ns().map_or(String::new(), |ns| format!(" of {}", ExactDuration(ns)));
-    match summary.run.measured_ns {
-        0 => "interrupted before the measured part began".to_owned(),
-        ns => format!("interrupted after {}{planned}: the figures cover what was done", Duration(ns)),
-    }
-}
