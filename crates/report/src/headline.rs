@@ -88,8 +88,9 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Bad, text)));
     all.extend(thresholds_failed(summary));
     all.extend(summary.remarks.iter().filter(|remark| remark.about != About::Agents).map(about_target));
-    let is_told = all.iter().any(|statement| statement.tone == Tone::Bad);
-    all.extend(some_failed(summary).filter(|_| !is_told));
+    // The outcomes have it where something else comes first.
+    let is_first = all.is_empty();
+    all.extend(some_failed(summary).filter(|_| is_first));
     // Who met an outage or a freeze has not settled, whatever a warm-up would have changed.
     let is_episode = summary.remarks.iter().any(|remark| remark.from_ns.is_some());
     all.extend(not_settled(summary).filter(|_| !is_episode));

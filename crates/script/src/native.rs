@@ -21,6 +21,8 @@
 //!     base_url: None,
 //!     populations: Vec::new(),
 //!     throttle: None,
+//!     smallest_pool: None,
+//!     own: Default::default(),
 //! };
 //! let program = host.program(&plan, &scenarios, &Registry::default(), Portion::whole(1))?;
 //! program.rehearse(&["s"])?;

@@ -55,7 +55,7 @@ fn words(text: &str) -> Vec<String> {
             is_finding = matches!(section, "Throughput" | "Latency")
                 && (line.starts_with("  ✗ ") || line.starts_with("  ! ") || is_finding && line.starts_with("    "));
             let is_mark = line.trim_start().starts_with("spoiled") || line.starts_with("  ≥ ");
-            let is_verdict = line.starts_with("Verdict:");
+            let is_verdict = line.starts_with("Verdict:") || is_measurement(line);
             if !is_finding && !is_mark && !is_verdict {
                 words.extend(line.split_whitespace().filter_map(word));
             }

@@ -25,7 +25,7 @@ pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;
 
-/// Writes `summary` for people: in 24 lines where nothing is wrong with the run, and more where there are names; with
+/// Writes `summary` for people: in 25 lines where nothing is wrong with the run, and more where there are names; with
 /// `style.verbose` in some 40. A single call is its times and its outcome.
 ///
 /// # Errors
@@ -40,7 +40,9 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         sections.push(thresholds(summary, paint));
         return write_sections(out, &sections);
     }
-    sections.push(verdict::statements(&headline::statements(summary), paint));
+    let mut first = verdict::statements(&headline::statements(summary), paint);
+    first.extend(thresholds(summary, paint));
+    sections.push(first);
     sections.push(plan::section(summary, style.dated || style.verbose, paint));
     if summary.answered() && style.verbose {
         sections.push(throughput::section(summary, paint));
@@ -55,11 +57,16 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     } else {
         sections.push(verdict::all_findings(summary, paint));
     }
-    sections.push(outcomes::section(summary, paint, style.verbose));
+    let mut ends = outcomes::section(summary, paint, style.verbose);
+    if !style.verbose {
+        ends.extend(verdict::measurement(summary, paint, false));
+    }
+    sections.push(ends);
     sections.push(agents::section(summary, paint, style.verbose));
     sections.extend(names::sections(summary, paint));
-    sections.push(thresholds(summary, paint));
-    sections.push(verdict::measurement(summary, paint, style.verbose));
+    if style.verbose {
+        sections.push(verdict::measurement(summary, paint, true));
+    }
     write_sections(out, &sections)
 }
 
@@ -69,6 +76,7 @@ fn write_sections(out: &mut impl Write, sections: &[Vec<String>]) -> io::Result<
     writeln!(out, "{}", sections.join("\n\n"))
 }
 
+/// Each threshold with its figure, below the headline.
 fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {
     let noted: Vec<_> = summary.thresholds.iter().filter(|result| result.is_noted()).collect();
     if noted.is_empty() {
@@ -80,7 +88,7 @@ fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {
     };
     let names: Vec<_> = noted.iter().map(|result| name(result)).collect();
     let width = names.iter().map(|name| columns::width(name)).max().unwrap_or(0);
-    let mut lines = vec![paint.strong("Thresholds")];
+    let mut lines = Vec::new();
     for (result, name) in noted.into_iter().zip(&names) {
         let name = columns::padded(name, width);
         let got = numbers::clean(&result.got);
