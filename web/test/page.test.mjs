@@ -64,8 +64,8 @@ for (const name of RESULTS) {
     if (errors) assert.equal(await page.textContent("[data-figure='error rate'] .value"), errors);
     const [sum] = report.match(/(?<=^Outcomes +)\S.*$/m) ?? [];
     assert.equal(await page.textContent(".sum"), sum);
-    const [verdict] = report.match(/^(?:[✓✗]|! the target) [^:\n]*/m) ?? [];
-    assert.ok(shown.includes(verdict), verdict);
+    const [headline] = report.split("\n");
+    assert.ok(shown.includes(headline), headline);
     await page.close();
   });
 }
