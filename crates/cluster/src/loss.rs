@@ -156,7 +156,7 @@ impl Lost {
         if length_ns > 0 {
             seconds.push(self.interval(length_ns, rest));
         } else {
-            // It has reported the last second; there is none without a length.
+            // All seconds are reported: the rest belongs to the drain, since a second of no length does not exist.
             rest.merge(&std::mem::take(&mut self.begun));
             drained.merge(&rest);
         }

@@ -32,23 +32,25 @@ pub struct Clusters<'a> {
 struct Cluster<'a> {
     /// Times that ended in it.
     times: &'a Packed,
-    /// Times among these that count as lower bounds, and times that are known from below only.
-    bounds: [Option<&'a Packed>; 2],
+    /// Times of failed calls among these, which count as lower bounds.
+    failing: Option<&'a Packed>,
+    /// Lower bounds of calls that did not end.
+    bounds: Option<&'a Packed>,
 }
 
 impl Cluster<'_> {
     fn calls(&self) -> u64 {
-        self.times.count() + self.bounds[1].map_or(0, Packed::count)
+        self.times.count() + self.bounds.map_or(0, Packed::count)
     }
 
-    /// For each of `limits`: how many calls took at most that, of how many of which that is known. A call that is known to have
-    /// taken longer than something below the limit tells nothing of it.
+    /// For each of `limits`: the calls known to have taken at most that, and the calls of which it is known whether they did. A lower
+    /// bound below the limit tells neither.
     fn shares_up_to<const N: usize>(&self, limits: [u64; N]) -> [(u64, u64); N] {
-        let [among, apart] = self.bounds.map(|bounds| bounds.map_or([0; N], |bounds| counts_up_to(bounds, limits)));
-        let (ended, calls) = (counts_up_to(self.times, limits), self.calls());
+        let up_to = |times: Option<&Packed>| times.map_or([0; N], |times| counts_up_to(times, limits));
+        let (ended, failing, bounds) = (up_to(Some(self.times)), up_to(self.failing), up_to(self.bounds));
         let mut shares = [(0, 0); N];
-        for (share, ((ended, among), apart)) in shares.iter_mut().zip(ended.into_iter().zip(among).zip(apart)) {
-            *share = (ended.saturating_sub(among), calls.saturating_sub(among + apart));
+        for (share, ((ended, failing), bounds)) in shares.iter_mut().zip(ended.into_iter().zip(failing).zip(bounds)) {
+            *share = (ended.saturating_sub(failing), self.calls().saturating_sub(failing + bounds));
         }
         shares
     }
@@ -59,13 +61,14 @@ impl<'a> Clusters<'a> {
     pub fn of_response(points: &'a [Point]) -> Option<Self> {
         Self::of(points.iter().map(|point| Cluster {
             times: &point.response,
-            bounds: [Some(&point.failing), Some(&point.response_bounds)],
+            failing: Some(&point.failing),
+            bounds: Some(&point.response_bounds),
         }))
     }
 
     /// Clusters of service times; none of a run that is too short.
     pub fn of_service(points: &'a [Point]) -> Option<Self> {
-        Self::of(points.iter().map(|point| Cluster { times: &point.service, bounds: [None; 2] }))
+        Self::of(points.iter().map(|point| Cluster { times: &point.service, failing: None, bounds: None }))
     }
 
     /// How calls depend on each other around the quantiles of all of them, whose values are `values`.

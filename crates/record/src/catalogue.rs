@@ -657,11 +657,11 @@ timings! {
     ResponseValue = "response_value";
     /// The most that the target's part of response times can be.
     ResponseHigh = "response_high";
-    /// The least that the target's part of response times can be, among all those, of calls without success.
+    /// Calls without success: the least that the target's part of their response times can be.
     NotOkLow = "not_ok_low";
-    /// The target's part of response times, among all those, of calls without success.
+    /// Calls without success: the target's part of their response times.
     NotOkValue = "not_ok_value";
-    /// The most that the target's part of response times can be, among all those, of calls without success.
+    /// Calls without success: the most that the target's part of their response times can be.
     NotOkHigh = "not_ok_high";
     /// The least that the target's part of service times can be.
     ServiceLow = "service_low";

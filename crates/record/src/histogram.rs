@@ -503,9 +503,9 @@ impl Censored {
         self.bounds.merge(&other.bounds);
     }
 
-    /// The same with calls that failed among the others, with the time that they took.
+    /// Pools failed calls with the others: each counts with the time that it took.
     #[must_use]
-    pub fn whatever_their_end(mut self) -> Self {
+    pub fn pooled(mut self) -> Self {
         self.known.merge(&std::mem::take(&mut self.failed));
         self
     }
@@ -848,7 +848,7 @@ mod tests {
         fast.failed = of(&[1000; 3]);
         let slow = Some(AtLeast { value: 1000, at_least: true });
         assert_eq!(fast.quantiles([0.5, 0.97, 0.99]), [Some(AtLeast::exactly(10)), Some(AtLeast::exactly(10)), slow]);
-        // Three hundredths would have taken longer than this, of which one could have been the last.
+        // The three failures end at different times: p98 is past the first one, p99 past the second.
         fast.failed = of(&[1000, 1500, 2000]);
         assert_eq!(fast.quantile(0.98), Some(AtLeast { value: 1000, at_least: true }));
         assert_eq!(fast.quantile(0.99), Some(AtLeast { value: 1500, at_least: true }));

@@ -122,7 +122,8 @@ fn packed(values: impl Iterator<Item = (u64, u64)>) -> Box<[u8]> {
     bytes.into_boxed_slice()
 }
 
-/// The response times of calls that `ended`, of which some were `failing`, with lower bounds of those that did not.
+/// Response times, failed calls apart. `ended` has all calls that ended, `failing` the failed ones among them, `bounds` the lower bounds of
+/// calls that did not end.
 pub fn censored(ended: &Packed, failing: &Packed, bounds: &Packed) -> Censored {
     if failing.is_empty() {
         return Censored { known: ended.unpack(), bounds: bounds.unpack(), ..Censored::default() };

@@ -70,7 +70,7 @@ impl Control {
         self.there.iter().filter(|agent| wanted.fits(agent) && agent.busy.is_none() && !is_silent(agent)).count()
     }
 
-    /// Says of agents that were wanted and are not its own why that is so. Of a number that is wanted, others are none of them.
+    /// Notes each wanted agent that was not taken, and why. A wanted number of agents leaves nobody out.
     fn leave_out(&mut self, wanted: &Wanted, silent: &HashSet<(String, u64)>) {
         let is_own = |name: &str| self.peers.iter().any(|peer| peer.agent.name == name);
         if matches!(wanted, Wanted::Number(_)) && !self.peers.is_empty() {

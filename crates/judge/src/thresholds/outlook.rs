@@ -90,7 +90,7 @@ fn sum_of(histogram: &Histogram) -> f64 {
     histogram.mean().map_or(0.0, |mean| mean * histogram.count() as f64)
 }
 
-/// The iterations of a population's whole load, of which one takes so many seconds.
+/// The iterations of a population's whole load, at a mean of `mean_s` seconds for each.
 fn iterations_of(population: &Population, mean_s: f64) -> f64 {
     let of = |step: &Step| match *step {
         Step::NothingFor { .. } => 0.0,

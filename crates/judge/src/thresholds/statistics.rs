@@ -16,9 +16,7 @@ pub(super) fn of_times(statistic: Statistic, times: &Censored) -> Option<AtLeast
         Statistic::Quantile(q) => times.quantile(q).map(|value| value.map(|ns| ns as f64)),
         Statistic::Mean => lower.mean().map(bounded),
         Statistic::Stdev => lower.stdev().map(bounded),
-        Statistic::Min => {
-            times.known.min().into_iter().chain(times.failed.min()).min().map(|ns| AtLeast::exactly(ns as f64))
-        }
+        Statistic::Min => times.min().map(|ns| AtLeast::exactly(ns as f64)),
         Statistic::Max => lower.max().map(|ns| bounded(ns as f64)),
     }
 }

@@ -166,7 +166,7 @@ impl<'a> Subject<'a> {
             (Self::All, USUAL | RESPONSE) => Some(total.response_times()),
             (Self::All, Time::Ok) => Some(total.response_times().known.into()),
             (Self::All, Time::Recorded(Timing::Failed)) => Some(total.response_times().failed.into()),
-            (Self::All, Time::Ended) => Some(total.response_times().whatever_their_end()),
+            (Self::All, Time::Ended) => Some(total.response_times().pooled()),
             (Self::Calls { calls, .. }, Time::Ok) => Some(calls.response_ok().into()),
             (Self::Calls { calls, .. }, Time::Recorded(Timing::Failed)) => Some(calls.response_not_ok().known.into()),
             (Self::Calls { calls, .. }, Time::Ended) => Some(calls.times.get(Timing::Response).clone()),

@@ -17,7 +17,7 @@ fn a_batch_goes_over_several_connections_as_a_browser_has_them() {
          end):inject { brunt.iterations_each(1, 1) }",
         slow,
     );
-    // Six connections, of which one was there: the seventh call waits.
+    // One connection is open and five are new: the seventh call waits.
     let times = played.times();
     assert_eq!(times[..8], [0, 10, 10, 10, 10, 10, 10, 20]);
     assert_eq!(times[8..], [30, 30, 40]);

@@ -182,8 +182,8 @@ end
 local demands = {}
 local MOST_QUESTIONS = 20
 
--- Counts what a script demands of an answer (`kind`, of which it asks `question`, if it is one question) as a check of that call: whether
--- it was there.
+-- Counts a demand on an answer as a check of its call. `kind` is the method (json, css, …), `question` its argument, if there is one; the check
+-- holds if `was_there`.
 function shared.count_demand(answer, kind, question, was_there)
   local label = rawget(answer, "label")
   if not label or shared.is_rehearsing() then
