@@ -29,7 +29,7 @@ function seconds(finding: Finding): string {
 function judgement({ verdict }: Data): [string, string] {
   switch (verdict.judgement) {
     case "trustworthy":
-      return ["faint", verdict.findings.length > 0 ? "measured well, but for what is named below" : "measured well"];
+      return ["faint", verdict.findings.length > 0 ? "measured well, apart from what is listed below" : "measured well"];
     case "generator_bound":
       return ["bad", "✗ generator-bound: throughput is a lower bound"];
     default:
@@ -51,7 +51,7 @@ function generator({ health, times, quantiles }: Data): string {
 const hasNoFigure = ({ live, outcomes }: Data): boolean => live !== null && outcomes.answered + outcomes.failed === 0;
 
 /** Signs of what a statement means; one that begins with its own has none. */
-const SIGNS = { bad: "✗ ", warning: "! ", plain: "", good: "✓ " };
+const SIGNS = { bad: "✗ ", warning: "! ", note: "· ", plain: "", good: "✓ " };
 
 /** Those that were asked for, and defaults that failed. */
 const noted = (thresholds: Data["thresholds"]): Data["thresholds"] =>

@@ -141,8 +141,12 @@ impl Summary {
         let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         let not_ok = total.not_ok(&plan.ok_status);
         let points = run.series.points();
-        let rate = sampling::rate(points);
-        let (responses, services) = (Clusters::of_response(points), Clusters::of_service(points));
+        let remarks = remarks::of(&plan, &run, &total);
+        // Sampling errors are those of a steady state, which a run with an outage has none of.
+        let is_steady = !remarks.iter().any(|remark| remark.about.is_unsteady());
+        let rate = sampling::rate(points).filter(|_| is_steady);
+        let responses = Clusters::of_response(points).filter(|_| is_steady);
+        let services = Clusters::of_service(points).filter(|_| is_steady);
         let (of_response, of_service) =
             (responses.as_ref().map(Sampling::Whole), services.as_ref().map(Sampling::Whole));
         let response =
@@ -201,7 +205,7 @@ impl Summary {
                 receiving: Distribution::of_known(total.times.known(Timing::Receiving)),
             },
             breakdown,
-            remarks: remarks::of(&plan, &run, &total),
+            remarks,
             thresholds: Vec::new(),
             agents: AgentFigures::all(&plan, &run),
             total,

@@ -14,7 +14,39 @@ pub fn columns(values: impl IntoIterator<Item = Option<f64>>, full: f64) -> Stri
     values.into_iter().map(block).collect()
 }
 
-/// The same in so many lines, the highest first.
+/// Times from one power of ten to another, whose columns are as high as their logarithms.
+pub struct Scale {
+    low: u32,
+    high: u32,
+}
+
+impl Scale {
+    /// Powers of ten around `times`, in nanoseconds; none without a time.
+    pub fn logarithmic(times: impl Iterator<Item = u64> + Clone) -> Option<Self> {
+        let (low, high) = (times.clone().min()?.max(1).ilog10(), times.max()?.max(1));
+        let above = high.ilog10() + u32::from(high > 10_u64.pow(high.ilog10()));
+        Some(Self { low, high: above.max(low + 1).min(u64::MAX.ilog10()) })
+    }
+
+    /// The time below all of them, in nanoseconds.
+    pub const fn low(&self) -> u64 {
+        10_u64.pow(self.low)
+    }
+
+    /// The time above all of them, in nanoseconds.
+    pub const fn high(&self) -> u64 {
+        10_u64.pow(self.high)
+    }
+
+    /// The column of a time, in nanoseconds.
+    pub fn block(&self, ns: u64) -> char {
+        let share = ((ns.max(1) as f64).log10() - f64::from(self.low)) / f64::from(self.high - self.low);
+        let height = ((share * 8.0).ceil() as usize).clamp(1, 8);
+        BLOCKS.get(height - 1).copied().unwrap_or(' ')
+    }
+}
+
+/// The same as [`columns`] in so many lines, the highest first.
 pub fn tall_columns(values: &[Option<f64>], full: f64, lines: usize) -> Vec<String> {
     let eighths = |value: f64| ((value / full * 8.0 * lines as f64).round() as usize).clamp(1, 8 * lines);
     let block = |value: Option<f64>, below: usize| {
@@ -51,6 +83,19 @@ mod tests {
     fn columns_stand_on_zero() {
         assert_eq!(columns([Some(8.0), Some(4.0), None, Some(0.01), Some(0.0)], 8.0), "█▄ ▁ ");
         assert_eq!(columns([Some(0.0)], 0.0), " ");
+    }
+
+    #[test]
+    fn logarithmic_columns_lie_between_powers_of_ten() {
+        let times = [2_000_000_u64, 40_000_000, 900_000_000];
+        let scale = Scale::logarithmic(times.into_iter()).unwrap();
+        assert_eq!((scale.low(), scale.high()), (1_000_000, 1_000_000_000));
+        assert_eq!(times.map(|ns| scale.block(ns)), ['▁', '▅', '█']);
+        let of_one = Scale::logarithmic([1_000_u64].into_iter()).unwrap();
+        assert_eq!((of_one.low(), of_one.high()), (1_000, 10_000));
+        let widest = Scale::logarithmic([0, u64::MAX].into_iter()).unwrap();
+        assert_eq!((widest.low(), widest.block(u64::MAX)), (1, '█'));
+        assert!(Scale::logarithmic(std::iter::empty()).is_none());
     }
 
     #[test]

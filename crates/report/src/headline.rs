@@ -21,6 +21,9 @@ use crate::failed;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Role;
 
+/// The most remarks on the target that are shown.
+const MOST_REMARKS: usize = 5;
+
 /// How a statement is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -29,6 +32,8 @@ pub enum Tone {
     Bad,
     /// Something that whoever reads the figures has to know.
     Warning,
+    /// What explains figures, and speaks neither for nor against the run.
+    Note,
     /// All calls succeeded, and nobody said what was to hold.
     Plain,
     /// Everything that was asked for held.
@@ -40,6 +45,7 @@ impl Tone {
         match self {
             Self::Bad => Role::Bad,
             Self::Warning => Role::Warning,
+            Self::Note => Role::Plain,
             Self::Plain => Role::Strong,
             Self::Good => Role::Good,
         }
@@ -56,11 +62,28 @@ pub struct Statement {
     /// What to do about it; empty if there is nothing to be done.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub advice: String,
+    /// When it began, in nanoseconds of the measured part; this and the next are missing of what holds for the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_ns: Option<u64>,
+    /// When it ended, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_ns: Option<u64>,
 }
 
 impl Statement {
     fn new(tone: Tone, text: impl Into<String>) -> Self {
-        Self { tone, text: text.into(), advice: String::new() }
+        Self { tone, text: text.into(), advice: String::new(), from_ns: None, to_ns: None }
+    }
+
+    /// What happened in a stretch of the measured part.
+    #[cfg(test)]
+    pub(crate) fn about_stretch(tone: Tone, text: &str, from_ns: u64, to_ns: u64) -> Self {
+        Self { from_ns: Some(from_ns), to_ns: Some(to_ns), ..Self::new(tone, text) }
+    }
+
+    /// Its place in time, in nanoseconds of the measured part.
+    pub(crate) fn stretch(&self) -> Option<(u64, u64)> {
+        self.from_ns.zip(self.to_ns)
     }
 
     /// The sign before the statement; none before one that begins with its own.
@@ -69,6 +92,7 @@ impl Statement {
             Tone::Bad if self.text.starts_with(failed::FAILED) => "",
             Tone::Bad => "✗ ",
             Tone::Warning => "! ",
+            Tone::Note => "· ",
             Tone::Plain => "",
             Tone::Good => "✓ ",
         }
@@ -87,7 +111,9 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     }
     all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Bad, text)));
     all.extend(thresholds_failed(summary));
-    all.extend(summary.remarks.iter().filter(|remark| remark.about != About::Agents).map(about_target));
+    let of_target = summary.remarks.iter().filter(|remark| remark.about != About::Agents);
+    let (notes, remarks): (Vec<_>, Vec<_>) = of_target.partition(|remark| remark.about.is_note());
+    all.extend(remarks.into_iter().take(MOST_REMARKS).map(about_target));
     // The outcomes have it where something else comes first.
     let is_first = all.is_empty();
     all.extend(some_failed(summary).filter(|_| is_first));
@@ -97,6 +123,8 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     if all.is_empty() {
         all.push(all_well(summary));
     }
+    let room = MOST_REMARKS.saturating_sub(summary.remarks.len() - notes.len());
+    all.extend(notes.into_iter().take(room).map(about_target));
     all
 }
 
@@ -150,9 +178,16 @@ fn missed(result: &ThresholdResult) -> String {
 pub(crate) fn about_target(remark: &Remark) -> Statement {
     let tone = match remark.about {
         About::NoSuccess | About::NoMessages | About::Redirects | About::Outage | About::Agents => Tone::Bad,
-        About::Connections | About::Freeze | About::Overload | About::RateLimit => Tone::Warning,
+        about if about.is_note() => Tone::Note,
+        _ => Tone::Warning,
     };
-    Statement { tone, text: clean(&remark.message).into_owned(), advice: remark.advice.clone() }
+    Statement {
+        tone,
+        text: clean(&remark.message).into_owned(),
+        advice: remark.advice.clone(),
+        from_ns: remark.from_ns,
+        to_ns: remark.to_ns,
+    }
 }
 
 /// That calls failed, fewer than may.

@@ -3,44 +3,11 @@
 use std::borrow::Cow;
 
 use brunt_plan::units::Duration;
+pub use brunt_plan::units::{count, counted, percent};
 use brunt_record::histogram::AtLeast;
 
 /// The longest text that [`brief`] leaves whole, in characters.
 const LONGEST_TEXT: usize = 160;
-
-/// A count with its thousands set apart: `1,284,332`.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A count and what is counted: `1 call`, `2,000 calls`.
-pub fn counted(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
-}
-
-/// A share from 0 to 1 in percent, with three significant digits: `0.0125%`. Neither does a small share read as
-/// nothing, nor a large one as everything.
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent <= 0.0 {
-        return "0%".to_owned();
-    }
-    if (99.95..100.0).contains(&percent) {
-        return ">99.9%".to_owned();
-    }
-    let decimals = (2 - percent.log10().floor() as i32).clamp(0, 6) as usize;
-    let text = format!("{percent:.decimals$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    if text == "0" { "<0.000001%".to_owned() } else { format!("{text}%") }
-}
 
 /// Nanoseconds that may only be known from below: `≥4.71ms`.
 pub fn duration(ns: AtLeast<u64>) -> String {
@@ -83,31 +50,6 @@ pub fn brief(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_have_their_thousands_apart() {
-        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_284_332, "1,284,332"), (12_345, "12,345")] {
-            assert_eq!(count(n), text);
-        }
-        assert_eq!(counted(1, "call"), "1 call");
-    }
-
-    #[test]
-    fn shares_never_round_to_nothing_or_everything() {
-        for (share, text) in [
-            (0.0, "0%"),
-            (1.0, "100%"),
-            (0.1, "10%"),
-            (0.0016, "0.16%"),
-            (0.123_456, "12.3%"),
-            (1.0 / 3.0, "33.3%"),
-            (0.999_99, ">99.9%"),
-            (1e-7, "0.00001%"),
-            (1e-12, "<0.000001%"),
-        ] {
-            assert_eq!(percent(share), text, "{share}");
-        }
-    }
 
     #[test]
     fn text_from_elsewhere_cannot_move_the_cursor() {

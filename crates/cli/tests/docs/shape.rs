@@ -54,9 +54,11 @@ fn words(text: &str) -> Vec<String> {
             // What spoils figures stands below them, and depends on what else the machine does.
             is_finding = matches!(section, "Throughput" | "Latency")
                 && (line.starts_with("  ✗ ") || line.starts_with("  ! ") || is_finding && line.starts_with("    "));
-            let is_mark = line.trim_start().starts_with("spoiled") || line.starts_with("  ≥ ");
+            let first = line.trim_start();
+            let is_interval = ["95% low", "95% high", "at least", "at most"].iter().any(|name| first.starts_with(name));
+            let is_mark = first.starts_with("spoiled") || first.starts_with("service ") || line.starts_with("  ≥ ");
             let is_verdict = line.starts_with("Verdict:") || is_measurement(line);
-            if !is_finding && !is_mark && !is_verdict {
+            if !is_finding && !is_mark && !is_interval && !is_verdict {
                 words.extend(line.split_whitespace().filter_map(word));
             }
         }
@@ -78,7 +80,7 @@ fn is_measurement(line: &str) -> bool {
 
 /// A word without its figures; none where nothing is left that must be the same.
 fn word(word: &str) -> Option<String> {
-    const CHART: &str = "▁▂▃▄▅▆▇█▉▊▋▌▍▎▏░▒▓│─●┼";
+    const CHART: &str = "▁▂▃▄▅▆▇█▉▊▋▌▍▎▏░▒▓│─●┼├┤①②③④⑤·";
     if word.chars().any(|c| CHART.contains(c)) || matches!(word, "✗" | "✓" | "!" | "o") {
         return None;
     }

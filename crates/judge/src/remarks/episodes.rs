@@ -4,6 +4,7 @@
 //! that one kind explains is left out of what comes after it.
 
 use brunt_plan::plan::{Load, Plan};
+use brunt_plan::units::{count, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::recording::Recording;
@@ -14,7 +15,7 @@ use brunt_record::timeline::{DuePoint, TICK_NS, Timeline};
 use super::{About, Remark};
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 /// The fewest calls that a stretch has to hit.
 const FEWEST_CALLS: u64 = 5;
@@ -142,7 +143,11 @@ fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remar
         calls: Some(failed),
         ..Remark::new(
             About::Outage,
-            format!("the target was not there {until}: {failed} of {due} calls due then failed{reason}"),
+            format!(
+                "the target was not there {until}: {} of {} due then failed{reason}",
+                count(failed),
+                counted(due, "call")
+            ),
         )
     }
 }
@@ -249,9 +254,10 @@ fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
             ..Remark::new(
                 About::Freeze,
                 format!(
-                    "the target froze from {} to {}: {calls} calls waited up to {}",
+                    "the target froze from {} to {}: {} waited up to {}",
                     clock(stretch.from),
                     clock(stretch.to),
+                    counted(calls, "call"),
                     length(worst_ns)
                 ),
             )
@@ -276,10 +282,11 @@ fn steady_pauses(freezes: &[Freeze]) -> Option<Remark> {
     let (first, last) = (freezes.first()?, freezes.last()?);
     let calls = freezes.iter().map(|freeze| freeze.calls).sum::<u64>();
     let message = format!(
-        "the target paused {} times, for {} every {}: {calls} calls waited",
+        "the target paused {} times, for {} every {}: {} waited",
         freezes.len(),
         length(each),
-        length(apart)
+        length(apart),
+        counted(calls, "call")
     );
     Some(Remark {
         from_ns: Some(first.stretch.from),
@@ -341,7 +348,7 @@ fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark> {
         advice: format!("ask for less (-r {mean:.0}), or raise the target's limit"),
         ..Remark::new(
             About::RateLimit,
-            format!("the target let {mean:.0} calls/s through and refused {refused} others{by}"),
+            format!("the target let {mean:.0} calls/s through and refused {} others{by}", count(refused)),
         )
     })
 }
@@ -387,7 +394,10 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
     let from = if first == 0 { String::new() } else { format!("from {} on ", clock(stretch.from)) };
     let end = if last + 1 == points.len() { "the end".to_owned() } else { clock(stretch.to) };
     let message = format!(
-        "{from}the target answered {rate:.0} calls/s while {due_rate:.0}/s were due: {most} calls waited at {end}"
+        "{from}the target answered {} calls/s while {}/s were due: {} waited at {end}",
+        count(rate.round() as u64),
+        count(due_rate.round() as u64),
+        counted(most, "call")
     );
     Some(Remark {
         from_ns: Some(stretch.from),

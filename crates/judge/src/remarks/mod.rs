@@ -1,12 +1,14 @@
 //! What stands out about the target or the plan and is no fault of the generator: said beside the verdict.
 
 mod episodes;
+mod patterns;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
+use brunt_plan::units::{count, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::agents::{AgentEnd, AgentPart};
 use brunt_record::catalogue::Counter;
@@ -42,10 +44,34 @@ pub enum About {
     RateLimit,
     /// Agents were lost.
     Agents,
+    /// One request failed where the others did not.
+    FailingRequest,
+    /// One request makes up most of the slowest calls.
+    SlowRequest,
+    /// Calls took one of two times.
+    Modes,
+    /// Failures were much faster or slower than answers.
+    FailureTimes,
+    /// Connections were made when the kernel asked once more.
+    ListenQueue,
+    /// The target closed connections after a few calls each.
+    Closes,
+}
+
+impl About {
+    /// Whether the target behaved otherwise for a while, so that figures of the whole run describe no steady state.
+    pub const fn is_unsteady(self) -> bool {
+        matches!(self, Self::Outage | Self::Freeze | Self::Overload)
+    }
+
+    /// Whether it explains figures, and says nothing against the run.
+    pub const fn is_note(self) -> bool {
+        matches!(self, Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes)
+    }
 }
 
 /// One thing that stands out, with a way out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Remark {
     /// What it is of.
     pub about: About,
@@ -53,7 +79,7 @@ pub struct Remark {
     pub message: String,
     /// What to do; may be empty.
     pub advice: String,
-    /// When it began, in nanoseconds of the measured part; this and the next three are missing where they do not apply.
+    /// When it began, in nanoseconds of the measured part; this and the next five are missing where they do not apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_ns: Option<u64>,
     /// When it ended, likewise.
@@ -65,12 +91,28 @@ pub struct Remark {
     /// How long the worst of them took at least, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_ns: Option<u64>,
+    /// What share they are of those that could have been hit, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_ratio: Option<f64>,
+    /// Name of the request that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 impl Remark {
     /// A remark on the whole run, without advice.
     fn new(about: About, message: String) -> Self {
-        Self { about, message, advice: String::new(), from_ns: None, to_ns: None, calls: None, worst_ns: None }
+        Self {
+            about,
+            message,
+            advice: String::new(),
+            from_ns: None,
+            to_ns: None,
+            calls: None,
+            worst_ns: None,
+            share_ratio: None,
+            request: None,
+        }
     }
 }
 
@@ -83,7 +125,11 @@ pub(crate) fn of(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> 
         redirects(plan, run, total),
         busy(plan, run, total),
     ];
-    episodes::all(plan, run, total).into_iter().chain(found.into_iter().flatten()).collect()
+    let mut remarks = episodes::all(plan, run, total);
+    let is_disturbed = !remarks.is_empty();
+    remarks.extend(found.into_iter().flatten());
+    remarks.extend(patterns::all(plan, run, total, is_disturbed));
+    remarks
 }
 
 /// Calls of agents that were lost are no fault of the target's.
@@ -99,7 +145,7 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
         parts.push(format!("then {}{}", names.join(", "), if others.len() > MOST_NAMED { ", …" } else { "" }));
     }
     if unsent > 0 {
-        parts.push(format!("{unsent} calls that fell to them were never sent"));
+        parts.push(format!("{} that fell to them were never sent", counted(unsent, "call")));
     }
     let missed = |agent: &&AgentPart| match &agent.ended {
         AgentEnd::Lost { users_missed, .. } => *users_missed,
@@ -107,7 +153,7 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
     };
     let missed: u64 = lost.iter().map(missed).sum();
     if missed > 0 {
-        parts.push(format!("{missed} virtual users who were due on them never started"));
+        parts.push(format!("{} due on them never started", counted(missed, "virtual user")));
     }
     let message = parts.join("; ");
     let name = &first.name;
@@ -135,7 +181,8 @@ fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> 
         [(status, 1)] => format!("the answer was {}", named(run, *status)),
         [(status, _)] => format!("every answer was {}", named(run, *status)),
         several => {
-            let names: Vec<_> = several.iter().map(|&(status, n)| format!("{} × {n}", named(run, status))).collect();
+            let names: Vec<_> =
+                several.iter().map(|&(status, n)| format!("{} × {}", named(run, status), count(n))).collect();
             format!("no answer was a success: {}", names.join(", "))
         }
     };
@@ -222,8 +269,13 @@ fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
         Connections::Fixed(_) => true,
         Connections::UpTo(_) => run.series.points().iter().any(|point| point.open_connections >= Some(most.into())),
     };
-    let all = if most == 1 { "the only connection was".to_owned() } else { format!("all {most} connections were") };
-    let message = format!("{all} busy: {waited} of {} calls waited for one", total.numbers.get(Counter::Due));
+    let all = if most == 1 {
+        "the only connection was".to_owned()
+    } else {
+        format!("all {} connections were", count(most.into()))
+    };
+    let message =
+        format!("{all} busy: {} of {} waited for one", count(waited), counted(total.numbers.get(Counter::Due), "call"));
     let advice = match (plan.connections, needed(plan, run, total)) {
         _ if !reached => return None,
         (Connections::UpTo(_), _) => "give a number with -c, and more descriptors (ulimit -Hn) if it takes them",
@@ -287,7 +339,7 @@ mod tests {
         assert_eq!((*about, message.as_str()), (About::NoSuccess, "every answer was 401"));
         assert!(advice.contains("--basic"), "{advice}");
         let several = remarks(answered(&[(500, 1500), (503, 500)]));
-        assert_eq!(several[0].1, "no answer was a success: 500 × 1500, 503 × 500");
+        assert_eq!(several[0].1, "no answer was a success: 500 × 1,500, 503 × 500");
         assert_eq!(remarks(answered(&[(500, 1999), (200, 1)])), []);
     }
 
@@ -323,7 +375,7 @@ mod tests {
         run.measured.times.record_n(Timing::Service, 80_000_000, 1500);
         run.measured.numbers.set(Counter::WaitedForConnection, 3500);
         let told = remarks((plan.clone(), run.clone()));
-        assert_eq!(told[0].1, "all 64 connections were busy: 3500 of 4000 calls waited for one");
+        assert_eq!(told[0].1, "all 64 connections were busy: 3,500 of 4,000 calls waited for one");
         assert!(told[0].2.starts_with("raise -c to about 200,"), "{}", told[0].2);
         plan.connections = Connections::UpTo(5000);
         assert_eq!(remarks((plan.clone(), run.clone())), [], "it grew as far as it had to");

@@ -2,7 +2,7 @@
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::Step;
-use brunt_plan::units::Duration;
+use brunt_plan::units::{Duration, percent};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
@@ -148,7 +148,7 @@ fn slow_script(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     let spoiled = Spoiled::of(run, is_bound_by_script);
     let is_scenario = run.plan.scenarios.is_some();
     let message = format!(
-        "the script{} took {:.0} % of the CPU time that the workers used",
+        "the script{} took {:.0}% of the CPU time that the workers used",
         if is_scenario { "" } else { "'s hooks" },
         spoiled.script_share() * 100.0
     );
@@ -184,7 +184,7 @@ fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
     let (cause, advice) =
         if is_starved { (Cause::CpuStarved, OFF_ITS_CORES) } else { (Cause::CpuSaturated, MORE_CORES) };
     let waiting = if waited >= WAITED {
-        format!(" and waited for one for {:.0} % of the time", waited * 100.0)
+        format!(" and waited for one for {:.0}% of the time", waited * 100.0)
     } else {
         String::new()
     };
@@ -192,7 +192,7 @@ fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
     Some(Finding {
         cause,
         spoils: Spoils::Throughput,
-        message: format!("a worker used {:.0} % of a CPU{waiting}", used * 100.0),
+        message: format!("a worker used {:.0}% of a CPU{waiting}", used * 100.0),
         advice: advice.to_owned(),
         seconds: spoiled.seconds(),
         decisive: bounds && spoiled.is_much(run),
@@ -213,9 +213,9 @@ fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
     let most_waited = spoiled.points.iter().map(|point| starved_share(point)).fold(0.0, f64::max);
     let (cause, reason, advice) = if waited >= WAITED || most_waited >= WAITED {
         let share = waited.max(most_waited) * 100.0;
-        (Cause::CpuStarved, format!("a worker waited for a CPU for {share:.0} % of a second"), OFF_ITS_CORES)
+        (Cause::CpuStarved, format!("a worker waited for a CPU for {share:.0}% of a second"), OFF_ITS_CORES)
     } else if used + waited >= SPARE {
-        (Cause::CpuSaturated, format!("a worker used {:.0} % of a CPU", used * 100.0), MORE_CORES)
+        (Cause::CpuSaturated, format!("a worker used {:.0}% of a CPU", used * 100.0), MORE_CORES)
     } else {
         (Cause::OwnDelays, "brunt was late to send or to read".to_owned(), QUIETER_MACHINE)
     };
@@ -271,10 +271,6 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
         seconds: spoiled.seconds(),
         decisive: share > MOST_LATE,
     })
-}
-
-fn percent(share: f64) -> String {
-    if share < 0.1 { format!("{:.1} %", share * 100.0) } else { format!("{:.0} %", share * 100.0) }
 }
 
 /// Whether many users come in one moment, which no generator has time for.

@@ -84,7 +84,7 @@ fn a_slow_target_is_not_the_generators_fault() {
 fn a_saturated_worker_bounds_the_rate() {
     let verdict = verdict_of(|_, second| second.numbers.set_health(&health(990 * MS, 0)));
     assert_eq!(verdict.judgement, Judgement::GeneratorBound);
-    assert_eq!(verdict.sentence, "generator-bound: throughput is a lower bound (a worker used 99 % of a CPU)");
+    assert_eq!(verdict.sentence, "generator-bound: throughput is a lower bound (a worker used 99% of a CPU)");
 }
 
 /// What is used and what is waited for leave no time together, however it is shared out between them.
@@ -98,7 +98,7 @@ fn used_and_waited_are_judged_together() {
     }
     let verdict = verdict_of(|_, second| second.numbers.set_health(&health(250 * MS, 740 * MS)));
     assert_eq!(verdict.findings[0].cause, Cause::CpuStarved);
-    assert!(verdict.sentence.contains("used 25 % of a CPU and waited for one for 74 %"), "{}", verdict.sentence);
+    assert!(verdict.sentence.contains("used 25% of a CPU and waited for one for 74%"), "{}", verdict.sentence);
 }
 
 /// A process that was stopped, a machine that slept: no call was made meanwhile.
@@ -135,7 +135,7 @@ fn a_slow_script_is_named_only_where_it_is_the_limit() {
     let slow = with(990, 800);
     assert_eq!(slow.judgement, Judgement::GeneratorBound);
     assert_eq!(slow.findings[0].cause, Cause::SlowScript);
-    assert!(slow.sentence.contains("the script's hooks took 81 % of the CPU time"), "{}", slow.sentence);
+    assert!(slow.sentence.contains("the script's hooks took 81% of the CPU time"), "{}", slow.sentence);
     assert!(with(990, 300).findings.iter().all(|finding| finding.cause != Cause::SlowScript));
     assert!(with(500, 450).is_trustworthy(), "a busy script on an idle worker is no limit");
     // Most of next to nothing is nothing, late calls or not.
@@ -175,7 +175,7 @@ fn late_calls_spoil_the_percentiles_that_they_reach() {
     let verdict = &summary.verdict;
     assert_eq!((names(verdict, true), names(verdict, false)), (vec!["p50", "p90"], vec!["p99"]));
     assert_eq!(verdict.judgement, Judgement::LatencyUnreliable);
-    assert!(verdict.sentence.starts_with("p50 and p90 hold; p99 is unreliable: a worker waited for a CPU for 12 % of"));
+    assert!(verdict.sentence.starts_with("p50 and p90 hold; p99 is unreliable: a worker waited for a CPU for 12% of"));
     assert!(verdict.sentence.contains("p99 between 800.0µs and 5.8"), "{}", verdict.sentence);
     // At 3 % of a CPU nobody is told to use fewer calls.
     assert!(verdict.findings.iter().all(|f| !f.advice.contains("fewer calls")), "{:?}", verdict.findings);
@@ -208,7 +208,7 @@ fn calls_sent_late_are_a_finding_of_their_own() {
     .verdict;
     assert_eq!(names(&verdict, false), ["p99"]);
     let late = verdict.findings.iter().find(|finding| finding.cause == Cause::Lag).unwrap();
-    assert!(late.decisive && late.spoils == Spoils::Arrivals && late.message.contains("10 % of them by 6.00ms"));
+    assert!(late.decisive && late.spoils == Spoils::Arrivals && late.message.contains("10% of them by 6.00ms"));
     assert!(!verdict.is_load_as_asked);
     // Not so beside answers of a second: the target cannot tell.
     let verdict = summary_of(open(), 10, |_, second| {

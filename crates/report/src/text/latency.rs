@@ -1,204 +1,200 @@
-//! How long calls took: a column for each time that was measured.
+//! How long calls took: a row for each time that was measured.
 
-use brunt_judge::distribution::{Distribution, Quantile};
+use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_judge::uncertainty::Interval;
 use brunt_judge::verdict::Spoils;
 use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
-use brunt_record::histogram::{AtLeast, QUANTILES};
+use brunt_record::histogram::AtLeast;
 
 use super::{WIDTH, verdict, wrapped};
 use crate::numbers::{count, duration};
 use crate::style::{Paint, Role};
 
-/// The width of a column.
+/// The width of a column of times.
 const COLUMN: usize = 11;
-/// The width of the rows' names.
-const NAME: usize = 10;
-
-/// The width of what a time may be off, behind its column.
-const OFF: usize = 13;
-
-/// The share by which percentiles with and without calls that failed differ, so that both are shown.
+/// The width of the rows' names, and of the numbers of calls.
+const NAME: usize = 13;
+const CALLS: usize = 11;
+/// The share by which two times differ, so that both are shown.
 const DIFFERS: f64 = 0.1;
-
-/// One cell of the table: its text, and whether it is a lower bound or spoiled.
-struct Figure {
-    text: String,
-    is_doubtful: bool,
-    off: String,
-}
-
-impl Figure {
-    fn plain(text: String) -> Self {
-        Self { text, is_doubtful: false, off: String::new() }
-    }
-
-    fn of(value: AtLeast<u64>, interval: Option<&Interval>) -> Self {
-        let is_spoiled = interval.is_some_and(|interval| interval.is_spoiled);
-        let off = interval
-            .filter(|_| !value.at_least)
-            .map_or(String::new(), |interval| Duration(value.value).within(interval.low_ns, interval.high_ns));
-        Self { text: duration(value), is_doubtful: value.at_least || is_spoiled, off }
-    }
-}
-
+/// The share of a figure that it has to be off by, for its interval to be shown among the figures that tell most.
+const NOTED: f64 = 0.05;
 /// What spoils times.
 const SPOILS: [Spoils; 2] = [Spoils::Latency, Spoils::Arrivals];
 
-/// The rows that tell most.
-const BRIEF: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+/// The figures that tell most.
+const FIRST: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+/// The others.
+const FURTHER: [&str; 6] = ["mean", "stdev", "min", "p75", "p95", "p99.99"];
 
-pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
-    let mut lines = table(summary, paint, |_| true);
-    if !lines.is_empty() {
-        let notes = legend(&columns(summary)).into_iter().chain(notes(summary));
-        lines.extend(notes.map(|line| paint.faint(line)));
-        lines.extend(verdict::findings(summary, &SPOILS, paint));
-    }
-    lines
+/// A row of the table.
+struct Row<'a> {
+    name: &'static str,
+    times: &'a Distribution,
+    /// Whether it has all calls, which is what is looked for.
+    is_whole: bool,
 }
 
-/// Without the rows between, and with the run `over_time`.
-pub(super) fn brief(summary: &Summary, over_time: impl Iterator<Item = String>, paint: Paint) -> Vec<String> {
-    let mut lines = table(summary, paint, |row| BRIEF.contains(&row));
-    lines.extend(over_time);
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
+    let rows = rows(summary, verbose);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let is_spoiled = verdict::is_spoiled(summary, &SPOILS);
+    let title = format!("{:<NAME$}", if is_spoiled { "Latency ✗" } else { "Latency" });
+    let title = if is_spoiled { paint.bad(title) } else { paint.strong(title) };
+    let calls = format!("{:>CALLS$}", "calls");
+    let mut lines = vec![format!("{title}{}", paint.faint(format!("{calls}{}", names(&FIRST))))];
+    for row in &rows {
+        let calls = paint.faint(format!("{:>CALLS$}", count(row.times.count)));
+        lines.push(format!("{}{calls}{}", row.label(paint), row.cells(&FIRST, paint)));
+        let is_noted = verbose || FIRST.iter().any(|name| row.off(name) > NOTED);
+        lines.extend(is_noted.then(|| row.ends(&FIRST, CALLS, paint)).into_iter().flatten());
+    }
+    if verbose {
+        lines.push(paint.faint(format!("{}{}", " ".repeat(NAME), names(&FURTHER))));
+        for row in &rows {
+            lines.push(format!("{}{}", row.label(paint), row.cells(&FURTHER, paint)));
+            lines.extend(row.ends(&FURTHER, 0, paint));
+        }
+    }
+    lines.extend(notes(summary, &rows, verbose).into_iter().map(|line| paint.faint(line)));
     lines.extend(verdict::findings(summary, &SPOILS, paint));
     lines
 }
 
-fn table(summary: &Summary, paint: Paint, is_shown: impl Fn(&str) -> bool) -> Vec<String> {
-    let columns = columns(summary);
-    if columns.is_empty() {
-        return Vec::new();
-    }
-    // Beside the first column, which is what is looked for, there is room for how far it may be off.
-    let offs = if has_room(&columns) { first_offs(&columns) } else { 0 };
-    let is_spoiled = verdict::is_spoiled(summary, &SPOILS);
-    let gap = |at: usize| if at == 0 && offs > 0 { " ".repeat(OFF) } else { String::new() };
-    let names = columns.iter().enumerate().map(|(at, (name, _))| format!("{name:>COLUMN$}{}", gap(at)));
-    let title = format!("{:<NAME$}", if is_spoiled { "Latency ✗" } else { "Latency" });
-    let title = if is_spoiled { paint.bad(title) } else { paint.strong(title) };
-    let mut lines = vec![format!("{title}{}", paint.faint(names.collect::<String>().trim_end()))];
-    for (name, role, figure) in rows().into_iter().filter(|(name, ..)| is_shown(name)) {
-        let cells = columns.iter().enumerate().map(|(at, (_, times))| {
-            let Figure { text, is_doubtful, off } = figure(times);
-            let role = if is_doubtful { Role::Warning } else { role };
-            let off = if at > 0 || offs == 0 {
-                String::new()
-            } else if columns.len() > 1 {
-                paint.faint(format!(" {off:<width$}", width = OFF - 1))
-            } else if off.is_empty() {
-                off
-            } else {
-                paint.faint(format!(" {off}"))
-            };
-            format!("{}{off}", paint.as_(role, format!("{text:>COLUMN$}")))
-        });
-        lines.push(format!("{}{}", paint.faint(format!("  {name:<8}")), cells.collect::<String>()));
-    }
-    lines
+fn names(columns: &[&str]) -> String {
+    columns.iter().map(|name| format!("{name:>COLUMN$}")).collect()
 }
 
-type Row = (&'static str, Role, Box<dyn Fn(&Distribution) -> Figure>);
-
-fn rows() -> Vec<Row> {
-    let rounded = |value: AtLeast<f64>| value.map(|ns| ns.round() as u64);
-    let mut rows: Vec<Row> = vec![
-        ("mean", Role::Plain, Box::new(move |times| Figure::of(rounded(times.mean), times.mean_interval.as_ref()))),
-        ("stdev", Role::Plain, Box::new(move |times| Figure::of(rounded(times.stdev), None))),
-        ("min", Role::Plain, Box::new(|times| Figure::plain(Duration(times.min).to_string()))),
-    ];
-    for (at, (name, _)) in QUANTILES.iter().enumerate() {
-        let role = if matches!(*name, "p50" | "p99") { Role::Strong } else { Role::Plain };
-        rows.push((*name, role, Box::new(move |times| quantile(times, at))));
-    }
-    rows.push(("max", Role::Plain, Box::new(|times| Figure::of(times.max, None))));
-    rows.push(("count", Role::Faint, Box::new(|times| Figure::plain(count(times.count)))));
-    rows
-}
-
-fn quantile(times: &Distribution, at: usize) -> Figure {
-    let figure = |quantile: &Quantile| Figure::of(quantile.value(), quantile.interval.as_ref());
-    times.quantiles.get(at).map_or_else(|| Figure::plain(String::new()), figure)
-}
-
-/// Whether what a time may be off fits behind the first column.
-fn has_room(columns: &[(&str, &Distribution)]) -> bool {
-    NAME + OFF + COLUMN * columns.len() <= WIDTH
-}
-
-/// How many figures of the first column show how far they may be off.
-fn first_offs(columns: &[(&str, &Distribution)]) -> usize {
-    let Some((_, times)) = columns.first() else { return 0 };
-    (0..QUANTILES.len()).filter(|at| !quantile(times, *at).off.is_empty()).count()
-}
-
-/// The times that tell something: service time only where calls could wait before they were sent.
-fn columns(summary: &Summary) -> Vec<(&'static str, &Distribution)> {
+/// The times that tell something: calls by success where some had none, service time where calls waited before they were sent.
+fn rows(summary: &Summary, verbose: bool) -> Vec<Row<'_>> {
     let times = &summary.times;
+    let waits = |service: &Distribution| times.response.as_ref().is_none_or(|response| differ(response, service));
     let service = times.service.as_ref().filter(|_| summary.is_open() || summary.plan.reconnect);
-    let columns = [
+    let service = service.filter(|service| verbose || waits(service));
+    let of_each_call = verbose || summary.plan.reconnect;
+    let named = [
         ("response", times.response.as_ref()),
+        ("  ok", times.ok.as_ref().filter(|_| times.not_ok.is_some())),
+        ("  failed", times.not_ok.as_ref().filter(|_| times.ok.is_some())),
         ("service", service),
-        ("first byte", times.first_byte.as_ref()),
-        ("connect", times.connect.as_ref()),
-        ("TLS", times.tls.as_ref()),
-        ("handshake", times.handshake.as_ref()),
-        ("lag", times.lag.as_ref()),
+        ("first byte", times.first_byte.as_ref().filter(|_| verbose)),
+        ("connect", times.connect.as_ref().filter(|_| of_each_call)),
+        ("TLS", times.tls.as_ref().filter(|_| of_each_call)),
+        ("handshake", times.handshake.as_ref().filter(|_| of_each_call)),
+        ("lag", times.lag.as_ref().filter(|_| verbose)),
     ];
-    columns.into_iter().filter_map(|(name, times)| Some((name, times?))).collect()
+    let rows = named.into_iter().filter_map(|(name, times)| Some((name, times?)));
+    rows.map(|(name, times)| Row { name, times, is_whole: name == "response" }).collect()
 }
 
-/// What the marks behind the first column mean, or what would stand there if there were room.
-fn legend(columns: &[(&str, &Distribution)]) -> Vec<String> {
-    let mut notes = Vec::new();
-    let first = columns.first().map(|(_, times)| *times).filter(|_| first_offs(columns) > 0);
-    if let Some(times) = first.filter(|_| !has_room(columns)) {
-        let off = |at: usize, name: &str| {
-            let off = quantile(times, at).off;
-            (!off.is_empty()).then(|| format!("{name} {off}"))
-        };
-        let offs: Vec<_> = QUANTILES.iter().enumerate().filter_map(|(at, (name, _))| off(at, name)).collect();
-        notes.extend(wrapped("  ", "  ", &format!("response {}", offs.join(", ")), WIDTH));
+/// Whether two distributions are apart in one of the figures that tell most.
+fn differ(one: &Distribution, other: &Distribution) -> bool {
+    let values = |name: &str| Some((one.quantile(name)?.value, other.quantile(name)?.value));
+    let is_apart = |(one, other): (u64, u64)| one.abs_diff(other) as f64 > DIFFERS * one.min(other) as f64;
+    ["p50", "p99"].into_iter().filter_map(values).any(is_apart)
+}
+
+impl Row<'_> {
+    fn label(&self, paint: Paint) -> String {
+        paint.faint(format!("{:<NAME$}", format!("  {}", self.name)))
     }
-    if let Some(times) = first {
-        let has_sampling = times.mean_interval.is_some_and(|interval| interval.sampling_low_ns.is_some());
-        let text = if has_sampling {
-            "± or from–to: 95 % sampling and brunt's own delays"
+
+    fn cells(&self, columns: &[&str], paint: Paint) -> String {
+        let cell = |name: &&str| {
+            let Some((value, interval)) = self.figure(name) else { return " ".repeat(COLUMN) };
+            let is_spoiled = interval.is_some_and(|interval| interval.is_spoiled);
+            let role = if value.at_least || is_spoiled {
+                Role::Warning
+            } else if self.is_whole && matches!(*name, "p50" | "p99") {
+                Role::Strong
+            } else {
+                Role::Plain
+            };
+            paint.as_(role, format!("{:>COLUMN$}", duration(value)))
+        };
+        columns.iter().map(cell).collect()
+    }
+
+    /// A figure by its name, with how far it may be off.
+    fn figure(&self, name: &str) -> Option<(AtLeast<u64>, Option<&Interval>)> {
+        let rounded = |value: AtLeast<f64>| value.map(|ns| ns.round() as u64);
+        let times = self.times;
+        Some(match name {
+            "mean" => (rounded(times.mean), times.mean_interval.as_ref()),
+            "stdev" => (rounded(times.stdev), None),
+            "min" => (AtLeast::exactly(times.min), None),
+            "max" => (times.max, None),
+            _ => {
+                let quantile = times.named(name)?;
+                (quantile.value(), quantile.interval.as_ref())
+            }
+        })
+    }
+
+    /// The interval of a figure, unless it is too small to be seen, or the figure is a lower bound anyway.
+    fn interval(&self, name: &str) -> Option<&Interval> {
+        let (value, interval) = self.figure(name).filter(|(value, _)| !value.at_least)?;
+        interval.filter(|interval| !Duration(value.value).within(interval.low_ns, interval.high_ns).is_empty())
+    }
+
+    /// By what share of itself a figure may be off.
+    fn off(&self, name: &str) -> f64 {
+        let Some((interval, (value, _))) = self.interval(name).zip(self.figure(name)) else { return 0.0 };
+        let Some(high) = interval.high_ns else { return f64::INFINITY };
+        value.value.abs_diff(interval.low_ns).max(high.abs_diff(value.value)) as f64 / value.value.max(1) as f64
+    }
+
+    /// Two rows with the ends of the intervals, if there are any.
+    fn ends(&self, columns: &[&str], indent: usize, paint: Paint) -> Vec<String> {
+        if columns.iter().all(|name| self.interval(name).is_none()) {
+            return Vec::new();
+        }
+        let [low, high] = if has_sampling(self.times) { ["95% low", "95% high"] } else { ["at least", "at most"] };
+        let line = |label: &str, end: &dyn Fn(&Interval) -> Option<u64>| {
+            let cell = |name: &&str| match self.interval(name) {
+                None => " ".repeat(COLUMN),
+                Some(interval) => {
+                    let text = end(interval).map_or_else(|| "unknown".to_owned(), |ns| Duration(ns).to_string());
+                    format!("{text:>COLUMN$}")
+                }
+            };
+            let cells: String = columns.iter().map(cell).collect();
+            let line = format!("{:<NAME$}{}{cells}", format!("    {label}"), " ".repeat(indent));
+            paint.faint(line.trim_end())
+        };
+        vec![line(low, &|interval| Some(interval.low_ns)), line(high, &|interval| interval.high_ns)]
+    }
+}
+
+/// Whether its intervals hold the error of sampling, beside brunt's own delays.
+fn has_sampling(times: &Distribution) -> bool {
+    times.mean_interval.is_some_and(|interval| interval.sampling_low_ns.is_some())
+}
+
+fn notes(summary: &Summary, rows: &[Row<'_>], verbose: bool) -> Vec<String> {
+    let numbers = &summary.total.numbers;
+    let mut notes = Vec::new();
+    let mut note = |text: &str| notes.extend(wrapped("  ", "  ", text, WIDTH));
+    if summary.times.not_ok.is_some() && summary.times.ok.is_some() {
+        note("response: each failed call counts as longer than it took");
+    }
+    let (unfinished, unsent) = (numbers.get(Counter::Unfinished), numbers.get(Counter::Unsent));
+    if unfinished + unsent > 0 {
+        let (unfinished, unsent) = (count(unfinished), count(unsent));
+        note(&format!(
+            "≥ at least: {unfinished} unfinished and {unsent} unsent calls count with the time they had waited"
+        ));
+    }
+    if let Some(row) = rows.first().filter(|row| verbose && row.interval("mean").is_some()) {
+        note(if has_sampling(row.times) {
+            "95% low and high: sampling and brunt's own delays"
         } else {
-            "from–to: what brunt's own delays leave open"
-        };
-        notes.push(format!("  {text}"));
-    }
-    notes
-}
-
-/// How calls without success bear on the percentiles: by how much these differ from those of the others.
-fn without_success(summary: &Summary) -> Option<String> {
-    let (ok, failed) = (summary.times.ok.as_ref()?, summary.times.not_ok.as_ref()?);
-    let p99 = summary.times.response.as_ref()?.quantile("p99")?.value;
-    let ok_p99 = ok.quantile("p99")?.value;
-    let differs = p99.abs_diff(ok_p99) as f64 > DIFFERS * ok_p99 as f64;
-    let alone = if differs { format!("; without them p99 is {} (ok.p99)", Duration(ok_p99)) } else { String::new() };
-    let p50 = failed.quantile("p50").map_or(String::new(), |p50| format!(", p50 {}", duration(p50)));
-    Some(format!("failed calls count as longer than they took: {}{p50}{alone}", count(failed.count)))
-}
-
-fn notes(summary: &Summary) -> Vec<String> {
-    let total = &summary.total;
-    let mut notes = Vec::new();
-    if let Some(text) = without_success(summary) {
-        notes.extend(wrapped("  ", "  ", &text, WIDTH));
-    }
-    if total.numbers.get(Counter::Unfinished) + total.numbers.get(Counter::Unsent) > 0 {
-        let text = format!(
-            "≥ at least: {} unfinished and {} unsent calls count with the time they had waited",
-            count(total.numbers.get(Counter::Unfinished)),
-            count(total.numbers.get(Counter::Unsent))
-        );
-        notes.extend(wrapped("  ", "  ", &text, WIDTH));
+            "at least, at most: what brunt's own delays leave open"
+        });
     }
     notes
 }

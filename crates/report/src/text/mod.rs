@@ -13,8 +13,8 @@ mod latency;
 mod messages;
 mod names;
 mod outcomes;
+mod over_time;
 mod plan;
-mod seconds;
 mod single;
 mod throughput;
 mod verdict;
@@ -40,20 +40,16 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         sections.push(thresholds(summary, paint));
         return write_sections(out, &sections);
     }
-    let mut first = verdict::statements(&headline::statements(summary), paint);
+    let statements = headline::statements(summary);
+    let mut first = verdict::statements(&statements, paint);
     first.extend(thresholds(summary, paint));
     sections.push(first);
     sections.push(plan::section(summary, style.dated || style.verbose, paint));
-    if summary.answered() && style.verbose {
-        sections.push(throughput::section(summary, paint));
-        sections.push(latency::section(summary, paint));
-        sections.push(messages::section(summary, paint, true));
-        sections.push(seconds::section(summary, paint));
-    } else if summary.answered() {
-        let over_time = seconds::section(summary, paint).into_iter().skip(1);
-        sections.push(throughput::brief(summary, paint));
-        sections.push(latency::brief(summary, over_time, paint));
-        sections.push(messages::section(summary, paint, false));
+    if summary.answered() {
+        sections.push(throughput::section(summary, paint, style.verbose));
+        sections.push(latency::section(summary, paint, style.verbose));
+        sections.push(over_time::section(summary, &statements, paint));
+        sections.push(messages::section(summary, paint, style.verbose));
     } else {
         sections.push(verdict::all_findings(summary, paint));
     }

@@ -28,11 +28,12 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
     let mut lines = vec![format!("{} {}", paint.strong("brunt"), paint.strong(clean(&plan.target.url())))];
     let mut words = in_words(plan);
     if plan.connections.is_growing()
+        && summary.total.numbers.get(Counter::ConnectionsMade) > 0
         && let Some(connections) = words.first_mut()
     {
-        let opened = format!(" ({} opened)", count(summary.total.numbers.get(Counter::ConnectionsMade)));
-        let at = connections_of(plan).len();
-        connections.insert_str(at, &opened);
+        let made = summary.total.numbers.get(Counter::ConnectionsMade);
+        let opened = format!("{} opened as needed", counted(made, "connection"));
+        *connections = connections.replace(&connections_of(plan), &opened);
     }
     let how = words.join(", ");
     // Broken after commas only.
@@ -202,10 +203,14 @@ pub fn concurrency(plan: &Plan) -> String {
     format!("{} on {}", connections_of(plan), counted(plan.workers.into(), "thread"))
 }
 
-/// Such as `64 connections`, or `up to 7,058 connections`.
+/// Such as `64 connections`, or `connections as needed (at most 7,058)`.
 pub(crate) fn connections_of(plan: &Plan) -> String {
-    let up_to = if plan.connections.is_growing() { "up to " } else { "" };
-    format!("{up_to}{}", counted(plan.connections.most().into(), "connection"))
+    let most = plan.connections.most().into();
+    if plan.connections.is_growing() {
+        format!("connections as needed (at most {})", count(most))
+    } else {
+        counted(most, "connection")
+    }
 }
 
 fn connections(plan: &Plan) -> String {

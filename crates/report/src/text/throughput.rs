@@ -10,16 +10,11 @@ use super::{label, title};
 use crate::numbers::{bound, percent};
 use crate::style::Paint;
 
-pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
     let mut lines = vec![answered(summary, paint)];
-    lines.extend(bytes(summary, paint));
-    lines.extend(verdict::findings(summary, &[Spoils::Throughput], paint));
-    lines
-}
-
-/// Without bytes.
-pub(super) fn brief(summary: &Summary, paint: Paint) -> Vec<String> {
-    let mut lines = vec![answered(summary, paint)];
+    if verbose {
+        lines.extend(bytes(summary, paint));
+    }
     lines.extend(verdict::findings(summary, &[Spoils::Throughput], paint));
     lines
 }

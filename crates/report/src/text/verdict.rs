@@ -7,39 +7,60 @@ use brunt_judge::verdict::{Finding, Judgement, Seconds, Spoils};
 use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
 
-use super::{WIDTH, title, wrapped};
+use super::{WIDTH, over_time, title, wrapped};
+use crate::columns;
 use crate::headline::Statement;
 use crate::numbers::percent;
 use crate::style::{Paint, Role};
 
-/// Statements, each with what to do about it.
+/// Statements, each with what to do about it. Those that have a place in time are numbered, as the chart over time has them.
 pub(super) fn statements(statements: &[Statement], paint: Paint) -> Vec<String> {
-    let lines = |statement: &Statement| {
+    let mut lines = Vec::new();
+    let mut with_place = 0;
+    for statement in statements {
         let (sign, role) = (statement.sign(), statement.tone.role());
-        let text = wrapped(sign, if sign.is_empty() { "" } else { "  " }, &statement.text, WIDTH);
-        let mut lines: Vec<_> = text.into_iter().map(|line| paint.as_(role, line)).collect();
+        let mut first = sign.to_owned();
+        if statement.stretch().is_some() {
+            first = format!("{sign}{} ", over_time::sign(with_place));
+            with_place += 1;
+        }
+        let rest = " ".repeat(columns::width(&first));
+        lines.extend(wrapped(&first, &rest, &statement.text, WIDTH).into_iter().map(|line| paint.as_(role, line)));
         if !statement.advice.is_empty() {
             lines.extend(wrapped("  → ", "    ", &statement.advice, WIDTH));
         }
-        lines
-    };
-    statements.iter().flat_map(lines).collect()
+    }
+    lines
 }
 
 /// Whether the figures can be believed, and how brunt itself fared.
 pub(super) fn measurement(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
     let words = match summary.verdict.judgement {
         Judgement::Trustworthy if summary.verdict.findings.is_empty() => "measured well".to_owned(),
-        Judgement::Trustworthy => "measured well, but for what is named above".to_owned(),
+        Judgement::Trustworthy => "measured well, apart from what a ! marks above".to_owned(),
         Judgement::GeneratorBound => paint.bad("✗ generator-bound"),
         Judgement::LatencyUnreliable => paint.bad(format!("✗ {}", summary.verdict.holding())),
         Judgement::NothingMeasured => return Vec::new(),
     };
-    let mut lines = vec![format!("{}{words}", title("Measurement", paint))];
+    // Where something was found, that says more.
+    let is_short =
+        !verbose && summary.verdict.judgement == Judgement::Trustworthy && summary.verdict.findings.is_empty();
+    let brief = if is_short { paint.faint(in_brief(summary)) } else { String::new() };
+    let mut lines = vec![format!("{}{words}{brief}", title("Measurement", paint))];
     if verbose {
         lines.extend(wrapped("  ", "  ", &generator(summary), WIDTH).into_iter().map(|line| paint.faint(line)));
     }
     lines
+}
+
+/// Such as `; lag p99 180.0µs, 4% of a CPU`.
+fn in_brief(summary: &Summary) -> String {
+    let lag = summary.times.lag.as_ref().and_then(|lag| lag.quantile("p99"));
+    let lag = lag.map_or_else(String::new, |p99| format!("lag p99 {}, ", Duration(p99.value)));
+    match summary.total.numbers.ratio(Counter::BusiestWorker) {
+        busiest if busiest > 0.0 => format!("; {lag}{} of a CPU", percent(busiest)),
+        _ => String::new(),
+    }
 }
 
 fn generator(summary: &Summary) -> String {

@@ -100,7 +100,7 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
     if rate > generator {
         run.judgement = Judgement::GeneratorBound;
         (run.is_load_as_asked, run.is_rate_believed) = (false, false);
-        run.verdict = "generator-bound: throughput is a lower bound (a worker used 99 % of a CPU)".into();
+        run.verdict = "generator-bound: throughput is a lower bound (a worker used 99% of a CPU)".into();
     }
     Trial::of(settings, step, length, run)
 }
@@ -209,7 +209,7 @@ pub fn comparisons() -> Vec<(&'static str, Compared)> {
     few.interrupted = true;
     few.runs[2].evidence.judgement = Judgement::LatencyUnreliable;
     few.runs[2].evidence.verdict =
-        "p50 holds; p90 and p99 are unreliable: a worker waited for a CPU for 22 % of a second".into();
+        "p50 holds; p90 and p99 are unreliable: a worker waited for a CPU for 22% of a second".into();
     let mut nothing = compared(1, 1.0, 0.0);
     nothing.b = "http://127.0.0.1:8081/ --pipeline '4' | `x`".into();
     let nothing = nothing.with_conditions(&conditions(&["p99 > 1.05x"]));
@@ -266,11 +266,11 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
     for bound in fallen.iter_mut().take(2) {
         let run = bound.evidence.as_mut().unwrap();
         (run.judgement, run.is_rate_believed) = (Judgement::GeneratorBound, false);
-        run.verdict = "generator-bound: throughput is a lower bound (a worker used 99 % of a CPU)".into();
+        run.verdict = "generator-bound: throughput is a lower bound (a worker used 99% of a CPU)".into();
     }
     let starved = fallen[2].evidence.as_mut().unwrap();
     (starved.judgement, starved.is_rate_believed) = (Judgement::LatencyUnreliable, false);
-    starved.verdict = "p50 holds; p90 and p99 are unreliable: a worker waited for a CPU for 22 % of a second".into();
+    starved.verdict = "p50 holds; p90 and p99 are unreliable: a worker waited for a CPU for 22% of a second".into();
     let mut dead = evidence(0.0, 5, MS);
     (dead.due, dead.failed, dead.ok, dead.answered, dead.p50_ns, dead.p99_ns, dead.mean_ns) =
         (512, 512, 0, 0, None, None, None);

@@ -15,17 +15,21 @@ use super::super::{About, Remark};
 use crate::fixtures::run;
 use crate::summary::Summary;
 
-const MS: u64 = 1_000_000;
+pub(in super::super) const MS: u64 = 1_000_000;
 
 /// How a call ends: after how long, and as what.
-enum End {
+pub(in super::super) enum End {
     Ok(u64),
     Refused(u64),
     Unreached(u64),
 }
 
 /// A run of calls that are due at these times, in order, and end so.
-fn carried_out(seconds: u64, due: impl Iterator<Item = u64>, mut end: impl FnMut(u64) -> End) -> (Plan, Recording) {
+pub(in super::super) fn carried_out(
+    seconds: u64,
+    due: impl Iterator<Item = u64>,
+    mut end: impl FnMut(u64) -> End,
+) -> (Plan, Recording) {
     let (mut plan, mut run) = run();
     plan.load = Load::Open { profile: "1".parse().unwrap(), arrivals: Spread::Uniform };
     let mut parts: Vec<Snapshot> = (0..=seconds).map(|_| Snapshot::default()).collect();
@@ -66,15 +70,15 @@ fn carried_out(seconds: u64, due: impl Iterator<Item = u64>, mut end: impl FnMut
 }
 
 /// So many calls a second, for so long.
-fn evenly(rate: u64, seconds: u64) -> impl Iterator<Item = u64> {
+pub(in super::super) fn evenly(rate: u64, seconds: u64) -> impl Iterator<Item = u64> {
     (0..rate * seconds).map(move |call| call * SECOND_NS / rate)
 }
 
-fn remarks((plan, run): (Plan, Recording)) -> Vec<Remark> {
+pub(in super::super) fn remarks((plan, run): (Plan, Recording)) -> Vec<Remark> {
     Summary::of(plan, run).remarks
 }
 
-fn kinds(remarks: &[Remark]) -> Vec<About> {
+pub(in super::super) fn kinds(remarks: &[Remark]) -> Vec<About> {
     remarks.iter().map(|remark| remark.about).collect()
 }
 
@@ -145,7 +149,7 @@ fn a_rate_limit_is_no_slowness() {
     };
     let found = remarks(carried_out(10, evenly(400, 10), end));
     assert_eq!(kinds(&found), [About::RateLimit], "{found:?}");
-    assert!(found[0].message.starts_with("the target let 100 calls/s through and refused 3000 others"), "{found:?}");
+    assert!(found[0].message.starts_with("the target let 100 calls/s through and refused 3,000 others"), "{found:?}");
 }
 
 /// Steady targets of all kinds of services, under calls that come evenly or at random: nothing is found.

@@ -1,0 +1,320 @@
+//! What calls have in common all through a run: a request that fails or is slow where the others are not, two kinds of answers,
+//! failures that are faster or slower than answers, connections that the target closes or is slow to take.
+
+use brunt_plan::plan::Plan;
+use brunt_plan::units::{Duration, count, counted, percent};
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::figures::CallFigures;
+use brunt_record::histogram::Histogram;
+use brunt_record::recording::Recording;
+use brunt_record::snapshot::Snapshot;
+use brunt_record::timeline::{DuePoint, Timeline};
+
+use super::{About, Remark};
+
+#[cfg(test)]
+mod tests;
+
+/// The fewest failures of a request that is named as the one that fails.
+const FEWEST_FAILURES: u64 = 10;
+/// How many times as often it has to fail as the others do, and by how much more, as a share of calls.
+const WORSE: (f64, f64) = (5.0, 0.01);
+/// Standard deviations by which the two shares differ: by chance once in a million runs.
+const SURELY: f64 = 4.75;
+/// The share of calls that are the slowest.
+const SLOWEST: f64 = 0.01;
+/// The least share of the slowest calls, and the most of all calls, that a request has which makes the run slow.
+const CULPRIT: (f64, f64) = (0.5, 0.25);
+/// How many times lower p99 has to be without it.
+const LOWER_WITHOUT: f64 = 1.5;
+/// Width of a bin of the distribution in which modes are looked for, as a factor.
+const BIN: f64 = 1.2;
+/// Bins on either side of a peak that belong to it.
+const AROUND: usize = 2;
+/// The least share of calls around a mode, and the fewest calls.
+const MODE: (f64, u64) = (0.05, 30);
+/// How many times larger the second mode is, and by how much, in nanoseconds.
+const APART: (f64, u64) = (3.0, 1_000_000);
+/// The most that lies between two modes, as a share of the lower one.
+const VALLEY: f64 = 0.2;
+/// The share of the run's stretches that have both modes, and the fewest calls of a stretch.
+const THROUGHOUT: (f64, u64) = (0.8, 20);
+/// The fewest calls that failed, and the least share of all calls, for their times to say something.
+const FAILED: (u64, f64) = (20, 0.01);
+/// When the kernel asks for a connection once more, in nanoseconds since it first did: each wait is twice the one before (Linux,
+/// `net.ipv4.tcp_syn_retries`), and how much later the connection may be made.
+const ASKED_AGAIN: [u64; 3] = [SECOND_NS, 3 * SECOND_NS, 7 * SECOND_NS];
+const TAKEN_WITHIN: u64 = 300_000_000;
+/// The fewest connections that were asked for once more.
+const FEWEST_CONNECTS: u64 = 5;
+/// The fewest connections that the target closed, and the least share of calls that they are.
+const CLOSED: (u64, f64) = (20, 0.01);
+
+/// Finds what is there all through a run. `is_disturbed` says that the run had an episode, which explains times and failures.
+pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot, is_disturbed: bool) -> Vec<Remark> {
+    let mut found: Vec<_> = failing_request(plan, total).into_iter().collect();
+    if !is_disturbed {
+        found.extend(slow_request(total));
+        found.extend(modes(plan, total));
+        found.extend(failure_times(total));
+    }
+    found.extend(listen_queue(total));
+    found.extend(closes(plan, run, total));
+    found
+}
+
+/// A request that fails where the others do not.
+fn failing_request(plan: &Plan, total: &Snapshot) -> Option<Remark> {
+    let due = |calls: &CallFigures| calls.numbers.get(Counter::Due);
+    let requests: Vec<_> =
+        total.figures.requests.iter().map(|(name, calls)| (name, due(calls), calls.not_ok(&plan.ok_status))).collect();
+    let (all, all_failed) =
+        requests.iter().fold((0, 0), |(all, failed), (_, calls, not_ok)| (all + calls, failed + not_ok));
+    let share = |failed: u64, of: u64| failed as f64 / of.max(1) as f64;
+    let enough = requests.iter().filter(|(_, _, failed)| *failed >= FEWEST_FAILURES);
+    let (name, calls, failed) = *enough.max_by(|one, other| share(one.2, one.1).total_cmp(&share(other.2, other.1)))?;
+    let (others, others_failed) = (all - calls, all_failed - failed);
+    if others == 0 {
+        return None;
+    }
+    let (its, theirs, of_all) = (share(failed, calls), share(others_failed, others), share(all_failed, all));
+    let deviation = (of_all * (1.0 - of_all) * (1.0 / calls as f64 + 1.0 / others as f64)).sqrt();
+    if its < WORSE.0 * theirs || its < theirs + WORSE.1 || its - theirs < SURELY * deviation {
+        return None;
+    }
+    let of_others = match others_failed {
+        0 => format!("none of {} did", counted(others, "other call")),
+        n => format!("{} of {} did", count(n), counted(others, "other call")),
+    };
+    Some(Remark {
+        request: Some(name.to_owned()),
+        calls: Some(failed),
+        share_ratio: Some(its),
+        ..Remark::new(
+            About::FailingRequest,
+            format!("{name} failed in {} of {} ({}); {of_others}", count(failed), counted(calls, "call"), percent(its)),
+        )
+    })
+}
+
+/// A request that makes up most of the slowest calls.
+fn slow_request(total: &Snapshot) -> Option<Remark> {
+    let requests: Vec<_> = total
+        .figures
+        .requests
+        .iter()
+        .map(|(name, calls)| (name, calls.response_times().lower().into_owned()))
+        .collect();
+    let mut all = Histogram::new();
+    requests.iter().for_each(|(_, times)| all.merge(times));
+    let p99 = all.quantile(1.0 - SLOWEST)?;
+    // What is as slow as p99 is a part of the slowest: the last bucket below it may hold many calls.
+    let slowest = |times: &Histogram| times.values().filter(|(value, _)| *value >= p99).map(|(_, n)| n).sum::<u64>();
+    let (name, times) = requests.iter().max_by_key(|(_, times)| slowest(times))?;
+    let of_slowest = slowest(times) as f64 / slowest(&all).max(1) as f64;
+    let of_all = times.count() as f64 / all.count().max(1) as f64;
+    let is_culprit = slowest(times) >= FEWEST_FAILURES && of_slowest > CULPRIT.0 && of_all < CULPRIT.1;
+    let without = all.without(times).quantile(1.0 - SLOWEST)?;
+    if !is_culprit || (p99 as f64) < LOWER_WITHOUT * without as f64 {
+        return None;
+    }
+    Some(Remark {
+        request: Some((*name).to_owned()),
+        calls: Some(slowest(times)),
+        share_ratio: Some(of_slowest),
+        worst_ns: times.max(),
+        ..Remark::new(
+            About::SlowRequest,
+            format!(
+                "{name} is {} of all calls and {} of the slowest 1%: without it p99 is {}, not {}",
+                percent(of_all),
+                percent(of_slowest),
+                Duration(without),
+                Duration(p99)
+            ),
+        )
+    })
+}
+
+/// Two modes of a distribution, with the value between them that parts it, in nanoseconds.
+struct Modes {
+    low: u64,
+    split: u64,
+    high: u64,
+}
+
+/// Calls that take one of two times, all through the run. Requests with several names have several times anyway, and a new
+/// connection for each call belongs to some of them.
+fn modes(plan: &Plan, total: &Snapshot) -> Option<Remark> {
+    if total.figures.requests.iter().count() > 1 || plan.reconnect {
+        return None;
+    }
+    let times = total.response_times().known;
+    let modes = two_modes(&times)?;
+    let slow = times.count_above(modes.split) as f64 / times.count() as f64;
+    has_throughout(&total.timeline, &modes, slow).then(|| Remark {
+        advice: "look for what the slow ones share: one of several servers, a cache that misses, a wait for an \
+                 acknowledgement (40ms)"
+            .to_owned(),
+        calls: Some(times.count_above(modes.split)),
+        share_ratio: Some(slow),
+        ..Remark::new(
+            About::Modes,
+            format!(
+                "answers come in two kinds all through the run: {} took about {}, {} about {}",
+                percent(1.0 - slow),
+                Duration(modes.low),
+                percent(slow),
+                Duration(modes.high)
+            ),
+        )
+    })
+}
+
+/// The two highest peaks of a distribution over logarithmic bins, if little lies between them.
+fn two_modes(times: &Histogram) -> Option<Modes> {
+    let place = |ns: u64| (ns.max(1) as f64).ln() / BIN.ln();
+    let start = |bin: usize| BIN.powi(bin as i32) as u64;
+    let mut bins = vec![0; place(times.max()?) as usize + 1];
+    for (value, n) in times.values() {
+        if let Some(bin) = bins.get_mut(place(value) as usize) {
+            *bin += n;
+        }
+    }
+    let around = |bin: usize| {
+        let last = (bin + AROUND).min(bins.len() - 1);
+        bins.get(bin.saturating_sub(AROUND)..=last).map_or(0, |bins| bins.iter().sum::<u64>())
+    };
+    let is_mode = |bin: &usize| {
+        let mass = around(*bin);
+        mass >= MODE.1 && mass as f64 >= MODE.0 * times.count() as f64
+    };
+    let first = (0..bins.len()).max_by_key(|bin| around(*bin)).filter(is_mode)?;
+    let is_apart = |bin: &usize| {
+        let (low, high) = (start(first.min(*bin)), start(first.max(*bin)));
+        high as f64 >= APART.0 * low as f64 && high - low >= APART.1
+    };
+    let second = (0..bins.len()).filter(is_apart).max_by_key(|bin| around(*bin)).filter(is_mode)?;
+    let (low, high) = (first.min(second), first.max(second));
+    let valley = (low..=high).min_by_key(|bin| around(*bin))?;
+    if around(valley) as f64 > VALLEY * around(low).min(around(high)) as f64 {
+        return None;
+    }
+    let middle = |bins: std::ops::Range<usize>| {
+        let mut part = Histogram::new();
+        let within = times.values().filter(|(value, _)| bins.contains(&(place(*value) as usize)));
+        within.for_each(|(value, n)| part.record_n(value, n));
+        part.quantile(0.5)
+    };
+    Some(Modes { low: middle(0..valley)?, split: start(valley), high: middle(valley..bins.len())? })
+}
+
+/// Whether nearly every stretch has calls of both modes, as many as chance would deal it, or half of that.
+fn has_throughout(timeline: &Timeline, modes: &Modes, slow: f64) -> bool {
+    let (mut stretches, mut with_both) = (0, 0);
+    let mut stretch = DuePoint::default();
+    for (_, point) in timeline.points() {
+        stretch.merge(point);
+        let calls = stretch.response.count();
+        // As many as it takes for some of the rarer kind to be among them.
+        if (calls as f64) < THROUGHOUT.1 as f64 / slow.min(1.0 - slow) {
+            continue;
+        }
+        let above = stretch.response.values().filter(|(value, _)| *value > modes.split).map(|(_, n)| n).sum::<u64>();
+        let share = above as f64 / calls as f64;
+        stretches += 1;
+        with_both += u64::from(share >= slow / 2.0 && 1.0 - share >= (1.0 - slow) / 2.0);
+        stretch = DuePoint::default();
+    }
+    stretches >= 3 && with_both as f64 >= THROUGHOUT.0 * f64::from(stretches)
+}
+
+/// Failures that are much faster than answers, or slower than nearly all of them.
+fn failure_times(total: &Snapshot) -> Option<Remark> {
+    let times = total.response_times();
+    let (failed, ok) = (times.failed.count(), times.known.count());
+    let share = failed as f64 / (failed + ok).max(1) as f64;
+    if failed < FAILED.0 || ok < FAILED.0 || share < FAILED.1 {
+        return None;
+    }
+    let (failed_p50, ok_p50, ok_p99) =
+        (times.failed.quantile(0.5)?, times.known.quantile(0.5)?, times.known.quantile(0.99)?);
+    let (message, advice) = if failed_p50 < ok_p50 / 2 {
+        (
+            format!("failures are fast: half took {} or less, ok calls {}", Duration(failed_p50), Duration(ok_p50)),
+            "the target turned them away before it did their work",
+        )
+    } else if failed_p50 > ok_p99 {
+        (
+            format!(
+                "failures are slow: half took {} or more, and 99% of ok calls less than {}",
+                Duration(failed_p50),
+                Duration(ok_p99)
+            ),
+            "they ran into a limit of time: brunt's own (--timeout), or one behind the target",
+        )
+    } else {
+        return None;
+    };
+    Some(Remark {
+        advice: advice.to_owned(),
+        calls: Some(failed),
+        share_ratio: Some(share),
+        worst_ns: times.failed.max(),
+        ..Remark::new(About::FailureTimes, message)
+    })
+}
+
+/// Connections that were made when the kernel asked once more.
+fn listen_queue(total: &Snapshot) -> Option<Remark> {
+    let connects = total.times.known(Timing::Connect);
+    let is_late = |ns: u64| ASKED_AGAIN.iter().any(|again| (*again..again + TAKEN_WITHIN).contains(&ns));
+    let late: u64 = connects.values().filter(|(ns, _)| is_late(*ns)).map(|(_, n)| n).sum();
+    if late < FEWEST_CONNECTS || connects.quantile(0.5)? >= SECOND_NS / 10 {
+        return None;
+    }
+    Some(Remark {
+        advice: "the target's listen queue was full, or packets were lost: raise its backlog (net.core.somaxconn, and \
+                 the backlog of its listen call)"
+            .to_owned(),
+        calls: Some(late),
+        worst_ns: connects.max(),
+        ..Remark::new(
+            About::ListenQueue,
+            format!("{} of {} took 1, 3 or 7s to make", count(late), counted(connects.count(), "connection")),
+        )
+    })
+}
+
+/// Connections that the target closes after a few calls each.
+fn closes(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
+    let made = total.numbers.get(Counter::ConnectionsMade);
+    let most_open = run.series.points().iter().filter_map(|point| point.open_connections).max()?;
+    let answered = total.statuses.total();
+    let closed = made.saturating_sub(most_open);
+    // Users have connections of their own, which they close themselves.
+    if plan.reconnect || plan.scenarios.is_some() || closed < CLOSED.0.max(most_open) {
+        return None;
+    }
+    // Connections that are lost with their calls are told of as failures.
+    let lost: u64 = total.failures.counted().filter(|(failure, _)| failure.is_unreached()).map(|(_, n)| n).sum();
+    if (closed as f64) < CLOSED.1 * answered as f64 || lost > closed / 10 {
+        return None;
+    }
+    let each = answered as f64 / made as f64;
+    let after = if each < 1.5 { "every call".to_owned() } else { format!("about {each:.0} calls") };
+    Some(Remark {
+        advice: "let it keep them open (keep-alive, keepalive_requests), or measure new connections on purpose (--reconnect)".to_owned(),
+        calls: Some(answered),
+        share_ratio: Some(made as f64 / answered.max(1) as f64),
+        ..Remark::new(
+            About::Closes,
+            format!(
+                "the target closed connections after {after}: {} for {}",
+                counted(made, "connection"),
+                counted(answered, "call")
+            ),
+        )
+    })
+}

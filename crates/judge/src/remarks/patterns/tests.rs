@@ -1,0 +1,154 @@
+//! Runs whose calls have something in common, and what is said of them.
+
+use brunt_plan::plan::Plan;
+use brunt_plan::random::Random;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
+use brunt_record::recording::Recording;
+
+use super::super::episodes::tests::{End, MS, carried_out, evenly, kinds, remarks};
+use super::super::{About, Remark};
+
+/// A run of requests: name, calls, how many of them failed, how long each took.
+fn requests(all: &[(&str, u64, u64, u64)]) -> (Plan, Recording) {
+    let calls: u64 = all.iter().map(|(_, calls, ..)| calls).sum();
+    let (plan, mut run) = carried_out(10, evenly(calls / 10, 10), |_| End::Ok(2 * MS));
+    for &(name, calls, failed, took) in all {
+        let id = run.measured.figures.requests.id(name);
+        for call in 0..calls {
+            let figures = run.measured.figures.requests.at(id);
+            figures.due();
+            if call < failed {
+                figures.failed(Failure::Timeout, took, Some(took));
+            } else {
+                figures.answered(200, took, took);
+            }
+        }
+    }
+    (plan, run)
+}
+
+fn only(found: &[Remark]) -> &Remark {
+    let [one] = found else { panic!("{found:#?}") };
+    one
+}
+
+#[test]
+fn a_request_that_fails_alone_is_named() {
+    let found = remarks(requests(&[("home", 900, 0, MS), ("checkout", 900, 27, MS), ("cart", 900, 0, MS)]));
+    let remark = only(&found);
+    assert_eq!((remark.about, remark.request.as_deref()), (About::FailingRequest, Some("checkout")));
+    assert_eq!(remark.message, "checkout failed in 27 of 900 calls (3%); none of 1,800 other calls did");
+    let some = remarks(requests(&[("home", 9000, 9, MS), ("checkout", 900, 27, MS)]));
+    assert!(only(&some).message.ends_with("9 of 9,000 other calls did"), "{some:?}");
+}
+
+#[test]
+fn failures_that_are_spread_over_requests_name_none() {
+    assert_eq!(remarks(requests(&[("home", 900, 20, MS), ("checkout", 900, 27, MS)])), []);
+    // Too few, and too near to the others.
+    assert_eq!(remarks(requests(&[("home", 90, 0, MS), ("checkout", 90, 9, MS)])), []);
+    assert_eq!(remarks(requests(&[("home", 90_000, 90, MS), ("checkout", 90_000, 540, MS)])), []);
+    // All there is.
+    assert_eq!(remarks(requests(&[("checkout", 900, 27, MS)])), []);
+}
+
+#[test]
+fn a_request_that_makes_the_run_slow_is_named() {
+    let found = remarks(requests(&[("home", 4000, 0, MS), ("cart", 4000, 0, 2 * MS), ("search", 1000, 0, 50 * MS)]));
+    let remark = only(&found);
+    assert_eq!((remark.about, remark.request.as_deref()), (About::SlowRequest, Some("search")));
+    assert!(remark.message.starts_with("search is 11.1% of all calls and 100% of the slowest 1%: without it p99 is 2"));
+    assert_eq!(
+        remarks(requests(&[("home", 1000, 0, MS), ("search", 1000, 0, 50 * MS)])),
+        [],
+        "it is half of all calls"
+    );
+    assert_eq!(remarks(requests(&[("home", 4000, 0, 40 * MS), ("search", 1000, 0, 50 * MS)])), [], "it hardly matters");
+}
+
+#[test]
+fn two_kinds_of_answers_are_told_apart() {
+    for rate in [50, 5000] {
+        let mut random = Random::new(rate, 1);
+        let end = |_| {
+            let (is_slow, spread) = (random.unit() < 0.2, 0.9 + 0.2 * random.unit());
+            End::Ok((if is_slow { 40.0 } else { 2.0 } * spread * MS as f64) as u64)
+        };
+        let found = remarks(carried_out(20, evenly(rate, 20), end));
+        let remark = only(&found);
+        assert_eq!(remark.about, About::Modes, "{remark:?}");
+        let share = remark.share_ratio.unwrap();
+        assert!((share - 0.2).abs() < 0.05, "{remark:?}");
+        assert!(remark.message.contains("took about 2.0") || remark.message.contains("took about 1.9"), "{remark:?}");
+    }
+}
+
+#[test]
+fn slow_answers_at_one_time_are_no_second_kind() {
+    let end = |due: u64| End::Ok(if due < 3 * SECOND_NS { 40 * MS } else { 2 * MS });
+    assert_eq!(kinds(&remarks(carried_out(20, evenly(500, 20), end))), []);
+    // A new connection for each call is slower for some of them.
+    let mut n = 0;
+    let end = |_| {
+        n += 1;
+        End::Ok(if n % 5 == 0 { 40 * MS } else { 2 * MS })
+    };
+    let (mut plan, run) = carried_out(20, evenly(500, 20), end);
+    plan.reconnect = true;
+    assert_eq!(remarks((plan, run)), []);
+}
+
+#[test]
+fn failures_that_are_fast_or_slow_are_said_to_be() {
+    let failing = |failed_ns: u64| {
+        let mut n = 0;
+        carried_out(10, evenly(500, 10), move |_| {
+            n += 1;
+            if n % 20 == 0 { End::Refused(failed_ns) } else { End::Ok(20 * MS) }
+        })
+    };
+    let fast = remarks(failing(MS));
+    assert_eq!(only(&fast).about, About::FailureTimes);
+    assert!(only(&fast).message.starts_with("failures are fast: half took 1"), "{fast:?}");
+    let slow = remarks(failing(900 * MS));
+    assert!(only(&slow).message.starts_with("failures are slow: half took 9"), "{slow:?}");
+    assert_eq!(remarks(failing(19 * MS)), []);
+}
+
+#[test]
+fn connections_that_were_asked_for_again_are_counted() {
+    let with = |connects: &[(u64, u64)]| {
+        let (plan, mut run) = carried_out(10, evenly(500, 10), |_| End::Ok(MS));
+        connects.iter().for_each(|&(ns, n)| run.measured.times.record_n(Timing::Connect, ns, n));
+        remarks((plan, run))
+    };
+    let found = with(&[(MS, 90), (1_010 * MS, 8), (3_100 * MS, 2)]);
+    assert_eq!(only(&found).message, "10 of 100 connections took 1, 3 or 7s to make");
+    assert_eq!(with(&[(MS, 90), (1_010 * MS, 4)]), []);
+    assert_eq!(with(&[(MS, 90), (2_000 * MS, 40)]), []);
+    assert_eq!(with(&[(1_010 * MS, 40)]), [], "a target so far away");
+}
+
+#[test]
+fn connections_that_the_target_closes_are_counted() {
+    let with = |made: u64, open: u64| {
+        let (plan, mut run) = carried_out(10, evenly(500, 10), |_| End::Ok(MS));
+        run.measured.numbers.set(Counter::ConnectionsMade, made);
+        run.series.connections_open(open);
+        (plan, run)
+    };
+    let found = remarks(with(500, 4));
+    assert_eq!(
+        only(&found).message,
+        "the target closed connections after about 10 calls: 500 connections for 5,000 calls"
+    );
+    let found = remarks(with(4990, 4));
+    assert!(only(&found).message.contains("after every call"), "{found:?}");
+    assert_eq!(remarks(with(4, 4)), []);
+    assert_eq!(remarks(with(300, 200)), [], "as many were open at once");
+    let (mut plan, run) = with(5000, 4);
+    plan.reconnect = true;
+    assert_eq!(remarks((plan, run)), [], "it was asked for");
+}

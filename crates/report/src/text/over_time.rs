@@ -1,0 +1,236 @@
+//! The run over time, in characters: times and failures by when calls were due, answers by when they came.
+
+use brunt_judge::summary::Summary;
+use brunt_judge::verdict;
+use brunt_plan::units::{ExactDuration, count};
+use brunt_record::SECOND_NS;
+use brunt_record::series::Point;
+use brunt_record::timeline::DuePoint;
+
+use super::label;
+use crate::chart::{self, Scale};
+use crate::headline::Statement;
+use crate::style::Paint;
+
+/// The most columns of a chart.
+const MOST: u64 = 48;
+/// The width of what stands before a chart.
+const BEFORE: usize = 15;
+/// The fewest calls that wait at once, for a chart of them.
+const WAITING: u64 = 20;
+/// Signs of findings, as they stand before their sentences.
+const SIGNS: [&str; 5] = ["①", "②", "③", "④", "⑤"];
+
+/// The sign of a finding that has a place in time, the first being number 0.
+pub(super) fn sign(number: usize) -> &'static str {
+    SIGNS.get(number).copied().unwrap_or("")
+}
+
+/// What one column shows.
+#[derive(Clone, Default)]
+struct Column {
+    /// How long it is, in seconds, all of those that are drawn for it together.
+    width_s: f64,
+    /// Calls that were due in it.
+    due: DuePoint,
+    /// Percentiles of the response time, in nanoseconds: of calls due in it, or if that was not recorded, of those that ended in it.
+    p50: Option<u64>,
+    p99: Option<u64>,
+    /// Calls answered a second.
+    answered: f64,
+    /// Calls that were due and had not ended, when it ended.
+    waiting: u64,
+    users: u64,
+    spoiled: bool,
+}
+
+pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint) -> Vec<String> {
+    let columns = columns(summary);
+    let span = summary.run.measured_ns;
+    if span < SECOND_NS {
+        return Vec::new();
+    }
+    let is_by_due = !summary.total.timeline.is_empty();
+    let title = if is_by_due { "By due" } else { "Over time" };
+    let mut lines =
+        vec![format!("{}{}", paint.strong(format!("{title:<BEFORE$}")), paint.faint(axis(span, columns.len())))];
+    lines.extend(marks(statements, span, columns.len()).map(|marks| format!("{}{marks}", " ".repeat(BEFORE))));
+    let times: Vec<_> = columns.iter().flat_map(|column| [column.p50, column.p99]).flatten().collect();
+    let scale = Scale::logarithmic(times.iter().copied());
+    for (name, of) in [("p50", Column::p50 as fn(&Column) -> Option<u64>), ("p99", Column::p99)] {
+        let Some(scale) = &scale else { continue };
+        let blocks: String = columns.iter().map(|column| column.block(scale, of(column))).collect();
+        let range = format!("{}–{}, log", ExactDuration(scale.low()), ExactDuration(scale.high()));
+        lines.push(row(name, &blocks, &range, paint));
+    }
+    let mut linear = |name: &str, unit: &str, of: &dyn Fn(&Column) -> f64| {
+        let most = columns.iter().map(of).fold(0.0, f64::max);
+        let blocks = chart::columns(columns.iter().map(|column| Some(of(column))), most);
+        lines.push(row(name, &blocks, &format!("0–{}{unit}", count(most.ceil() as u64)), paint));
+    };
+    linear("answered", "/s", &|column| column.answered);
+    if columns.iter().any(|column| column.due.not_ok() > 0) {
+        linear("failed", "/s", &|column| column.due.not_ok() as f64 / column.width_s);
+    }
+    if summary.remarks.iter().any(|remark| remark.about.is_unsteady())
+        && columns.iter().any(|column| column.waiting >= WAITING)
+    {
+        linear("waiting", "", &|column| column.waiting as f64);
+    }
+    if columns.iter().any(|column| column.users > 0) {
+        linear("users", "", &|column| column.users as f64);
+    }
+    if columns.iter().any(|column| column.spoiled) {
+        let marks: String = columns.iter().map(|column| if column.spoiled { '!' } else { ' ' }).collect();
+        lines.push(format!("{}{}", label("spoiled", paint), paint.warning(marks.trim_end())));
+    }
+    lines
+}
+
+fn row(name: &str, blocks: &str, range: &str, paint: Paint) -> String {
+    format!("{}{} {}", label(name, paint), paint.chart(blocks), paint.faint(range))
+}
+
+impl Column {
+    fn p50(&self) -> Option<u64> {
+        self.p50
+    }
+
+    fn p99(&self) -> Option<u64> {
+        self.p99
+    }
+
+    /// A dot stands where calls were due, and none of them was answered well.
+    fn block(&self, scale: &Scale, value: Option<u64>) -> char {
+        match value {
+            Some(ns) if self.due.due() == 0 || self.due.ok > 0 => scale.block(ns),
+            None if self.due.due() == 0 => ' ',
+            _ => '·',
+        }
+    }
+}
+
+/// The measured part in columns of the same width.
+fn columns(summary: &Summary) -> Vec<Column> {
+    let (span, points, timeline) = (summary.run.measured_ns, summary.run.series.points(), &summary.total.timeline);
+    let recorded = if timeline.is_empty() { SECOND_NS } else { timeline.width_ns() };
+    let n = (span / recorded).clamp(1, MOST);
+    // Few are drawn wider.
+    let each = usize::try_from(MOST / n).unwrap_or(1);
+    let place =
+        |at: u64| usize::try_from(u128::from(at) * u128::from(n) / u128::from(span.max(1))).unwrap_or(usize::MAX);
+    let width_s = span as f64 / SECOND_NS as f64 / n as f64;
+    let mut columns: Vec<_> = (0..n).map(|_| Column { width_s, ..Column::default() }).collect();
+    for (start, point) in timeline.points() {
+        let last = columns.len() - 1;
+        if let Some(column) = columns.get_mut(place(start).min(last)) {
+            column.due.merge(point);
+        }
+    }
+    let waiting = waiting(points);
+    for (number, column) in (0..n).zip(&mut columns) {
+        let middle = span / n * number + span / n / 2;
+        let times = column.due.response_times();
+        (column.p50, column.p99) = (value(times.quantile(0.5)), value(times.quantile(0.99)));
+        let Some(at) = points.iter().rposition(|point| point.start_ns <= middle) else { continue };
+        let Some(point) = points.get(at) else { continue };
+        column.answered = point.answered as f64 * 1e9 / point.length_ns.max(1) as f64;
+        column.users = point.users;
+        column.spoiled = verdict::is_spoiled(point);
+        column.waiting = waiting.get(at).copied().unwrap_or(0);
+        if timeline.is_empty() {
+            (column.p50, column.p99) = (value(point.response_quantile(0.5)), value(point.response_quantile(0.99)));
+        }
+    }
+    columns.into_iter().flat_map(|column| std::iter::repeat_n(column, each)).collect()
+}
+
+fn value(quantile: Option<brunt_record::histogram::AtLeast<u64>>) -> Option<u64> {
+    quantile.map(|quantile| quantile.value)
+}
+
+/// Calls due and not ended at the end of each point.
+fn waiting(points: &[Point]) -> Vec<u64> {
+    let waits = points.iter().scan((0, 0), |(due, ended), point| {
+        *due += point.numbers.get(brunt_record::catalogue::Counter::Due);
+        *ended += point.ended();
+        Some(due.saturating_sub(*ended))
+    });
+    waits.collect()
+}
+
+/// The time at five places of the axis.
+fn axis(span: u64, columns: usize) -> String {
+    const LABELS: usize = 4;
+    /// Room for the last label, with a space before it.
+    const LAST: usize = 7;
+    let mut line = String::new();
+    for label in 0..=LABELS {
+        let (at, text) = (columns * label / LABELS, clock(span / LABELS as u64 * label as u64));
+        // The last one ends with the chart.
+        let at = if label == LABELS { at.saturating_sub(text.chars().count()) } else { at };
+        let (end, next) = (line.chars().count(), at + text.chars().count());
+        let has_room = label == LABELS || next + LAST <= columns;
+        if (end == 0 || end < at) && has_room {
+            line.push_str(&" ".repeat(at - end));
+            line.push_str(&text);
+        }
+    }
+    line
+}
+
+/// A place in the run, such as `0:05`, or `0:02.5` between two seconds.
+fn clock(ns: u64) -> String {
+    let tenths = (ns + 50_000_000) / 100_000_000;
+    let rest = if tenths.is_multiple_of(10) { String::new() } else { format!(".{}", tenths % 10) };
+    format!("{}:{:02}{rest}", tenths / 600, tenths / 10 % 60)
+}
+
+/// Where findings have their place in time: `├──①──┤`.
+fn marks(statements: &[Statement], span: u64, columns: usize) -> Option<String> {
+    let mut line = vec![' '; columns];
+    let with_place = statements.iter().filter_map(|statement| statement.stretch());
+    for (number, (from, to)) in with_place.enumerate() {
+        let place = |ns: u64| (u128::from(ns) * columns as u128 / u128::from(span.max(1))) as usize;
+        let first = place(from).min(columns - 1);
+        let last = place(to.saturating_sub(1)).clamp(first, columns - 1);
+        let middle = usize::midpoint(first, last);
+        let Some(sign) = sign(number).chars().next() else { break };
+        for (at, cell) in line.iter_mut().enumerate().take(last + 1).skip(first) {
+            *cell = match at {
+                _ if at == middle => sign,
+                _ if at == first => '├',
+                _ if at == last => '┤',
+                _ => '─',
+            };
+        }
+    }
+    let text: String = line.into_iter().collect();
+    let text = text.trim_end();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headline::Tone;
+
+    fn at(from_s: u64, to_s: u64) -> Statement {
+        Statement::about_stretch(Tone::Warning, "it froze", from_s * SECOND_NS, to_s * SECOND_NS)
+    }
+
+    #[test]
+    fn findings_stand_at_their_place() {
+        let statements = [at(2, 4), at(8, 8)];
+        assert_eq!(marks(&statements, 10 * SECOND_NS, 20).unwrap(), "    ├①─┤        ②");
+        assert_eq!(marks(&[at(9, 30)], 10 * SECOND_NS, 10).unwrap(), "         ①", "it went on in the drain");
+        assert_eq!(marks(&[], SECOND_NS, 10), None);
+    }
+
+    #[test]
+    fn the_axis_has_the_time() {
+        assert_eq!(axis(20 * SECOND_NS, 40), "0:00      0:05      0:10      0:15  0:20");
+        assert_eq!(axis(10 * SECOND_NS, 48), "0:00        0:02.5      0:05            0:10");
+        assert_eq!(axis(SECOND_NS, 10), "0:00  0:01");
+    }
+}
