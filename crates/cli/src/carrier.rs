@@ -8,6 +8,7 @@ use brunt_engine::{Finished, Observer, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
+use brunt_record::agents::AgentPart;
 use brunt_record::recording::{Ending, Recording};
 use brunt_script::Session;
 
@@ -134,6 +135,9 @@ impl Carrier {
         let outcome = cluster.run(plan, workers, observer, stop)?;
         let script = brunt_engine::last_words(here, registry, SCRIPTS, stop)?;
         let mut run = outcome.run;
+        if self.allows_loss() {
+            run.agents.iter_mut().for_each(AgentPart::allow_loss);
+        }
         if outcome.lost_its_agents {
             run.ending = match run.ending {
                 Ending::Failed(reason) | Ending::Aborted(reason) => Ending::AgentsLost(reason),

@@ -32,15 +32,14 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The status of a run: what comes first of a failure of its script, lost agents, a target that never answered, and thresholds. With
-    /// `allows_loss` its user has said that the run may go on without an agent.
-    pub fn of_run(summary: &Summary, allows_loss: bool) -> Self {
+    /// The status of a run: what comes first of a failure of its script, lost agents, a target that never answered, and thresholds.
+    pub fn of_run(summary: &Summary) -> Self {
         let due = summary.total.numbers.get(Counter::Due);
-        let has_lost = summary.run.agents.iter().any(AgentPart::is_lost);
+        let misses_agents = summary.run.agents.iter().any(AgentPart::is_missed);
         match &summary.run.ending {
             Ending::Failed(_) => Self::Wrong,
             Ending::AgentsLost(_) => Self::AgentsLost,
-            _ if has_lost && !allows_loss => Self::AgentsLost,
+            _ if misses_agents => Self::AgentsLost,
             Ending::Unreached(_) => Self::NoAnswer,
             // Ended before the measured part: nothing is known of the target, good or bad.
             Ending::Interrupted if due == 0 => Self::Done,

@@ -52,7 +52,7 @@ impl Keep {
         if summary.total.numbers.get(Counter::Due) == 0 {
             return None;
         }
-        let kept = with_store(path, |store| store.save(summary, label));
+        let kept = with_store(path, |store| store.save(summary, label, &brunt_report::headline(summary)));
         told(kept, *tells, "run ", "the run was not kept")
     }
 
@@ -67,7 +67,7 @@ impl Keep {
         }
         // The name is for what is decided.
         let label = Label { name: None, ..label.clone() };
-        with_store(path, |store| store.save(summary, &label)).map(Some)
+        with_store(path, |store| store.save(summary, &label, &brunt_report::headline(summary))).map(Some)
     }
 
     /// Keeps what was decided over the runs that are kept under these numbers, or warns that it could not; its number.

@@ -58,7 +58,6 @@ pub fn carry_out(
                 .map_err(Into::into)
         }
     };
-    let allows_loss = carrier.allows_loss();
     // They are free for others as soon as the load is over.
     drop(carrier);
     watch.clear();
@@ -73,7 +72,7 @@ pub fn carry_out(
     let kept = keep.keep(&summary);
     watch.finish(&summary, kept);
     written?;
-    let exit = Exit::of_run(&summary, allows_loss);
+    let exit = Exit::of_run(&summary);
     // A script that failed has nothing more to say.
     if let Some(script) = script
         && !matches!(summary.run.ending, Ending::Failed(_) | Ending::AgentsLost(_))

@@ -43,6 +43,8 @@ pub struct Entry {
     pub url: String,
     /// The script that it ran, if it ran one, by its file's name.
     pub script: Option<String>,
+    /// What it is remembered for, in a sentence; missing of runs that earlier brunts kept, and of decisions.
+    pub headline: Option<String>,
     /// Whether its figures can be believed.
     pub verdict: String,
     /// How long its measured part took, in nanoseconds.
@@ -68,8 +70,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry of a run that is about to be kept; it has no number yet.
-    pub fn of(summary: &Summary, label: &Label) -> Self {
+    /// The entry of a run that is about to be kept, with its headline; it has no number yet.
+    pub fn of(summary: &Summary, label: &Label, headline: &str) -> Self {
         let [p50, p99] = ["p50", "p99"].map(|name| summary.times.response.as_ref()?.quantile(name));
         Self {
             number: 0,
@@ -79,6 +81,7 @@ impl Entry {
             started_unix_ms: summary.run.started_unix_ms,
             url: summary.plan.target.url(),
             script: summary.plan.script_name().map(str::to_owned),
+            headline: Some(headline.to_owned()),
             verdict: summary.verdict.sentence.clone(),
             measured_ns: summary.run.measured_ns,
             due: summary.total.numbers.get(Counter::Due),
@@ -111,6 +114,7 @@ impl Entry {
             started_unix_ms: runs.iter().map(|run| run.started_unix_ms).min().unwrap_or(0),
             url,
             script,
+            headline: None,
             verdict: conclusion,
             measured_ns: runs.iter().map(|run| run.measured_ns).sum(),
             due,

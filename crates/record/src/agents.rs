@@ -67,6 +67,9 @@ pub enum AgentEnd {
         /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
         #[serde(default, skip_serializing_if = "is_nobody")]
         users_missed: u64,
+        /// Whether its user had said that the run may go on without an agent.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_allowed: bool,
     },
 }
 
@@ -130,5 +133,17 @@ impl AgentPart {
     /// Whether it was lost.
     pub fn is_lost(&self) -> bool {
         matches!(self.ended, AgentEnd::Lost { .. })
+    }
+
+    /// Whether it was lost, and nobody had said that the run may go on without it.
+    pub fn is_missed(&self) -> bool {
+        matches!(self.ended, AgentEnd::Lost { is_allowed: false, .. })
+    }
+
+    /// Notes that the run may go on without it.
+    pub fn allow_loss(&mut self) {
+        if let AgentEnd::Lost { is_allowed, .. } = &mut self.ended {
+            *is_allowed = true;
+        }
     }
 }

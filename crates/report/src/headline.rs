@@ -41,6 +41,16 @@ pub enum Tone {
 }
 
 impl Tone {
+    /// The class of a statement in HTML.
+    pub(crate) const fn class(self) -> &'static str {
+        match self {
+            Self::Bad => "bad",
+            Self::Warning => "warning",
+            Self::Note | Self::Plain => "",
+            Self::Good => "good",
+        }
+    }
+
     pub(crate) const fn role(self) -> Role {
         match self {
             Self::Bad => Role::Bad,
@@ -96,6 +106,23 @@ impl Statement {
             Tone::Plain => "",
             Tone::Good => "✓ ",
         }
+    }
+}
+
+/// What a run is remembered for, in a line with its sign: `✗ 1 of 2 thresholds failed: …`.
+pub fn headline(summary: &Summary) -> String {
+    let first = statements(summary).into_iter().next();
+    first.map_or_else(String::new, |statement| format!("{}{}", statement.sign(), statement.text))
+}
+
+/// How a line of [`headline`] is meant, by its sign.
+pub(crate) fn tone_of(headline: &str) -> Tone {
+    match headline.chars().next() {
+        Some('✗') => Tone::Bad,
+        Some('!') => Tone::Warning,
+        Some('✓') => Tone::Good,
+        _ if headline.starts_with(failed::FAILED) => Tone::Bad,
+        _ => Tone::Plain,
     }
 }
 

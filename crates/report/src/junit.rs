@@ -6,12 +6,14 @@
 //! A threshold is a failure where it did not hold, implicit ones among them. A check that failed for some calls is no failure
 //! by itself, as a load test's checks need not all hold: how many must is for a threshold to say; where there is none on
 //! checks, a check is a failure of which more failed than the plan allows. So is a scenario of whose iterations an error
-//! ended more, and a target that never answered. The verdict stands in the properties, and beside the figures in the output.
+//! ended more, a target that never answered, and an agent that was lost, unless its user had allowed that. The verdict stands in the properties, and beside the figures in the output.
 
 use std::io::{self, Write};
 
 use brunt_judge::breakdown::{CheckBreakdown, ScenarioBreakdown};
+use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
+use brunt_record::agents::AgentPart;
 use brunt_record::recording::Ending;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
@@ -152,9 +154,14 @@ fn run(summary: &Summary) -> Suite {
         Ending::Aborted(reason) => failure(&format!("aborted: {reason}")),
     };
     let answered = if summary.answered() { None } else { failure("the target never answered") };
-    let cases = [("the run came to its end", ended), ("the target answered", answered)];
-    let cases = cases.map(|(name, failure)| Case { name: name.to_owned(), failure });
-    Suite { name: "run", cases: cases.into() }
+    let mut cases = vec![("the run came to its end", ended), ("the target answered", answered)];
+    if !summary.run.agents.is_empty() {
+        let loss = summary.remarks.iter().find(|remark| remark.about == About::Agents);
+        let is_missed = summary.run.agents.iter().any(AgentPart::is_missed);
+        cases.push(("no agent was lost", loss.filter(|_| is_missed).and_then(|loss| failure(&loss.message))));
+    }
+    let cases = cases.into_iter().map(|(name, failure)| Case { name: name.to_owned(), failure });
+    Suite { name: "run", cases: cases.collect() }
 }
 
 fn thresholds(summary: &Summary) -> Suite {

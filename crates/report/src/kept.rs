@@ -8,8 +8,9 @@ use brunt_record::histogram::AtLeast;
 use crate::columns;
 use crate::dates::iso_8601;
 use crate::decision::table::{Cell, Table};
+use crate::headline::{Tone, tone_of};
 use crate::numbers::{brief, duration, percent};
-use crate::style::{Paint, Role, Style};
+use crate::style::{Paint, Style};
 
 /// The least of what a run was about that is left where lines are cut, in columns.
 const LEAST_OF_WHAT: usize = 10;
@@ -18,7 +19,7 @@ const LEAST_OF_WHAT: usize = 10;
 /// be wider than `width`.
 pub fn listing(entries: &[Entry], style: Style, width: Option<usize>) -> String {
     let of = |room: usize| {
-        let mut table = Table::new(["run", "begun (UTC)", "answered/s", "p99", "errors", "held", "what"]);
+        let mut table = Table::new(["run", "begun (UTC)", "answered/s", "p99", "what"]);
         for entry in entries.iter().rev() {
             table.push(row(entry, room));
         }
@@ -47,37 +48,20 @@ fn within(text: String, room: usize) -> String {
     }
 }
 
-fn row(entry: &Entry, room: usize) -> [Cell; 7] {
+fn row(entry: &Entry, room: usize) -> [Cell; 5] {
     let p99 = entry.p99_ns.map(|value| duration(AtLeast { value, at_least: entry.at_least }));
-    let p99 = Cell::from(p99.unwrap_or_else(|| "-".to_owned()));
-    let errors = Cell::from(percent(entry.error_ratio));
-    let held = match (entry.thresholds, entry.thresholds_failed) {
-        (0, _) => Cell::from("-"),
-        (all, failed) => {
-            let role = if failed > 0 { Role::Bad } else { Role::Good };
-            Cell::from(format!("{}/{all}", all.saturating_sub(failed))).as_(role)
-        }
-    };
-    if entry.kind != RUN {
-        let [none, p99, errors, held] = ["-"; 4].map(Cell::from);
-        return [
-            entry.number.to_string().into(),
-            begun(entry.started_unix_ms).into(),
-            none,
-            p99,
-            errors,
-            held,
-            within(what(entry), room).into(),
-        ];
-    }
+    let rate = (entry.kind == RUN).then(|| Number(entry.answered_per_s).to_string());
+    let or_dash = |text: Option<String>| Cell::from(text.unwrap_or_else(|| "-".to_owned()));
+    let what = Cell::from(within(what(entry), room));
     [
         entry.number.to_string().into(),
         begun(entry.started_unix_ms).into(),
-        Number(entry.answered_per_s).to_string().into(),
-        p99,
-        if entry.error_ratio > 0.0 { errors.as_(Role::Bad) } else { errors },
-        held,
-        within(what(entry), room).into(),
+        or_dash(rate),
+        or_dash(p99),
+        match entry.headline.as_deref().map(tone_of) {
+            Some(tone @ (Tone::Bad | Tone::Warning)) => what.as_(tone.role()),
+            _ => what,
+        },
     ]
 }
 
@@ -86,22 +70,28 @@ fn begun(unix_ms: u64) -> String {
     iso_8601(unix_ms / 1000).replace('T', " ").chars().take(16).collect()
 }
 
-/// Its name, its script, its target, its tags, and its verdict where that is not good.
+/// Its name, its headline, its script, its target, its tags; of a run without a headline what failed, and whether it was measured well.
 fn what(entry: &Entry) -> String {
     let mut parts = Vec::new();
     parts.extend(entry.label.name.as_deref().map(brief));
-    let is_run = entry.kind == RUN;
-    if !is_run {
-        parts.push(entry.kind.clone());
+    if entry.kind != RUN {
+        parts.push(format!("{}: {}", entry.kind, brief(&entry.verdict)));
+    } else if let Some(headline) = &entry.headline {
+        parts.push(brief(headline));
+    } else {
+        if entry.thresholds_failed > 0 {
+            parts.push(format!("✗ {} of {} thresholds failed", entry.thresholds_failed, entry.thresholds));
+        }
+        if entry.error_ratio > 0.0 {
+            parts.push(format!("{} not ok", percent(entry.error_ratio)));
+        }
+        if !is_measured_well(&entry.verdict) {
+            parts.push(format!("✗ {}", brief(&entry.verdict)));
+        }
     }
     parts.extend(entry.script.as_deref().map(brief));
     parts.extend((!entry.url.is_empty()).then(|| brief(&entry.url)));
     parts.extend(entry.label.tags.iter().map(|(key, value)| brief(&format!("{key}={value}"))));
-    if !is_run {
-        parts.push(brief(&entry.verdict));
-    } else if !is_measured_well(&entry.verdict) {
-        parts.push(format!("✗ {}", brief(&entry.verdict)));
-    }
     parts.join("  ")
 }
 
@@ -122,6 +112,7 @@ mod tests {
             started_unix_ms: 1_767_225_600_000,
             url: "http://127.0.0.1:8080/".to_owned(),
             script: None,
+            headline: None,
             verdict: "generator-bound".to_owned(),
             measured_ns: 1_000_000_000,
             due: 10,
@@ -136,6 +127,7 @@ mod tests {
         };
         let lines = listing(&[entry], Style::default(), Some(80));
         assert!(lines.lines().all(|line| columns::width(line) <= 80), "{lines}");
+        assert!(lines.contains("a  ✗ 1 of 1 threshold failed: p99 2.00s (limit <1s)  http:"), "{lines}");
         assert!(lines.lines().last().unwrap().ends_with('…') && lines.contains("≥12.34ms"), "{lines}");
     }
 
@@ -150,6 +142,7 @@ mod tests {
             started_unix_ms: 1_767_225_600_000,
             url: "http://127.0.0.1:8080/".to_owned(),
             script: Some("examples/counter.lua".to_owned()),
+            headline: None,
             verdict: MEASURED_WELL.to_owned(),
             measured_ns: 1_000_000_000,
             due: 10,
@@ -162,7 +155,8 @@ mod tests {
             thresholds_failed: 0,
             content_bytes: 0,
         };
-        let other = Entry { number: 8, script: None, ..entry.clone() };
+        let headline = Some("✗ 1 of 1 threshold failed: p99 2.00s (limit <1s)".to_owned());
+        let other = Entry { number: 8, script: None, headline, ..entry.clone() };
         let lines = listing(&[other, entry], Style::default(), None);
         assert!(lines.contains("2026-01-01 00:00"), "{lines}");
         assert!(lines.contains("a  examples/counter.lua  http://127.0.0.1:8080/  branch=b"), "{lines}");

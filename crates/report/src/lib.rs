@@ -43,7 +43,7 @@ pub mod text;
 pub mod wrk;
 
 pub use format::{Format, FormatError};
-pub use headline::{Statement, Tone};
+pub use headline::{Statement, Tone, headline};
 pub use style::Style;
 
 /// Writes `summary` in `format`.

@@ -6,6 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use brunt_plan::plan::Plan;
+use brunt_record::agents::{AgentEnd, AgentPart};
+use brunt_record::recording::Recording;
 use brunt_report::{Format, Style, render};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -225,4 +228,27 @@ fn no_text_breaks_the_file() {
     let report = report(&summary);
     let run = failures(suite(&report, "run"));
     assert_eq!(run[0], ("the run came to its end", Some("ab[2J \"<&>' c")));
+}
+
+#[test]
+fn an_agent_that_was_lost_is_a_failure_unless_that_was_allowed() {
+    let brunt_judge::summary::Summary { plan, mut run, .. } = fixtures::clean();
+    let case = |plan: &Plan, run: &Recording| {
+        let report = report(&brunt_judge::summary::Summary::of(plan.clone(), run.clone()));
+        let suite = suite(&report, "run");
+        failures(suite)
+            .into_iter()
+            .find(|(name, _)| *name == "no agent was lost")
+            .map(|(_, why)| why.map(str::to_owned))
+    };
+    assert_eq!(case(&plan, &run), None, "one machine has no agents");
+    let [mut lost, other] = ["b", "a"].map(|name| AgentPart::new(name, "0.1.0", 2, 1, 2));
+    run.agents = vec![other.clone(), other];
+    assert_eq!(case(&plan, &run), Some(None));
+    let (after_ns, reason) = (7_000_000_000, "silence".to_owned());
+    lost.ended = AgentEnd::Lost { after_ns, reason, taken_over_ns: None, users_missed: 0, is_allowed: false };
+    run.agents[0] = lost;
+    assert_eq!(case(&plan, &run).unwrap().unwrap(), "1 of 2 agents was lost: b after 7.0s, silence");
+    run.agents[0].allow_loss();
+    assert_eq!(case(&plan, &run), Some(None));
 }

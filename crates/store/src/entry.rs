@@ -44,8 +44,8 @@ impl fmt::Display for Which {
 
 /// The columns of an entry.
 pub(super) const COLUMNS: &str =
-    "number, name, started_unix_ms, url, script, verdict, measured_ns, due, answered_per_s,
-     error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, kind, part_of";
+    "number, name, started_unix_ms, url, script, headline, verdict, measured_ns, due,
+     answered_per_s, error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, kind, part_of";
 
 /// The entry in a row of [`COLUMNS`], without its tags.
 pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
@@ -57,6 +57,7 @@ pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
         started_unix_ms: row.get("started_unix_ms")?,
         url: row.get("url")?,
         script: row.get("script")?,
+        headline: row.get("headline")?,
         verdict: row.get("verdict")?,
         measured_ns: row.get("measured_ns")?,
         due: row.get("due")?,
@@ -77,8 +78,8 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, digest: &Digest, co
     connection.execute(
         "INSERT INTO runs (name, started_unix_ms, brunt_version, url, verdict, measured_ns, due, answered_per_s,
              error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, content, kind, script,
-             sparkline)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+             sparkline, headline)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
         params![
             entry.label.name,
             entry.started_unix_ms,
@@ -99,6 +100,7 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, digest: &Digest, co
             entry.kind,
             entry.script,
             sparkline,
+            entry.headline,
         ],
     )?;
     let number = connection.last_insert_rowid();

@@ -198,18 +198,18 @@ impl Store {
         }
     }
 
-    /// Keeps a run, and lets the oldest go where there are too many. The number that it has from now on.
+    /// Keeps a run under its `headline`, and lets the oldest go where there are too many. The number that it has from now on.
     ///
     /// # Errors
     /// When there is no room, or the file cannot be written to. Then nothing of it is kept.
-    pub fn save(&mut self, summary: &Summary, label: &Label) -> Result<i64, StoreError> {
+    pub fn save(&mut self, summary: &Summary, label: &Label, headline: &str) -> Result<i64, StoreError> {
         let content = packed::pack_run(&summary.plan, &summary.run)
             .map_err(|e| StoreError::Other { path: self.path.clone(), problem: e.to_string() })?;
         let (most_runs, most_bytes) = (self.most_runs, self.most_bytes);
         if content.len() as u64 > most_bytes {
             return Err(StoreError::TooLarge { bytes: content.len() as u64 });
         }
-        let (entry, digest) = (Entry::of(summary, label), Digest::of(summary));
+        let (entry, digest) = (Entry::of(summary, label, headline), Digest::of(summary));
         self.attempt(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let number = entry::insert(&transaction, &entry, &digest, &content)?;

@@ -34,7 +34,8 @@ CREATE TABLE runs (
     kind TEXT NOT NULL DEFAULT 'run',
     part_of INTEGER,
     script TEXT,
-    sparkline TEXT
+    sparkline TEXT,
+    headline TEXT
 ) STRICT;
 CREATE INDEX runs_by_name ON runs (name, number);
 CREATE TABLE tags (
@@ -90,11 +91,12 @@ struct Added {
     absent: &'static str,
 }
 
-const ADDED: [Added; 4] = [
+const ADDED: [Added; 5] = [
     Added { name: "kind", declaration: "TEXT NOT NULL DEFAULT 'run'", absent: "'run'" },
     Added { name: "part_of", declaration: "INTEGER", absent: "NULL" },
     Added { name: "script", declaration: "TEXT", absent: "NULL" },
     Added { name: "sparkline", declaration: "TEXT", absent: "NULL" },
+    Added { name: "headline", declaration: "TEXT", absent: "NULL" },
 ];
 
 impl Added {

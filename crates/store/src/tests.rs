@@ -58,6 +58,9 @@ fn summary(calls: u64) -> Summary {
     Summary::of(plan, run)
 }
 
+/// What a run is kept under.
+const HEADLINE: &str = "✓ the threshold held: 1 of 1 call succeeded, 1 ok/s";
+
 fn named(name: &str) -> Label {
     Label { name: Some(name.to_owned()), tags: vec![("branch".into(), name.to_owned())] }
 }
@@ -67,11 +70,12 @@ fn a_run_comes_back_with_every_figure() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
     let summary = summary(1000);
-    let number = store.save(&summary, &named("first")).unwrap();
+    let number = store.save(&summary, &named("first"), HEADLINE).unwrap();
     drop(store);
     let mut store = Store::open_kept(&directory.file()).unwrap();
     for which in [Which::Last, Which::Number(number), Which::Name("first".into())] {
         let loaded = store.load(&which).unwrap();
+        assert_eq!(store.list(&[]).unwrap()[0].headline.as_deref(), Some(HEADLINE));
         let whole = |summary: &Summary| serde_json::to_value(&summary.run).unwrap();
         assert_eq!(whole(&loaded), whole(&summary));
     }
@@ -82,7 +86,7 @@ fn lists_have_the_newest_first_and_can_be_narrowed() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
     for (name, calls) in [("a", 10), ("b", 20), ("a", 30)] {
-        store.save(&summary(calls), &named(name)).unwrap();
+        store.save(&summary(calls), &named(name), HEADLINE).unwrap();
     }
     let due: Vec<_> = store.list(&[]).unwrap().iter().map(|entry| entry.due).collect();
     assert_eq!(due, [30, 20, 10]);
@@ -102,7 +106,7 @@ fn lists_tell_scripts_apart_that_have_one_target() {
         content: brunt_plan::content::Content(Vec::new()),
         args: Vec::new(),
     });
-    store.save(&scripted, &Label::default()).unwrap();
+    store.save(&scripted, &Label::default(), HEADLINE).unwrap();
     let entries = store.list(&[]).unwrap();
     assert_eq!(entries[0].script.as_deref(), Some("examples/counter.lua"));
 }
@@ -111,9 +115,9 @@ fn lists_tell_scripts_apart_that_have_one_target() {
 fn numbers_are_never_used_twice() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
-    let numbers: Vec<_> = (0..3).map(|_| store.save(&summary(1), &named("x")).unwrap()).collect();
+    let numbers: Vec<_> = (0..3).map(|_| store.save(&summary(1), &named("x"), HEADLINE).unwrap()).collect();
     assert_eq!(store.remove(&[Which::Last, Which::Number(numbers[0])]).unwrap(), 2);
-    assert!(store.save(&summary(1), &Label::default()).unwrap() > numbers[2]);
+    assert!(store.save(&summary(1), &Label::default(), HEADLINE).unwrap() > numbers[2]);
     let error = store.remove(&[Which::Number(numbers[1]), Which::Number(numbers[0])]).unwrap_err().to_string();
     assert!(error.starts_with("there is no run 1 in "), "{error}");
     assert_eq!(store.list(&[]).unwrap().len(), 2, "all of them or none");
@@ -128,15 +132,15 @@ fn the_oldest_go_when_there_are_too_many_or_they_take_too_much() {
     let mut store = Store::open(&directory.file()).unwrap();
     store.most_runs = 3;
     for calls in 1..=5 {
-        store.save(&summary(calls), &Label::default()).unwrap();
+        store.save(&summary(calls), &Label::default(), HEADLINE).unwrap();
     }
     let due = |store: &mut Store| store.list(&[]).unwrap().iter().map(|entry| entry.due).collect::<Vec<_>>();
     assert_eq!(due(&mut store), [5, 4, 3]);
     store.most_bytes = store.list(&[]).unwrap()[0].content_bytes * 2 + 100;
-    store.save(&summary(6), &Label::default()).unwrap();
+    store.save(&summary(6), &Label::default(), HEADLINE).unwrap();
     assert_eq!(due(&mut store), [6, 5]);
     store.most_bytes = 10;
-    assert!(matches!(store.save(&summary(7), &Label::default()), Err(StoreError::TooLarge { .. })));
+    assert!(matches!(store.save(&summary(7), &Label::default(), HEADLINE), Err(StoreError::TooLarge { .. })));
 }
 
 #[test]
@@ -147,7 +151,7 @@ fn two_at_once_both_keep_their_runs() {
         let path = path.clone();
         std::thread::spawn(move || {
             for _ in 0..10 {
-                Store::open(&path).unwrap().save(&summary(calls), &Label::default()).unwrap();
+                Store::open(&path).unwrap().save(&summary(calls), &Label::default(), HEADLINE).unwrap();
             }
         })
     };
@@ -162,11 +166,11 @@ fn two_at_once_both_keep_their_runs() {
 fn a_full_disk_loses_nothing_but_the_run() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
-    store.save(&summary(1), &Label::default()).unwrap();
+    store.save(&summary(1), &Label::default(), HEADLINE).unwrap();
     let pages: i64 = store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     // SQLite says the same when its file may not grow as when the disk is full.
     store.connection.pragma_update(None, "max_page_count", pages).unwrap();
-    let error = store.save(&summary(50_000), &Label::default()).unwrap_err();
+    let error = store.save(&summary(50_000), &Label::default(), HEADLINE).unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
     assert!(error.to_string().starts_with("no room in "), "{error}");
     drop(store);
@@ -208,7 +212,7 @@ fn files_that_are_not_ours_stay_as_they_are() {
 fn a_damaged_file_is_an_error() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
-    store.save(&summary(5000), &named("x")).unwrap();
+    store.save(&summary(5000), &named("x"), HEADLINE).unwrap();
     drop(store);
     let whole = std::fs::read(directory.file()).unwrap();
     let mut errors = 0;
@@ -218,7 +222,8 @@ fn a_damaged_file_is_an_error() {
         std::fs::write(directory.file(), &damaged).unwrap();
         let loaded = Store::open_kept(&directory.file()).and_then(|mut store| store.load(&Which::Last));
         errors += usize::from(loaded.is_err());
-        let _ = Store::open(&directory.file()).and_then(|mut store| store.save(&summary(1), &Label::default()));
+        let _ =
+            Store::open(&directory.file()).and_then(|mut store| store.save(&summary(1), &Label::default(), HEADLINE));
     }
     assert!(errors > 0);
     std::fs::write(directory.file(), &whole[..whole.len() / 2]).unwrap();
@@ -255,8 +260,8 @@ fn decided(a: &str) -> Decided {
 fn a_decision_is_kept_with_the_runs_that_it_rests_on() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
-    let other = store.save(&summary(1), &named("other")).unwrap();
-    let runs = [2, 3].map(|calls| store.save(&summary(calls), &Label::default()).unwrap());
+    let other = store.save(&summary(1), &named("other"), HEADLINE).unwrap();
+    let runs = [2, 3].map(|calls| store.save(&summary(calls), &Label::default(), HEADLINE).unwrap());
     let number = store.save_decision(&decided("x"), "as fast".to_owned(), &runs, &named("compared")).unwrap();
     let Kept::Decision(kept, rests_on) = store.kept(&Which::Name("compared".into())).unwrap() else { panic!() };
     assert_eq!((*kept, rests_on), (decided("x"), runs.to_vec()));
@@ -281,7 +286,7 @@ fn a_decision_is_kept_with_the_runs_that_it_rests_on() {
 fn a_file_without_decisions_is_read_and_gets_them_when_it_is_written_to() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
-    let first = store.save(&summary(1), &named("first")).unwrap();
+    let first = store.save(&summary(1), &named("first"), HEADLINE).unwrap();
     store
         .connection
         .execute_batch(
@@ -313,7 +318,7 @@ fn nightly(directory: &Directory, limits: &[&str]) -> Store {
         plan.thresholds = vec![format!("p99<{limit}").parse().unwrap()];
         run.started_unix_ms += night * 86_400_000;
         let tags = vec![("version".to_owned(), format!("1.{}", night / 2)), ("branch".to_owned(), "main".to_owned())];
-        store.save(&Summary::of(plan, run), &Label { name: Some("Nightly".to_owned()), tags }).unwrap();
+        store.save(&Summary::of(plan, run), &Label { name: Some("Nightly".to_owned()), tags }, HEADLINE).unwrap();
     }
     store
 }
@@ -322,7 +327,7 @@ fn nightly(directory: &Directory, limits: &[&str]) -> Store {
 fn a_page_is_a_part_of_what_is_meant() {
     let directory = Directory::new();
     let mut store = nightly(&directory, &["1s"; 5]);
-    store.save(&summary(1), &named("other")).unwrap();
+    store.save(&summary(1), &named("other"), HEADLINE).unwrap();
     let numbers = |page: &Page| page.runs.iter().map(|listed| listed.entry.number).collect::<Vec<_>>();
     let all = Filter::default();
     let first = store.page(&all, 0, 4).unwrap();

@@ -138,8 +138,10 @@ fn a_run_is_added_to_a_pinned_store() {
     let pinned = Pinned::unpacked("added");
     let mut store = Store::open(&pinned.file()).unwrap();
     let summary = store.load(&Which::Name("open".into())).unwrap();
-    let number = store.save(&summary, &brunt_decide::kept::Label::default()).unwrap();
+    let number = store.save(&summary, &brunt_decide::kept::Label::default(), "! interrupted").unwrap();
     assert_eq!(number, 10);
     assert_eq!(store.load(&Which::Number(number)).unwrap().total.due(), 288);
-    assert_eq!(store.list(&[]).unwrap().len(), 10);
+    let listed = store.list(&[]).unwrap();
+    assert_eq!((listed.len(), listed[0].headline.as_deref()), (10, Some("! interrupted")));
+    assert!(listed[1..].iter().all(|entry| entry.headline.is_none()), "brunt of then kept none");
 }

@@ -13,6 +13,7 @@ use brunt_plan::target::{Url, UrlError};
 use brunt_plan::units;
 use brunt_report::Format;
 use brunt_testbed::server::{Delay, Stall};
+use brunt_testbed::timetable::{Entry, Fault};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 type Read<T> = Result<T, String>;
@@ -264,6 +265,34 @@ pub fn stall(text: &str) -> Read<Stall> {
     Ok(Stall { length, period })
 }
 
+/// `refuse 5s-10s; freeze 12s-14s; delay 100ms 20s-30s; cut 40s`: what goes wrong, and when.
+pub fn faults(text: &str) -> Read<Vec<Entry>> {
+    text.split(';').map(str::trim).filter(|entry| !entry.is_empty()).map(fault).collect()
+}
+
+fn fault(text: &str) -> Read<Entry> {
+    let expected = || {
+        format!("expected faults such as 'refuse 5s-10s; freeze 12s-14s; delay 100ms 20s-30s; cut 40s', got '{text}'")
+    };
+    let words: Vec<_> = text.split_whitespace().collect();
+    let (fault, when) = match words.as_slice() {
+        ["refuse", when] => (Fault::Refuse, *when),
+        ["freeze", when] => (Fault::Freeze, *when),
+        ["delay", by, when] => (Fault::Delay(std_duration(by)?), *when),
+        ["cut", at] => {
+            let at = std_duration(at)?;
+            return Ok(Entry { fault: Fault::Cut, from: at, to: at });
+        }
+        _ => return Err(expected()),
+    };
+    let (from, to) = when.split_once('-').ok_or_else(expected)?;
+    let (from, to) = (std_duration(from)?, std_duration(to)?);
+    if from >= to {
+        return Err(format!("expected a beginning before the end, got '{when}'"));
+    }
+    Ok(Entry { fault, from, to })
+}
+
 fn std_duration(text: &str) -> Read<Duration> {
     duration(text).map(Duration::from_nanos)
 }
@@ -271,6 +300,24 @@ fn std_duration(text: &str) -> Read<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn faults_have_their_times() {
+        let secs = Duration::from_secs;
+        let read = faults("refuse 5s-10s; delay 100ms 20s-30s;cut 40s;").unwrap();
+        let delay = Fault::Delay(Duration::from_millis(100));
+        assert_eq!(
+            read,
+            [
+                Entry { fault: Fault::Refuse, from: secs(5), to: secs(10) },
+                Entry { fault: delay, from: secs(20), to: secs(30) },
+                Entry { fault: Fault::Cut, from: secs(40), to: secs(40) },
+            ]
+        );
+        for wrong in ["refuse", "refuse 5s", "freeze 10s-5s", "burn 1s-2s", "delay 1s-2s", "cut 1s-2s", "refuse 5-x"] {
+            assert!(faults(wrong).is_err(), "{wrong}");
+        }
+    }
 
     fn expanded(text: &str) -> Vec<String> {
         source_ips(text).unwrap().0.iter().map(ToString::to_string).collect()

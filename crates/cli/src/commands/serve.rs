@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use brunt_testbed::grpc;
 use brunt_testbed::http::PATHS;
 use brunt_testbed::server::{self, Config, Delay, Listen, Speaks, Stall, Tokens};
+use brunt_testbed::timetable::{Entry, Proxy};
 use brunt_testbed::tls::{Identity, Pem, Tls, server_config};
 use clap::{Args, Subcommand};
 
@@ -95,6 +96,8 @@ pub struct Http {
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
     #[command(flatten)]
+    pub faults: ServeFaults,
+    #[command(flatten)]
     pub tls: ServeTls,
 }
 
@@ -127,6 +130,8 @@ pub struct Ws {
     /// Stop by itself after this long
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
+    #[command(flatten)]
+    pub faults: ServeFaults,
     #[command(flatten)]
     pub tls: ServeTls,
 }
@@ -170,6 +175,8 @@ pub struct Thrift {
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
     #[command(flatten)]
+    pub faults: ServeFaults,
+    #[command(flatten)]
     pub tls: ServeTls,
 }
 
@@ -207,7 +214,62 @@ pub struct Grpc {
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
     #[command(flatten)]
+    pub faults: ServeFaults,
+    #[command(flatten)]
     pub tls: ServeTls,
+}
+
+/// What goes wrong with a server, and when.
+#[derive(Debug, Args)]
+pub struct ServeFaults {
+    /// What goes wrong, and when, counted from the start: 'refuse 5s-10s; freeze 12s-14s; delay 100ms 20s-30s; cut 40s'.
+    /// A proxy in this process does it, which takes CPU time and two threads for each connection
+    #[arg(long, value_name = "FAULTS", value_parser = Timetable::read)]
+    pub faults: Option<Timetable>,
+}
+
+/// Faults in one value of a flag.
+#[derive(Debug, Clone)]
+pub struct Timetable(Vec<Entry>);
+
+impl Timetable {
+    fn read(text: &str) -> Result<Self, String> {
+        values::faults(text).map(Self)
+    }
+}
+
+/// The proxy that stands before a server, and where it listens in its place.
+struct Place {
+    address: SocketAddr,
+    faults: Vec<Entry>,
+}
+
+impl ServeFaults {
+    /// Takes the place of a server that was to listen on `address`, which moves to a free port.
+    fn take_place(&mut self, address: &mut Listen) -> Result<Option<Place>> {
+        let Some(Timetable(faults)) = self.faults.take() else { return Ok(None) };
+        let free = Listen::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
+        match std::mem::replace(address, free) {
+            Listen::Tcp(address) => Ok(Some(Place { address, faults })),
+            Listen::Unix(path) => bail!("--faults needs a TCP address, not unix:{}", path.display()),
+        }
+    }
+}
+
+impl Place {
+    /// Starts the proxy before `server`.
+    fn before(self, server: Running) -> Result<Running> {
+        let (scheme, rest) = server.url.split_once("://").context("the server has no URL")?;
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let proxy = Proxy::start(self.address, host.parse().context("the server has no address")?, self.faults)?;
+        let (url, stop) = (format!("{scheme}://{}{path}", proxy.address()), server.stop);
+        let certificate_pem = server.certificate_pem;
+        let stop = Box::new(move || {
+            proxy.stop();
+            stop()
+        });
+        Ok(Running { url, certificate_pem, stop })
+    }
 }
 
 /// How a server speaks TLS.
@@ -232,18 +294,31 @@ pub struct ServeTls {
 
 pub fn run(args: Serve) -> Result<Exit> {
     match args.server {
-        Server::Http(args) => {
+        Server::Http(mut args) => {
+            let place = args.faults.take_place(&mut args.address)?;
             let (duration, write_cert, coalesce) = (args.duration, args.tls.write_cert.clone(), args.coalesce);
             let config = http(*args);
-            serve(duration, write_cert, || if coalesce { coalesced(&config) } else { target(config, "requests") })
+            serve(
+                duration,
+                write_cert,
+                place,
+                || if coalesce { coalesced(&config) } else { target(config, "requests") },
+            )
         }
-        Server::Ws(args) => serve(args.duration, args.tls.write_cert.clone(), || target(websocket(*args), "messages")),
-        Server::Thrift(args) => serve(args.duration, args.tls.write_cert.clone(), || target(thrift(*args), "calls")),
-        Server::Grpc(args) => {
+        Server::Ws(mut args) => {
+            let place = args.faults.take_place(&mut args.address)?;
+            serve(args.duration, args.tls.write_cert.clone(), place, || target(websocket(*args), "messages"))
+        }
+        Server::Thrift(mut args) => {
+            let place = args.faults.take_place(&mut args.address)?;
+            serve(args.duration, args.tls.write_cert.clone(), place, || target(thrift(*args), "calls"))
+        }
+        Server::Grpc(mut args) => {
             if let Some(path) = &args.message_log {
                 files::check_writable(path)?;
             }
-            serve(args.duration, args.tls.write_cert.clone(), || grpc(*args))
+            let place = args.faults.take_place(&mut args.address)?;
+            serve(args.duration, args.tls.write_cert.clone(), place, || grpc(*args))
         }
     }
 }
@@ -257,12 +332,21 @@ struct Running {
 }
 
 /// Serves until it is told to stop, or for so many nanoseconds.
-fn serve(duration: Option<u64>, write_cert: Option<PathBuf>, start: impl FnOnce() -> Result<Running>) -> Result<Exit> {
+fn serve(
+    duration: Option<u64>,
+    write_cert: Option<PathBuf>,
+    place: Option<Place>,
+    start: impl FnOnce() -> Result<Running>,
+) -> Result<Exit> {
     if let Some(path) = &write_cert {
         files::check_writable(path)?;
     }
     let waiter = Waiter::new()?;
-    let running = start().context("cannot serve")?;
+    let behind = |server| match place {
+        Some(place) => place.before(server),
+        None => Ok(server),
+    };
+    let running = start().and_then(behind).context("cannot serve")?;
     if let (Some(path), Some(pem)) = (write_cert, running.certificate_pem) {
         files::write(&path, pem.as_bytes())?;
     }

@@ -19,6 +19,7 @@ mod installed;
 mod keep_alive;
 mod nginx;
 mod once;
+mod outages;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;

@@ -380,7 +380,13 @@ impl<'a> InProgress<'a> {
             }
         }
         let after_ns = last.measured_ns;
-        agent.part.ended = AgentEnd::Lost { after_ns, reason: reason.to_owned(), taken_over_ns: None, users_missed: 0 };
+        agent.part.ended = AgentEnd::Lost {
+            after_ns,
+            reason: reason.to_owned(),
+            taken_over_ns: None,
+            users_missed: 0,
+            is_allowed: false,
+        };
         // Populations that are over on all others do not wait for it.
         let workers = u64::from(agent.portion.workers());
         if let Some(scenarios) = &self.begun.plan.scenarios {

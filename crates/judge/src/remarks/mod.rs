@@ -139,7 +139,12 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
     let AgentEnd::Lost { after_ns, reason, .. } = &first.ended else { return None };
     let unsent: u64 = lost.iter().map(|agent| agent.unsent_lost()).sum();
     let (all, after) = (run.agents.len(), brief_ns(*after_ns));
-    let mut parts = vec![format!("{} of {all} agents were lost: {} after {after}, {reason}", lost.len(), first.name)];
+    let mut parts = vec![format!(
+        "{} of {} lost: {} after {after}, {reason}",
+        lost.len(),
+        if lost.len() == 1 { format!("{all} agents was") } else { format!("{all} agents were") },
+        first.name
+    )];
     if !others.is_empty() {
         let names: Vec<_> = others.iter().take(MOST_NAMED).map(|agent| agent.name.as_str()).collect();
         parts.push(format!("then {}{}", names.join(", "), if others.len() > MOST_NAMED { ", …" } else { "" }));

@@ -111,8 +111,9 @@ fn row(body: &mut Html, run: &Listed) {
     cell(body, "Outcome");
     let (class, words) = outcome(entry);
     body.raw("<span class=\"").raw(class).raw("\">").text(&words).raw("</span>");
-    if let Some(doubt) = doubt(entry) {
-        body.raw(" <span class=\"doubt\" title=\"").text(&doubt).raw("\">! ").text(&short(&doubt)).raw("</span>");
+    // A headline says so itself.
+    if let Some(doubt) = doubt(entry).filter(|_| entry.headline.is_none()) {
+        body.raw(" <span class=\"doubt\" title=\"").text(&doubt).raw("\">! not measured well</span>");
     }
     body.raw("</td>");
     let line = run.sparkline.as_ref();
@@ -139,11 +140,6 @@ fn row(body: &mut Html, run: &Listed) {
     cell(body, "What");
     what(body, entry);
     body.raw("</td></tr>");
-}
-
-/// The judgement without what it rests on.
-fn short(verdict: &str) -> String {
-    verdict.split([':', ';', ',']).next().unwrap_or("").to_owned()
 }
 
 /// Its name, target, script, tags, and what was decided.

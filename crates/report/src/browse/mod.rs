@@ -6,6 +6,7 @@ use brunt_judge::verdict::is_measured_well;
 use brunt_record::histogram::AtLeast;
 
 use crate::dates::iso_8601;
+use crate::headline::tone_of;
 use crate::numbers::{brief, duration};
 
 mod html;
@@ -68,6 +69,9 @@ fn p99(entry: &Entry) -> Option<String> {
 
 /// What came of it: a class, and words.
 fn outcome(entry: &Entry) -> (&'static str, String) {
+    if let Some(headline) = &entry.headline {
+        return (tone_of(headline).class(), brief(headline));
+    }
     match (entry.thresholds, entry.thresholds_failed) {
         _ if entry.kind != RUN => ("", entry.kind.clone()),
         (all, failed) if failed > 0 => ("bad", format!("✗ {failed} of {all} failed")),

@@ -93,6 +93,9 @@ pub struct Lost {
     /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users_missed: Option<u64>,
+    /// Whether its user had said that the run may go on without an agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_allowed: bool,
 }
 
 impl Agents {
@@ -122,11 +125,12 @@ impl Agent {
     fn of(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
         let lost = match &part.ended {
             AgentEnd::Finished => None,
-            AgentEnd::Lost { after_ns, reason, taken_over_ns, users_missed } => Some(Lost {
+            AgentEnd::Lost { after_ns, reason, taken_over_ns, users_missed, is_allowed } => Some(Lost {
                 after_ns: *after_ns,
                 reason: reason.clone(),
                 taken_over_ns: *taken_over_ns,
                 users_missed: Some(*users_missed).filter(|users| *users > 0),
+                is_allowed: *is_allowed,
             }),
         };
         Self {
