@@ -106,7 +106,12 @@ fn runs_are_listed_filtered_opened_and_exported() {
     kept(&store, &url, &["--name", "nightly", "--tag", "version=1.1", "--threshold", "p99<1ns"]);
     let ui = Ui::of(&store, &[]);
     let list = ui.get("");
-    assert!(list.contains("✓ 1 held") && list.contains("✗ 1 of 1 failed") && list.contains("1 to 2 of 2"), "{list}");
+    assert!(
+        list.contains("✓ the threshold held: ")
+            && list.contains("✗ 1 of 1 threshold failed: p99")
+            && list.contains("1 to 2 of 2"),
+        "{list}"
+    );
     assert!(list.contains("class=\"spark\"") && list.contains("version=1.0"), "{list}");
     let filtered = ui.get("?tag=version%3D1.0");
     assert!(filtered.contains("1 to 1 of 1") && filtered.contains("run?number=1\""), "{filtered}");
@@ -209,7 +214,7 @@ fn two_runs_are_compared() {
     let dir = Directory::new();
     let store = dir.path("runs.db");
     for _ in 0..2 {
-        Store::open(store.as_ref()).unwrap().save(&long(120), &Label::default()).unwrap();
+        Store::open(store.as_ref()).unwrap().save(&long(120), &Label::default(), "! interrupted").unwrap();
     }
     let ui = Ui::of(&store, &[]);
     let compared = ui.get("compare?run=2&run=1");
@@ -350,7 +355,8 @@ fn a_long_list_comes_in_pages() {
     // Copies of one row; what else is kept of a run need not be there.
     let sql = "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
          INSERT INTO runs SELECT i, name, started_unix_ms, brunt_version, url, verdict, measured_ns, due, answered_per_s,
-             error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, 1, x'00', kind, part_of, script, sparkline
+             error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, 1, x'00', kind, part_of, script, sparkline,
+             headline
          FROM runs, n";
     rusqlite::Connection::open(&store).unwrap().execute(sql, []).unwrap();
     let ui = Ui::of(&store, &[]);

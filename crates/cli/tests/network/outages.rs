@@ -26,7 +26,7 @@ fn an_outage_has_its_share_of_failures_over_every_protocol() {
         for (server, client) in protocols {
             scope.spawn(move || {
                 let (_server, url) = serve(server, "refuse 2s-4s");
-                let report = report(1, [client, &["-r", "200", "-d", "6s", &url]].concat());
+                let report = report(0, [client, &["-r", "200", "-d", "6s", &url]].concat());
                 let failed = report.at("/outcomes/error_ratio").as_f64().unwrap();
                 assert!((0.3..0.37).contains(&failed), "{url}: {failed}");
                 let [outage] = remarks(&report, "outage")[..] else { panic!("{url}: {}", report.at("/remarks")) };
