@@ -174,6 +174,21 @@ impl fmt::Display for Duration {
     }
 }
 
+/// A place in a run, in nanoseconds since it began: `0:05`, or `0:02.5` between two seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock(pub u64);
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = self.0.saturating_add(50_000_000) / 100_000_000;
+        write!(f, "{}:{:02}", tenths / 600, tenths / 10 % 60)?;
+        match tenths % 10 {
+            0 => Ok(()),
+            rest => write!(f, ".{rest}"),
+        }
+    }
+}
+
 /// An exact duration, in the form that flags take: `10s`, `1500ms`, `250µs`.
 #[derive(Debug, Clone, Copy)]
 pub struct ExactDuration(pub u64);
@@ -333,6 +348,14 @@ mod tests {
         assert_eq!(Number(36_204.0).to_string(), "36.20k");
         assert_eq!(Number(812.0).to_string(), "812");
         assert_eq!(Number(812.25).to_string(), "812.2");
+    }
+
+    #[test]
+    fn a_place_in_a_run_has_tenths_where_it_needs_them() {
+        for (ns, text) in [(0, "0:00"), (5_000_000_000, "0:05"), (62_540_000_000, "1:02.5"), (59_960_000_000, "1:00")] {
+            assert_eq!(Clock(ns).to_string(), text);
+        }
+        assert!(!Clock(u64::MAX).to_string().is_empty());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::plan::MAX_ERROR_RATIO;
+use brunt_plan::units::Clock;
+use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
 use brunt_record::outcome::{Failure, OkStatus};
@@ -63,8 +65,10 @@ fn name(summary: &Summary, status: u16) -> String {
 /// Since when calls failed, such as ` from 0:03`; empty where they did from the first second on.
 fn since(summary: &Summary) -> String {
     let first = summary.run.series.points().iter().find(|point| point.not_ok > 0);
-    let seconds = first.map_or(0, |point| point.start_ns / brunt_record::SECOND_NS);
-    if seconds == 0 { String::new() } else { format!(" from {}:{:02}", seconds / 60, seconds % 60) }
+    match first.map_or(0, |point| point.start_ns) {
+        ns if ns < SECOND_NS => String::new(),
+        ns => format!(" from {}", Clock(ns)),
+    }
 }
 
 /// Such as `timeout × 18 (no answer in 2s)`.

@@ -4,7 +4,7 @@
 //! that one kind explains is left out of what comes after it.
 
 use brunt_plan::plan::{Load, Plan};
-use brunt_plan::units::{count, counted};
+use brunt_plan::units::{Clock, count, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::recording::Recording;
@@ -78,12 +78,6 @@ pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark>
     found
 }
 
-/// A place in a run, such as `0:05.0`.
-fn clock(ns: u64) -> String {
-    let tenths = ns / 100_000_000;
-    format!("{}:{:02}.{}", tenths / 600, tenths / 10 % 60, tenths % 10)
-}
-
 /// A length of time, such as `2.0s` or `250ms`.
 fn length(ns: u64) -> String {
     if ns >= SECOND_NS { format!("{:.1}s", ns as f64 / 1e9) } else { format!("{}ms", ns / 1_000_000) }
@@ -132,9 +126,9 @@ fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remar
     }
     let came_back = timeline.points().any(|(start, point)| start >= outage.to && point.ok + point.refused > 0);
     let until = if came_back {
-        format!("from {} to {}", clock(outage.from), clock(outage.to))
+        format!("from {} to {}", Clock(outage.from), Clock(outage.to))
     } else {
-        format!("from {} on, and did not come back", clock(outage.from))
+        format!("from {} on, and did not come back", Clock(outage.from))
     };
     let reason = most_common_reason(run).map_or_else(String::new, |reason| format!(" ({reason})"));
     Remark {
@@ -255,8 +249,8 @@ fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
                 About::Freeze,
                 format!(
                     "the target froze from {} to {}: {} waited up to {}",
-                    clock(stretch.from),
-                    clock(stretch.to),
+                    Clock(stretch.from),
+                    Clock(stretch.to),
                     counted(calls, "call"),
                     length(worst_ns)
                 ),
@@ -391,8 +385,8 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
     if (most.saturating_sub(in_first) as f64) < GROWTH * due_rate * seconds {
         return None;
     }
-    let from = if first == 0 { String::new() } else { format!("from {} on ", clock(stretch.from)) };
-    let end = if last + 1 == points.len() { "the end".to_owned() } else { clock(stretch.to) };
+    let from = if first == 0 { String::new() } else { format!("from {} on ", Clock(stretch.from)) };
+    let end = if last + 1 == points.len() { "the end".to_owned() } else { Clock(stretch.to).to_string() };
     let message = format!(
         "{from}the target answered {} calls/s while {}/s were due: {} waited at {end}",
         count(rate.round() as u64),

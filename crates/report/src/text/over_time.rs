@@ -2,7 +2,7 @@
 
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict;
-use brunt_plan::units::{ExactDuration, count};
+use brunt_plan::units::{Clock, ExactDuration, count};
 use brunt_record::SECOND_NS;
 use brunt_record::series::Point;
 use brunt_record::timeline::DuePoint;
@@ -166,7 +166,7 @@ fn axis(span: u64, columns: usize) -> String {
     const LAST: usize = 7;
     let mut line = String::new();
     for label in 0..=LABELS {
-        let (at, text) = (columns * label / LABELS, clock(span / LABELS as u64 * label as u64));
+        let (at, text) = (columns * label / LABELS, Clock(span / LABELS as u64 * label as u64).to_string());
         // The last one ends with the chart.
         let at = if label == LABELS { at.saturating_sub(text.chars().count()) } else { at };
         let (end, next) = (line.chars().count(), at + text.chars().count());
@@ -177,13 +177,6 @@ fn axis(span: u64, columns: usize) -> String {
         }
     }
     line
-}
-
-/// A place in the run, such as `0:05`, or `0:02.5` between two seconds.
-fn clock(ns: u64) -> String {
-    let tenths = (ns + 50_000_000) / 100_000_000;
-    let rest = if tenths.is_multiple_of(10) { String::new() } else { format!(".{}", tenths % 10) };
-    format!("{}:{:02}{rest}", tenths / 600, tenths / 10 % 60)
 }
 
 /// Where findings have their place in time: `├──①──┤`.

@@ -92,11 +92,11 @@ fn an_outage_has_its_beginning_its_end_and_its_calls() {
         assert_eq!((found[0].from_ns, found[0].to_ns), (Some(3 * SECOND_NS), Some(5_500 * MS)));
         assert_eq!(found[0].calls, Some(rate * 5 / 2));
         let message = &found[0].message;
-        assert!(message.contains("from 0:03.0 to 0:05.5") && message.contains("(connection refused)"), "{message}");
+        assert!(message.contains("from 0:03 to 0:05.5") && message.contains("(connection refused)"), "{message}");
         let found = remarks(carried_out(10, evenly(rate, 10), |due| {
             if due >= 7 * SECOND_NS { End::Unreached(MS) } else { End::Ok(MS) }
         }));
-        assert!(found[0].message.contains("from 0:07.0 on, and did not come back"), "{found:?}");
+        assert!(found[0].message.contains("from 0:07 on, and did not come back"), "{found:?}");
     }
 }
 
@@ -136,7 +136,7 @@ fn a_target_that_falls_behind_is_said_to() {
     let found = remarks(carried_out(12, evenly(970, 12), end));
     assert_eq!(kinds(&found), [About::Overload], "{found:?}");
     let message = &found[0].message;
-    assert!(message.starts_with("from 0:06.0 on the target answered 500 calls/s while 970/s were due"), "{message}");
+    assert!(message.starts_with("from 0:06 on the target answered 500 calls/s while 970/s were due"), "{message}");
 }
 
 #[test]
