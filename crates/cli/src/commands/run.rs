@@ -165,7 +165,7 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let trace: Option<Arc<dyn Trace>> = if args.change.once {
-        Some(Arc::new(Printer::of(&plan, args.change.show_secrets, results.is_for_people())?))
+        Some(Arc::new(Printer::of(&plan, args.change.show_secrets, results.is_for_people())))
     } else {
         None
     };

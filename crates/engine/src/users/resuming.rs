@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
+use brunt_plan::bodies::shown_beginning;
 use brunt_record::catalogue::Timing;
-use brunt_record::figures::{Example, NameId};
+use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
 
 use super::{Outcome, State, TimedWake, UserCall, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{NEVER, Recorder};
@@ -456,7 +457,10 @@ impl VirtualUsers {
             _ => None,
         });
         let body = call.map_or(&[][..], |call| &call.kept.body);
-        self.names.failed(recorder, check, || Example::of(status, body));
+        self.names.failed(recorder, check, || {
+            let (beginning, is_cut) = shown_beginning(body, LONGEST_EXAMPLE);
+            Example::of(status, &beginning, is_cut)
+        });
         // What was not answered is no success anyway.
         if first && let Some(status) = status {
             recorder.snapshot.failed_check.record(status);

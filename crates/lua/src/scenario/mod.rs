@@ -30,9 +30,11 @@ use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Plan, ProtocolOptions, Sandbox};
 use brunt_plan::scenario::{File, Scenarios};
 use brunt_plan::secret::Template;
+use brunt_plan::secrets::secrets_in;
 use brunt_plan::share::Portion;
 use brunt_plan::target::Target;
 use brunt_plan::threshold::Threshold;
+use brunt_record::redaction::Secrets;
 
 use self::host::Common;
 use self::library::LuaLibrary;
@@ -110,12 +112,28 @@ pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<L
 /// What a script says that has these files.
 pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
     let env = revealed(&script.name, &options.env, &Environment::default())?;
+///
+/// # Errors
+/// With file and line of what is wrong, and without secrets.
     let common = Arc::new(
+    let environment = Environment::default();
+    let secrets = secrets_in(options.env.values(), options.base_url.as_deref(), |name| environment.value(name));
+    loaded(script, files, options, registry, &secrets).map_err(|error| error.without(&secrets))
+}
+
+fn loaded(
+    script: File,
+    files: Files,
+    options: &LoadOptions,
+    registry: &Registry,
+    secrets: &Secrets,
+) -> Result<Loaded, ScriptError> {
         Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0)
             .within(options.sandbox)
             .asking(options.asking.clone())
             .streaming(directory_of(&script), None),
     );
+            .hiding(secrets.clone())
     let library = LuaLibrary::begin(&script, &common, 0)?;
     let names = library.names()?;
     let declared = library.take_declared();
@@ -229,3 +247,4 @@ impl Program for Script {
         Ok(Box::new(LuaLibrary::begin(&self.file, &self.common, worker)?))
     }
 }
+            .hiding(plan.secrets())

@@ -179,3 +179,11 @@ end
 function core.base(client)
   return host.base(client)
 end
+-- User and password in the base that a client with this one gets; nil where it has none.
+function core.base_user(base)
+  local user = host.base_user(type(base) == "string" and base or nil)
+  if user then
+    return user[1], user[2]
+  end
+end
+

@@ -20,7 +20,8 @@ local function beginning(body)
   if body == "" then
     return "; its body is empty"
   end
-  return "; it begins: " .. (#body > 60 and body:sub(1, 60) .. "…" or body)
+  local shown, is_cut = host.beginning(body, 60)
+  return "; it begins: " .. shown .. (is_cut and "…" or "")
 end
 
 -- The body as JSON: a table, or whatever else it is. Raises an error if it is not JSON.
