@@ -439,10 +439,10 @@ impl VirtualUsers {
                 self.see_check(*id, true);
                 None
             }
-            Operation::CheckFailed { id, ticket, label, first } => {
+            Operation::CheckFailed { id, ticket, label, first, reason } => {
                 self.see_check(*id, false);
                 self.see_failed_check(*id, *ticket);
-                self.check_failed(recorder, *id, *ticket, *label, *first);
+                self.check_failed(recorder, *id, *ticket, (*label, *first), reason.as_deref());
                 None
             }
             _ => None,
@@ -450,7 +450,15 @@ impl VirtualUsers {
         self.go(user, now, number.map_or(Resumption::Nothing, Resumption::Number))
     }
 
-    fn check_failed(&mut self, recorder: &mut Recorder, check: u32, ticket: u64, label: u32, first: bool) {
+    /// A check did not hold for the call with this label; whether it is the first that did not, and what it said if it raised an error.
+    fn check_failed(
+        &mut self,
+        recorder: &mut Recorder,
+        check: u32,
+        ticket: u64,
+        (label, first): (u32, bool),
+        reason: Option<&str>,
+    ) {
         let call = self.ticketed(ticket);
         let status = call.and_then(|call| match call.state {
             State::Answered(status) => Some(status),
@@ -458,7 +466,8 @@ impl VirtualUsers {
         });
         let body = call.map_or(&[][..], |call| &call.kept.body);
         self.names.failed(recorder, check, || {
-            let (beginning, is_cut) = shown_beginning(body, LONGEST_EXAMPLE);
+            let shown = reason.map_or(body, str::as_bytes);
+            let (beginning, is_cut) = shown_beginning(shown, LONGEST_EXAMPLE);
             Example::of(status, &beginning, is_cut)
         });
         // What was not answered is no success anyway.

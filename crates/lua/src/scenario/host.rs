@@ -400,7 +400,7 @@ impl Host {
         let host = self.clone();
         let written = lua.create_function(move |lua, name: String| {
             let text = host.common.files.find(&name).ok().flatten().unwrap_or_default();
-            written::to_lua(lua, &written::checks(&text))
+            written::to_lua(lua, &text)
         })?;
         table.raw_set("written_checks", written)?;
         let host = self.clone();

@@ -99,7 +99,7 @@ impl LuaLibrary {
 
     /// Tells the library which checks stand in the script's text.
     fn learn_checks(&self, file: &File) -> mlua::Result<()> {
-        let tables = written::to_lua(&self.lua, &written::checks(&file.content.0))?;
+        let tables = written::to_lua(&self.lua, &file.content.0)?;
         self.table.get::<Function>("learn_checks")?.call((format!("@{}", file.name), tables))
     }
 

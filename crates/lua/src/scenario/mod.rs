@@ -160,6 +160,22 @@ fn loaded(
     Ok(Loaded { scenarios, thresholds: declared.thresholds, target, names })
 }
 
+/// The checks whose names stand in the text of a script and of its modules, each with the file and the line that has it first.
+pub fn written_checks(scenarios: &Scenarios) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    let is_lua = |name: &str| Path::new(name).extension().is_some_and(|extension| extension == "lua");
+    // The first is the script, whatever its name.
+    let files = scenarios.files.iter().enumerate().filter(|(place, file)| *place == 0 || is_lua(&file.name));
+    for (_, file) in files {
+        for (name, line) in written::names(&file.content.0) {
+            if !all.iter().any(|(known, _)| *known == name) {
+                all.push((name, format!("{}:{line}", file.name)));
+            }
+        }
+    }
+    all
+}
+
 /// Changes who comes, as the options say.
 fn change_users(
     scenarios: &mut Scenarios,

@@ -115,14 +115,15 @@ local function check_id(label, name)
   return id
 end
 
--- Counts that a check of this number did not hold for `subject`. The first that does not marks an answer as not ok.
-local function count_failed(id, subject, is_answer, label)
+-- Counts that a check of this number did not hold for `subject`; `reason` if it raised an error. The first that does not marks an answer as
+-- not ok.
+local function count_failed(id, subject, is_answer, label, reason)
   local first = is_answer and not rawget(subject, "failed")
   if first then
     rawset(subject, "failed", true)
   end
   waiting("brunt.check")
-  yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first)
+  yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first, reason)
 end
 
 function brunt.check(subject, held_by_name)
@@ -147,9 +148,10 @@ function brunt.check(subject, held_by_name)
     count, last = count + 1, name
     if type(held) == "function" then
       local returned, value = pcall(held, subject)
+    local reason
       if not returned then
         -- The others have their turn first, whatever the order of the table.
-        problem, value = problem or value, false
+        reason, problem, value = tostring(value), problem or value, false
       end
       held = value
     end
@@ -162,7 +164,7 @@ function brunt.check(subject, held_by_name)
       end
     else
       all = false
-      count_failed(id, subject, is_answer, label)
+      count_failed(id, subject, is_answer, label, reason)
     end
   end
   -- A check whose value is nil does not hold.
