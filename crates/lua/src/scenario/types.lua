@@ -162,6 +162,10 @@ local Body = {}
 ---@return any
 function Body:json() end
 
+-- Counts the answer as not ok, as a check of its call that does not hold.
+---@param reason string
+function Body:fail(reason) end
+
 -- Where a pattern of Lua stands in the body, as string.find; false if it does not.
 ---@param pattern string
 ---@param plain? boolean The pattern is a text as it is.

@@ -311,3 +311,33 @@ fn a_table_of_checks_that_has_none_is_an_error() {
     let errors = &played.scenario("s").tracebacks;
     assert!(errors.iter().any(|(text, _)| text.contains("the table of brunt.check is empty")), "{errors:?}");
 }
+
+#[test]
+fn a_group_with_a_call_that_is_not_ok_is_not_ok() {
+    fn answer(request: &str) -> (u64, String) {
+        let status = if request.starts_with("GET /bad") { "500 Oh" } else { "200 OK" };
+        (MS, response(status, "", "hello"))
+    }
+    let played = play(
+        "brunt.scenario('s', function(vu)
+           http:get('/bad')
+           brunt.group('fine', function() http:get('/') end)
+           brunt.group('status', function() brunt.group('inner', function() http:get('/bad') end) http:get('/') end)
+           brunt.group('check', function() brunt.check(http:get('/'), { no = false }) end)
+           brunt.group('said', function() http:get('/', { name = 'said' }):fail('no session') end)
+           brunt.group('batch', function() http:batch { '/', '/bad' } end)
+           brunt.group('task', function() brunt.spawn(function() http:get('/bad') end):wait() end)
+         end):inject { brunt.iterations_each(1, 2) }",
+        answer,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    let figures = &played.summary.total.figures;
+    for (name, failed) in
+        [("fine", 0), ("status", 2), ("status/inner", 2), ("check", 2), ("said", 2), ("batch", 2), ("task", 2)]
+    {
+        assert_eq!(figures.groups.get(name).unwrap().failed, failed, "{name}");
+    }
+    let said = figures.checks.get("said: no session").unwrap();
+    assert_eq!((said.passes, said.fails), (0, 2));
+    assert_eq!(figures.requests.get("said").unwrap().not_ok(&played.summary.plan.ok_status), 2);
+}

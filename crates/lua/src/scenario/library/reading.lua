@@ -40,6 +40,11 @@ function reading.json(self)
   return value
 end
 
+-- Counts the answer as not ok, for this reason: a check of its call that does not hold.
+function reading.fail(self, reason)
+  shared.fail_answer(self, reason)
+end
+
 -- What was found, or false: in the table of a check, nil would be no check at all.
 local function or_false(first, ...)
   if first == nil then
