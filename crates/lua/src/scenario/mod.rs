@@ -55,6 +55,8 @@ pub struct Loaded {
     pub target: Option<Target>,
     /// The names of its scenarios, in their order.
     pub names: Vec<String>,
+    /// The locals of its top that its scenarios assign, which the users of a thread share.
+    pub assigned_locals: Vec<String>,
 }
 
 /// Asks the target at the first address, in a run whose own is the second, as [`Ask`](brunt_protocol::asking::Ask) says; in words why
@@ -110,12 +112,10 @@ pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<L
 }
 
 /// What a script says that has these files.
-pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
-    let env = revealed(&script.name, &options.env, &Environment::default())?;
 ///
 /// # Errors
 /// With file and line of what is wrong, and without secrets.
-    let common = Arc::new(
+pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
     let environment = Environment::default();
     let secrets = secrets_in(options.env.values(), options.base_url.as_deref(), |name| environment.value(name));
     loaded(script, files, options, registry, &secrets).map_err(|error| error.without(&secrets))
@@ -128,14 +128,17 @@ fn loaded(
     registry: &Registry,
     secrets: &Secrets,
 ) -> Result<Loaded, ScriptError> {
+    let env = revealed(&script.name, &options.env, &Environment::default())?;
+    let common = Arc::new(
         Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0)
             .within(options.sandbox)
             .asking(options.asking.clone())
+            .hiding(secrets.clone())
             .streaming(directory_of(&script), None),
     );
-            .hiding(secrets.clone())
     let library = LuaLibrary::begin(&script, &common, 0)?;
     let names = library.names()?;
+    let assigned_locals = library.assigned_locals()?;
     let declared = library.take_declared();
     let target = declared.clients.iter().find_map(|client| client.base.clone());
     let own = declared.own_figures();
@@ -157,7 +160,7 @@ fn loaded(
         own,
     };
     change_users(&mut scenarios, &library, options, &names)?;
-    Ok(Loaded { scenarios, thresholds: declared.thresholds, target, names })
+    Ok(Loaded { scenarios, thresholds: declared.thresholds, target, names, assigned_locals })
 }
 
 /// The checks whose names stand in the text of a script and of its modules, each with the file and the line that has it first.
@@ -244,6 +247,7 @@ impl Script {
         let common = Common::new(files, by_flags::dialects(registry), env, scenarios.base_url.clone(), plan.seed);
         let common = common
             .within(plan.sandbox)
+            .hiding(plan.secrets())
             .dealing(portion)
             .streaming(directory_of(&file), Some(scenarios.streamed.clone()));
         Ok(Self { file, common: Arc::new(common) })
@@ -263,4 +267,3 @@ impl Program for Script {
         Ok(Box::new(LuaLibrary::begin(&self.file, &self.common, worker)?))
     }
 }
-            .hiding(plan.secrets())

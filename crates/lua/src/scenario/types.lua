@@ -543,6 +543,15 @@ function brunt.uuid() end
 ---@param least? integer
 ---@param most? integer
 ---@return number
+-- Marks a list as one: an empty one is `[]` in JSON, and no `{}`.
+---@param list? any[]
+---@return any[]
+function brunt.array(list) end
+
+-- The table of the user that runs now, `vu.store`: what it keeps from one iteration to the next.
+---@type table
+brunt.user = nil
+
 function brunt.random(least, most) end
 
 -- So many random letters of an alphabet: letters and digits of ASCII unless it says otherwise.

@@ -57,7 +57,7 @@ end
 -- URLs ----------------------------------------------------------------------------------------------------------------
 
 local function escape(text)
-  return core.url_encode(tostring(text))
+  return core.url_encode(core.text_of(text) or tostring(text))
 end
 
 -- A table as application/x-www-form-urlencoded, in the order of its names. A value that is a list comes several times.
@@ -254,7 +254,7 @@ local function multipart_of(fields)
         .. gsub(tostring(value.type or "application/octet-stream"), "[\r\n]", "")
       value = value.content or ""
     end
-    texts[#texts + 1] = head .. "\r\n\r\n" .. tostring(value) .. "\r\n"
+    texts[#texts + 1] = head .. "\r\n\r\n" .. (core.text_of(value) or tostring(value)) .. "\r\n"
   end
   texts[#texts + 1] = "--" .. boundary .. "--\r\n"
   return table.concat(texts), "multipart/form-data; boundary=" .. boundary
