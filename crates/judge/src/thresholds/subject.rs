@@ -155,7 +155,7 @@ impl<'a> Subject<'a> {
                 all.scenarios.get(name).map(|scenario| Self::Scenario(scenario, measured.scenarios.get(name)))
             }
             Kind::Own => all.own.get(name).map(Self::Own).or_else(|| {
-                let declared = standing.own.iter().find(|figure| figure.name == name)?;
+                let declared = standing.own.iter().find(|figure| figure.is_called(name))?;
                 Some(Self::Unrecorded(declared.kind))
             }),
         }

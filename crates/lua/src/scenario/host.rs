@@ -15,7 +15,7 @@ use brunt_plan::share::Portion;
 use brunt_plan::target::{Target, Url};
 use brunt_plan::threshold::Threshold;
 use brunt_plan::units;
-use brunt_record::figures::{LONGEST_UNIT, OwnFigures, OwnKind};
+use brunt_record::figures::{LONGEST_UNIT, MOST_NAMES, OwnFigures, OwnKind};
 use brunt_record::redaction::Secrets;
 use bstr::BStr;
 use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
@@ -582,11 +582,13 @@ impl Host {
     /// What the script's own figures are made by and recorded into.
     fn add_own(&self, lua: &Lua, table: &Table) -> mlua::Result<()> {
         let host = self.clone();
-        let own = lua.create_function(move |_, (kind, name, unit): (String, String, String)| {
+        let own = lua.create_function(move |_, (kind, name, unit, is_tagged): (String, String, String, bool)| {
             let kind = OwnKind::from_name(&kind).unwrap_or_default();
             let mut declared = host.declared();
-            if declared.own.len() >= MOST_OWN {
-                return Ok(told(Err(format!("a script has {MOST_OWN} figures of its own at most"))));
+            let (most, what) =
+                if is_tagged { (MOST_NAMES, "figures by tags") } else { (MOST_OWN, "figures of its own") };
+            if declared.own.len() >= most {
+                return Ok(told(Err(format!("a script has {most} {what} at most"))));
             }
             if unit.len() > LONGEST_UNIT {
                 return Ok(told(Err(format!("a unit has {LONGEST_UNIT} bytes at most, not '{unit}'"))));
@@ -692,13 +694,13 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
         Ok(since.map_or_else(|before| -before.duration().as_secs_f64(), |since| since.as_secs_f64()))
     })?;
     table.raw_set("now", now)?;
-    let decode = lua.create_function(|lua, text: LuaString| {
-        Ok(match value::json_to_lua(lua, &text.as_bytes()) {
     let beginning = lua.create_function(|lua, (body, most): (LuaString, usize)| {
         let (beginning, is_cut) = shown_beginning(&body.as_bytes(), most);
         Ok((lua.create_string(beginning)?, is_cut))
     })?;
     table.raw_set("beginning", beginning)?;
+    let decode = lua.create_function(|lua, text: LuaString| {
+        Ok(match value::json_to_lua(lua, &text.as_bytes()) {
             Ok(value) => (value, None),
             Err(problem) => (LuaValue::Nil, Some(problem)),
         })

@@ -306,28 +306,32 @@ function brunt.stop_run(reason) end
 local Counter = {}
 
 ---@param amount? number 0 or above; 1 unless it says otherwise.
-function Counter:add(amount) end
+---@param tags? table<string, any> What it is counted by besides: `{ page = "a" }` is `NAME{page=a}`.
+function Counter:add(amount, tags) end
 
 -- How often something is true.
 ---@class brunt.Rate
 local Rate = {}
 
 ---@param held any
-function Rate:add(held) end
+---@param tags? table<string, any> What it is counted by besides: `{ page = "a" }` is `NAME{page=a}`.
+function Rate:add(held, tags) end
 
 -- A distribution of values.
 ---@class brunt.Trend
 local Trend = {}
 
 ---@param value number 0 or above.
-function Trend:add(value) end
+---@param tags? table<string, any> What it is counted by besides: `{ page = "a" }` is `NAME{page=a}`.
+function Trend:add(value, tags) end
 
 -- A value that changes.
 ---@class brunt.Gauge
 local Gauge = {}
 
 ---@param value number
-function Gauge:set(value) end
+---@param tags? table<string, any> What it is counted by besides: `{ page = "a" }` is `NAME{page=a}`.
+function Gauge:set(value, tags) end
 
 ---@param name string
 ---@param options? brunt.OwnOptions
@@ -539,10 +543,6 @@ function brunt.unpack(format, bytes, from) end
 ---@return string
 function brunt.uuid() end
 
--- A whole number from `least` to `most`, both included; without them a number from 0 to 1, without 1.
----@param least? integer
----@param most? integer
----@return number
 -- Marks a list as one: an empty one is `[]` in JSON, and no `{}`.
 ---@param list? any[]
 ---@return any[]
@@ -552,6 +552,10 @@ function brunt.array(list) end
 ---@type table
 brunt.user = nil
 
+-- A whole number from `least` to `most`, both included; without them a number from 0 to 1, without 1.
+---@param least? integer
+---@param most? integer
+---@return number
 function brunt.random(least, most) end
 
 -- So many random letters of an alphabet: letters and digits of ASCII unless it says otherwise.

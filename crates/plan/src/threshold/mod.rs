@@ -253,7 +253,7 @@ impl Threshold {
     pub fn check_own(&self, declared: &[DeclaredFigure]) -> Result<(), ThresholdError> {
         let Some((kind, name)) = self.subject() else { return Ok(()) };
         let is_own = matches!(self.figure, Figure::Own(_));
-        let is_declared = declared.iter().any(|figure| figure.name == name);
+        let is_declared = declared.iter().any(|figure| figure.is_called(name));
         if is_declared || !is_own && kind != Some(Kind::Own) {
             return Ok(());
         }
@@ -423,13 +423,21 @@ mod tests {
             let threshold: Threshold = text.parse().unwrap();
             threshold.check_own(&declared).map_err(|error| error.to_string())
         };
-        for fine in ["p99<50ms", "login:p95<500ms", "coins:p95 < 500", "coins:sum<5", "figure coins:rate>1", "x:rate>1"]
-        {
+        for fine in [
+            "p99<50ms",
+            "login:p95<500ms",
+            "coins:p95 < 500",
+            "coins:sum<5",
+            "coins{page=a}:sum<5",
+            "figure coins:rate>1",
+            "x:rate>1",
+        ] {
             assert_eq!(checked(fine), Ok(()), "{fine}");
         }
         for (text, expected) in [
             ("login:p95 < 500", "expected a duration with its unit, such as 50ms, got '500'"),
             ("home: 200:p95 <= 500 abort", "expected a duration with its unit"),
+            ("coins{page=a:sum < 500", "the script declares no figure 'coins{page=a'"),
             ("login:sum < 500", "the script declares no figure 'login'; it declares 'coins'"),
             ("figure login:p95 < 500", "the script declares no figure 'login'; it declares 'coins'"),
             ("figure login:p95 < 500ms", "the script declares no figure 'login'; it declares 'coins'"),
