@@ -23,6 +23,9 @@ use crate::scripts::SCRIPTS;
 use crate::watch::Watch;
 use crate::{console, files, losses, signals, wrk_totals};
 
+/// The most checks that are named in a line.
+const MOST_NAMED: usize = 5;
+
 /// Who carries a run out.
 pub struct CarriedBy<'a> {
     /// As the flags say.
@@ -72,6 +75,7 @@ pub fn carry_out(
     let kept = keep.keep(&summary);
     watch.finish(&summary, kept);
     written?;
+    never_counted(&summary);
     let exit = Exit::of_run(&summary);
     // A script that failed has nothing more to say.
     if let Some(script) = script
@@ -85,6 +89,25 @@ pub fn carry_out(
     }
     watch.linger(&stop);
     Ok(exit)
+}
+
+/// Names the checks that the script has in its text and that were never counted: no threshold and no error rate knows of them.
+fn never_counted(summary: &Summary) {
+    let Some(scenarios) = &summary.plan.scenarios else { return };
+    let counted = |name: &str| summary.total.figures.checks.iter().any(|(_, check)| check.check == name);
+    let missing: Vec<_> = brunt_lua::scenario::written_checks(scenarios)
+        .into_iter()
+        .filter(|(name, _)| !counted(name))
+        .map(|(name, place)| format!("'{name}' ({place})"))
+        .collect();
+    if let Some((first, others)) = missing.split_first() {
+        let (what, was) = if others.is_empty() { ("check", "was") } else { ("checks", "were") };
+        let more = others.len().saturating_sub(MOST_NAMED - 1);
+        let named =
+            std::iter::once(first).chain(others.iter().take(MOST_NAMED - 1)).cloned().collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        console::note(&format!("note: the {what} {named}{more} {was} never counted: no iteration came that far"));
+    }
 }
 
 /// Says why the exit status is not 0.

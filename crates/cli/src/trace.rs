@@ -5,17 +5,13 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use anyhow::Result;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use brunt_engine::trace::{Part, Trace, Traced};
+use brunt_plan::bodies::shown_body;
 use brunt_plan::plan::Plan;
-use brunt_plan::secret::{
-    REDACTED, Template, is_secret_field, is_secret_header, shown_argument, shown_body, shown_url,
-};
+use brunt_plan::secret::{REDACTED, is_secret_header, shown_url};
 use brunt_protocol::Direction;
 use brunt_record::outcome::OkStatus;
-use serde_json::Value;
+use brunt_record::redaction::Secrets;
 
 use crate::console;
 
@@ -35,34 +31,16 @@ pub struct Printer {
     /// Whether standard output is for people; else it is for a program, and people read standard error.
     is_for_people: bool,
     /// Values of `--env` and of options that are not to be seen, wherever they stand.
-    secrets: Vec<String>,
+    secrets: Secrets,
     /// Which statuses are a success.
     ok_status: OkStatus,
 }
 
 impl Printer {
     /// A printer for a run of `plan`.
-    pub fn of(plan: &Plan, shows_secrets: bool, is_for_people: bool) -> Result<Self> {
-        let mut secrets = Vec::new();
-        let arguments = plan.script.iter().flat_map(|script| script.args.iter().skip(1));
-        let arguments = arguments.filter(|argument| {
-            shown_argument(argument) != argument.as_written() || argument.as_written().contains('@')
-        });
-        for value in plan.scenarios.iter().flat_map(|scenarios| scenarios.env.values()).chain(arguments) {
-            secrets.extend(value.hidden(|name| std::env::var(name).ok())?);
-        }
-        collect_secrets(plan.protocol.reveal(), plan.protocol.shown(), &mut secrets);
-        secrets.extend(hidden_fields(&plan.target.path));
-        // As Basic has them (RFC 7617).
-        let encoded: Vec<_> =
-            secrets.iter().filter(|text| text.contains(':')).map(|text| STANDARD.encode(text)).collect();
-        secrets.extend(encoded);
-        if shows_secrets {
-            secrets.clear();
-        }
-        // Where one is within another, the longer goes first.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Ok(Self { shows_secrets, is_for_people, secrets, ok_status: plan.ok_status.clone() })
+    pub fn of(plan: &Plan, shows_secrets: bool, is_for_people: bool) -> Self {
+        let secrets = if shows_secrets { Secrets::default() } else { plan.secrets() };
+        Self { shows_secrets, is_for_people, secrets, ok_status: plan.ok_status.clone() }
     }
 
     /// What happened, in words, with what is secret left out.
@@ -103,7 +81,7 @@ impl Printer {
                         self.head(&mut text, part.head.as_bytes());
                         self.body(&mut text, &part.body);
                     }
-                    return self.finished(text);
+                    return self.finished(&text);
                 }
                 if let Some(meaning) = meaning {
                     self.body(&mut text, meaning.as_bytes());
@@ -137,14 +115,12 @@ impl Printer {
                 let _ = writeln!(text, "✗ {}", traceback.replace('\n', "\n  "));
             }
         }
-        self.finished(text)
+        self.finished(&text)
     }
 
     /// A text without what is secret, and without what would move the terminal's cursor.
-    fn finished(&self, mut text: String) -> String {
-        for secret in &self.secrets {
-            text = text.replace(secret, REDACTED);
-        }
+    fn finished(&self, text: &str) -> String {
+        let text = self.secrets.hide(text);
         // What a server sends must not move the terminal's cursor.
         let shown = |c: char| match c {
             '\t' => ' ',
@@ -157,7 +133,7 @@ impl Printer {
     /// Bytes in which secrets are left out that would not be found by their text once they are shown by numbers.
     fn without_secrets(&self, bytes: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
-        for secret in &self.secrets {
+        for secret in self.secrets.reveal() {
             let mut left = Vec::with_capacity(bytes.len());
             let mut rest = bytes.as_slice();
             while let Some(at) = rest.windows(secret.len()).position(|window| window == secret.as_bytes()) {
@@ -245,35 +221,6 @@ fn milliseconds(ns: u64) -> String {
     format!("{:.2} ms", ns as f64 / 1e6)
 }
 
-/// The texts of options that are not shown, or come from the environment, as they are sent.
-fn collect_secrets(whole: &Value, shown: &Value, secrets: &mut Vec<String>) {
-    match whole {
-        Value::String(text) => {
-            let is_shown = shown.as_str() == Some(text);
-            let template = if is_shown { Template::open(text.as_str()) } else { Template::secret(text.as_str()) };
-            secrets.extend(template.hidden(|name| std::env::var(name).ok()).unwrap_or_default());
-        }
-        Value::Array(all) => {
-            for (place, one) in all.iter().enumerate() {
-                collect_secrets(one, shown.get(place).unwrap_or(&Value::Null), secrets);
-            }
-        }
-        Value::Object(fields) => {
-            for (name, one) in fields {
-                collect_secrets(one, shown.get(name).unwrap_or(&Value::Null), secrets);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The values of a query's fields that are not shown.
-fn hidden_fields(path: &str) -> impl Iterator<Item = String> + '_ {
-    let query = path.split_once('?').map_or("", |(_, query)| query);
-    let fields = query.split(['&', ';']).filter_map(|field| field.split_once('='));
-    fields.filter(|(name, value)| is_secret_field(name) && !value.is_empty()).map(|(_, value)| value.to_owned())
-}
-
 /// Whether bytes are for people: UTF-8 without control characters but for those of texts.
 fn is_text(bytes: &[u8]) -> bool {
     let is_shown = |c: char| !c.is_control() || matches!(c, '\t' | '\r' | '\n' | '\x1b');
@@ -310,19 +257,8 @@ mod tests {
     use super::*;
 
     fn printer_of(shows_secrets: bool, secrets: &[&str]) -> Printer {
-        let secrets = secrets.iter().map(|&secret| secret.to_owned()).collect();
+        let secrets = Secrets::new(secrets.iter().map(|&secret| secret.to_owned()));
         Printer { shows_secrets, is_for_people: true, secrets, ok_status: OkStatus::default() }
-    }
-
-    #[test]
-    fn secrets_are_what_options_do_not_show() {
-        let whole = serde_json::json!({"headers": [["A", "open"], ["Authorization", "Bearer t0p"]], "basic": null});
-        let shown = serde_json::json!({"headers": [["A", "open"], ["Authorization", "[redacted]"]], "basic": null});
-        let mut secrets = Vec::new();
-        collect_secrets(&whole, &shown, &mut secrets);
-        assert_eq!(secrets, ["Bearer t0p"]);
-        let secrets: Vec<_> = hidden_fields("/?token=t0p&a=b&key=").collect();
-        assert_eq!(secrets, ["t0p"]);
     }
 
     #[test]

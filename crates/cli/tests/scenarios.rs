@@ -148,6 +148,26 @@ fn what_scripts_say_and_what_fails_is_written_down() {
 
 /// A check whose value is nil is none in Lua's tables: it would go unseen.
 #[test]
+fn what_a_script_has_forgotten_is_noted() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "local token, untouched = nil, 0
+       brunt.scenario('s', function(vu)
+         token = http:get('/', { name = 'home' }).status + untouched
+         brunt.check(nil, { counted = token == 200 })
+         if vu.id > 9 then brunt.check(nil, { ['never a'] = true, never_b = true, counted = true }) end
+       end):inject { brunt.iterations_each(1, 2) }
+       brunt.expect { ['\"home\":p95'] = '< 10s', ['hom:p95'] = '< 10s' }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let done = run(["run", &path]).with_status(1);
+    let expected = format!("note: the checks 'never a' ({path}:6), 'never_b' ({path}:6) were never counted");
+    assert!(done.stderr.contains(&expected), "{done:#?}");
+    assert!(done.stderr.contains("scenarios assign 'token' at the top of the script"), "{done:#?}");
+    assert!(!done.stderr.contains("untouched"), "{done:#?}");
+    assert!(done.stdout.contains("nothing has the name 'hom'; did you mean the request 'home'?"), "{done:#?}");
+    assert!(!done.stdout.contains("the name '\"home\"'"), "{done:#?}");
+}
+
+#[test]
 fn a_check_on_what_is_not_found_fails() {
     let server = Server::start(Config::default()).unwrap();
     let text = "brunt.scenario('s', function(vu)

@@ -4,6 +4,7 @@ use std::io;
 
 use brunt_plan::plan::PlanError;
 use brunt_protocol::{OptionsError, UnknownScheme};
+use brunt_record::redaction::Secrets;
 use brunt_script::ScriptError;
 
 use crate::transport::route::RouteError;
@@ -69,4 +70,15 @@ pub enum EngineError {
     /// A defect of brunt.
     #[error("a worker came to an unplanned end; this is a defect of brunt, please report it")]
     Defect,
+}
+
+impl EngineError {
+    /// The same without what is secret in a script's words.
+    #[must_use]
+    pub(crate) fn without(self, secrets: &Secrets) -> Self {
+        match self {
+            Self::Script(error) => Self::Script(error.without(secrets)),
+            other => other,
+        }
+    }
 }

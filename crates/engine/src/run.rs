@@ -62,10 +62,11 @@ pub(crate) fn run<M: Machine>(
     if let Some(gate) = &given.part.gate {
         gate.keep_time(given.machine.clock());
     }
-    match &plan.scenarios {
+    let finished = match &plan.scenarios {
         Some(scenarios) => run_scenarios(plan, scenarios, given, observer),
         None => run_flood(plan, given, observer),
-    }
+    };
+    finished.map_err(|error| error.without(&plan.secrets()))
 }
 
 /// Carries out a plan whose calls are all alike, or made by a wrk script.
@@ -141,7 +142,7 @@ fn flood<M: Machine>(
     let parts = flood_parts(&shared, given.part.portion, &quotas, &prepared, &routes, scripted);
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
     run.status_names = prepared.status_names();
-    run.redirected_to = prepared.redirected_to().map(|to| absolute(plan, &to));
+    run.redirected_to = prepared.redirected_to().map(|to| plan.secrets().hide(&absolute(plan, &to)).into_owned());
     if let Some(seen) = seen {
         seen.finish(&run);
     }
@@ -245,7 +246,7 @@ fn run_scenarios<M: Machine>(
     let mut run = carried?;
     // What was measured stays, whatever comes of the teardown.
     if let Err(error) = torn_down {
-        run.fail(error.to_string());
+        run.fail(error.without(&plan.secrets()).to_string());
     }
     Ok(Finished { plan: plan.clone(), run, script: None })
 }
@@ -282,9 +283,12 @@ pub(crate) fn setup<M: Machine>(
     stop: &StopHandle,
 ) -> Result<Value<'static>, EngineError> {
     let Some(scenarios) = &plan.scenarios else { return Ok(Value::Nil) };
-    let mut surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?;
-    surroundings.setup(machine, stop)?;
-    Ok(surroundings.given().clone())
+    let set_up = || {
+        let mut surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?;
+        surroundings.setup(machine, stop)?;
+        Ok(surroundings.given().clone())
+    };
+    set_up().map_err(|error: EngineError| error.without(&plan.secrets()))
 }
 
 /// Runs the teardown of the plan's script, if it has one; `given` is what its setup returned.
@@ -297,9 +301,12 @@ pub(crate) fn teardown<M: Machine>(
     stop: &StopHandle,
 ) -> Result<(), EngineError> {
     let Some(scenarios) = &plan.scenarios else { return Ok(()) };
-    let mut surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?;
-    surroundings.give(given);
-    surroundings.teardown(machine, stop)
+    let tear_down = || {
+        let mut surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?;
+        surroundings.give(given);
+        surroundings.teardown(machine, stop)
+    };
+    tear_down().map_err(|error| error.without(&plan.secrets()))
 }
 
 /// Does what the plan's script does before the load, if there is one.
@@ -349,9 +356,10 @@ pub(crate) fn last_words(
 pub(crate) fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
     if let Some(scenarios) = &plan.scenarios {
         plan.validate()?;
-        return Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1)).map(drop);
+        let surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1));
+        return surroundings.map(drop).map_err(|error| error.without(&plan.secrets()));
     }
-    examine(plan, registry, scripts).map(drop)
+    examine(plan, registry, scripts).map(drop).map_err(|error| error.without(&plan.secrets()))
 }
 
 /// The same, and that others can go on where a part of `plan` is lost.
@@ -361,7 +369,8 @@ pub(crate) fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) 
 pub(crate) fn check_takeover(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
     let Some(scenarios) = &plan.scenarios else { return check(plan, registry, scripts) };
     plan.validate()?;
-    Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?.check_takeover()
+    let surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1));
+    surroundings.and_then(|all| all.check_takeover()).map_err(|error| error.without(&plan.secrets()))
 }
 
 /// A plan whose parts were found right, and what was made of them.

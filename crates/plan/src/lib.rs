@@ -6,6 +6,7 @@
 //! on a run's figures; whoever knows what happened judges by it.
 
 pub mod arrivals;
+pub mod bodies;
 pub mod connections;
 pub mod content;
 pub mod environment;
@@ -17,6 +18,7 @@ pub mod rows;
 pub mod scenario;
 pub mod schedule;
 pub mod secret;
+pub mod secrets;
 pub mod setting;
 pub mod share;
 pub mod stop;

@@ -69,6 +69,14 @@ pub struct DeclaredFigure {
     pub kind: OwnKind,
 }
 
+impl DeclaredFigure {
+    /// Whether this is its name, or that of its values with some tags: `basket{page=a}` of `basket`.
+    pub fn is_called(&self, name: &str) -> bool {
+        let tags = name.strip_prefix(self.name.as_str());
+        tags.is_some_and(|tags| tags.is_empty() || tags.starts_with('{') && tags.ends_with('}'))
+    }
+}
+
 impl fmt::Debug for Scenarios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { files, streamed, env, base_url, populations, throttle, smallest_pool, own } = self;

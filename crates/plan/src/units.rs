@@ -12,7 +12,7 @@ pub struct UnitError {
     pub got: String,
 }
 
-const DURATION: &str = "a duration such as 500µs, 20ms, 10s, 5m or 1h";
+const DURATION: &str = "a duration such as 500µs, 20ms, 10s, 1m30s or 1h";
 const COUNT: &str = "a whole number such as 64, 10k, 2M or 1G";
 const NUMBER: &str = "a number such as 200, 1.5k or 2M";
 const SIZE: &str = "a size in bytes such as 512, 64k, 1M or 2G";
@@ -34,19 +34,38 @@ fn error(expected: &'static str, got: &str) -> UnitError {
     UnitError { expected, got: got.to_owned() }
 }
 
-/// Reads a duration as nanoseconds. A number without a unit is seconds, as wrk, ab and hey take it.
+/// Reads a duration as nanoseconds: `500ms`, or `1m30s` from the largest unit to the smallest. A number without a unit is seconds, as
+/// wrk, ab and hey take it.
+///
+/// # Errors
+/// When it is none, or longer than [`LONGEST_NS`].
 pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
-    let (number, unit) = split(text).ok_or_else(|| error(DURATION, text))?;
-    let scale = match unit {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "" | "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        _ => return Err(error(DURATION, text)),
-    };
-    let ns = number * scale;
+    let wrong = || error(DURATION, text);
+    let (mut rest, mut ns, mut before) = (text.trim(), 0.0, f64::INFINITY);
+    loop {
+        let is_number = |c: char| c.is_ascii_digit() || c == '.';
+        let unit_at = rest.find(|c: char| !is_number(c)).unwrap_or(rest.len());
+        let end = rest.get(unit_at..).and_then(|unit| unit.find(is_number)).map_or(rest.len(), |at| unit_at + at);
+        let (part, behind) = rest.split_at(end);
+        let (number, unit) = split(part).ok_or_else(wrong)?;
+        let scale = match unit {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "" if ns == 0.0 && behind.is_empty() && before.is_infinite() => 1e9,
+            "s" => 1e9,
+            "m" | "min" => 60e9,
+            "h" => 3600e9,
+            _ => return Err(wrong()),
+        };
+        if scale >= before {
+            return Err(wrong());
+        }
+        (ns, before, rest) = (ns + number * scale, scale, behind);
+        if rest.is_empty() {
+            break;
+        }
+    }
     if ns > LONGEST_NS as f64 {
         return Err(error("a duration of at most 720h", text));
     }
@@ -301,7 +320,9 @@ mod tests {
 
     #[test]
     fn garbage_is_refused_with_what_was_expected() {
-        for text in ["", "s", "10x", "-1s", "1e3s", "..s", "999999h", "1.2.3s"] {
+        for text in
+            ["", "s", "10x", "-1s", "1e3s", "..s", "999999h", "1.2.3s", "1m30", "30s1m", "1m1m", "1m s", "1 30s"]
+        {
             assert!(parse_duration(text).is_err(), "{text}");
         }
         assert_eq!(

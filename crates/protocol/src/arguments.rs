@@ -1,6 +1,6 @@
 //! Arguments of calls in JSON, and the flags by which protocols have them that know a schema: Thrift and gRPC.
 
-use brunt_plan::secret::shown_body;
+use brunt_plan::bodies::shown_body;
 use serde_json::Value;
 
 use crate::OptionsError;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Failure, OkStatus};
+use crate::redaction::Secrets;
 
 /// The most distinct reasons kept for failures; what comes after counts under its failure's name alone.
 const MOST_REASONS: usize = 64;
@@ -96,6 +97,12 @@ impl Events {
             self.add(name, count);
         }
     }
+
+    pub(crate) fn hide(&mut self, secrets: &Secrets) {
+        for (name, count) in std::mem::take(&mut self.0) {
+            self.add(&secrets.hide(&name), count);
+        }
+    }
 }
 
 /// Failures by name, and the reasons that were given for them.
@@ -167,6 +174,12 @@ impl Failures {
         }
         for (failure, reason, n) in &other.reasons {
             self.add_reason(*failure, reason, *n);
+        }
+    }
+
+    pub(crate) fn hide(&mut self, secrets: &Secrets) {
+        for (failure, reason, n) in std::mem::take(&mut self.reasons) {
+            self.add_reason(failure, &secrets.hide(&reason), n);
         }
     }
 }

@@ -21,6 +21,7 @@ pub mod observer;
 pub mod outcome;
 pub mod packed;
 pub mod recording;
+pub mod redaction;
 pub mod series;
 pub mod snapshot;
 pub mod timeline;

@@ -11,6 +11,7 @@ use crate::histogram::{Censored, Histogram};
 use crate::instrument::{self, Bracket, CallTimes, Parts};
 use crate::messages::{self, Came, Ended, Messages};
 use crate::outcome::OkStatus;
+use crate::redaction::Secrets;
 use crate::timeline::Timeline;
 use crate::version_1;
 
@@ -183,6 +184,17 @@ impl Snapshot {
     /// It had no success; told after [`Snapshot::arrived`].
     pub fn had_no_success(&mut self, times: &CallTimes, weight: u64) {
         instrument::record_not_ok(&mut self.times, times.response(), weight);
+    }
+
+    /// Puts [`REDACTED`](crate::redaction::REDACTED) in place of secrets in every text: names, reasons, examples, errors of scripts.
+    pub fn hide(&mut self, secrets: &Secrets) {
+        if secrets.is_empty() {
+            return;
+        }
+        self.failures.hide(secrets);
+        self.troubles.hide(secrets);
+        self.events.hide(secrets);
+        self.figures.hide(secrets);
     }
 
     /// Adds everything that `other` recorded.

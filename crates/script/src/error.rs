@@ -1,5 +1,7 @@
 //! What is wrong with a script, in words for its author.
 
+use brunt_protocol::record::redaction::Secrets;
+
 /// The most that is shown of an error, in characters.
 const MOST_CHARS: usize = 8000;
 
@@ -50,6 +52,13 @@ impl ScriptError {
         Self { missing_value: name, ..self }
     }
 
+    /// The same without secrets.
+    #[must_use]
+    pub fn without(mut self, secrets: &Secrets) -> Self {
+        secrets.hide_in(&mut self.text);
+        self
+    }
+
     /// The value that the script asks for, has no default for, and was not given, if that is what is wrong.
     pub fn missing_value(&self) -> Option<&str> {
         self.missing_value.as_deref()
@@ -66,6 +75,13 @@ mod tests {
         let text = error.to_string();
         assert!(text.starts_with("request() failed: a b\u{fffd}[2J\nc"), "{text}");
         assert_eq!(text.chars().count(), MOST_CHARS);
+    }
+
+    #[test]
+    fn secrets_are_left_out() {
+        let secrets = Secrets::new(["hunter2".to_owned()]);
+        let error = ScriptError::failed("setup", "s.lua:1: hunter2 is wrong").without(&secrets);
+        assert_eq!(error.to_string(), "setup failed: s.lua:1: [redacted] is wrong");
     }
 
     #[test]

@@ -142,6 +142,8 @@ pub enum Operation {
         label: u32,
         /// Whether it is the first that did not hold for the answer.
         first: bool,
+        /// What it said, if it raised an error: shown in place of the answer's body.
+        reason: Option<String>,
     },
     /// The check with this number held; only where that is to be seen.
     CheckPassed(u32),

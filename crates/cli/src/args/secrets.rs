@@ -1,6 +1,7 @@
 //! What of the command line may be shown: names of sides, errors.
 
-use brunt_plan::secret::{REDACTED, Template, shown_body, shown_url};
+use brunt_plan::bodies::shown_body;
+use brunt_plan::secret::{REDACTED, Template, shown_url};
 use brunt_protocol::Registry;
 use brunt_protocol::flags::Flag;
 use clap::error::{ContextKind, ContextValue, Error};

@@ -165,7 +165,7 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let trace: Option<Arc<dyn Trace>> = if args.change.once {
-        Some(Arc::new(Printer::of(&plan, args.change.show_secrets, results.is_for_people())?))
+        Some(Arc::new(Printer::of(&plan, args.change.show_secrets, results.is_for_people())))
     } else {
         None
     };
@@ -201,7 +201,15 @@ fn list(args: &Run, registry: &Registry) -> Result<Exit> {
 /// # Errors
 /// Which flag, file or line is wrong, and what to do about it.
 fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
-    let Loaded { mut scenarios, thresholds, target, names } = loaded(run, registry)?;
+    let Loaded { mut scenarios, thresholds, target, names, assigned_locals } = loaded(run, registry)?;
+    if !assigned_locals.is_empty() {
+        let named = assigned_locals.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        console::note(&format!(
+            "note: {}: scenarios assign {named} at the top of the script, which all users of a thread share: what is a user's \
+             own belongs into brunt.user (brunt.user.token = …)",
+            run.file.display()
+        ));
+    }
     let Some(target) = target else {
         bail!(
             "{}: no client has a base, so nothing says what is aimed at: give one, as in brunt.http{{ base = \

@@ -32,7 +32,7 @@ fn flags_that_are_wrong() {
             "-t 8 is more than -c 4, and each thread needs a connection: give -c 8 or more, or -t 4 or fewer",
         ),
         ("-t 100", "-t 100 is more than -c 64"),
-        ("-d 10x", "'--duration <T>': expected a duration such as 500µs, 20ms, 10s, 5m or 1h, got '10x'"),
+        ("-d 10x", "'--duration <T>': expected a duration such as 500µs, 20ms, 10s, 1m30s or 1h, got '10x'"),
         ("-d 0s", "'--duration <T>': expected a duration above 0"),
         ("-d 1000h", "expected a duration of at most 720h, got '1000h'"),
         ("-n 0", "'--requests <N>': expected a number above 0"),

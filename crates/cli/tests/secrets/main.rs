@@ -224,6 +224,117 @@ fn scenarios_show_none() {
 }
 
 #[test]
+fn what_a_script_makes_of_a_secret_shows_none() {
+    let origin = Origin::start();
+    let outputs = Outputs::new();
+    let script = outputs.directory.file(
+        "s.lua",
+        r#"
+        local brunt = require("brunt")
+        local pw = brunt.env("PASSWORD")
+        local http = brunt.http{ base = brunt.env("BASE") }
+        local own = brunt.counter("own " .. pw, { unit = pw })
+        brunt.expect { ["own " .. pw .. ":sum"] = "> 0" }
+        brunt.scenario("scenario " .. pw, function()
+          own:add()
+          brunt.group("group " .. pw, function()
+            local answer = http:get("/" .. pw, { name = "call " .. pw, tags = { tag = pw } })
+            brunt.check(answer, { ["check " .. pw] = false })
+            http:get("/?q=" .. brunt.url_encode(pw .. "ü"))
+            http:get("/silent/" .. pw .. "/path", { basic = { "me", pw } })
+            brunt.check(http:get("/" .. brunt.base64("me:" .. pw)), { basic = false })
+          end)
+          brunt.log("error", "log " .. pw)
+          error("wrong: " .. pw .. " " .. ("x"):rep(1900) .. pw)
+        end):inject{ brunt.iterations_each(1, 2) }
+        "#,
+    );
+    let base = format!("BASE=http://{}", origin.authority());
+    let log = outputs.directory.path("log.txt");
+    let args = ["run", &script, "--env", &base, "--env", "PASSWORD=@PW", "-t", "1", "--max-error-rate", "100%"];
+    let env = [("PW", secret("everywhere"))];
+    let env = env.each_ref().map(|(name, value)| (*name, value.as_str()));
+    outputs.run(&[&args[..], &["--log", &log]].concat(), &env, &[]);
+    reached(&origin, &["everywhere"]);
+    outputs.search();
+    let result: Value = serde_json::from_slice(&std::fs::read(outputs.directory.path("result.json")).unwrap()).unwrap();
+    let result = result.to_string();
+    for kept in [
+        "call [redacted]",
+        "group [redacted]",
+        "check [redacted]",
+        "own [redacted]",
+        "tag=[redacted]",
+        "wrong: [redacted]",
+    ] {
+        assert!(result.contains(kept), "{kept} is not in {result}");
+    }
+    assert!(std::fs::read_to_string(&log).unwrap().contains("log [redacted]"));
+    search_done("the trace", &done(brunt(args).arg("--once").envs(env)));
+}
+
+#[test]
+fn errors_of_a_script_show_none() {
+    let origin = Origin::start();
+    let base = format!("BASE=http://{}", origin.authority());
+    let users = "brunt.scenario('s', function() http:get('/silent') end):inject{ brunt.iterations_each(1, 1) }";
+    for (place, wrong) in [
+        ("top", "error('wrong: ' .. pw)".to_owned()),
+        ("required", format!("brunt.setup(function() error('wrong: ' .. pw) end) {users}")),
+        ("teardown", format!("brunt.teardown(function() error('wrong: ' .. pw) end) {users}")),
+        ("stopped", users.replace("http:get", "brunt.stop_run('wrong: ' .. pw) http:get")),
+        ("misspelt", users.replace("http:get('/silent'", "http:get('/silent', { [pw] = 1 }")),
+        ("json", users.replace("http:get('/silent')", "http:get('/?password=' .. pw):json()")),
+        ("expected", format!("brunt.expect {{ [pw] = '< 1' }} {users}")),
+        ("option", format!("brunt.http {{ [pw] = 1 }} {users}")),
+    ] {
+        let directory = Directory::new();
+        let text = format!(
+            "local brunt = require('brunt') local pw = brunt.env('PASSWORD') \
+             local http = brunt.http {{ base = brunt.env('BASE') }} {wrong}"
+        );
+        let (script, result) = (directory.file("s.lua", &text), directory.path("result.json"));
+        let store = directory.path("runs.db");
+        let mut command =
+            brunt(["run", &script, "--env", &base, "--env", "PASSWORD=@PW", "-o", &result, "--store", &store]);
+        let failed = done(command.env_remove("BRUNT_NO_SAVE").env("PW", secret(place)));
+        search_done(place, &failed);
+        search_files(directory.as_ref(), &[]);
+        let json = std::fs::read_to_string(&result).unwrap_or_default();
+        let everything = [failed.stdout.as_str(), failed.stderr.as_str(), json.as_str()].concat();
+        assert!(everything.contains("[redacted]"), "{place}: {everything}");
+    }
+}
+
+#[test]
+fn a_url_in_a_script_authorizes_and_names_without_it() {
+    let origin = Origin::start();
+    let outputs = Outputs::new();
+    let script = outputs.directory.file(
+        "s.lua",
+        r#"
+        local brunt = require("brunt")
+        local whole = "http://me:" .. brunt.env("PASSWORD") .. "@" .. brunt.env("HOST")
+        local http, based = brunt.http{}, brunt.http{ base = whole }
+        brunt.scenario("s", function()
+          http:get(whole .. "/silent/whole")
+          http:get(whole .. "/silent/own", { headers = { authorization = "Own field" } })
+          based:get("/silent/based")
+        end):inject{ brunt.iterations_each(1, 1) }
+        "#,
+    );
+    let host = format!("HOST={}", origin.authority());
+    outputs.run(&["run", &script, "--env", &host, "--env", "PASSWORD=@PW", "-t", "1"], &[("PW", &secret("url"))], &[]);
+    let sent = origin.take();
+    assert_eq!(sent.matches(&format!("Basic {MARK_IN_BASE64}")).count(), 2, "{sent}");
+    assert!(sent.contains("Own field") && !sent.contains('@'), "{sent}");
+    let json = std::fs::read_to_string(outputs.directory.path("result.json")).unwrap();
+    let names = [format!("GET {}/silent/whole", origin.authority()), "GET /silent/based".to_owned()];
+    assert!(names.iter().all(|name| json.contains(name.as_str())), "{json}");
+    outputs.search();
+}
+
+#[test]
 fn what_authorizes_the_calls_of_scenarios_is_not_shown() {
     let origin = Origin::start();
     let outputs = Outputs::new();

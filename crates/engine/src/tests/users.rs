@@ -7,6 +7,7 @@ mod own;
 mod reading;
 mod saying;
 mod sessions;
+mod state;
 mod streaming;
 mod taking_over;
 mod tasks;

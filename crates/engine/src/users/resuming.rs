@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
+use brunt_plan::bodies::shown_beginning;
 use brunt_record::catalogue::Timing;
-use brunt_record::figures::{Example, NameId};
+use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
 
 use super::{Outcome, State, TimedWake, UserCall, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{NEVER, Recorder};
@@ -438,10 +439,10 @@ impl VirtualUsers {
                 self.see_check(*id, true);
                 None
             }
-            Operation::CheckFailed { id, ticket, label, first } => {
+            Operation::CheckFailed { id, ticket, label, first, reason } => {
                 self.see_check(*id, false);
                 self.see_failed_check(*id, *ticket);
-                self.check_failed(recorder, *id, *ticket, *label, *first);
+                self.check_failed(recorder, *id, *ticket, (*label, *first), reason.as_deref());
                 None
             }
             _ => None,
@@ -449,14 +450,26 @@ impl VirtualUsers {
         self.go(user, now, number.map_or(Resumption::Nothing, Resumption::Number))
     }
 
-    fn check_failed(&mut self, recorder: &mut Recorder, check: u32, ticket: u64, label: u32, first: bool) {
+    /// A check did not hold for the call with this label; whether it is the first that did not, and what it said if it raised an error.
+    fn check_failed(
+        &mut self,
+        recorder: &mut Recorder,
+        check: u32,
+        ticket: u64,
+        (label, first): (u32, bool),
+        reason: Option<&str>,
+    ) {
         let call = self.ticketed(ticket);
         let status = call.and_then(|call| match call.state {
             State::Answered(status) => Some(status),
             _ => None,
         });
         let body = call.map_or(&[][..], |call| &call.kept.body);
-        self.names.failed(recorder, check, || Example::of(status, body));
+        self.names.failed(recorder, check, || {
+            let shown = reason.map_or(body, str::as_bytes);
+            let (beginning, is_cut) = shown_beginning(shown, LONGEST_EXAMPLE);
+            Example::of(status, &beginning, is_cut)
+        });
         // What was not answered is no success anyway.
         if first && let Some(status) = status {
             recorder.snapshot.failed_check.record(status);

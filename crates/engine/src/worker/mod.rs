@@ -16,6 +16,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::stop::StopHandle;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Placed, Timing, Timings, places};
+use brunt_record::redaction::Secrets;
 use brunt_record::snapshot::{Phase, Snapshot};
 
 use self::gathering::Gathering;
@@ -46,6 +47,8 @@ const STARTING_LOOK_NS: u64 = 1_000_000;
 /// What the workers of a run share.
 pub(crate) struct Shared {
     pub(crate) plan: Arc<Plan>,
+    /// What nobody may see, in whatever is reported.
+    secrets: Secrets,
     pub(crate) line: StartingLine,
     pub(crate) stop: StopHandle,
     /// How long the measured part has lasted when this one joins it, in nanoseconds, if it takes over from another.
@@ -60,6 +63,7 @@ impl Shared {
     /// For the workers of a run of `plan`, which wait at `gate` if there is one.
     pub(crate) fn new(plan: Arc<Plan>, stop: &StopHandle, gate: Option<Gate>) -> Self {
         Self {
+            secrets: plan.secrets(),
             plan,
             line: StartingLine::behind(gate),
             joins_after: None,
@@ -258,19 +262,20 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             self.end_drain(now);
         }
         let leaving = self.load.leaving();
+        let shown = |reason: String| self.shared.secrets.hide(&reason).into_owned();
         let finished = Report::Finished {
             worker: self.number,
             measured_ns: self.measured_ns,
             interrupted: self.interrupted,
             failed: match &leaving {
-                Some(Leaving::Failed(reason)) => Some(reason.clone()),
+                Some(Leaving::Failed(reason)) => Some(shown(reason.clone())),
                 _ => outcome.as_ref().err().map(|error| format!("cannot wait for events: {error}")),
             },
             stopped: match leaving {
-                Some(Leaving::Stopped(reason)) => Some(reason),
+                Some(Leaving::Stopped(reason)) => Some(shown(reason)),
                 _ => None,
             },
-            unreached: self.unreached.take(),
+            unreached: self.unreached.take().map(shown),
         };
         // The coordinator listens until every worker has finished; if it is gone, so is the run.
         let _ = self.reports.send(finished);
@@ -573,12 +578,14 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         let end = self.phase_began + self.second * SECOND_NS + length_ns;
         let oldest_due = self.network.oldest_due().unwrap_or(NEVER).min(self.load.next_due());
         self.network.note_events(end);
+        let mut snapshot = self.network.recorder.take();
+        snapshot.hide(&self.shared.secrets);
         Interval {
             worker: self.number,
             phase,
             second: self.second,
             length_ns,
-            snapshot: self.network.recorder.take(),
+            snapshot,
             open_connections: self.network.connections.open(),
             in_flight: self.network.connections.in_flight(),
             oldest_ns: end.saturating_sub(oldest_due),

@@ -383,7 +383,7 @@ mod tests {
             ("cart:checks>99%", "0%", false),
             ("checks>=50%", "50%", true),
             ("fails==1", "1", true),
-            ("shop:iterations>=1", "1", true),
+            ("shop:iterations>=2", "2", true),
             ("shop:error_rate<60%", "50%", true),
             ("shop:p50<2s", "1.00s", true),
             ("iteration.p50<2s", "1.00s", true),
@@ -396,7 +396,11 @@ mod tests {
             ("group cart:within(1s)>99%", "a group has no such figure", false),
             ("home:rate>0.4", "0.50/s", true),
             ("home:tls.p99<1s", "a request has no such figure", false),
-            ("group home:p99<1s", "no group has the name 'home'", false),
+            ("group home:p99<1s", "no group has the name 'home'; did you mean the request 'home'?", false),
+            ("Home:p99<1s", "nothing has the name 'Home'; did you mean the request 'home'?", false),
+            ("shpo:iterations>=1", "nothing has the name 'shpo'; did you mean the scenario 'shop'?", false),
+            ("checkout:p99<1s", "nothing has the name 'checkout'", false),
+            ("\"a<b>=c\":p95<=10ms", "5.00ms", true),
         ] {
             let result = judged(text, &summary);
             assert_eq!((result.got, result.held), (got.to_owned(), held), "{text}");

@@ -2,7 +2,7 @@
 
 use brunt_plan::plan::Plan;
 use brunt_plan::scenario::DeclaredFigure;
-use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time};
+use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time, nearest};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, OwnKind, ScenarioFigures};
 use brunt_record::histogram::{AtLeast, Censored};
@@ -102,9 +102,35 @@ impl<'a> Subject<'a> {
         let has_figure = found.iter().find(|subject| subject.value(threshold.measure(), standing).is_ok());
         has_figure.copied().ok_or_else(|| match (found.first(), kind) {
             (Some(subject), _) => format!("a {} has no such figure", subject.kind()),
-            (None, Some(kind)) => format!("no {} has the name '{name}'", kind.word()),
-            (None, None) => format!("nothing has the name '{name}'"),
+            (None, Some(kind)) => format!("no {} has the name '{name}'{}", kind.word(), Self::meant(name, standing)),
+            (None, None) => format!("nothing has the name '{name}'{}", Self::meant(name, standing)),
         })
+    }
+
+    /// What may have been meant by a name that nothing has, for people; empty if no name is near.
+    fn meant(name: &str, standing: &Standing<'a>) -> String {
+        let names: Vec<_> = Kind::NAMED
+            .into_iter()
+            .flat_map(|(_, kind)| Self::names(kind, standing).into_iter().map(move |name| (kind, name)))
+            .collect();
+        // A name of another kind is meant as it is, too.
+        let same = names.iter().find(|(_, known)| *known == name).map(|(_, known)| *known);
+        let near = same.or_else(|| nearest(name, names.iter().map(|(_, known)| *known)));
+        let found = near.and_then(|near| names.iter().find(|(_, known)| *known == near));
+        found.map_or_else(String::new, |(kind, known)| format!("; did you mean the {} '{known}'?", kind.word()))
+    }
+
+    /// All names of this kind.
+    fn names(kind: Kind, standing: &Standing<'a>) -> Vec<&'a str> {
+        let all = &standing.total.figures;
+        match kind {
+            Kind::Request => all.requests.iter().map(|(name, _)| name).collect(),
+            Kind::Tag => all.tags.iter().map(|(name, _)| name).collect(),
+            Kind::Group => all.groups.iter().map(|(name, _)| name).collect(),
+            Kind::Check => all.checks.iter().map(|(name, _)| name).collect(),
+            Kind::Scenario => all.scenarios.iter().map(|(name, _)| name).collect(),
+            Kind::Own => standing.own.iter().map(|figure| figure.name.as_str()).collect(),
+        }
     }
 
     /// What has the name `name` and is of this kind.
@@ -129,7 +155,7 @@ impl<'a> Subject<'a> {
                 all.scenarios.get(name).map(|scenario| Self::Scenario(scenario, measured.scenarios.get(name)))
             }
             Kind::Own => all.own.get(name).map(Self::Own).or_else(|| {
-                let declared = standing.own.iter().find(|figure| figure.name == name)?;
+                let declared = standing.own.iter().find(|figure| figure.is_called(name))?;
                 Some(Self::Unrecorded(declared.kind))
             }),
         }
@@ -347,7 +373,7 @@ fn of_scenario(what: Count, scenario: &ScenarioFigures) -> Option<u64> {
     match what {
         Count::UsersStarted => Some(scenario.users_started),
         Count::NotAdmitted => Some(scenario.not_admitted),
-        Count::Iterations => Some(scenario.iterations.known.count()),
+        Count::Iterations => Some(scenario.iterations.known.count() + scenario.errors),
         Count::ScriptErrors => Some(scenario.errors),
         _ => None,
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use brunt_plan::bodies::shown_beginning;
 use brunt_plan::content::Content;
 use brunt_plan::plan::{ProtocolOptions, Sandbox};
 use brunt_plan::profile::Profile;
@@ -14,7 +15,8 @@ use brunt_plan::share::Portion;
 use brunt_plan::target::{Target, Url};
 use brunt_plan::threshold::Threshold;
 use brunt_plan::units;
-use brunt_record::figures::{LONGEST_UNIT, OwnFigures, OwnKind};
+use brunt_record::figures::{LONGEST_UNIT, MOST_NAMES, OwnFigures, OwnKind};
+use brunt_record::redaction::Secrets;
 use bstr::BStr;
 use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
@@ -173,6 +175,8 @@ pub(crate) struct Common {
     portion: Portion,
     streaming: Streaming,
     asking: Asking,
+    /// What names that the script declares must not show.
+    pub(super) secrets: Secrets,
     /// Data by how it was asked for, so that it is read once.
     data: Mutex<Vec<(String, Arc<Rows>)>>,
     /// Feeders in the order in which the script makes them.
@@ -192,12 +196,18 @@ impl Common {
         let (data, feeders) = (Mutex::default(), Mutex::default());
         let portion = Portion::whole(1);
         let asking = Asking::default();
-        Self { files, dialects, env, base_url, seed, sandbox, portion, streaming, asking, data, feeders }
+        let secrets = Secrets::default();
+        Self { files, dialects, env, base_url, seed, sandbox, portion, streaming, asking, secrets, data, feeders }
     }
 
     /// The same for a script that may do this.
     pub(super) fn within(self, sandbox: Sandbox) -> Self {
         Self { sandbox, ..self }
+    }
+
+    /// The same where these are secret.
+    pub(super) fn hiding(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
     }
 
     /// The same where rows are dealt out to the workers of this portion.
@@ -390,12 +400,26 @@ impl Host {
         let host = self.clone();
         let written = lua.create_function(move |lua, name: String| {
             let text = host.common.files.find(&name).ok().flatten().unwrap_or_default();
-            written::to_lua(lua, &written::checks(&text))
+            written::to_lua(lua, &text)
         })?;
         table.raw_set("written_checks", written)?;
         let host = self.clone();
         let env = lua.create_function(move |_, name: String| Ok(host.common.env.get(&name).cloned()))?;
         table.raw_set("env", env)?;
+        let host = self.clone();
+        let without = lua.create_function(move |_, text: String| Ok(host.common.secrets.hide(&text).into_owned()))?;
+        table.raw_set("without_secrets", without)?;
+        let host = self.clone();
+        // User and password of the base that a client with this one gets.
+        let base_user = lua.create_function(move |_, written: Option<String>| {
+            let base = host.chosen_base(&host.declared(), written.as_deref());
+            let user = base.and_then(|base| Url::parse(&base).ok()).and_then(|url| url.user);
+            Ok(user.map(|user| match user.split_once(':') {
+                Some((user, password)) => vec![user.to_owned(), password.to_owned()],
+                None => vec![user, String::new()],
+            }))
+        })?;
+        table.raw_set("base_user", base_user)?;
         let host = self.clone();
         let missing = lua.create_function(move |_, name: String| {
             let problem = error::missing(&name);
@@ -403,6 +427,17 @@ impl Host {
             Ok(problem)
         })?;
         table.raw_set("missing", missing)
+    }
+
+    /// The base of a client that has this one in the script: another one stands for that of the first client.
+    fn chosen_base(&self, declared: &Declared, written: Option<&str>) -> Option<String> {
+        let is_first = declared.clients.is_empty();
+        match &self.common.base_url {
+            Some(base) if is_first || written.is_some() && written == declared.first_base.as_deref() => {
+                Some(base.clone())
+            }
+            _ => written.map(str::to_owned),
+        }
     }
 
     /// Makes a client; its number counts from 1.
@@ -418,14 +453,10 @@ impl Host {
         let fields = Fields::of(&whose, &ours, &engine).map_err(|e| e.0)?;
         let mut declared = self.declared();
         let written = fields.text("base").map_err(|e| e.0)?.map(str::to_owned);
-        let first = declared.clients.is_empty();
-        if first {
+        if declared.clients.is_empty() {
             declared.first_base.clone_from(&written);
         }
-        let base = match &self.common.base_url {
-            Some(base) if first || written.is_some() && written == declared.first_base => Some(base.clone()),
-            _ => written,
-        };
+        let base = self.chosen_base(&declared, written.as_deref());
         let base = base.map(|base| base_of(&whose, &base, schemes)).transpose()?;
         let files = Arc::clone(&self.common);
         let first_target = declared.clients.iter().find_map(|client| client.base.as_ref()).or(base.as_ref());
@@ -486,7 +517,8 @@ impl Host {
         table.raw_set("population", population)?;
         let host = self.clone();
         let expect = lua.create_function(move |_, (figure, condition, abort): (String, String, bool)| {
-            let read = expected(&figure, &condition, abort);
+            // By the name that it has in reports.
+            let read = expected(&host.common.secrets.hide(&figure), &condition, abort);
             Ok(told(read.map(|threshold| host.declared().thresholds.push(threshold))).0)
         })?;
         table.raw_set("expect", expect)?;
@@ -550,16 +582,19 @@ impl Host {
     /// What the script's own figures are made by and recorded into.
     fn add_own(&self, lua: &Lua, table: &Table) -> mlua::Result<()> {
         let host = self.clone();
-        let own = lua.create_function(move |_, (kind, name, unit): (String, String, String)| {
+        let own = lua.create_function(move |_, (kind, name, unit, is_tagged): (String, String, String, bool)| {
             let kind = OwnKind::from_name(&kind).unwrap_or_default();
             let mut declared = host.declared();
-            if declared.own.len() >= MOST_OWN {
-                return Ok(told(Err(format!("a script has {MOST_OWN} figures of its own at most"))));
+            let (most, what) =
+                if is_tagged { (MOST_NAMES, "figures by tags") } else { (MOST_OWN, "figures of its own") };
+            if declared.own.len() >= most {
+                return Ok(told(Err(format!("a script has {most} {what} at most"))));
             }
             if unit.len() > LONGEST_UNIT {
                 return Ok(told(Err(format!("a unit has {LONGEST_UNIT} bytes at most, not '{unit}'"))));
             }
-            declared.own.push((name, OwnFigures::new(kind, &unit)));
+            let shown = |text: &str| host.common.secrets.hide(text).into_owned();
+            declared.own.push((shown(&name), OwnFigures::new(kind, &shown(&unit))));
             Ok(told(Ok(declared.own.len())))
         })?;
         table.raw_set("own", own)?;
@@ -659,6 +694,11 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
         Ok(since.map_or_else(|before| -before.duration().as_secs_f64(), |since| since.as_secs_f64()))
     })?;
     table.raw_set("now", now)?;
+    let beginning = lua.create_function(|lua, (body, most): (LuaString, usize)| {
+        let (beginning, is_cut) = shown_beginning(&body.as_bytes(), most);
+        Ok((lua.create_string(beginning)?, is_cut))
+    })?;
+    table.raw_set("beginning", beginning)?;
     let decode = lua.create_function(|lua, text: LuaString| {
         Ok(match value::json_to_lua(lua, &text.as_bytes()) {
             Ok(value) => (value, None),

@@ -16,7 +16,7 @@ use crate::error::{from_lua, lacking};
 use crate::{memory, state};
 
 /// The parts of the library, in the order in which they are run.
-pub(super) const LIBRARY: [(&str, &str); 17] = [
+pub(super) const LIBRARY: [(&str, &str); 18] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("encodings", include_str!("library/encodings.lua")),
@@ -34,6 +34,7 @@ pub(super) const LIBRARY: [(&str, &str); 17] = [
     ("own", include_str!("library/own.lua")),
     ("data", include_str!("library/data.lua")),
     ("rehearsal", include_str!("library/rehearsal.lua")),
+    ("locals", include_str!("library/locals.lua")),
 ];
 
 /// A state in which a script of scenarios has been run.
@@ -99,14 +100,15 @@ impl LuaLibrary {
 
     /// Tells the library which checks stand in the script's text.
     fn learn_checks(&self, file: &File) -> mlua::Result<()> {
-        let tables = written::to_lua(&self.lua, &written::checks(&file.content.0))?;
+        let tables = written::to_lua(&self.lua, &file.content.0)?;
         self.table.get::<Function>("learn_checks")?.call((format!("@{}", file.name), tables))
     }
 
     fn prepare(lua: Lua, file: &str, host: Host, worker: u32) -> mlua::Result<Self> {
         state::keep_inner(&lua)?;
-        value::prepare_arrays(&lua)?;
+        let arrays = value::prepare_arrays(&lua)?;
         let functions = host.table(&lua)?;
+        functions.raw_set("arrays", arrays)?;
         functions.raw_set("operations", operation::numbers(&lua)?)?;
         let (brunt, core, table) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
         for (name, part) in LIBRARY {
@@ -172,6 +174,12 @@ impl LuaLibrary {
             Some(problem) => Err(ScriptError::failed("the script", &problem)),
             None => Ok(()),
         }
+    }
+
+    /// The locals of the script's top that its scenarios assign: the users of a thread share them.
+    pub(super) fn assigned_locals(&self) -> Result<Vec<String>, ScriptError> {
+        let names = self.table.get::<Function>("assigned_locals").and_then(|assigned| assigned.call(()));
+        names.map_err(|error| self.failed(&error))
     }
 
     /// Whether a feeder gives each row out only once (`:queue()`, `:per_user()` without repeating).

@@ -30,9 +30,11 @@ use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Plan, ProtocolOptions, Sandbox};
 use brunt_plan::scenario::{File, Scenarios};
 use brunt_plan::secret::Template;
+use brunt_plan::secrets::secrets_in;
 use brunt_plan::share::Portion;
 use brunt_plan::target::Target;
 use brunt_plan::threshold::Threshold;
+use brunt_record::redaction::Secrets;
 
 use self::host::Common;
 use self::library::LuaLibrary;
@@ -53,6 +55,8 @@ pub struct Loaded {
     pub target: Option<Target>,
     /// The names of its scenarios, in their order.
     pub names: Vec<String>,
+    /// The locals of its top that its scenarios assign, which the users of a thread share.
+    pub assigned_locals: Vec<String>,
 }
 
 /// Asks the target at the first address, in a run whose own is the second, as [`Ask`](brunt_protocol::asking::Ask) says; in words why
@@ -108,16 +112,33 @@ pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<L
 }
 
 /// What a script says that has these files.
+///
+/// # Errors
+/// With file and line of what is wrong, and without secrets.
 pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
+    let environment = Environment::default();
+    let secrets = secrets_in(options.env.values(), options.base_url.as_deref(), |name| environment.value(name));
+    loaded(script, files, options, registry, &secrets).map_err(|error| error.without(&secrets))
+}
+
+fn loaded(
+    script: File,
+    files: Files,
+    options: &LoadOptions,
+    registry: &Registry,
+    secrets: &Secrets,
+) -> Result<Loaded, ScriptError> {
     let env = revealed(&script.name, &options.env, &Environment::default())?;
     let common = Arc::new(
         Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0)
             .within(options.sandbox)
             .asking(options.asking.clone())
+            .hiding(secrets.clone())
             .streaming(directory_of(&script), None),
     );
     let library = LuaLibrary::begin(&script, &common, 0)?;
     let names = library.names()?;
+    let assigned_locals = library.assigned_locals()?;
     let declared = library.take_declared();
     let target = declared.clients.iter().find_map(|client| client.base.clone());
     let own = declared.own_figures();
@@ -139,7 +160,23 @@ pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Regist
         own,
     };
     change_users(&mut scenarios, &library, options, &names)?;
-    Ok(Loaded { scenarios, thresholds: declared.thresholds, target, names })
+    Ok(Loaded { scenarios, thresholds: declared.thresholds, target, names, assigned_locals })
+}
+
+/// The checks whose names stand in the text of a script and of its modules, each with the file and the line that has it first.
+pub fn written_checks(scenarios: &Scenarios) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    let is_lua = |name: &str| Path::new(name).extension().is_some_and(|extension| extension == "lua");
+    // The first is the script, whatever its name.
+    let files = scenarios.files.iter().enumerate().filter(|(place, file)| *place == 0 || is_lua(&file.name));
+    for (_, file) in files {
+        for (name, line) in written::names(&file.content.0) {
+            if !all.iter().any(|(known, _)| *known == name) {
+                all.push((name, format!("{}:{line}", file.name)));
+            }
+        }
+    }
+    all
 }
 
 /// Changes who comes, as the options say.
@@ -210,6 +247,7 @@ impl Script {
         let common = Common::new(files, by_flags::dialects(registry), env, scenarios.base_url.clone(), plan.seed);
         let common = common
             .within(plan.sandbox)
+            .hiding(plan.secrets())
             .dealing(portion)
             .streaming(directory_of(&file), Some(scenarios.streamed.clone()));
         Ok(Self { file, common: Arc::new(common) })

@@ -196,6 +196,7 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
             ticket: number(b) as u64,
             label: number(c) as u32,
             first: rest.front() == Some(&LuaValue::Boolean(true)),
+            reason: rest.get(1).filter(|reason| !reason.is_nil()).map(text),
         },
         GROUP => Operation::Group(text(a)),
         GROUP_ENDED => Operation::GroupEnded {

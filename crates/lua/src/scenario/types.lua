@@ -162,6 +162,10 @@ local Body = {}
 ---@return any
 function Body:json() end
 
+-- Counts the answer as not ok, as a check of its call that does not hold.
+---@param reason string
+function Body:fail(reason) end
+
 -- Where a pattern of Lua stands in the body, as string.find; false if it does not.
 ---@param pattern string
 ---@param plain? boolean The pattern is a text as it is.
@@ -302,28 +306,32 @@ function brunt.stop_run(reason) end
 local Counter = {}
 
 ---@param amount? number 0 or above; 1 unless it says otherwise.
-function Counter:add(amount) end
+---@param tags? table<string, any> What it is counted by besides: `{ page = "a" }` is `NAME{page=a}`.
+function Counter:add(amount, tags) end
 
 -- How often something is true.
 ---@class brunt.Rate
 local Rate = {}
 
 ---@param held any
-function Rate:add(held) end
+---@param tags? table<string, any> What it is counted by besides: `{ page = "a" }` is `NAME{page=a}`.
+function Rate:add(held, tags) end
 
 -- A distribution of values.
 ---@class brunt.Trend
 local Trend = {}
 
 ---@param value number 0 or above.
-function Trend:add(value) end
+---@param tags? table<string, any> What it is counted by besides: `{ page = "a" }` is `NAME{page=a}`.
+function Trend:add(value, tags) end
 
 -- A value that changes.
 ---@class brunt.Gauge
 local Gauge = {}
 
 ---@param value number
-function Gauge:set(value) end
+---@param tags? table<string, any> What it is counted by besides: `{ page = "a" }` is `NAME{page=a}`.
+function Gauge:set(value, tags) end
 
 ---@param name string
 ---@param options? brunt.OwnOptions
@@ -534,6 +542,15 @@ function brunt.unpack(format, bytes, from) end
 -- A UUID of version 4. All that is random comes from the run's seed; each thread has random numbers of its own.
 ---@return string
 function brunt.uuid() end
+
+-- Marks a list as one: an empty one is `[]` in JSON, and no `{}`.
+---@param list? any[]
+---@return any[]
+function brunt.array(list) end
+
+-- The table of the user that runs now, `vu.store`: what it keeps from one iteration to the next.
+---@type table
+brunt.user = nil
 
 -- A whole number from `least` to `most`, both included; without them a number from 0 to 1, without 1.
 ---@param least? integer

@@ -12,6 +12,8 @@ use brunt_protocol::scenario::Value;
 
 /// The most tables within tables: what is deeper is most likely a table within itself.
 const DEEPEST: usize = 64;
+/// The greatest number up to which every whole number is one of Lua's: 2^53.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 /// Where in the registry the mark of JSON's arrays is, a metatable.
 const ARRAY: &str = "brunt.array";
 
@@ -184,10 +186,14 @@ impl Writer<'_> {
         }
         let length = table.raw_len();
         let marked = table.metatable().is_some_and(|mark| mark == *self.arrays);
+        if let Some(problem) = unlisted(table, length, marked).map_err(S::Error::custom)? {
+            return Err(S::Error::custom(problem));
+        }
         if length > 0 || marked {
             let mut list = serializer.serialize_seq(Some(length))?;
-            for value in table.sequence_values::<LuaValue>() {
-                list.serialize_element(&self.within(&value.map_err(S::Error::custom)?))?;
+            for place in 1..=length {
+                let value = table.raw_get::<LuaValue>(place).map_err(S::Error::custom)?;
+                list.serialize_element(&self.within(&value))?;
             }
             return list.end();
         }
@@ -211,6 +217,50 @@ impl Writer<'_> {
     }
 }
 
+/// What a table has that neither a list of this length nor an object can have, in words; nothing if all fits.
+fn unlisted(table: &Table, length: usize, is_array: bool) -> mlua::Result<Option<String>> {
+    let is_list = length > 0 || is_array;
+    for entry in table.pairs::<LuaValue, LuaValue>() {
+        let (key, value) = entry?;
+        let place = match &key {
+            LuaValue::Integer(place) => Some(*place as f64),
+            LuaValue::Number(place) => Some(*place),
+            _ => None,
+        };
+        let problem = match (place, key.as_string()) {
+            (Some(place), _) if place.fract() == 0.0 && place >= 1.0 && place <= length as f64 => {
+                // The length may lie behind a hole.
+                value.is_nil().then(|| hole(place))
+            }
+            (Some(place), _) if place.fract() == 0.0 && place > 1.0 => Some(hole(place)),
+            (None, Some(name)) if is_list => Some(format!(
+                "a table is a list or an object, and this one has values 1 to {length} and the key '{}'",
+                name.to_string_lossy()
+            )),
+            _ if is_list => {
+                Some(format!("a list has values 1 to {length}, and this one has a {} as a key, too", key.type_name()))
+            }
+            _ => None,
+        };
+        if problem.is_some() {
+            return Ok(problem);
+        }
+    }
+    for place in 1..=length {
+        if table.raw_get::<LuaValue>(place)?.is_nil() {
+            return Ok(Some(hole((place + 1) as f64)));
+        }
+    }
+    Ok(None)
+}
+
+/// Why a list cannot have a value at this place.
+fn hole(place: f64) -> String {
+    format!(
+        "a list has no holes, and this one has a value [{place}] behind one that is nil: write brunt.null, or leave it out"
+    )
+}
+
 impl Serialize for Writer<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::Error as _;
@@ -221,7 +271,7 @@ impl Serialize for Writer<'_> {
             LuaValue::Boolean(value) => serializer.serialize_bool(*value),
             LuaValue::Integer(number) => serializer.serialize_i64(*number),
             // What is a whole number is written as one, as far as numbers of Lua are exact.
-            LuaValue::Number(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
+            LuaValue::Number(number) if number.fract() == 0.0 && number.abs() <= MOST_EXACT => {
                 serializer.serialize_i64(*number as i64)
             }
             LuaValue::Number(number) if number.is_finite() => serializer.serialize_f64(*number),
@@ -273,6 +323,19 @@ mod tests {
         };
         assert_eq!(json("{ 1, 2, 3 }").as_deref(), Ok("[1,2,3]"));
         assert_eq!(json("{ b = 1, a = 'x' }").as_deref(), Ok("{\"a\":\"x\",\"b\":1}"));
+        for (code, expected) in [
+            ("{ 1, 2, x = 3 }", "has values 1 to 2 and the key 'x'"),
+            ("{ 1, [true] = 3 }", "has a boolean as a key, too"),
+            ("{ [3] = 1 }", "a value [3] behind one that is nil"),
+            ("{ 1, nil, 3 }", "a value [3] behind one that is nil"),
+            ("{ 1, 2, nil, nil, nil, nil, nil, nil, 9 }", "behind one that is nil"),
+        ] {
+            assert!(json(code).unwrap_err().contains(expected), "{code}: {:?}", json(code));
+        }
+        assert_eq!(
+            json("{ 9007199254740991, -9007199254740991, 0.5 }").as_deref(),
+            Ok("[9007199254740991,-9007199254740991,0.5]")
+        );
         assert!(json("0/0").unwrap_err().contains("no number of JSON"));
         assert!(json("{ f = print }").unwrap_err().contains("a function cannot be JSON"));
         assert!(json("{ [true] = 1 }").unwrap_err().contains("must be a string"));

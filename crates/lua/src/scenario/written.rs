@@ -2,8 +2,6 @@
 //!
 //! Lua keeps no key whose value is nil, so that the table that is given has no such check. The text has it.
 
-use std::collections::BTreeMap;
-
 use mlua::{Lua, Table};
 
 /// A table of checks that is written where `check` is called.
@@ -13,6 +11,10 @@ pub(super) struct Written {
     line: usize,
     /// The names, each once, in the order of the text.
     names: Vec<String>,
+    /// How many checks have names that the text does not tell: `[name] = value`.
+    computed: usize,
+    /// Whether it is surely `check` of the module: `brunt.check`, or a local with its name.
+    is_ours: bool,
 }
 
 /// A token of Lua, as far as it matters here.
@@ -129,26 +131,41 @@ impl Tokens<'_> {
     }
 }
 
-/// The tables of checks in a script's text whose keys are all names or texts. Of a line with several calls none is given: which of them is under
-/// way cannot be told.
-pub(super) fn checks(source: &[u8]) -> Vec<Written> {
+/// The tables of checks in a script's text, by their lines.
+fn checks(source: &[u8]) -> Vec<Written> {
     let mut reader = Tokens { text: source, at: 0, line: 1 };
     if source.starts_with(b"#") {
         reader.take_while(|byte| byte != b'\n');
     }
     let tokens: Vec<_> = std::iter::from_fn(|| reader.next()).collect();
-    let is_call = |place: &usize| {
-        let name = tokens.get(*place).is_some_and(|(_, token)| *token == Token::Name("check".to_owned()));
-        name && symbol(&tokens, place + 1) == Some(b'(')
+    let is = |place: usize, name: &str| matches!(tokens.get(place), Some((_, Token::Name(known))) if known == name);
+    let is_member = |place: usize| {
+        place.checked_sub(2).is_some_and(|before| is(before, "brunt") && symbol(&tokens, before + 1) == Some(b'.'))
     };
-    let calls: Vec<usize> = (0..tokens.len()).filter(is_call).collect();
-    let line = |place: usize| tokens.get(place + 1).map_or(0, |(line, _)| *line);
-    let mut on_line: BTreeMap<usize, usize> = BTreeMap::new();
-    for place in &calls {
-        *on_line.entry(line(*place)).or_default() += 1;
+    let is_alias =
+        |place: usize| is(place, "check") && symbol(&tokens, place + 1) == Some(b'=') && is_member(place + 4);
+    let has_alias = (0..tokens.len()).any(|place| is_alias(place) && is(place + 4, "check"));
+    let calls = (0..tokens.len()).filter(|place| is(*place, "check") && symbol(&tokens, place + 1) == Some(b'('));
+    calls
+        .filter_map(|place| {
+            let (line, _) = tokens.get(place + 1)?;
+            let (names, computed) = names_of(&tokens, place + 2)?;
+            Some(Written { line: *line, names, computed, is_ours: is_member(place) || has_alias })
+        })
+        .collect()
+}
+
+/// The names of checks that a script's text has, each once, with the first line that has it.
+pub(super) fn names(source: &[u8]) -> Vec<(String, usize)> {
+    let mut all: Vec<(String, usize)> = Vec::new();
+    for written in checks(source).into_iter().filter(|written| written.is_ours) {
+        for name in written.names {
+            if !all.iter().any(|(known, _)| *known == name) {
+                all.push((name, written.line));
+            }
+        }
     }
-    let alone = calls.into_iter().filter(|place| on_line.get(&line(*place)) == Some(&1));
-    alone.filter_map(|place| Some(Written { line: line(place), names: names_of(&tokens, place + 2)? })).collect()
+    all
 }
 
 fn symbol(tokens: &[(usize, Token)], at: usize) -> Option<u8> {
@@ -158,32 +175,38 @@ fn symbol(tokens: &[(usize, Token)], at: usize) -> Option<u8> {
     }
 }
 
-/// The names of the checks of a call whose first argument begins at `at`.
-fn names_of(tokens: &[(usize, Token)], at: usize) -> Option<Vec<String>> {
+/// The names of the checks of a call whose first argument begins at `at`, and how many others it has, whose names are computed.
+fn names_of(tokens: &[(usize, Token)], at: usize) -> Option<(Vec<String>, usize)> {
     let comma = end_of_value(tokens, at).filter(|end| symbol(tokens, *end) == Some(b','))?;
     let mut at = Some(comma + 1).filter(|at| symbol(tokens, *at) == Some(b'{'))? + 1;
     let mut names: Vec<String> = Vec::new();
+    let mut computed = 0;
     while symbol(tokens, at) != Some(b'}') {
         let (name, sign) = match tokens.get(at)? {
-            (_, Token::Name(name)) => (name, at + 1),
-            (_, Token::Symbol(b'[')) if symbol(tokens, at + 2) == Some(b']') => match tokens.get(at + 1)? {
-                (_, Token::Text(Some(name))) => (name, at + 3),
-                _ => return None,
-            },
+            (_, Token::Name(name)) => (Some(name), at + 1),
+            (_, Token::Symbol(b'[')) => {
+                let close = end_of_value(tokens, at + 1).filter(|end| symbol(tokens, *end) == Some(b']'))?;
+                match tokens.get(at + 1)? {
+                    (_, Token::Text(Some(name))) if close == at + 2 => (Some(name), close + 1),
+                    _ => (None, close + 1),
+                }
+            }
             _ => return None,
         };
         if symbol(tokens, sign) != Some(b'=') {
             return None;
         }
-        if !names.contains(name) {
-            names.push(name.clone());
+        match name {
+            Some(name) if names.contains(name) => {}
+            Some(name) => names.push(name.clone()),
+            None => computed += 1,
         }
         at = end_of_value(tokens, sign + 1)?;
         if symbol(tokens, at) != Some(b'}') {
             at += 1;
         }
     }
-    (symbol(tokens, at + 1) == Some(b')')).then_some(names)
+    (symbol(tokens, at + 1) == Some(b')')).then_some((names, computed))
 }
 
 /// Where the expression that begins at `at` ends: at a comma, a semicolon, or a bracket that closes what it stands in.
@@ -206,13 +229,15 @@ fn end_of_value(tokens: &[(usize, Token)], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The same for Lua: a list of tables with `line` and `names`.
-pub(super) fn to_lua(lua: &Lua, written: &[Written]) -> mlua::Result<Table> {
+/// The tables of checks in a script's text for Lua: a list of tables with `line`, `names` and `computed`.
+pub(super) fn to_lua(lua: &Lua, source: &[u8]) -> mlua::Result<Table> {
+    let written = checks(source);
     let all = lua.create_table_with_capacity(written.len(), 0)?;
     for one in written {
         let table = lua.create_table()?;
         table.raw_set("line", one.line)?;
         table.raw_set("names", one.names.as_slice())?;
+        table.raw_set("computed", one.computed)?;
         all.raw_push(table)?;
     }
     Ok(all)
@@ -224,8 +249,8 @@ mod tests {
 
     use super::*;
 
-    fn found(source: &str) -> Vec<(usize, Vec<String>)> {
-        checks(source.as_bytes()).into_iter().map(|one| (one.line, one.names)).collect()
+    fn found(source: &str) -> Vec<(usize, Vec<String>, usize)> {
+        checks(source.as_bytes()).into_iter().map(|one| (one.line, one.names, one.computed)).collect()
     }
 
     #[test]
@@ -240,22 +265,43 @@ mod tests {
             ("check(r, {})", &[]),
         ] {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(found(source), [(1, names)], "{source}");
+            assert_eq!(found(source), [(1, names, 0)], "{source}");
         }
-        assert_eq!(found("#!/bin/x '\n\nbrunt.check\n(r, { a = 1 })"), [(4, vec!["a".to_owned()])]);
+        assert_eq!(found("#!/bin/x '\n\nbrunt.check\n(r, { a = 1 })"), [(4, vec!["a".to_owned()], 0)]);
+    }
+
+    #[test]
+    fn names_that_are_computed_are_counted() {
+        for (source, computed) in [
+            ("check(r, { a = 1, [name] = 2 })", 1),
+            ("check(r, { [f(1, { x = 2 })] = 3, a = 1, [t['x']] = 4 })", 2),
+            ("check(r, { ['a\\n'] = 1, a = 2 })", 1),
+        ] {
+            assert_eq!(found(source), [(1, vec!["a".to_owned()], computed)], "{source}");
+        }
+        let (a, b) = (vec!["a".to_owned()], vec!["b".to_owned()]);
+        assert_eq!(found("check(r, { a = 1 }) check(r, { b = 1 })"), [(1, a, 0), (1, b, 0)]);
+    }
+
+    #[test]
+    fn names_are_those_of_the_module() {
+        let named = |source: &str| names(source.as_bytes()).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(named("brunt.check(r, { a = 1 }) check(r, { b = 1 })"), ["a"]);
+        assert_eq!(
+            named("local check = brunt.check\ncheck(r, { a = 1 }) brunt.check(s, { a = 1, b = 2 })"),
+            ["a", "b"]
+        );
+        assert_eq!(names(b"\nbrunt.check(r, { a = 1 })"), [("a".to_owned(), 2)]);
     }
 
     #[test]
     fn what_is_not_certain_is_left_out() {
         for source in [
             "check(r, checks)",
-            "check(r, { a = 1, [name] = 2 })",
             "check(r, { a = 1, 'b' })",
-            "check(r, { ['a\\n'] = 1 })",
             "check(r, merged { a = 1 })",
             "check(r, { a = 1 } or other)",
             "check { a = 1 }",
-            "check(r, { a = 1 }) check(r, t)",
             "check(r, { a = 1",
             "-- check(r, { a = 1 })",
             "x = 'check(r, { a = 1 })'",

@@ -89,7 +89,7 @@ pub enum Count {
     UsersStarted,
     /// Virtual users that arrived and found no place.
     NotAdmitted,
-    /// Iterations that came to their end.
+    /// Iterations that came to their end, or that an error ended.
     Iterations,
     /// Iterations that an error ended.
     ScriptErrors,
@@ -262,11 +262,7 @@ impl Figure {
             Some((time, rest)) if !rest.bytes().all(|b| b.is_ascii_digit()) => (Some(time), rest),
             _ => (None, unknown.as_str()),
         };
-        let near = |word: &str, known: Vec<&'static str>| {
-            let most = (word.chars().count() / 3).clamp(1, 3);
-            let slips = known.into_iter().map(|name| (strsim::damerau_levenshtein(word, name), name));
-            slips.filter(|(slips, _)| *slips <= most).min().map(|(_, name)| name)
-        };
+        let near = |word: &str, known: Vec<&'static str>| super::nearest(word, known);
         let statistics = || ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "mean", "stdev", "min", "max"];
         let nearest = match (other, time) {
             (Some(ours), _) => Some(ours.to_owned()),

@@ -9,6 +9,8 @@
 //! `script_errors`, and `iteration.` for how long iterations took. Of a figure of the script's own, in its unit: `sum` and `rate` of a
 //! counter, `share` of a rate, `p50` … `mean`, `stdev`, `min`, `max` of a trend, `last`, `min`, `max` of a gauge, `count` of any.
 //!
+//! A name with what would be read otherwise (`request token`, `a:b`) stands in quotes: `"request token":p95`.
+//!
 //! A name is that of a request, a tag (`plan=pro`), a group, a check (`home: 200`), a scenario or a figure of the script's own, looked up in
 //! this order; `request`, `tag`, `group`, `check`, `scenario` or `figure` before it says which. A request or tag has the times `response`,
 //! `service` and `failed`; a group `without_pauses` (its usual one) and `with_pauses`, a scenario `iteration`.
@@ -188,14 +190,28 @@ fn of_own(name: Option<&(Option<Kind>, String)>, figure: &str, limit: &str) -> O
     Some((figure, figure.unit().parse(limit).ok()?))
 }
 
-/// `group cart` is the group, `cart` whatever has that name.
+/// `group cart` is the group, `cart` whatever has that name, `"group cart"` whatever has that one.
 fn name_of(text: &str) -> (Option<Kind>, String) {
     let text = text.trim();
     let kind = text.split_once(' ').and_then(|(kind, name)| {
         let (_, kind) = Kind::NAMED.into_iter().find(|(known, _)| *known == kind)?;
-        Some((Some(kind), name.trim().to_owned()))
+        Some((Some(kind), unquoted(name)))
     });
-    kind.unwrap_or_else(|| (None, text.to_owned()))
+    kind.unwrap_or_else(|| (None, unquoted(text)))
+}
+
+/// A name without the quotes around it.
+fn unquoted(name: &str) -> String {
+    let name = name.trim();
+    name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name).to_owned()
+}
+
+/// The one of these names that was most likely meant by `name`: it differs by a few slips, or by its letters' case alone.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = name.to_lowercase();
+    let most = (wanted.chars().count() / 3).clamp(1, 3);
+    let slips = known.into_iter().map(|known| (strsim::damerau_levenshtein(&wanted, &known.to_lowercase()), known));
+    slips.filter(|(slips, _)| *slips <= most).min().map(|(_, known)| known)
 }
 
 impl fmt::Display for Threshold {
@@ -237,7 +253,7 @@ impl Threshold {
     pub fn check_own(&self, declared: &[DeclaredFigure]) -> Result<(), ThresholdError> {
         let Some((kind, name)) = self.subject() else { return Ok(()) };
         let is_own = matches!(self.figure, Figure::Own(_));
-        let is_declared = declared.iter().any(|figure| figure.name == name);
+        let is_declared = declared.iter().any(|figure| figure.is_called(name));
         if is_declared || !is_own && kind != Some(Kind::Own) {
             return Ok(());
         }
@@ -356,6 +372,29 @@ mod tests {
     }
 
     #[test]
+    fn a_name_in_quotes_is_taken_as_it_is() {
+        for (text, kind, name) in [
+            ("\"request token\":p95<1s", None, "request token"),
+            ("request token:p95<1s", Some(Kind::Request), "token"),
+            ("request \"request token\":p95<1s", Some(Kind::Request), "request token"),
+            ("\"home: a<b\":checks>99%", None, "home: a<b"),
+            ("say \"hi\":p95<1s", None, "say \"hi\""),
+        ] {
+            let threshold: Threshold = text.parse().unwrap();
+            assert_eq!(threshold.subject(), Some((kind, name)), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_a_few_slips_away() {
+        for (name, expected) in
+            [("Checkout", Some("checkout")), ("chekcout", Some("checkout")), ("shop", None), ("", None)]
+        {
+            assert_eq!(nearest(name, ["checkout", "cart", "login page"]), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn nonsense_is_refused_with_a_way_out() {
         for (text, expected) in [
             ("p99", "there is none of < <= > >= =="),
@@ -384,13 +423,21 @@ mod tests {
             let threshold: Threshold = text.parse().unwrap();
             threshold.check_own(&declared).map_err(|error| error.to_string())
         };
-        for fine in ["p99<50ms", "login:p95<500ms", "coins:p95 < 500", "coins:sum<5", "figure coins:rate>1", "x:rate>1"]
-        {
+        for fine in [
+            "p99<50ms",
+            "login:p95<500ms",
+            "coins:p95 < 500",
+            "coins:sum<5",
+            "coins{page=a}:sum<5",
+            "figure coins:rate>1",
+            "x:rate>1",
+        ] {
             assert_eq!(checked(fine), Ok(()), "{fine}");
         }
         for (text, expected) in [
             ("login:p95 < 500", "expected a duration with its unit, such as 50ms, got '500'"),
             ("home: 200:p95 <= 500 abort", "expected a duration with its unit"),
+            ("coins{page=a:sum < 500", "the script declares no figure 'coins{page=a'"),
             ("login:sum < 500", "the script declares no figure 'login'; it declares 'coins'"),
             ("figure login:p95 < 500", "the script declares no figure 'login'; it declares 'coins'"),
             ("figure login:p95 < 500ms", "the script declares no figure 'login'; it declares 'coins'"),

@@ -1,6 +1,6 @@
 //! The flags of HTTP, and what calls are made from when they are given.
 
-use brunt_plan::secret::shown_body;
+use brunt_plan::bodies::shown_body;
 use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, Given, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, Header, basic, headers, is_token};

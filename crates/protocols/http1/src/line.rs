@@ -1,6 +1,7 @@
 //! A line of a file of URLs: a URL, a method and a URL, or a whole request in JSON.
 
-use brunt_plan::secret::{REDACTED, shown_body, shown_url};
+use brunt_plan::bodies::shown_body;
+use brunt_plan::secret::{REDACTED, shown_url};
 use brunt_protocol::headers::Header;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -1,8 +1,9 @@
 //! What HTTP calls are made from: the `protocol` part of a plan for `http` and `https`.
 
+use brunt_plan::bodies::shown_body;
 pub use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
-use brunt_plan::secret::{Template, shown_body};
+use brunt_plan::secret::Template;
 use brunt_protocol::headers::{Header, credentials};
 use brunt_protocol::messages::Messages;
 use serde::{Deserialize, Serialize};

@@ -57,7 +57,7 @@ end
 -- URLs ----------------------------------------------------------------------------------------------------------------
 
 local function escape(text)
-  return core.url_encode(tostring(text))
+  return core.url_encode(core.text_of(text) or tostring(text))
 end
 
 -- A table as application/x-www-form-urlencoded, in the order of its names. A value that is a list comes several times.
@@ -85,9 +85,23 @@ end
 local function split(url)
   local scheme, authority, path = match(url, "^(%w+)://([^/?#]*)([^#]*)")
   if scheme then
+    authority = gsub(authority, "^.*@", "")
     path = path == "" and "/" or (sub(path, 1, 1) == "?" and "/" .. path or path)
   end
   return scheme and lower(scheme), authority and lower(authority), path
+end
+
+-- A URL without user and password, and those, if it has them.
+local function without_user(url)
+  local scheme, userinfo, rest = match(url, "^(%w+://)([^/?#]*)@([^@/?#]*.*)$")
+  if not scheme then
+    return url
+  end
+  local decoded = gsub(userinfo, "%%(%x%x)", function(digits)
+    return string.char(tonumber(digits, 16))
+  end)
+  local user, password = match(decoded, "^([^:]*):?(.*)$")
+  return scheme .. rest, user, password
 end
 
 local function without_dots(path)
@@ -240,7 +254,7 @@ local function multipart_of(fields)
         .. gsub(tostring(value.type or "application/octet-stream"), "[\r\n]", "")
       value = value.content or ""
     end
-    texts[#texts + 1] = head .. "\r\n\r\n" .. tostring(value) .. "\r\n"
+    texts[#texts + 1] = head .. "\r\n\r\n" .. (core.text_of(value) or tostring(value)) .. "\r\n"
   end
   texts[#texts + 1] = "--" .. boundary .. "--\r\n"
   return table.concat(texts), "multipart/form-data; boundary=" .. boundary
@@ -267,6 +281,16 @@ local function body_of(options)
   elseif options.multipart ~= nil then
     return multipart_of(options.multipart)
   end
+end
+
+-- Whether header fields have one of this name, which is in lower case.
+local function has_field(headers, wanted)
+  for name in pairs(type(headers) == "table" and headers or {}) do
+    if type(name) == "string" and lower(name) == wanted then
+      return true
+    end
+  end
+  return false
 end
 
 -- Header fields, and Authorization besides if something authorizes.
@@ -305,7 +329,7 @@ local function known_request(self, method, url)
     if type(url) ~= "string" then
       wrong("a request takes a path such as \"/\" or a whole URL, not a " .. type(url))
     end
-    known = { name = name_of(method, url) }
+    known = { name = name_of(method, url), has_user = find(url, "@", 1, true) ~= nil and without_user(url) ~= url }
     if requests_known < MOST_KNOWN then
       requests_known = requests_known + 1
       if not of_method then
@@ -369,12 +393,8 @@ local function signer_of(self, options)
     end
   end
   local signer = self.signer
-  if signer and type(options.headers) == "table" then
-    for name in pairs(options.headers) do
-      if type(name) == "string" and lower(name) == "authorization" then
-        return nil
-      end
-    end
+  if signer and has_field(options.headers, "authorization") then
+    return nil
   end
   return signer
 end
@@ -484,12 +504,18 @@ end
 local function prepare(self, method, url, options, jar)
   local body, content_type, headers
   check_options("a request", options, call_options)
+  local user, password
+  url, user, password = without_user(url)
   if options.query then
     local query = form_of("query", options.query)
     url = url .. (find(url, "?", 1, true) and "&" or "?") .. query
   end
   body, content_type = body_of(options)
-  headers = headers_of(options.headers, (authorization("", options)))
+  local authorized = authorization("", options)
+  if user and not authorized and not has_field(options.headers, "authorization") and not signer_of(self, options) then
+    authorized = authorization("", { basic = { user, password } })
+  end
+  headers = headers_of(options.headers, authorized)
   return url, headers, cookie_field(jar, whole(self, url)), body, content_type
 end
 
@@ -514,7 +540,7 @@ end
 local function request(self, method, url, options)
   local jar = self.cookies and jar_of(self)
   local known = known_request(self, method, url)
-  if not (jar and jar[1]) and not self.signer and is_plain(options) then
+  if not (jar and jar[1]) and not self.signer and not known.has_user and is_plain(options) then
     local prepared = known.prepared
     if prepared == nil then
       prepared = core.prepare(self.client, method, url, nil, nil, nil, nil, nil, nil, nil, most_redirects(self) > 0) or false
@@ -916,6 +942,10 @@ return function(options)
     passed[name] = options[name]
   end
   local authorized, signer = authorization("brunt.http: ", options)
+  local user, password = core.base_user(options.base)
+  if user and not authorized and not signer and not has_field(options.headers, "authorization") then
+    authorized = authorization("brunt.http: ", { basic = { user, password } })
+  end
   passed.headers = headers_of(options.headers, authorized)
   if options.compressed then
     passed.headers = accepting(passed.headers)

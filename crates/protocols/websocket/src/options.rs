@@ -1,8 +1,9 @@
 //! What WebSocket calls are made from: the `protocol` part of a plan for `ws` and `wss`.
 
+use brunt_plan::bodies::shown_body;
 use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
-use brunt_plan::secret::{Template, shown_body};
+use brunt_plan::secret::Template;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

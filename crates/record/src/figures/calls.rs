@@ -10,6 +10,7 @@ use crate::counts::{Failures, Statuses};
 use crate::histogram::{Censored, Histogram};
 use crate::messages::{self, Came, Messages};
 use crate::outcome::{Failure, OkStatus};
+use crate::redaction::Secrets;
 use crate::version_1;
 
 /// Figures of some of a run's calls. As for all of them, once the run is over
@@ -186,6 +187,10 @@ impl Figure for CallFigures {
         for (&status, name) in &other.status_names {
             name.split(OR).for_each(|name| self.name_status(status, name));
         }
+    }
+
+    fn hide(&mut self, secrets: &Secrets) {
+        self.status_names.values_mut().for_each(|name| secrets.hide_in(name));
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Figure;
 use crate::histogram::Censored;
+use crate::redaction::Secrets;
 
 /// The longest beginning of a body that is kept as an example, in bytes.
 pub const LONGEST_EXAMPLE: usize = 200;
@@ -70,12 +71,12 @@ pub struct Example {
 }
 
 impl Example {
-    /// An answer with this status and body; the beginning of the body is kept.
-    pub fn of(status: Option<u16>, body: &[u8]) -> Self {
-        let start = body.get(..LONGEST_EXAMPLE).unwrap_or(body);
+    /// An answer with this status whose body begins so; whether it goes on. At most [`LONGEST_EXAMPLE`] bytes are kept.
+    pub fn of(status: Option<u16>, beginning: &[u8], goes_on: bool) -> Self {
+        let start = beginning.get(..LONGEST_EXAMPLE).unwrap_or(beginning);
         let mut text = String::from_utf8_lossy(start).into_owned();
         // A character that the cut went through is no sign of a broken body.
-        if body.len() > LONGEST_EXAMPLE {
+        if goes_on || beginning.len() > LONGEST_EXAMPLE {
             while text.ends_with('\u{fffd}') {
                 text.pop();
             }
@@ -139,6 +140,12 @@ impl Figure for CheckFigures {
             self.example.clone_from(&other.example);
         }
     }
+
+    fn hide(&mut self, secrets: &Secrets) {
+        self.call.iter_mut().for_each(|call| secrets.hide_in(call));
+        secrets.hide_in(&mut self.check);
+        self.example.iter_mut().for_each(|example| secrets.hide_in(&mut example.body));
+    }
 }
 
 /// Figures of one scenario: of its users and of what they went through.
@@ -180,8 +187,12 @@ impl ScenarioFigures {
 
     /// An error ended an iteration; `traceback` is its message and where it came from.
     pub fn script_error(&mut self, traceback: &str) {
-        let end = (0..=LONGEST_TRACEBACK.min(traceback.len())).rev().find(|&at| traceback.is_char_boundary(at));
-        self.add_traceback(traceback.get(..end.unwrap_or(0)).unwrap_or(""), 1);
+        if traceback.len() <= LONGEST_TRACEBACK {
+            self.add_traceback(traceback, 1);
+        } else {
+            let end = (0..=LONGEST_TRACEBACK - '…'.len_utf8()).rev().find(|&at| traceback.is_char_boundary(at));
+            self.add_traceback(&format!("{}…", traceback.get(..end.unwrap_or(0)).unwrap_or("")), 1);
+        }
         self.errors += 1;
     }
 
@@ -229,6 +240,12 @@ impl Figure for ScenarioFigures {
             self.add_traceback(traceback, *n);
         }
     }
+
+    fn hide(&mut self, secrets: &Secrets) {
+        for (traceback, n) in std::mem::take(&mut self.tracebacks) {
+            self.add_traceback(&secrets.hide(&traceback), n);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -237,17 +254,18 @@ mod tests {
 
     #[test]
     fn an_example_is_short_and_whole() {
-        let example = Example::of(Some(500), "ü".repeat(300).as_bytes());
+        let example = Example::of(Some(500), "ü".repeat(300).as_bytes(), false);
         assert!(example.body.len() <= LONGEST_EXAMPLE + '…'.len_utf8());
         assert!(example.body.ends_with("ü…"), "{}", example.body);
-        assert_eq!(Example::of(None, b"\xff").body, "\u{fffd}");
+        assert_eq!(Example::of(None, b"\xff", false).body, "\u{fffd}");
+        assert_eq!(Example::of(None, b"a", true).body, "a…");
     }
 
     #[test]
     fn the_first_example_is_kept() {
         let mut check = CheckFigures::default();
         check.passed(Some("home"), "200");
-        check.failed(Some("home"), "200", || Example::of(Some(500), b"first"));
+        check.failed(Some("home"), "200", || Example::of(Some(500), b"first", false));
         check.failed(Some("home"), "200", || unreachable!("there is one already"));
         let mut merged = CheckFigures::default();
         merged.merge(&check);

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::redaction::Secrets;
+
 pub use calls::CallFigures;
 pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRACEBACK, ScenarioFigures};
 pub use named::{Figure, LONGEST_NAME, MOST_NAMES, NameId, Named, OTHERS};
@@ -105,6 +107,16 @@ impl Figures {
         self.most_users = self.most_users.max(other.most_users);
     }
 
+    /// Hides secrets in names and texts; names get new numbers.
+    pub(crate) fn hide(&mut self, secrets: &Secrets) {
+        self.requests.hide(secrets);
+        self.tags.hide(secrets);
+        self.groups.hide(secrets);
+        self.checks.hide(secrets);
+        self.scenarios.hide(secrets);
+        self.own.hide(secrets);
+    }
+
     /// Takes over, from figures of the warm-up, what goes on beyond it: the users who are alive.
     pub fn carry_over(&mut self, warmup: &Self) {
         for (name, scenario) in warmup.scenarios.iter() {
@@ -144,6 +156,28 @@ mod tests {
         measured.scenarios.named("checkout").users_ended += 3;
         let scenario = measured.scenarios.get("checkout").unwrap();
         assert_eq!((scenario.users_before, scenario.users_alive()), (3, 0));
+    }
+
+    #[test]
+    fn secrets_are_hidden_in_every_name_and_text() {
+        let mut figures = Figures::default();
+        let calls = figures.requests.named("hunter2");
+        calls.failed(crate::outcome::Failure::Timeout, 5, Some(4));
+        calls.status_names.insert(3, "hunter2".to_owned());
+        figures.tags.named("a=hunter2").failed(crate::outcome::Failure::Timeout, 5, Some(4));
+        figures.groups.named("hunter2").ended(7, 5, true);
+        let example = || Example { status: Some(500), body: "hunter2".into() };
+        figures.checks.named("hunter2: hunter2").failed(Some("hunter2"), "hunter2", example);
+        figures.scenarios.named("hunter2").script_error("s.lua:1: hunter2");
+        figures.own.named("hunter2").merge(&{
+            let mut own = OwnFigures::new(OwnKind::Counter, "hunter2");
+            own.record(1.0, 0);
+            own
+        });
+        figures.hide(&Secrets::new(["hunter2".to_owned()]));
+        let json = serde_json::to_string(&figures).unwrap();
+        assert!(!json.contains("hunter2"), "{json}");
+        assert_eq!(json.matches(crate::redaction::REDACTED).count(), 12, "{json}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::redaction::Secrets;
+
 /// The most distinct names of one kind that are told apart; what comes after counts together, as [`OTHERS`].
 pub const MOST_NAMES: usize = 500;
 /// The longest name, in bytes; longer ones are cut, and end in `…`.
@@ -22,6 +24,9 @@ pub trait Figure: Default {
 
     /// Adds everything that `other` counted.
     fn merge(&mut self, other: &Self);
+
+    /// Hides secrets in its texts.
+    fn hide(&mut self, _secrets: &Secrets) {}
 }
 
 /// A name's number within one [`Named`] and those that [`Named::take`] leaves behind. It means nothing elsewhere.
@@ -115,6 +120,17 @@ impl<T: Figure> Named<T> {
             taken.entries.push((name.clone(), std::mem::take(figure)));
         }
         taken
+    }
+
+    /// Hides secrets in names, and in what was recorded under them. Names that become the same count together, and all get new numbers.
+    pub(crate) fn hide(&mut self, secrets: &Secrets) {
+        let mut hidden = Self { others: std::mem::take(&mut self.others), ..Self::default() };
+        hidden.others.hide(secrets);
+        for (name, mut figure) in std::mem::take(&mut self.entries) {
+            figure.hide(secrets);
+            hidden.named(&secrets.hide(&name)).merge(&figure);
+        }
+        *self = hidden;
     }
 
     /// Adds everything that `other` recorded, name by name.
@@ -240,6 +256,17 @@ mod tests {
         *named.named(&"ä".repeat(LONGEST_NAME)) += 1;
         let (name, _) = named.iter().next().unwrap();
         assert!(name.len() <= LONGEST_NAME && name.ends_with("ä…"), "{name}");
+    }
+
+    #[test]
+    fn names_that_are_the_same_without_secrets_count_together() {
+        let mut named = Named::<u64>::default();
+        *named.named("GET /t0p1/a") += 1;
+        *named.named("GET /") += 2;
+        *named.named("GET /t0p2/a") += 4;
+        *named.named(OTHERS) += 8;
+        named.hide(&Secrets::new(["t0p1".to_owned(), "t0p2".to_owned()]));
+        assert_eq!(named.iter().collect::<Vec<_>>(), [("GET /[redacted]/a", &5), ("GET /", &2), (OTHERS, &8)]);
     }
 
     proptest! {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Figure;
 use crate::histogram::{Histogram, QUANTILES};
+use crate::redaction::Secrets;
 
 /// Values are held to a millionth of their unit, as whole numbers, so that sums are the same in whatever order they are merged.
 const PARTS: f64 = 1e6;
@@ -206,6 +207,10 @@ impl Figure for OwnFigures {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
             (one, other) => one.or(other),
         };
+    }
+
+    fn hide(&mut self, secrets: &Secrets) {
+        secrets.hide_in(&mut self.unit);
     }
 }
 

@@ -29,6 +29,26 @@ fn figures_of_the_scripts_own_are_counted_and_judged() {
 }
 
 #[test]
+fn tags_are_the_breakdown_of_a_figure() {
+    let played = play(
+        "local basket = brunt.trend('basket', { unit = 'eur' })
+         local coins = brunt.counter('coins')
+         brunt.scenario('s', function(vu)
+           http:get('/')
+           basket:add(vu.id, { page = vu.id <= 3 and 'a' or 'b', shop = 1 })
+           coins:add(1, { user = vu.id })
+         end):inject { brunt.ramp(30, '10s') }
+         brunt.expect { ['basket{page=a,shop=1}:max'] = '== 3', ['basket{page=c,shop=1}:count'] = '== 0', ['basket:count'] = '== 30',
+           ['coins{user=1}:sum'] = '== 1', ['coins{(others)}:sum'] = '== 10', ['coins:sum'] = '== 30' }",
+        hello,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    let failed: Vec<_> = played.summary.thresholds.iter().filter(|threshold| !threshold.held).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    assert_eq!(played.summary.total.figures.own.get("basket{page=b,shop=1}").unwrap().unit, "eur");
+}
+
+#[test]
 fn what_is_no_value_is_said() {
     for (declared, used, expected) in [
         ("brunt.counter('a') brunt.gauge('a')", "", "'a' is a counter already"),

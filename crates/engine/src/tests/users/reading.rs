@@ -250,6 +250,56 @@ fn a_check_whose_value_is_nil_does_not_hold() {
 }
 
 #[test]
+fn a_check_without_a_value_fails_wherever_its_name_comes_from() {
+    let played = play(
+        "local name = 'a name'
+         brunt.scenario('s', function(vu)
+           local r = http:get('/', { name = 'get' })
+           brunt.check(r, { fixed = r.ok, [name] = r.no_such_field })
+           brunt.check(r, { ['b' .. vu.id * 0] = r.ok, [name .. 2] = r.no_such_field })
+           brunt.check(r, { [name .. 3] = r.no_such_field })
+           brunt.check(r, { c = r.ok, d = r.gone }) brunt.check(r, { c = r.ok, d = r.ok })
+           brunt.check(r, { e = r.gone })
+         end):inject { brunt.iterations_each(1, 3) }",
+        hello,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    for (name, counted) in
+        [("get: fixed", (3, 0)), ("get: b0", (3, 0)), ("get: c", (6, 0)), ("get: d", (3, 3)), ("get: e", (0, 3))]
+    {
+        assert_eq!(check(&played, name), counted, "{name}");
+    }
+    let checks = &played.summary.total.figures.checks;
+    let nameless: Vec<_> = checks.iter().filter(|(name, _)| name.contains("without a value, ")).collect();
+    assert!(nameless.iter().all(|(_, check)| (check.passes, check.fails) == (0, 3)), "{nameless:?}");
+    assert_eq!(nameless.len(), 3, "{nameless:?}");
+}
+
+#[test]
+fn calls_of_check_that_cannot_be_told_apart_are_refused() {
+    let script = "brunt.scenario('s', function(vu)
+           local r = http:get('/')
+           brunt.check(r, { a = r.ok, b = r.gone }) brunt.check(r, { a = r.ok })
+         end):inject { brunt.iterations_each(1, 1) }";
+    let plan = plan_of(script, &[]).unwrap();
+    let error = crate::check(&plan, &built_in(), &brunt_lua::LuaJit).unwrap_err().to_string();
+    assert!(error.contains("write each on a line of its own"), "{error}");
+}
+
+#[test]
+fn a_check_that_raises_an_error_says_why_it_does_not_hold() {
+    let played = play(
+        "brunt.scenario('s', function()
+           brunt.check(http:get('/', { name = 'get' }), { session = function(r) return r.body.session.id end })
+         end):inject { brunt.iterations_each(1, 1) }",
+        hello,
+    );
+    let session = played.summary.total.figures.checks.get("get: session").unwrap();
+    let example = session.example.as_ref().unwrap();
+    assert!(example.body.contains("attempt to index"), "{example:?}");
+}
+
+#[test]
 fn a_table_of_checks_that_has_none_is_an_error() {
     let played = play(
         "brunt.scenario('s', function()
@@ -260,4 +310,34 @@ fn a_table_of_checks_that_has_none_is_an_error() {
     );
     let errors = &played.scenario("s").tracebacks;
     assert!(errors.iter().any(|(text, _)| text.contains("the table of brunt.check is empty")), "{errors:?}");
+}
+
+#[test]
+fn a_group_with_a_call_that_is_not_ok_is_not_ok() {
+    fn answer(request: &str) -> (u64, String) {
+        let status = if request.starts_with("GET /bad") { "500 Oh" } else { "200 OK" };
+        (MS, response(status, "", "hello"))
+    }
+    let played = play(
+        "brunt.scenario('s', function(vu)
+           http:get('/bad')
+           brunt.group('fine', function() http:get('/') end)
+           brunt.group('status', function() brunt.group('inner', function() http:get('/bad') end) http:get('/') end)
+           brunt.group('check', function() brunt.check(http:get('/'), { no = false }) end)
+           brunt.group('said', function() http:get('/', { name = 'said' }):fail('no session') end)
+           brunt.group('batch', function() http:batch { '/', '/bad' } end)
+           brunt.group('task', function() brunt.spawn(function() http:get('/bad') end):wait() end)
+         end):inject { brunt.iterations_each(1, 2) }",
+        answer,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    let figures = &played.summary.total.figures;
+    for (name, failed) in
+        [("fine", 0), ("status", 2), ("status/inner", 2), ("check", 2), ("said", 2), ("batch", 2), ("task", 2)]
+    {
+        assert_eq!(figures.groups.get(name).unwrap().failed, failed, "{name}");
+    }
+    let said = figures.checks.get("said: no session").unwrap();
+    assert_eq!((said.passes, said.fails), (0, 2));
+    assert_eq!(figures.requests.get("said").unwrap().not_ok(&played.summary.plan.ok_status), 2);
 }

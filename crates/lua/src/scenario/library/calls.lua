@@ -54,6 +54,20 @@ shared.counting = counting
 
 -- Calls ---------------------------------------------------------------------------------------------------------------
 
+-- Counts a call that is not ok, by this failure if it has one: the groups that its user is in are not, either. What need not come and did not
+-- is no call.
+function shared.count_not_ok(failure)
+  local user = core.user("a call")
+  if user.is_optional and failure == "timeout" then
+    return
+  end
+  local home = user.home
+  user.not_ok = (user.not_ok or 0) + 1
+  if home then
+    home.not_ok = (home.not_ok or 0) + 1
+  end
+end
+
 -- What the engine says of a call that has ended: an answer, which carries its ticket as its first element. Four fields fit
 -- in a table of half the size that five take.
 local function answer_of(label, ticket, status, ok, flags, failure, reason)
@@ -63,6 +77,9 @@ local function answer_of(label, ticket, status, ok, flags, failure, reason)
       wrong(status, true)
     end
     raise(status)
+  end
+  if not ok then
+    shared.count_not_ok(failure)
   end
   if failure then
     return { ticket, status = 0, ok = false, flags = 0, label = label, error = failure, reason = reason }
@@ -173,6 +190,14 @@ function core.client(name, options)
     wrong(problem)
   end
   return client
+end
+
+-- User and password in the base that a client with this one gets; nil where it has none.
+function core.base_user(base)
+  local user = host.base_user(type(base) == "string" and base or nil)
+  if user then
+    return user[1], user[2]
+  end
 end
 
 -- The base of a client, such as "http://127.0.0.1:8080", or nil.

@@ -23,7 +23,9 @@ local function settle(user, label, ...)
     user.problem = nil
     error(problem, 0)
   end
-  return shared.answer_of(label, ...)
+  local answer = shared.answer_of(label, ...)
+  user.is_optional = nil
+  return answer
 end
 
 local function converse(way, client, name, options, judge, ...)
@@ -31,6 +33,7 @@ local function converse(way, client, name, options, judge, ...)
   local label, timeout = shared.counting(name, options)
   user.judge = judge
   local optional = options ~= nil and options.optional == true
+  user.is_optional = optional or nil
   return settle(user, label, yield(CONVERSE, client, label, timeout, way, judge ~= nil, optional, ...))
 end
 

@@ -84,7 +84,8 @@ function Feeder:next()
   local place = self.is_users and own_place(self) or next_place(self)
   local data = self.data
   if data.rows then
-    return data.rows[place]
+    -- A row is its user's own: what is written into it nobody else sees.
+    return shared.copied(data.rows[place])
   end
   local row = host.row(data.data, place)
   return data.meta and setmetatable(row, data.meta) or row

@@ -2,7 +2,7 @@
 
 local host, brunt, core, shared = ...
 
-local type, tostring = type, tostring
+local type, tostring, format = type, tostring, string.format
 local wrong, raise, shown = core.wrong, core.raise, core.shown
 
 -- Refuses arguments that a function cannot take. In a rehearsal the mistake ends the run before it begins, unless it may follow from
@@ -24,7 +24,12 @@ local function text_of(value)
   if type(value) == "string" then
     return value
   end
-  return type(value) == "number" and tostring(value) or nil
+  if type(value) ~= "number" then
+    return nil
+  end
+  -- Lua shows fourteen digits; a whole number has all of its own up to 2^53.
+  local is_whole = value % 1 == 0 and value >= -2 ^ 53 and value <= 2 ^ 53
+  return is_whole and format("%d", value) or tostring(value)
 end
 
 core.text_of = text_of
@@ -66,6 +71,14 @@ brunt.json, brunt.null = setmetatable(json, {
     return shared.json_rows(file, options)
   end,
 }), host.null
+
+-- Marks a table as a list, so that JSON has `[]` for an empty one.
+function brunt.array(list)
+  if list ~= nil and type(list) ~= "table" then
+    return misused("brunt.array takes a list, not " .. shown(list), list)
+  end
+  return setmetatable(list or {}, host.arrays)
+end
 
 function json.encode(value)
   local made_up = shared.is_rehearsing() and shared.made_up(value)

@@ -48,7 +48,8 @@ local function end_groups(user, depth, ok)
     local group = groups[place]
     groups[place] = nil
     local took = user.now - group.began
-    yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), ok)
+    local all_ok = ok and (user.not_ok or 0) == group.not_ok
+    yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), all_ok)
   end
 end
 
@@ -85,7 +86,7 @@ function brunt.group(name, run, ...)
     user.groups = groups
   end
   local depth = #groups + 1
-  groups[depth] = { id = id, began = user.now, paused = user.paused }
+  groups[depth] = { id = id, began = user.now, paused = user.paused, not_ok = user.not_ok or 0 }
   user.group = path
   return leave_group(user, depth, outer, xpcall(run, keep_traceback, ...))
 end
@@ -115,14 +116,16 @@ local function check_id(label, name)
   return id
 end
 
--- Counts that a check of this number did not hold for `subject`. The first that does not marks an answer as not ok.
-local function count_failed(id, subject, is_answer, label)
+-- Counts that a check of this number did not hold for `subject`; `reason` if it raised an error. The first that does not marks an answer as
+-- not ok.
+local function count_failed(id, subject, is_answer, label, reason)
   local first = is_answer and not rawget(subject, "failed")
   if first then
     rawset(subject, "failed", true)
+    shared.count_not_ok()
   end
   waiting("brunt.check")
-  yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first)
+  yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first, reason)
 end
 
 function brunt.check(subject, held_by_name)
@@ -145,11 +148,12 @@ function brunt.check(subject, held_by_name)
   local count, last = 0, nil
   for name, held in pairs(held_by_name) do
     count, last = count + 1, name
+    local reason
     if type(held) == "function" then
       local returned, value = pcall(held, subject)
       if not returned then
         -- The others have their turn first, whatever the order of the table.
-        problem, value = problem or value, false
+        reason, problem, value = tostring(value), problem or value, false
       end
       held = value
     end
@@ -162,7 +166,7 @@ function brunt.check(subject, held_by_name)
       end
     else
       all = false
-      count_failed(id, subject, is_answer, label)
+      count_failed(id, subject, is_answer, label, reason)
     end
   end
   -- A check whose value is nil does not hold.
@@ -176,6 +180,15 @@ function brunt.check(subject, held_by_name)
     error(problem, 0)
   end
   return all
+end
+
+-- Counts an answer as not ok, as a check of its call by this reason that does not hold.
+function shared.fail_answer(answer, reason)
+  local label = rawget(answer, "label")
+  if type(reason) ~= "string" or reason == "" then
+    wrong("answer:fail takes the reason, not " .. shown(reason))
+  end
+  count_failed(checks[label] and checks[label][reason] or check_id(label, reason), answer, true, label)
 end
 
 -- Numbers of what is demanded of answers, by label and what it is: by what was asked, for the first that were.

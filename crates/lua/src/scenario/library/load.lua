@@ -191,6 +191,7 @@ function brunt.scenario(name, run)
   if type(name) ~= "string" or type(run) ~= "function" then
     wrong("brunt.scenario takes a name and a function, not " .. shown(name) .. " and " .. shown(run))
   end
+  name = host.without_secrets(name)
   for _, scenario in ipairs(scenarios) do
     if scenario.name == name then
       wrong("there are two scenarios called '" .. name .. "'")

@@ -18,8 +18,41 @@ local function value_of(whose, value)
   return value
 end
 
-local function keep(self, what, value)
+-- The most sets of tags that one figure tells apart; what comes after counts together.
+local MOST_TAGGED = 20
+
+-- The figure of the values with these tags, by its number: `basket{page=a}` of `basket`.
+local function tagged(self, tags)
+  if type(tags) ~= "table" then
+    wrong("tags of a figure must be a table such as { page = \"a\" }, not " .. shown(tags), true)
+  end
+  local texts = {}
+  for key, value in pairs(tags) do
+    texts[#texts + 1] = tostring(key) .. "=" .. (core.text_of(value) or tostring(value))
+  end
+  table.sort(texts)
+  local key = table.concat(texts, ",")
+  local number = self.tagged[key]
+  if not number and self.tags >= MOST_TAGGED then
+    key = "(others)"
+    number = self.tagged[key]
+  end
+  if not number then
+    local problem
+    problem, number = host.own(self.kind, self.name .. "{" .. key .. "}", self.unit, true)
+    if problem then
+      raise(problem)
+    end
+    self.tagged[key], self.tags = number, self.tags + 1
+  end
+  return number
+end
+
+local function keep(self, what, value, tags)
   local user = me(what)
+  if tags ~= nil and not shared.is_rehearsing() then
+    record(tagged(self, tags), value, user.now)
+  end
   record(self.number, value, user.now)
 end
 
@@ -30,31 +63,31 @@ for _, methods in pairs(kinds) do
 end
 
 -- Adds to the sum: 1 unless it says otherwise. A sum only grows: by that it is known while the run goes on what it cannot be any more.
-function Counter:add(amount)
+function Counter:add(amount, tags)
   amount = amount == nil and 1 or value_of("a counter", amount)
   if amount < 0 then
     raise("a counter takes amounts of 0 and above, not " .. shown(amount) .. ": what falls again is a gauge")
   end
-  keep(self, "adding to a counter", amount)
+  keep(self, "adding to a counter", amount, tags)
 end
 
 -- One more that is true, or not.
-function Rate:add(held)
-  keep(self, "adding to a rate", held and 1 or 0)
+function Rate:add(held, tags)
+  keep(self, "adding to a rate", held and 1 or 0, tags)
 end
 
 -- One more value, of 0 or above.
-function Trend:add(value)
+function Trend:add(value, tags)
   value = value_of("a trend", value)
   if value < 0 then
     raise("a trend takes values of 0 and above, not " .. shown(value))
   end
-  keep(self, "adding to a trend", value)
+  keep(self, "adding to a trend", value, tags)
 end
 
 -- What the value is from now on.
-function Gauge:set(value)
-  keep(self, "setting a gauge", value_of("a gauge", value))
+function Gauge:set(value, tags)
+  keep(self, "setting a gauge", value_of("a gauge", value), tags)
 end
 
 local function declare(kind, name, options)
@@ -70,11 +103,12 @@ local function declare(kind, name, options)
     end
     return known.figure
   end
-  local problem, number = host.own(kind, name, options and tostring(options.unit or "") or "")
+  local unit = options and tostring(options.unit or "") or ""
+  local problem, number = host.own(kind, name, unit, false)
   if problem then
     wrong(problem)
   end
-  local figure = setmetatable({ number = number }, kinds[kind])
+  local figure = setmetatable({ number = number, kind = kind, name = name, unit = unit, tagged = {}, tags = 0 }, kinds[kind])
   declared[name] = { kind = kind, figure = figure }
   return figure
 end

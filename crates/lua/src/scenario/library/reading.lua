@@ -20,7 +20,8 @@ local function beginning(body)
   if body == "" then
     return "; its body is empty"
   end
-  return "; it begins: " .. (#body > 60 and body:sub(1, 60) .. "…" or body)
+  local shown, is_cut = host.beginning(body, 60)
+  return "; it begins: " .. shown .. (is_cut and "…" or "")
 end
 
 -- The body as JSON: a table, or whatever else it is. Raises an error if it is not JSON.
@@ -37,6 +38,11 @@ function reading.json(self)
     rawset(self, "decoded", value)
   end
   return value
+end
+
+-- Counts the answer as not ok, for this reason: a check of its call that does not hold.
+function reading.fail(self, reason)
+  shared.fail_answer(self, reason)
 end
 
 -- What was found, or false: in the table of a check, nil would be no check at all.

@@ -39,6 +39,16 @@ function core.home(what)
   return user.home or user
 end
 
+-- A table of the user's own, for what it keeps from one iteration to the next: `vu.store` by a name that every function has.
+brunt.user = setmetatable({}, {
+  __index = function(_, key)
+    return core.home("brunt.user").vu.store[key]
+  end,
+  __newindex = function(_, key, value)
+    core.home("brunt.user").vu.store[key] = value
+  end,
+})
+
 -- A table of that user's own by this name, which its tasks share; empty when it is first asked for.
 function core.kept(what, name)
   local user = core.home(what)
@@ -94,11 +104,30 @@ function shared.is_running()
   return current ~= nil
 end
 
+-- A copy of a value with all tables in it; `copies` has those that were made.
+local function copied(value, copies)
+  if type(value) ~= "table" or value == shared.anything then
+    return value
+  end
+  copies = copies or {}
+  if copies[value] then
+    return copies[value]
+  end
+  local copy = setmetatable({}, getmetatable(value))
+  copies[value] = copy
+  for key, one in next, value do
+    copy[copied(key, copies)] = copied(one, copies)
+  end
+  return copy
+end
+
+shared.copied = copied
+
 local function live(user)
   while true do
     local vu = user.vu
     vu.iteration = vu.iteration + 1
-    user.run(vu, given)
+    user.run(vu, user.given)
     if user.tasks then
       shared.end_tasks(user)
     end
@@ -176,6 +205,8 @@ function shared.begin(slot, now, id, place)
     user = {
       vu = { id = id, iteration = 0, scenario = scenario.name, store = {} },
       run = scenario.run,
+      -- What setup has returned is each user's own: what it writes into it nobody else sees.
+      given = copied(given),
       paused = 0,
       goes_on = false,
       again = false,

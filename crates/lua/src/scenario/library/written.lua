@@ -6,19 +6,24 @@ local getinfo = debug.getinfo
 
 -- By source: the tables of checks that are written where brunt.check is called, by the line of the call.
 local written = {}
--- By a check's name: how many checks a table with it has at most.
-local most = {}
+-- By a check's name: how many checks a table with it has at most. And how many one has whose names are all computed.
+local most, most_computed = {}, 0
 
 function shared.learn_checks(source, tables)
   local of_source = {}
   written[source] = of_source
   for _, one in ipairs(tables) do
-    local names = {}
+    local names, count = {}, #one.names + one.computed
     for _, name in ipairs(one.names) do
       names[name] = true
-      most[name] = math.max(most[name] or 0, #one.names)
+      most[name] = math.max(most[name] or 0, count)
     end
-    of_source[one.line] = { names = names, count = #one.names }
+    if one.computed > 0 then
+      most_computed = math.max(most_computed, count)
+    end
+    local of_line = of_source[one.line] or {}
+    of_source[one.line] = of_line
+    of_line[#of_line + 1] = { names = names, fixed = #one.names, computed = one.computed, count = count }
   end
 end
 
@@ -42,28 +47,67 @@ function shared.learn_caller()
   end
 end
 
--- The names of the checks that the text has for a table of `count` checks, `name` among them, and the table has not; nil if it has all.
+-- Whether a table of checks can be the one that the text has: it has no name that this has not.
+local function fits(one, held_by_name)
+  local others = 0
+  for known in next, held_by_name do
+    others = others + (one.names[known] and 0 or 1)
+  end
+  return others <= one.computed
+end
+
+-- Whether two tables of a line are told apart by nothing: what one lacks the other lacks as well.
+local function is_same(one, other)
+  if one.count ~= other.count or one.computed > 0 or other.computed > 0 then
+    return false
+  end
+  for name in next, one.names do
+    if not other.names[name] then
+      return false
+    end
+  end
+  return true
+end
+
+-- The table that the text has on this line for the one that is given; nil if it has none.
+local function written_at(of_line, held_by_name)
+  local found
+  for _, one in ipairs(of_line) do
+    if fits(one, held_by_name) then
+      if found and not is_same(found, one) then
+        core.wrong("several calls of brunt.check stand on this line, and which of them lacks a value cannot be told: "
+          .. "write each on a line of its own", true)
+      end
+      found = found or one
+    end
+  end
+  return found
+end
+
+-- The names of the checks that the text has for a table of `count` checks, `name` among them, and the table has not; nil if it has all. A check
+-- whose name is computed is named by its line.
 function shared.missing_checks(held_by_name, name, count)
-  local expected = name == nil and 1 or most[name]
-  if not expected or count >= expected then
+  local expected = name == nil and 1 or most[name] or most_computed
+  if count >= expected then
     return nil
   end
   local source, line = place()
-  local there = source and written[source] and written[source][line]
+  local of_line = source and written[source] and written[source][line]
+  local there = of_line and written_at(of_line, held_by_name)
   if not there or count >= there.count then
     return nil
   end
-  for known in next, held_by_name do
-    if not there.names[known] then
-      return nil
-    end
-  end
-  local missing = {}
+  local missing, fixed = {}, 0
   for known in next, there.names do
     if held_by_name[known] == nil then
       missing[#missing + 1] = known
+    else
+      fixed = fixed + 1
     end
   end
   table.sort(missing)
+  for _ = 1, there.computed - (count - fixed) do
+    missing[#missing + 1] = "without a value, " .. source:gsub("^[@=]", "") .. ":" .. line
+  end
   return missing
 end

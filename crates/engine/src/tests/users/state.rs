@@ -1,0 +1,82 @@
+//! What belongs to a user alone, and values on their way out of the script.
+
+use super::*;
+
+#[test]
+fn what_a_user_keeps_nobody_else_sees() {
+    let played = play(
+        "local rows = brunt.data { { name = 'ann', list = { 1 } } }
+         local feeder = rows:circular()
+         local function remember(id) brunt.user.mine = (brunt.user.mine or 0) + id end
+         brunt.setup(function() return { token = 'first', deep = { n = 1 } } end)
+         brunt.scenario('s', function(vu, given)
+           remember(vu.id)
+           local row = feeder:next()
+           local task = brunt.spawn(function() return brunt.user.mine end)
+           brunt.check(nil, {
+             own = brunt.user.mine == vu.id * vu.iteration and vu.store.mine == brunt.user.mine,
+             task = task:wait() == vu.id * vu.iteration,
+             given = given.token == (vu.iteration == 1 and 'first' or 'of ' .. vu.id) and given.deep.n == vu.iteration,
+             row = row.name == 'ann' and #row.list == 1,
+           })
+           given.token, given.deep.n = 'of ' .. vu.id, given.deep.n + 1
+           row.name, row.list[2] = 'bob', 2
+           http:get('/')
+         end):inject { brunt.iterations_each(4, 3) }",
+        hello,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    let checks = &played.summary.total.figures.checks;
+    for name in ["own", "task", "given", "row"] {
+        let check = checks.get(name).unwrap();
+        assert_eq!((check.passes, check.fails), (12, 0), "{name}");
+    }
+}
+
+#[test]
+fn the_table_of_a_user_is_for_users() {
+    let error = plan_of("brunt.user.token = 1", &[]).unwrap_err();
+    assert!(error.contains("brunt.user is for virtual users"), "{error}");
+}
+
+#[test]
+fn whole_numbers_are_sent_in_full() {
+    let played = play(
+        "brunt.scenario('s', function()
+           local id = 2 ^ 53 - 1
+           http:get('/', { query = { id = id, half = 0.5, below = -id } })
+           http:post('/', { form = { id = id } })
+           http:post('/', { multipart = { id = id } })
+           http:post('/', { json = { id = id, none = brunt.array {}, empty = {} } })
+         end):inject { brunt.iterations_each(1, 1) }",
+        hello,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    assert_eq!(played.lines()[0], "GET /?below=-9007199254740991&half=0.5&id=9007199254740991");
+    let body = |place: usize| played.requests[place].2.split("\r\n\r\n").skip(1).collect::<Vec<_>>().join("|");
+    assert_eq!(body(1), "id=9007199254740991");
+    assert!(body(2).contains("|9007199254740991\r\n"), "{}", body(2));
+    assert_eq!(body(3), r#"{"empty":{},"id":9007199254740991,"none":[]}"#);
+}
+
+#[test]
+fn locals_that_scenarios_assign_are_named() {
+    let assigned = |script: &str| {
+        let file = File { name: "s.lua".to_owned(), content: Content(format!("{PRELUDE}{script}").into_bytes()) };
+        read(file, Files::Plan(Vec::new()), &LoadOptions::default(), &built_in()).unwrap().assigned_locals
+    };
+    let names = assigned(
+        "local token, count, never, nested, cache = nil, 0, 1, 2, {}
+         local function login() token = http:get('/').body end
+         brunt.scenario('s', function(vu)
+           local own = 1
+           local function inner() own = 2 end
+           inner() login()
+           if count > 3 then count = 1.5 end
+           brunt.group('g', function() nested = 'x' end)
+           cache.x = never
+         end)",
+    );
+    assert_eq!(names, ["count", "nested", "token"]);
+    assert_eq!(assigned("local n = 1 n = 2 brunt.scenario('s', function() local m = n m = 3 end)"), [""; 0]);
+}

@@ -1,0 +1,72 @@
+-- Locals of the script's top that its scenarios assign. All users of a thread share them, where users of other tools have variables of their own.
+
+local host, brunt, core, shared = ...
+
+local getinfo, getupvalue = debug.getinfo, debug.getupvalue
+local band, rshift = bit.band, bit.rshift
+local known, util = pcall(require, "jit.util")
+
+-- The bytecodes that assign a local of an outer function, learnt from functions that do.
+local assigning = {}
+for _, assignment in ipairs(known and { "x = v", "x = 'text'", "x = 1.5", "x = nil" } or {}) do
+  local sample = loadstring("local x return function(v) " .. assignment .. " end")()
+  assigning[band(util.funcbc(sample, 1), 0xff)] = true
+end
+
+-- Adds the names of the outer locals that a function assigns, and that functions within it do.
+local function add_assigned(run, names)
+  local info = util.funcinfo(run)
+  for place = 1, info.bytecodes - 1 do
+    local code = util.funcbc(run, place)
+    if code and assigning[band(code, 0xff)] then
+      names[util.funcuvname(run, band(rshift(code, 8), 0xff))] = true
+    end
+  end
+  for place = 1, info.gcconsts do
+    local constant = util.funck(run, -place)
+    if type(constant) == "proto" then
+      add_assigned(constant, names)
+    end
+  end
+end
+
+-- Looks through a function and those that it reaches by its outer locals, which all are the script's top, or a module's.
+local function look_through(value, seen, found)
+  if type(value) == "table" and not seen[value] then
+    seen[value] = true
+    for _, one in next, value do
+      if type(one) == "function" then
+        look_through(one, seen, found)
+      end
+    end
+  elseif type(value) == "function" and not seen[value] then
+    seen[value] = true
+    local info = getinfo(value, "S")
+    if info.what == "C" or info.source:sub(1, 6) == "=brunt" then
+      return
+    end
+    local assigned = {}
+    add_assigned(value, assigned)
+    for place = 1, 255 do
+      local name, outer = getupvalue(value, place)
+      if not name then
+        break
+      end
+      found[name] = found[name] or assigned[name]
+      look_through(outer, seen, found)
+    end
+  end
+end
+
+-- The names of the top's locals that scenarios assign.
+function shared.assigned_locals()
+  local found, seen, names = {}, {}, {}
+  for _, scenario in ipairs(known and shared.scenarios or {}) do
+    look_through(scenario.run, seen, found)
+  end
+  for name in next, found do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end

@@ -1,0 +1,155 @@
+//! What nobody may see of a run, gathered from its plan.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use brunt_record::redaction::Secrets;
+use serde_json::Value;
+
+use crate::plan::Plan;
+use crate::secret::{Template, is_secret_field, shown_argument};
+use crate::target::Url;
+
+impl Plan {
+    /// What nobody may see of its run: the values of its secret options, of `brunt.env` and of a script's arguments that are secret by name
+    /// or come from the environment, in every form in which they may come back.
+    pub fn secrets(&self) -> Secrets {
+        secrets_of(self)
+    }
+}
+
+fn secrets_of(plan: &Plan) -> Secrets {
+    let env = |name: &str| plan.environment.value(name);
+    let arguments = plan.script.iter().flat_map(|script| script.args.iter().skip(1));
+    let arguments = arguments
+        .filter(|argument| shown_argument(argument) != argument.as_written() || argument.as_written().contains('@'));
+    let values = plan.scenarios.iter().flat_map(|scenarios| scenarios.env.values()).chain(arguments);
+    // A value that is not set has nothing to hide; who needs it says that it lacks.
+    let mut hidden: Vec<_> = values.flat_map(|value| value.hidden(env).unwrap_or_default()).collect();
+    hide_options(plan.protocol.reveal(), plan.protocol.shown(), &env, &mut hidden);
+    hidden.extend(secret_fields(&plan.target.path));
+    let own = plan.script.iter().filter_map(|script| script.args.first()).map(Template::as_written);
+    for url in own.chain(plan.scenarios.iter().filter_map(|scenarios| scenarios.base_url.as_deref())) {
+        hidden.extend(secrets_in_url(url));
+    }
+    in_all_forms(&hidden)
+}
+
+/// What nobody may see of these values of `brunt.env` and of this URL, and the same in other forms.
+pub fn secrets_in<'a>(
+    values: impl IntoIterator<Item = &'a Template>,
+    url: Option<&str>,
+    env: impl Fn(&str) -> Option<String>,
+) -> Secrets {
+    let hidden = values.into_iter().flat_map(|value| value.hidden(&env).unwrap_or_default());
+    in_all_forms(&hidden.chain(url.into_iter().flat_map(secrets_in_url)).collect::<Vec<_>>())
+}
+
+/// The password of a URL, and the secret fields of its query.
+fn secrets_in_url(url: &str) -> Vec<String> {
+    let Ok(url) = Url::parse(url) else { return Vec::new() };
+    let password = url.user.as_deref().and_then(|user| user.split_once(':')).map(|(_, password)| password.to_owned());
+    password
+        .into_iter()
+        .chain(url.user.filter(|user| user.contains(':')))
+        .chain(secret_fields(&url.target.path))
+        .collect()
+}
+
+fn in_all_forms(hidden: &[String]) -> Secrets {
+    Secrets::new(hidden.iter().flat_map(|text| forms(text)).collect::<Vec<_>>())
+}
+
+/// The texts of options that are not shown, or come from the environment, as they are sent.
+fn hide_options(whole: &Value, shown: &Value, env: &impl Fn(&str) -> Option<String>, hidden: &mut Vec<String>) {
+    match whole {
+        Value::String(text) => {
+            let is_shown = shown.as_str() == Some(text);
+            let template = if is_shown { Template::open(text.as_str()) } else { Template::secret(text.as_str()) };
+            hidden.extend(template.hidden(env).unwrap_or_default());
+        }
+        Value::Array(all) => {
+            for (place, one) in all.iter().enumerate() {
+                hide_options(one, shown.get(place).unwrap_or(&Value::Null), env, hidden);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, one) in fields {
+                hide_options(one, shown.get(name).unwrap_or(&Value::Null), env, hidden);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The values of a query's fields that are not shown.
+fn secret_fields(path: &str) -> impl Iterator<Item = String> + '_ {
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    let fields = query.split(['&', ';']).filter_map(|field| field.split_once('='));
+    fields.filter(|(name, value)| is_secret_field(name) && !value.is_empty()).map(|(_, value)| value.to_owned())
+}
+
+/// The shortest part of base64 that is hidden by itself, in characters: shorter ones stand in any text.
+const SHORTEST_ENCODED: usize = 8;
+
+/// A secret as it is, in URLs, in forms, in JSON and in base64 (RFC 4648), also where other bytes stand before it, as in Basic.
+fn forms(text: &str) -> Vec<String> {
+    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let percent = |byte: u8| if is_unreserved(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let in_url: String = text.bytes().map(percent).collect();
+    let in_json = Value::from(text).to_string();
+    let mut forms = vec![text.to_owned(), in_url.replace("%20", "+"), in_url.to_lowercase(), in_url];
+    // A lower form of letters would hide other words.
+    forms.retain(|form| form == text || form.contains(['%', '+']));
+    forms.extend(in_json.get(1..in_json.len() - 1).map(str::to_owned));
+    if text.contains(':') {
+        // The whole of Basic (RFC 7617).
+        forms.push(STANDARD.encode(text));
+    }
+    for before in 0..3 {
+        let encoded = STANDARD_NO_PAD.encode([vec![0; before], text.as_bytes().to_vec()].concat());
+        // Six bits a character: those that other bytes have a part in are none of this secret's alone.
+        let (from, to) = ((before * 8).div_ceil(6), (before + text.len()) * 8 / 6);
+        let own = encoded.get(from..to).filter(|own| own.len() >= SHORTEST_ENCODED);
+        forms.extend(own.into_iter().flat_map(|own| [own.to_owned(), own.replace('+', "-").replace('/', "_")]));
+    }
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::Content;
+    use crate::plan::tests::plan;
+    use crate::plan::{ProtocolOptions, Script};
+    use crate::secret::REDACTED;
+
+    #[test]
+    fn its_secrets_are_what_is_not_shown() {
+        let whole = serde_json::json!({"headers": [["A", "open"], ["Authorization", "Bearer t0p1"]], "basic": null});
+        let shown = serde_json::json!({"headers": [["A", "open"], ["Authorization", "[redacted]"]], "basic": null});
+        let mut plan = Plan { protocol: ProtocolOptions::new(whole, shown), ..plan() };
+        plan.target.path = "/?token=t0p2&a=open&key=".to_owned();
+        let args = ["http://me:t0p3@a/?sig=t0p4", "t0p5", "100"].map(Template::secret).to_vec();
+        plan.script = Some(Script { file: "a.lua".into(), content: Content::default(), args });
+        let secrets = plan.secrets();
+        assert_eq!(
+            secrets.hide("Bearer t0p1 t0p2 t0p3 t0p4 t0p5"),
+            format!("{REDACTED} {REDACTED} {REDACTED} {REDACTED} {REDACTED}")
+        );
+        assert_eq!(secrets.hide("open 100 Authorization"), "open 100 Authorization");
+    }
+
+    #[test]
+    fn secrets_are_hidden_in_other_forms() {
+        let secrets = in_all_forms(&["hünter 2/+".to_owned()]);
+        let basic = |user: &str| STANDARD.encode(format!("{user}:hünter 2/+"));
+        for text in ["hünter 2/+", "h%C3%BCnter%202%2F%2B", "h%c3%bcnter%202%2f%2b", "h%C3%BCnter+2%2F%2B"] {
+            assert_eq!(secrets.hide(text), REDACTED, "{text}");
+        }
+        for user in ["", "a", "ab", "abc"] {
+            let shown = secrets.hide(&basic(user)).into_owned();
+            assert!(shown.contains(REDACTED) && shown.len() < REDACTED.len() + 10, "{shown}");
+        }
+        assert_eq!(in_all_forms(&["a\"bcd".to_owned()]).hide(r#"{"x":"a\"bcd"}"#), r#"{"x":"[redacted]"}"#);
+    }
+}
