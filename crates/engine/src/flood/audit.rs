@@ -25,7 +25,10 @@ impl Flood {
         match &self.pace {
             Pace::Closed(quota) if now < self.calls_until && !quota.is_used_up() && !self.interests.pauses => {
                 assert!(!has_room, "a connection has room, and no call");
-                self.audit_places(network, |state| state == State::Idle);
+                for token in 0..network.connections.len() {
+                    let state = network.connections[token].state;
+                    assert!(state != State::Idle, "place {token} is idle, and nothing will change that");
+                }
             }
             Pace::Open(schedule) if self.is_loading() => {
                 let waits = schedule.due().is_some_and(|due| due <= now);
@@ -39,13 +42,6 @@ impl Flood {
                 assert!(!wakes || looks, "a due call waits for nothing");
             }
             Pace::Closed(_) | Pace::Open(_) => {}
-        }
-    }
-
-    fn audit_places<D: Driver>(&self, network: &FloodNetwork<D>, is_forgotten: fn(State) -> bool) {
-        for token in 0..network.connections.len() {
-            let state = network.connections[token].state;
-            assert!(!is_forgotten(state), "place {token} is {state:?}, and nothing will change that");
         }
     }
 }

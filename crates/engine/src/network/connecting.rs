@@ -252,6 +252,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if composed {
             self.flush(load, token);
         }
+        self.bound_waits(load, token);
+    }
+
+    /// The calls that wait for room on an open connection have as long as they may take.
+    pub(crate) fn bound_waits<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize) {
         for place in 0..self.connections[token].queue.len() {
             let Some(id) = self.connections[token].queue.get(place).copied() else { break };
             self.bound_wait(load, id);

@@ -142,7 +142,7 @@ impl Connection {
 
     /// How many more calls can be sent on it, of `most` in flight at once, those that wait for it included.
     #[inline]
-    pub(super) fn streams_left(&self, most: usize) -> usize {
+    pub(crate) fn streams_left(&self, most: usize) -> usize {
         // What waits for the socket is not added to: a header block, once composed, cannot be taken back.
         if self.state != State::Open || self.is_stalled() {
             return 0;

@@ -69,6 +69,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts them in flight. False if there is
     /// nothing to flush: the load had no such call.
     pub(crate) fn compose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: u64) -> bool {
+        debug_assert!(!self.connections[token].is_stalled(), "nothing is composed behind bytes that wait");
         let mut next = Some(id);
         let mut composed = false;
         while let Some(id) = next.take() {

@@ -178,7 +178,11 @@ impl Peer for RandomPeer {
         let frames: String = conversation.partial.drain(..whole).collect();
         for frame in frames.split_terminator('.') {
             if frame == "S0" {
-                reaction.push(Self::say(MS, "H0.".to_owned()));
+                let mut choices = self.choices(connection, 0);
+                let limit = choices.below(4);
+                reaction.push(Self::say(choices.ms(2), format!("L{limit}.H0.")));
+                reaction.push(Self::say(3 * MS + choices.ms(60), format!("L{}.", limit + 2)));
+                continue;
             }
             let Some(id) = frame.strip_prefix('Q').map(|id| id.parse().unwrap()) else { continue };
             let conversation = self.conversations.get(&connection).unwrap();

@@ -361,9 +361,13 @@ impl VirtualUsers {
                 self.gathered.push(token);
                 continue;
             }
-            if network.connections[token].state == ConnectionState::Open
-                && let Some(id) = network.dequeue(token)
-            {
+            if network.connections[token].state != ConnectionState::Open {
+                continue;
+            }
+            let most = network.origins.pipeline(network.connections[token].origin);
+            if network.connections[token].streams_left(most) == 0 {
+                network.bound_waits(self, token);
+            } else if let Some(id) = network.dequeue(token) {
                 if let Some(call) = network.call_mut(id)
                     && !call.was_sent()
                 {
