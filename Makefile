@@ -47,16 +47,18 @@ page-packages:
 
 # Everything that can fail, against real servers. `cargo test` alone leaves out what needs other programs, and names it.
 test: test-packages page
-	cargo test --workspace --locked --no-fail-fast -- --include-ignored
+	BRUNT_SEEDS=1000 cargo test --workspace --locked --no-fail-fast -- --include-ignored
 	cd web && npm test --silent
 	fuzz/smoke.sh
 
 test-packages:
 	@sh .ci/packages $(SUDO) $(TEST_PACKAGES) $(BROWSER_PACKAGES)
 
-# Deletes each safety rule of coalescing in turn, and sees that the test named after it fails.
+# Deletes each safety rule of coalescing in turn, and sees that the test named after it fails. Then breaks each rule of the engine's network
+# in turn, and sees that the simulation finds it.
 mutations:
 	coalescing/layer/tests/mutations.sh
+	crates/engine/src/tests/mutations.sh
 
 # Measures brunt beside its peers; `make bench BENCH="http rate"` picks some.
 bench: bench-packages

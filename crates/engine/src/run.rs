@@ -24,7 +24,7 @@ use crate::network::origins::{MakeClient, Origins};
 use crate::pace::Quota;
 use crate::scenarios::{Cast, Surroundings};
 use crate::trace::{FloodTrace, Sight, Trace};
-use crate::transport::route::{Route, RouteError, addresses, sources};
+use crate::transport::route::{Route, RouteError};
 use crate::transport::tls::TlsRoute;
 use crate::transport::{Address, Machine};
 use crate::users::VirtualUsers;
@@ -154,8 +154,7 @@ fn flood<M: Machine>(
 
 /// The way to the plan's target.
 fn route_to<M: Machine>(plan: &Plan, scheme: Scheme, tls: Option<TlsRoute>, machine: &M) -> Result<Route, RouteError> {
-    let addresses = addresses(plan, scheme.default_port, &machine.resolve())?;
-    Ok(Route { sources: sources(plan, &addresses)?, addresses, tls })
+    Route::find(plan, scheme.default_port, tls, &machine.resolve())
 }
 
 /// Where a redirect leads, without what may be secret in it: a path is one of the target's (RFC 3986 §4.2).
@@ -198,7 +197,7 @@ fn flood_parts(
         let mut routes = routes.to_vec();
         if let (Some(address), [route]) = (theirs.as_ref().and_then(|scripted| scripted.address), routes.as_mut_slice())
         {
-            route.addresses = vec![Address::Tcp(address)];
+            (route.addresses, route.again) = (vec![Address::Tcp(address)], None);
         }
         let user = theirs.map_or_else(|| prepared.user(), |scripted| scripted.user);
         // A rate that grows its connections begins with one, however fine the share.

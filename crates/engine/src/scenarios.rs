@@ -17,7 +17,7 @@ use crate::limits;
 use crate::network::origins::{Find, Origins};
 use crate::tally::Tallies;
 use crate::trace::Trace;
-use crate::transport::route::{Route, RouteError, addresses, sources};
+use crate::transport::route::{Route, RouteError};
 use crate::transport::tls::TlsRoute;
 use crate::transport::{Machine, Resolve};
 use crate::users::VirtualUsers;
@@ -259,9 +259,8 @@ fn finder(plan: &Plan, resolve: Resolve) -> Arc<Find> {
         let scheme = client.schemes.iter().find(|scheme| scheme.name == target.scheme);
         let scheme = scheme.ok_or_else(|| RouteError::Scheme { scheme: target.scheme.clone() })?;
         let plan = plan_to(&plan, target, scheme.default_port);
-        let addresses = addresses(&plan, scheme.default_port, &resolve)?;
         let tls = scheme.tls.then(|| TlsRoute::prepare(&plan, client.caller.alpn())).transpose()?;
-        Ok(Route { sources: sources(&plan, &addresses)?, addresses, tls })
+        Route::find(&plan, scheme.default_port, tls, &resolve)
     })
 }
 

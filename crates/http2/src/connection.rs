@@ -203,7 +203,8 @@ pub struct Connection<T> {
     /// Streams that have not ended, by their ids, which only grow.
     streams: VecDeque<Stream<T>>,
     next_id: u32,
-    /// The highest stream that we have ended before its answer was complete: what comes on it, or on one before it, may be late.
+    /// The highest stream that was reset, by us or by the peer: what comes on it, or on one before it, may be late. It concerns that stream
+    /// alone (RFC 9113, section 5.1).
     abandoned: u32,
     window_out: i64,
     window_in: i64,
@@ -400,6 +401,7 @@ impl<T> Connection<T> {
         }
         let sent = write_data(stream, &mut self.window_out, self.peer.payload, bytes, end, AT_ONCE_BYTES, out);
         stream.is_sent = end && sent == bytes.len();
+        self.has_sent_data(sent);
         sent
     }
 
@@ -455,6 +457,15 @@ impl<T> Connection<T> {
             } else {
                 stream.outgoing = Some(outgoing);
             }
+            self.has_sent_data(sent);
+        }
+    }
+
+    /// The windows that the peer has opened were of use.
+    #[inline]
+    fn has_sent_data(&mut self, bytes: usize) {
+        if bytes > 0 {
+            self.idle_frames = 0;
         }
     }
 
@@ -648,7 +659,7 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// The place of a stream that has not ended. None for one that had ended before by our doing, to which something may still come.
+    /// The place of a stream that has not ended. None for one that has ended, to which something may still come.
     #[inline]
     fn position(&self, id: u32) -> Result<Option<usize>, Violation> {
         if let Some(first) = self.streams.front()
@@ -789,10 +800,16 @@ impl<T> Connection<T> {
     }
 
     /// A stream's peer has broken a rule of streams: it ends.
-    #[cold]
     fn malformed(&mut self, position: usize, reason: &'static str, out: &mut Vec<u8>) -> Event<'static> {
+        self.violated(position, protocol_error(reason), out)
+    }
+
+    /// The same for another error than a protocol's.
+    #[cold]
+    fn violated(&mut self, position: usize, violation: Violation, out: &mut Vec<u8>) -> Event<'static> {
+        let Violation { code, reason } = violation;
         if let Some(stream) = self.streams.get_mut(position) {
-            write_reset(stream.id, ErrorCode::PROTOCOL_ERROR, out);
+            write_reset(stream.id, code, out);
             self.abandoned = self.abandoned.max(stream.id);
             // It ends for us, too.
             stream.is_sent = true;
@@ -1020,12 +1037,12 @@ impl<T> Connection<T> {
         let Some(position) = self.position(head.stream)? else { return Ok(Event::Aside) };
         let Some(stream) = self.streams.get_mut(position) else { return Ok(Event::Aside) };
         stream.window_out += by;
-        let reason = match by {
-            0 => "WINDOW_UPDATE by 0",
-            _ if stream.window_out > MOST_WINDOW => OVERFLOW.reason,
+        let violation = match by {
+            0 => protocol_error("WINDOW_UPDATE by 0"),
+            _ if stream.window_out > MOST_WINDOW => OVERFLOW,
             _ => return Ok(Event::Aside),
         };
-        Ok(self.malformed(position, reason, out))
+        Ok(self.violated(position, violation, out))
     }
 
     fn rst_stream(&mut self, head: &Head, code: ErrorCode) -> Result<Event<'static>, Violation> {
@@ -1033,6 +1050,7 @@ impl<T> Connection<T> {
             return Err(protocol_error("RST_STREAM without a stream"));
         }
         let Some(position) = self.position(head.stream)? else { return Ok(Event::Aside) };
+        self.abandoned = self.abandoned.max(head.stream);
         if let Some(stream) = self.streams.get_mut(position) {
             stream.is_sent = true;
         }

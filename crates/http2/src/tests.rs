@@ -291,6 +291,41 @@ fn what_was_reset_here_may_still_be_answered() {
 }
 
 #[test]
+fn what_comes_behind_a_reset_of_the_peer_concerns_no_other_stream() {
+    let reset = Server::opening().head(3, 0, OK).frame(kind::RST_STREAM, 0, 3, &[0, 0, 0, 8]);
+    let server = reset.data(3, 0, b"late").head(3, END, OK).window(3, 9).head(5, END, OK).head(1, END, OK);
+    assert_eq!(heard(&server, 3).unwrap(), ["1: 200", "1: CANCEL", "2: 200", "0: 200"]);
+}
+
+#[test]
+fn a_window_that_overflows_is_an_error_of_flow_control() {
+    let (mut connection, mut out) = (asking(1), Vec::new());
+    let server = Server::opening().window(1, 0x7fff_ffff);
+    heard_in(&mut connection, &[&server.bytes], &mut out).unwrap();
+    assert_eq!(out.last_chunk(), Some(&[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 3]), "RST_STREAM of stream 1");
+    let server = Server::opening().window(0, 0x7fff_ffff);
+    let violation = heard_in(&mut asking(1), &[&server.bytes], &mut out).unwrap_err();
+    assert_eq!(violation.code, ErrorCode::FLOW_CONTROL_ERROR);
+}
+
+#[test]
+fn a_body_of_any_length_passes_through_windows_of_any_size() {
+    let (mut connection, mut out) = (Connection::new(Config::default()), Vec::new());
+    let server = Server::opening().settings(&[(setting::INITIAL_WINDOW_SIZE, 0)]);
+    heard_in(&mut connection, &[&server.bytes], &mut out).unwrap();
+    connection.start(&[0x83], false, false, 0, &mut out);
+    connection.send(0, &vec![7; 60_000], true, &mut out);
+    // Two frames for each byte.
+    let window = Server::default().window(0, 1).window(1, 1).bytes;
+    for _ in 0..60_000 {
+        heard_in(&mut connection, &[&window], &mut out).unwrap();
+        connection.more(&mut out);
+    }
+    let (data, ended) = data_sent(&out, 1);
+    assert_eq!((data.len(), ended), (60_000, true));
+}
+
+#[test]
 fn a_peer_that_leaves_says_what_it_has_processed() {
     let server = Server::opening()
         .frame(kind::GOAWAY, 0, 0, &[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0])

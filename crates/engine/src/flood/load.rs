@@ -218,6 +218,11 @@ impl<D: Driver> Phases<D> for Flood {
         self.loading && self.pipeline > 1 && matches!(self.pace, Pace::Closed(_))
     }
 
+    #[cfg(test)]
+    fn audit(&self, network: &FloodNetwork<D>, now: u64) {
+        self.audit_step(network, now);
+    }
+
     fn take_busy_ns(&mut self) -> u64 {
         self.user.take_busy_ns()
     }

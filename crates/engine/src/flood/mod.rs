@@ -1,6 +1,8 @@
 //! A flood: one user asks for calls on connections that are all alike, as soon as they are free (the closed model) or at
 //! times of their own (the open one).
 
+#[cfg(test)]
+mod audit;
 mod exposure;
 mod growth;
 mod load;

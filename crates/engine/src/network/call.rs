@@ -20,7 +20,7 @@ pub(super) const LATE: &str = "no complete answer within the timeout";
 pub(super) const STALLED: &str = "no message within the longest gap allowed";
 
 /// Names a call while it lives: the slot that holds it, and which of the slot's calls it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallId {
     slot: u32,
     generation: u32,
@@ -381,6 +381,12 @@ impl<T> Calls<T> {
             }
         }
         None
+    }
+
+    /// Whether the call's deadline, if it has one, will be looked at in time.
+    #[cfg(test)]
+    pub(super) fn is_watched(&self, id: CallId) -> bool {
+        self.get(id).is_none_or(|call| self.deadlines.alarm(id.slot as usize) <= call.expires)
     }
 
     /// When to ask for [`Calls::overdue`] next, at the latest.

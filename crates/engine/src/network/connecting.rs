@@ -1,5 +1,6 @@
 //! Making and losing connections.
 
+use std::borrow::Cow;
 use std::io;
 
 use brunt_record::catalogue::{Counter, Timing};
@@ -10,7 +11,7 @@ use super::call::{CallId, End, Place};
 use super::connection::Channel;
 use super::deadlines::NEVER;
 use super::origins::NoClient;
-use super::receiving::MOST_TURNED_AWAY;
+use super::receiving::{MOST_TURNED_AWAY, TURNED_AWAY};
 use super::sending::{reason_of, write_tls};
 use super::{FailedAttempt, Gone, Load, Network, State};
 use crate::transport::Driver;
@@ -20,14 +21,22 @@ use brunt_protocol::Opening;
 /// twice the time that connecting took.
 const MET_ITS_END_NS: u64 = 10_000_000;
 
+/// How long one of several addresses may say nothing before the next is tried, in nanoseconds (RFC 8305, section 8).
+const NEXT_ADDRESS_NS: u64 = 250_000_000;
+
 /// Why calls end with a connection whose last answer has come.
 const LAST_ANSWER: &str = "the connection closed after an earlier answer";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Begins to connect.
     pub(crate) fn connect<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
-        let deadline = now.saturating_add(self.terms.connect_timeout_ns);
+        self.origins.take_addresses(self.connections[token].origin);
         let connection = &mut self.connections[token];
+        connection.connect_until = now.saturating_add(self.terms.connect_timeout_ns).min(NEVER - 1);
+        connection.addresses.clear();
+        if let Some(route) = self.origins.route(connection.origin).filter(|route| route.addresses.len() > 1) {
+            connection.addresses.extend(route.in_turn(token).cloned());
+        }
         connection.client = self.origins.client(connection.origin);
         connection.most = self.origins.asked_of(connection.origin);
         connection.tried = 0;
@@ -35,36 +44,73 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.began = now;
         connection.state = State::Connecting;
         self.connecting += 1;
-        self.set_deadline(token, deadline);
         self.try_address(load, token, now);
     }
 
-    /// Tries the next of the target's addresses.
+    /// Tries the next of the target's addresses. Where there are others, it has a moment at first; if all have had that, they have what is left
+    /// of the time by turns.
     fn try_address<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
-        let tried = self.connections[token].tried;
-        let Some(route) = self.origins.route(self.connections[token].origin) else { return };
-        let Some(address) = route.address(token, tried) else { return };
-        let source = route.source(token, address);
-        if let Err(error) = self.driver.connect(token, address, source) {
+        let connection = &self.connections[token];
+        let route = self.origins.route(connection.origin);
+        let left = connection.connect_until.saturating_sub(now);
+        let untried = route.map_or(0, |route| route.addresses.len()).saturating_sub(connection.tried) as u64;
+        let patience = match connection.addresses.len() as u64 {
+            0 | 1 => left,
+            _ if untried > 0 => (left / untried).min(NEXT_ADDRESS_NS),
+            others => (left / others).max(NEXT_ADDRESS_NS).min(left),
+        };
+        let address = connection.addresses.front().or_else(|| route?.addresses.first()).cloned();
+        self.set_deadline(token, now.saturating_add(patience));
+        let (Some(route), Some(address)) = (self.origins.route(self.connections[token].origin), address) else {
+            return;
+        };
+        let source = route.source(token, &address);
+        if let Err(error) = self.driver.connect(token, &address, source) {
             self.address_failed(load, token, &error, now);
         }
     }
 
     /// An address refused: the others get their chance, then the attempt has failed.
     fn address_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, error: &io::Error, now: u64) {
-        self.driver.close(token);
         let (failure, reason) = failure_of(error);
-        let connection = &mut self.connections[token];
-        let route = self.origins.route(connection.origin);
-        let address = route.and_then(|route| route.address(token, connection.tried));
-        connection.tried += 1;
-        if connection.tried < route.map_or(0, |route| route.addresses.len()) {
-            let address = address.map(ToString::to_string).unwrap_or_default();
-            self.recorder.trouble(failure, &format!("{address}: {reason}"));
-            self.try_address(load, token, now);
-            return;
+        if self.connections[token].addresses.len() < 2 {
+            let reason = self.at_address(token, &reason);
+            return self.connecting_failed(load, token, failure, &reason, now);
         }
-        self.connecting_failed(load, token, failure, &reason, now);
+        self.recorder.trouble(failure, &self.at_address(token, &reason));
+        self.driver.close(token);
+        let connection = &mut self.connections[token];
+        connection.addresses.pop_front();
+        connection.tried += 1;
+        self.try_address(load, token, now);
+    }
+
+    /// Connecting has taken too long: as a whole, or as far as the first of several addresses has it (RFC 8305, section 5).
+    pub(super) fn address_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        const REASON: &str = "no connection within the connect timeout";
+
+        if now >= self.connections[token].connect_until {
+            let reason = self.at_address(token, REASON);
+            return self.connecting_failed(load, token, Failure::ConnectTimeout, &reason, now);
+        }
+        let addresses = self.origins.route(self.connections[token].origin).map_or(0, |route| route.addresses.len());
+        if self.connections[token].tried < addresses {
+            let reason = self.at_address(token, "no answer to connecting, and the next address was tried");
+            self.recorder.trouble(Failure::ConnectTimeout, &reason);
+        }
+        self.driver.close(token);
+        let connection = &mut self.connections[token];
+        connection.addresses.rotate_left(1);
+        connection.tried += 1;
+        self.try_address(load, token, now);
+    }
+
+    /// What happened, with the address that it happened at, where there are several.
+    fn at_address<'a>(&self, token: usize, reason: &'a str) -> Cow<'a, str> {
+        match self.connections[token].addresses.front() {
+            Some(address) => format!("{address}: {reason}").into(),
+            None => reason.into(),
+        }
     }
 
     /// The socket has something to say about connecting.
@@ -77,6 +123,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Ok(true) => {
                 let connection = &mut self.connections[token];
                 connection.connected = now;
+                connection.deadline = connection.connect_until;
                 connection.connect_ns = now.saturating_sub(connection.began);
                 self.recorder.snapshot.times.record(Timing::Connect, connection.connect_ns);
                 match self.origins.route(self.connections[token].origin).and_then(|route| route.tls.as_ref()) {
@@ -205,6 +252,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if composed {
             self.flush(load, token);
         }
+        self.bound_waits(load, token);
+    }
+
+    /// The calls that wait for room on an open connection have as long as they may take.
+    pub(crate) fn bound_waits<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize) {
         for place in 0..self.connections[token].queue.len() {
             let Some(id) = self.connections[token].queue.get(place).copied() else { break };
             self.bound_wait(load, id);
@@ -253,6 +305,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         self.connecting -= 1;
         self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
+        if self.connections[token].state == State::Connecting {
+            self.origins.seek_addresses(self.connections[token].origin, now);
+        }
         // A target that says nothing has refused nothing.
         if !self.has_connected && failure != Failure::ConnectTimeout {
             self.refusal = Some(reason.to_owned());
@@ -368,6 +423,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             } else if late {
                 let (failure, reason) = self.lateness(id);
                 self.complete(load, id, End::Failed(failure, reason), now);
+            } else if reason == LAST_ANSWER && call.turned_away >= MOST_TURNED_AWAY {
+                self.complete(load, id, End::Failed(Failure::Closed, TURNED_AWAY), now);
             } else if culprit == Some(id) {
                 self.complete(load, id, End::Failed(failure, reason), now);
             } else {
@@ -404,7 +461,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.state = State::Idle;
         connection.channel = Channel::Plain;
         connection.unsent.clear();
-        connection.stalled = false;
+        connection.stalled_until = NEVER;
         connection.unsent_aside = 0;
         connection.bytes_out = 0;
         connection.generation = connection.generation.wrapping_add(1);

@@ -10,6 +10,7 @@ use super::deadlines::NEVER;
 use super::holding::Holds;
 use super::origins::NoClient;
 use super::unsent::Unsent;
+use crate::transport::Address;
 use brunt_protocol::Client;
 
 /// Where in its life a connection is.
@@ -55,8 +56,8 @@ pub(crate) struct Connection {
     pub(super) queue: VecDeque<CallId>,
     /// Bytes that the socket did not take yet.
     pub(super) unsent: Unsent,
-    /// Whether its client was told that bytes wait.
-    pub(super) stalled: bool,
+    /// When the connection ends unless its peer takes one of the bytes that wait; [`NEVER`] while none do.
+    pub(super) stalled_until: u64,
     /// How many of them, at most, answer what the peer asked by itself.
     pub(super) unsent_aside: usize,
     /// Bytes given to it since it was made, sent or not, before encryption.
@@ -83,7 +84,10 @@ pub(crate) struct Connection {
     pub(crate) deadline: u64,
     /// Attempts in a row that brought no answer.
     pub(super) fruitless: u32,
-    /// Addresses tried in this attempt.
+    /// When this attempt to connect is given up.
+    pub(super) connect_until: u64,
+    /// The addresses that may take it yet, the one under way first, if the target has several; and how many were tried.
+    pub(super) addresses: VecDeque<Address>,
     pub(super) tried: usize,
     /// Whether it was answered since it was connected.
     pub(super) served: bool,
@@ -102,7 +106,7 @@ impl Connection {
             calls: VecDeque::new(),
             queue: VecDeque::new(),
             unsent: Unsent::default(),
-            stalled: false,
+            stalled_until: NEVER,
             unsent_aside: 0,
             bytes_out: 0,
             most: 1,
@@ -116,6 +120,8 @@ impl Connection {
             held_up: 0,
             deadline: NEVER,
             fruitless: 0,
+            connect_until: NEVER,
+            addresses: VecDeque::new(),
             tried: 0,
             served: false,
             listed: false,
@@ -136,11 +142,30 @@ impl Connection {
 
     /// How many more calls can be sent on it, of `most` in flight at once, those that wait for it included.
     #[inline]
-    pub(super) fn streams_left(&self, most: usize) -> usize {
-        if self.state != State::Open {
+    pub(crate) fn streams_left(&self, most: usize) -> usize {
+        // What waits for the socket is not added to: a header block, once composed, cannot be taken back.
+        if self.state != State::Open || self.is_stalled() {
             return 0;
         }
         most.min(self.client.capacity()).saturating_sub(self.calls.len())
+    }
+
+    /// Whether bytes wait for the socket, and its client was told so.
+    #[inline]
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled_until != NEVER
+    }
+
+    /// When something is to be done about it, at the latest.
+    #[inline]
+    pub(super) fn due(&self) -> u64 {
+        self.deadline.min(self.stalled_until)
+    }
+
+    /// Whether bytes wait that the socket did not take.
+    #[cfg(test)]
+    pub(super) fn has_unsent(&self) -> bool {
+        self.is_there() && !self.is_sent()
     }
 
     /// Whether it is being made.

@@ -62,6 +62,12 @@ impl Deadlines {
         None
     }
 
+    /// When the alarm of this thing rings; [`NEVER`] if none is set.
+    #[cfg(test)]
+    pub(super) fn alarm(&self, thing: usize) -> u64 {
+        self.alarms.get(thing).copied().unwrap_or(NEVER)
+    }
+
     /// When an alarm rings next; it may be a stale one.
     #[inline]
     pub(super) fn next(&self) -> u64 {

@@ -7,6 +7,9 @@ use super::deadlines::NEVER;
 use super::{Load, Network, State};
 use crate::transport::Driver;
 
+/// Why a connection ends whose peer reads nothing.
+const UNREAD: &str = "the peer has read nothing within the timeout";
+
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Ends whatever has waited too long.
     pub(crate) fn expire<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: u64) {
@@ -15,18 +18,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         while let Some(token) = self.deadlines.due(now) {
             let token = token as usize;
-            let deadline = self.connections[token].deadline;
-            if deadline > now {
-                if deadline != NEVER {
-                    self.deadlines.arm(token as u32, deadline);
-                }
-                continue;
+            if self.connections[token].due() <= now {
+                self.connection_late(load, token, now);
             }
-            self.connection_late(load, token, now);
+            let due = self.connections[token].due();
+            if due > now && due != NEVER {
+                self.deadlines.arm(token as u32, due);
+            }
         }
     }
 
     fn connection_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        if self.connections[token].stalled_until <= now {
+            return self.broken(load, token, Failure::Write, UNREAD, now);
+        }
         let reason = match self.connections[token].state {
             State::Backoff => return self.backed_off(load, token, now),
             // A pause before the connection's next call is over; whoever set it takes it away.
@@ -36,7 +41,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 let reason = self.farewell(token);
                 return self.lost(load, token, Failure::Closed, &reason, now);
             }
-            State::Connecting => "no connection within the connect timeout",
+            State::Connecting => return self.address_late(load, token, now),
             State::Handshaking => "no TLS handshake within the connect timeout",
             State::Opening => "no opening handshake within the connect timeout",
         };
@@ -73,6 +78,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 {
                     connection.calls.remove(position);
                     self.flush_aside(token);
+                    self.send_waiting(load, token, now);
                     let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };
                     self.complete(load, id, end, now);
                     // A peer that takes no more calls may say nothing about those that it has.

@@ -6,6 +6,8 @@
 
 mod absences;
 pub(crate) mod attempts;
+#[cfg(test)]
+mod audit;
 mod call;
 mod connecting;
 mod connection;

@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
+use brunt_record::SECOND_NS;
 use brunt_record::outcome::Failure;
 
+use crate::transport::Address;
 use crate::transport::route::{Route, RouteError};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, Malformed, Progress, Started};
@@ -47,6 +49,16 @@ pub(crate) struct Origin {
     pub(crate) pool: Option<Pool>,
     /// Calls that wait for the way to be found, or for a connection of the pool.
     pub(crate) waiting: VecDeque<u32>,
+    renewal: Renewal,
+}
+
+/// The addresses of an origin's name, looked up once more since none of those that are known took a connection.
+#[derive(Debug, Default)]
+struct Renewal {
+    /// Before this, it is not looked up again.
+    not_before: u64,
+    /// Where the addresses come that are being looked up.
+    coming: Option<Receiver<Vec<Address>>>,
 }
 
 /// Connections of one worker that all its users share.
@@ -54,8 +66,12 @@ pub(crate) struct Origin {
 pub(crate) struct Pool {
     /// The most there may be.
     pub(crate) most: usize,
-    /// How many there are.
+    /// How many there are, without those that leave.
     pub(crate) count: usize,
+    /// Those on which the peer takes no more calls, and in whose places others may be made; no more than there may be connections.
+    leaving: usize,
+    /// Those on which the peer takes no more calls, and which keep their places.
+    staying: usize,
     /// Whether there are as few as calls take: another is made once all are full.
     pub(crate) grows: bool,
     /// Those being made, as far as they grow; some may be there or gone by now.
@@ -64,6 +80,30 @@ pub(crate) struct Pool {
     pub(crate) streams: usize,
     /// Those that may be free; some may have gone since.
     pub(crate) free: Vec<usize>,
+}
+
+impl Pool {
+    /// The peer takes no more calls on a connection; true if another may be made in its place.
+    pub(crate) fn begins_to_leave(&mut self) -> bool {
+        let has_room = self.leaving < self.most;
+        if has_room {
+            self.leaving += 1;
+            self.count = self.count.saturating_sub(1);
+        } else {
+            self.staying += 1;
+        }
+        has_room
+    }
+
+    /// A connection is gone, after its peer took no more calls on it or otherwise.
+    pub(crate) fn is_gone(&mut self, has_left: bool) {
+        if has_left && self.staying == 0 {
+            self.leaving = self.leaving.saturating_sub(1);
+            return;
+        }
+        self.staying = self.staying.saturating_sub(usize::from(has_left));
+        self.count = self.count.saturating_sub(1);
+    }
 }
 
 /// A way that was found, or not.
@@ -95,6 +135,7 @@ impl Origins {
             clients: Arc::clone(clients),
             pool: None,
             waiting: VecDeque::new(),
+            renewal: Renewal::default(),
         };
         Self {
             list: routes.into_iter().map(origin).collect(),
@@ -124,6 +165,35 @@ impl Origins {
         match &self.list.get(origin)?.reach {
             Reach::Known(route) => Some(route),
             Reach::Sought | Reach::None(..) => None,
+        }
+    }
+
+    /// None of the origin's addresses took a connection: looks its name up again, if it has one, at most once a second.
+    pub(crate) fn seek_addresses(&mut self, origin: usize, now: u64) {
+        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin) else { return };
+        let Some(again) = &route.again else { return };
+        if now < renewal.not_before || renewal.coming.is_some() {
+            return;
+        }
+        let (again, (sender, receiver)) = (again.clone(), channel());
+        // Names are looked up by the C library, which blocks.
+        let spawned = thread::Builder::new().name("resolver".to_owned()).spawn(move || {
+            // Where nothing is found, the addresses that are known stay. Nobody listens once the run is over.
+            let _ = again.find().map(|addresses| sender.send(addresses));
+        });
+        renewal.not_before = now.saturating_add(SECOND_NS);
+        renewal.coming = spawned.is_ok().then_some(receiver);
+    }
+
+    /// Connections go to the origin's new addresses from now on, if some were found since.
+    #[inline]
+    pub(crate) fn take_addresses(&mut self, origin: usize) {
+        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin) else { return };
+        let Some(coming) = &renewal.coming else { return };
+        match coming.try_recv() {
+            Ok(addresses) => (route.addresses, renewal.coming) = (addresses, None),
+            Err(TryRecvError::Disconnected) => renewal.coming = None,
+            Err(TryRecvError::Empty) => {}
         }
     }
 
@@ -194,6 +264,7 @@ impl Origins {
             clients: Arc::new(move || caller.connection()),
             pool,
             waiting: VecDeque::new(),
+            renewal: Renewal::default(),
         });
         self.list.len() - 1
     }

@@ -21,6 +21,8 @@ const CLEAR_BYTES: usize = 16 * 1024;
 const FAREWELL_NS: u64 = 100_000_000;
 /// How often a call is sent again since a peer did not process it.
 pub(super) const MOST_TURNED_AWAY: u8 = 8;
+/// Why a call has failed that was sent again so often.
+pub(super) const TURNED_AWAY: &str = "the peer turned the call away on each of 9 connections";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Reads what is there. `ended` says that the end is near, so that it is read for, too.
@@ -127,12 +129,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn received_clear<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
         self.recorder.snapshot.numbers.add(Counter::ClearIn, bytes.len() as u64);
         self.connections[token].bytes_in += bytes.len() as u64;
+        let generation = self.connections[token].generation;
         let mut rest = bytes;
         while !rest.is_empty() {
             match self.connections[token].client.receive(rest, &mut self.outgoing) {
                 Ok((taken, progress)) => {
                     rest = rest.get(taken..).unwrap_or(&[]);
-                    if !self.progressed(load, token, progress, now) {
+                    let goes_on = self.progressed(load, token, progress, now);
+                    if !goes_on || self.connections[token].generation != generation {
                         return;
                     }
                 }
@@ -334,7 +338,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if !unsent.is_empty() {
             load.turned_away(self, unsent, now);
         }
-        self.turn_away(load, turned_away, "the peer turned the call away on each of 9 connections", now);
+        self.turn_away(load, turned_away, TURNED_AWAY, now);
     }
 
     /// Why the peer ends a connection, as far as it has said so.

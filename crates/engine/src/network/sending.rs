@@ -7,6 +7,7 @@ use brunt_record::outcome::Failure;
 
 use super::call::{CallId, Counted, End, Place};
 use super::connection::{Channel, Connection};
+use super::deadlines::NEVER;
 use super::{Load, Network, State};
 use crate::transport::Driver;
 use brunt_protocol::user::Message;
@@ -68,6 +69,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts them in flight. False if there is
     /// nothing to flush: the load had no such call.
     pub(crate) fn compose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: u64) -> bool {
+        debug_assert!(!self.connections[token].is_stalled(), "nothing is composed behind bytes that wait");
         let mut next = Some(id);
         let mut composed = false;
         while let Some(id) = next.take() {
@@ -158,10 +160,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Sends what is in the outgoing buffer, and what the connection still holds.
     pub(crate) fn flush<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
+        let was_stalled = self.connections[token].is_stalled();
         match self.send_outgoing(token).and_then(|()| self.send_more(token)) {
             Ok(()) => {
                 self.note_holds(token);
+                let generation = self.connections[token].generation;
                 self.end_sent(load, token);
+                if was_stalled && self.connections[token].generation == generation {
+                    let now = self.driver.now();
+                    self.send_waiting(load, token, now);
+                }
             }
             Err(error) => self.write_failed(load, token, &error),
         }
@@ -217,9 +225,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let aside = self.outgoing.len();
         self.flush_aside(token);
         let connection = &mut self.connections[token];
-        if connection.unsent.is_empty() {
-            connection.unsent_aside = 0;
-        } else {
+        if !connection.unsent.is_empty() {
             connection.unsent_aside += aside;
         }
         if connection.unsent_aside > MOST_ASIDE_BYTES {
@@ -244,19 +250,50 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     fn send_outgoing(&mut self, token: usize) -> io::Result<()> {
+        loop {
+            let connection = &mut self.connections[token];
+            connection.bytes_out += self.outgoing.len() as u64;
+            let mut sent = Sent::default();
+            let outcome = send(&mut self.driver, token, connection, &self.outgoing, &mut sent);
+            let stalls = connection.is_stalled() || !connection.is_sent();
+            self.outgoing.clear();
+            // A large body must not be kept in memory for ever after.
+            self.outgoing.shrink_to(1 << 20);
+            self.count(sent);
+            if stalls {
+                self.note_stall(token, sent.wire > 0);
+            }
+            // What the client owed while nothing could be sent.
+            if outcome.is_err() || self.outgoing.is_empty() {
+                return outcome;
+            }
+        }
+    }
+
+    /// Notes whether bytes wait for a socket, which has just taken some or not. The client of the connection is told when that begins and ends;
+    /// what it says then is in the outgoing buffer.
+    #[cold]
+    fn note_stall(&mut self, token: usize, has_taken: bool) {
+        let now = self.driver.now();
         let connection = &mut self.connections[token];
-        connection.bytes_out += self.outgoing.len() as u64;
-        let mut sent = Sent::default();
-        let outcome = send(&mut self.driver, token, connection, &self.outgoing, &mut sent);
-        if !connection.stalled && !connection.is_sent() {
-            connection.stalled = true;
+        let was_stalled = connection.is_stalled();
+        if connection.is_sent() {
+            connection.stalled_until = NEVER;
+            connection.unsent_aside = 0;
+            if was_stalled {
+                connection.client.resumed(&mut self.outgoing);
+                self.freed.push((token, now));
+            }
+            return;
+        }
+        if !was_stalled {
             connection.client.stalled();
         }
-        self.outgoing.clear();
-        // A large body must not be kept in memory for ever after.
-        self.outgoing.shrink_to(1 << 20);
-        self.count(sent);
-        outcome
+        if has_taken || !was_stalled {
+            let until = now.saturating_add(self.terms.timeout_ns).min(NEVER - 1);
+            connection.stalled_until = until;
+            self.deadlines.arm(token as u32, until);
+        }
     }
 
     #[inline]
@@ -338,22 +375,35 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let mut sent = Sent::default();
         let outcome = send_waiting(&mut self.driver, token, connection, &mut sent);
-        if connection.is_sent() {
-            connection.unsent_aside = 0;
-            if std::mem::take(&mut connection.stalled) {
-                connection.client.resumed(&mut self.outgoing);
-            }
-        }
         self.count(sent);
-        self.flush_aside(token);
-        match outcome.and_then(|()| self.send_more(token)) {
-            Ok(()) => self.end_sent(load, token),
-            Err(error) => self.write_failed(load, token, &error),
+        let generation = self.connections[token].generation;
+        self.note_stall(token, sent.wire > 0);
+        match outcome {
+            Ok(()) => {
+                self.flush(load, token);
+                if self.connections[token].generation == generation {
+                    let now = self.driver.now();
+                    self.send_waiting(load, token, now);
+                }
+            }
+            Err(error) => {
+                self.outgoing.clear();
+                self.write_failed(load, token, &error);
+            }
         }
     }
 
     /// Sending failed. An answer may have come all the same, sent before the peer closed: it counts.
     pub(super) fn write_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, error: &io::Error) {
+        // The buffer is in use: what was read before means something yet. This connection is read next, and takes nothing until then.
+        if self.buffer.is_empty() {
+            let now = self.driver.now();
+            let until = now.saturating_add(self.terms.timeout_ns).min(NEVER - 1);
+            self.connections[token].stalled_until = until;
+            self.deadlines.arm(token as u32, until);
+            self.unread.push_back(token);
+            return;
+        }
         let generation = self.connections[token].generation;
         if self.connections[token].is_there() {
             self.readable(load, token, true);

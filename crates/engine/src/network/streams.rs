@@ -88,6 +88,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if goes_on {
             self.flush_aside(token);
             self.complete(load, id, end, now);
+            self.send_waiting(load, token, now);
             self.freed.push((token, now));
         } else {
             self.outgoing.clear();

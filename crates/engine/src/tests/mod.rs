@@ -1,5 +1,6 @@
 //! Whole runs on a made-up machine, in made-up time.
 
+mod addresses;
 mod behaviour;
 mod growing;
 mod http1;

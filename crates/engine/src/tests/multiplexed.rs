@@ -2,8 +2,11 @@
 //!
 //! A request is `Q`, an id and a dot; an answer `A`, the id and a dot. `L` and a number says how many calls the peer takes at once,
 //! `M` and an id that a message of an answer has come, where answers come so (at `/stream`),
-//! `G` and an id that it takes no more and has processed those up to the id, `P0` asks for an `O0`.
+//! `G` and an id that it takes no more and has processed those up to the id, `E` the same for an error, `X` and an id that it has not
+//! processed this one, `C` is an answer after which the connection takes no more, `P0` asks for an `O0`. At `/open` a connection begins
+//! with `S0`, whose answer is `H0`; at `/safe` calls may be sent again.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -23,13 +26,17 @@ use crate::run::{self, Given};
 use brunt_protocol::flags::Given as Flags;
 use brunt_protocol::user::{Message, Repeated, User};
 use brunt_protocol::{
-    Answer, Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started,
+    Answer, Client, Malformed, Opening, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started,
 };
 
 #[derive(Default)]
 struct Multiplexed {
     /// Answers come as messages, no further apart than this.
     streams: bool,
+    /// A connection begins with an exchange.
+    opens: bool,
+    /// Calls may be sent again.
+    is_safe: bool,
 }
 
 impl Protocol for Multiplexed {
@@ -46,18 +53,27 @@ impl Protocol for Multiplexed {
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
-        Ok(Arc::new(Multiplexed { streams: plan.target.path == "/stream" }))
+        let has = |word| plan.target.path.contains(word);
+        Ok(Arc::new(Multiplexed { streams: has("stream"), opens: has("open"), is_safe: has("safe") }))
     }
 }
 
 impl Prepared for Multiplexed {
     fn client(&self, _keep: bool) -> Box<dyn Client> {
         let (in_flight, partial) = (Vec::new(), Vec::new());
-        Box::new(Streams { limit: usize::MAX, next: 1, in_flight, partial, in_messages: self.streams })
+        Box::new(Streams {
+            limit: usize::MAX,
+            next: 1,
+            in_flight,
+            partial,
+            in_messages: self.streams,
+            opens: self.opens,
+            fails: false,
+        })
     }
 
     fn user(&self) -> Box<dyn User> {
-        Box::new(Repeated::new(b"call".to_vec(), false))
+        Box::new(Repeated::new(b"call".to_vec(), self.is_safe))
     }
 }
 
@@ -72,9 +88,20 @@ struct Streams {
     partial: Vec<u8>,
     /// Whether answers come as messages.
     in_messages: bool,
+    /// Whether the connection begins with an exchange.
+    opens: bool,
+    /// Whether the peer ends the connection for an error.
+    fails: bool,
 }
 
 impl Client for Streams {
+    fn open(&mut self, _alpn: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Opening, Malformed> {
+        if self.opens {
+            out.extend_from_slice(b"S0.");
+        }
+        Ok(if self.opens { Opening::Exchange } else { Opening::Ready })
+    }
+
     fn start(&mut self, _message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         assert!(self.in_flight.len() < self.limit, "the peer's limit holds");
         out.extend_from_slice(format!("Q{}.", self.next).as_bytes());
@@ -90,13 +117,13 @@ impl Client for Streams {
         };
         self.partial.extend_from_slice(&bytes[..end]);
         let frame = String::from_utf8(std::mem::take(&mut self.partial)).unwrap();
-        let (kind, number) = frame.split_at(1);
-        let number: u32 = number.parse().unwrap();
+        let (kind, number) = frame.split_at(frame.len().min(1));
+        let number: u32 = number.parse().map_err(|_| Malformed::because("a frame without a number"))?;
         let progress = match kind {
-            "A" => match self.in_flight.iter().position(|id| *id == number) {
+            "A" | "C" => match self.in_flight.iter().position(|id| *id == number) {
                 Some(position) => {
                     self.in_flight.remove(position);
-                    Progress::Answered(Answer { position, status: 200, reusable: true })
+                    Progress::Answered(Answer { position, status: 200, reusable: kind == "A" })
                 }
                 // One that was given up.
                 None => Progress::Aside,
@@ -113,7 +140,16 @@ impl Client for Streams {
                 out.extend_from_slice(b"O0.");
                 Progress::Aside
             }
-            "G" => {
+            "X" => match self.in_flight.iter().position(|id| *id == number) {
+                Some(position) => {
+                    self.in_flight.remove(position);
+                    Progress::Refused { position, reason: "refused" }
+                }
+                None => Progress::Aside,
+            },
+            "H" => Progress::Opened,
+            "G" | "E" => {
+                self.fails |= kind == "E";
                 let unprocessed = self.in_flight.iter().filter(|id| **id <= number).count();
                 self.in_flight.truncate(unprocessed);
                 Progress::Draining { unprocessed }
@@ -121,6 +157,14 @@ impl Client for Streams {
             _ => return Err(Malformed::because("an unknown frame")),
         };
         Ok((end + 1, progress))
+    }
+
+    fn is_framed(&self) -> bool {
+        true
+    }
+
+    fn farewell(&self) -> Option<Cow<'static, str>> {
+        self.fails.then_some(Cow::Borrowed("the peer ended the connection for an error"))
     }
 
     fn capacity(&self) -> usize {
@@ -403,7 +447,7 @@ fn a_users_call_that_is_turned_away_goes_to_another_connection() {
     assert!(seen.requests.len() >= 7, "{}", seen.requests.len());
 }
 
-fn scenario(script: &str) -> Plan {
+pub(super) fn scenario(script: &str) -> Plan {
     let file = File { name: "s.lua".to_owned(), content: Content(script.as_bytes().to_vec()) };
     let loaded = read(file.clone(), Files::Plan(Vec::new()), &LoadOptions::default(), &registry()).unwrap();
     let scenarios = Scenarios { files: vec![file], ..loaded.scenarios };

@@ -1,5 +1,8 @@
-//! Random floods against random peers in made-up time: peers drain, refuse, stand still, close, reset, lower their limits; bytes are cut
-//! anywhere; brunt stands still. Whatever happens, what is owed to every call holds.
+//! Random floods and users against random peers in made-up time: peers drain, refuse, stand still, read nothing, close, reset, lower their
+//! limits; bytes are cut anywhere; brunt stands still at any step and hears of sockets to which nothing has happened. After each step the
+//! worker holds itself against the rules (`network/audit.rs`, `flood/audit.rs`); after each run what is owed to every call holds.
+//!
+//! `BRUNT_SEEDS=1000` runs more seeds than the few that each `cargo test` has; `make test` does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +14,20 @@ use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_plan::random::mix;
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::outcome::Failure;
+use brunt_record::recording::Ending;
 
-use super::multiplexed::registry;
+use super::multiplexed::{registry, scenario};
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, Seconds, judged, plan};
 use crate::StopHandle;
 use crate::run::{self, Given};
 
+/// How many seeds a plain `cargo test` tries of each kind.
+const FEW_SEEDS: u64 = 100;
+
 /// Choices that a seed makes.
+#[derive(Clone, Copy)]
 struct Choices(u64);
 
 impl Choices {
@@ -31,6 +40,20 @@ impl Choices {
     fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
+
+    /// A time up to so many milliseconds, such as no other thing takes.
+    fn ms(&mut self, most: u64) -> u64 {
+        self.below(most * MS) + 1_000
+    }
+}
+
+/// What a peer is capable of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manners {
+    /// It ends connections without losing a call, and does nothing else to them.
+    Graceful,
+    /// Anything.
+    Any,
 }
 
 /// A connection as the peer sees it.
@@ -39,15 +62,17 @@ struct Conversation {
     partial: String,
     /// The last request that it takes, once it is leaving.
     last: Option<u32>,
+    /// Whether it says no more.
+    is_over: bool,
     /// When its last answer is sent.
     busy_until: u64,
 }
 
 struct RandomPeer {
-    choices: Choices,
-    /// Whether it ends connections without losing a call, and does nothing else to them.
-    is_graceful: bool,
+    seed: u64,
+    manners: Manners,
     conversations: BTreeMap<u64, Conversation>,
+    attempts: u64,
     /// When it takes no connections, and when it answers nothing.
     away: std::ops::Range<u64>,
     still: std::ops::Range<u64>,
@@ -59,43 +84,89 @@ impl RandomPeer {
         (after, Act::Send(text.into_bytes()))
     }
 
+    /// What it chooses depends on the request and its connection alone, and not on how bytes were cut.
+    fn choices(&self, connection: u64, id: u32) -> Choices {
+        Choices(mix(self.seed ^ connection << 24 ^ u64::from(id)))
+    }
+
     /// What a request with this id gets, on a connection that is to stay or to go.
     fn process(&mut self, connection: u64, id: u32, now: u64) -> Reaction {
-        let takes = 100_000 + self.choices.below(20) * MS;
+        let mut choices = self.choices(connection, id);
+        let takes = 100_000 + choices.ms(20);
         let wait = if self.still.contains(&now) { self.still.end - now } else { 0 };
-        let conversation = self.conversations.entry(connection).or_default();
+        let Some(conversation) = self.conversations.get_mut(&connection) else { return vec![] };
         conversation.busy_until = conversation.busy_until.max(now + wait + takes);
         let busy = conversation.busy_until - now;
-        let mut acts = vec![Self::say(wait + takes, format!("A{id}."))];
-        if self.choices.once_in(25) {
+        let answer = Self::say(wait + takes, format!("A{id}."));
+        if choices.once_in(25) {
             conversation.last = Some(id);
-            let at = self.choices.below(3) * MS;
-            if self.choices.once_in(2) {
-                acts.push(Self::say(at, "G1000000.".to_owned()));
-            }
-            acts.push(Self::say(at + 2 * MS, format!("G{id}.")));
-            acts.push((busy.max(at + 2 * MS) + 50 * MS, Act::Close));
-        } else if self.choices.once_in(20) {
-            let limit = self.choices.below(6);
-            acts.push(Self::say(MS, format!("L{limit}.")));
-            acts.push(Self::say((5 + self.choices.below(40)) * MS, format!("L{}.", limit + 1)));
-        } else if !self.is_graceful && self.choices.once_in(30) {
-            let end = if self.choices.once_in(2) { Act::Reset } else { Act::Close };
-            acts.push((self.choices.below(30) * MS, end));
-        } else if !self.is_graceful && self.choices.once_in(40) {
-            // Half of an answer, and the end.
-            acts = vec![Self::say(MS, "A".to_owned()), (MS, Act::Close)];
+            return Self::leave(&mut choices, answer, id, busy);
         }
-        acts
+        match choices.below(if self.manners == Manners::Any { 160 } else { 80 }) {
+            0..4 => {
+                let limit = choices.below(6);
+                let later = 5 * MS + choices.ms(40);
+                vec![
+                    answer,
+                    Self::say(choices.ms(2), format!("L{limit}.")),
+                    Self::say(later, format!("L{}.", limit + 1)),
+                ]
+            }
+            // Its last answer; what is behind that was not processed.
+            4..6 => {
+                conversation.last = Some(id);
+                let last = busy + MS;
+                vec![Self::say(last, format!("C{id}.")), (last, Act::Close)]
+            }
+            80..85 => {
+                let end = if choices.once_in(2) { Act::Reset } else { Act::Close };
+                vec![answer, (choices.ms(30), end)]
+            }
+            // Half of an answer, and the end.
+            85..88 => {
+                let at = choices.ms(3);
+                vec![Self::say(at, "A".to_owned()), (at + MS, Act::Close)]
+            }
+            // It reads nothing for a while, or for ever.
+            88..94 => {
+                let again = if choices.once_in(4) { None } else { Some((choices.ms(300), Act::Reading(true))) };
+                [answer, (choices.ms(1), Act::Reading(false))].into_iter().chain(again).collect()
+            }
+            94..96 => vec![],
+            96..98 => {
+                conversation.is_over = true;
+                vec![Self::say(choices.ms(2), "?0.".to_owned())]
+            }
+            _ => vec![answer],
+        }
+    }
+
+    /// The ways in which a peer takes no more on a connection.
+    fn leave(choices: &mut Choices, answer: (u64, Act), id: u32, busy: u64) -> Reaction {
+        let at = choices.ms(3);
+        let done = busy.max(at + 2 * MS);
+        match choices.below(4) {
+            // At once, or in two steps (RFC 9113 §6.8).
+            0 => vec![answer, Self::say(at, format!("G{id}.")), (done + 50 * MS, Act::Close)],
+            1 => {
+                let first = Self::say(at, "G1000000.".to_owned());
+                vec![answer, first, Self::say(at + 2 * MS, format!("G{id}.")), (done + 50 * MS, Act::Close)]
+            }
+            // For an error, after the last answer; and the end with it, or soon after.
+            2 => vec![answer, Self::say(done, format!("E{id}.")), (done, Act::Close)],
+            _ => vec![answer, Self::say(done, format!("E{id}.")), (done + MS, Act::Close)],
+        }
     }
 }
 
 impl Peer for RandomPeer {
     fn connecting(&mut self, now: u64) -> Reaction {
+        self.attempts += 1;
+        let mut choices = Choices(mix(self.seed.wrapping_add(self.attempts)));
         match self.away.contains(&now) {
-            true if self.choices.once_in(4) => vec![],
-            true => vec![(self.choices.below(3) * MS, Act::Refuse)],
-            false => vec![(50_000 + self.choices.below(2) * MS, Act::Accept)],
+            true if choices.once_in(4) => vec![],
+            true => vec![(choices.ms(3), Act::Refuse)],
+            false => vec![(choices.ms(2), Act::Accept)],
         }
     }
 
@@ -106,19 +177,32 @@ impl Peer for RandomPeer {
         let whole = conversation.partial.rfind('.').map_or(0, |end| end + 1);
         let frames: String = conversation.partial.drain(..whole).collect();
         for frame in frames.split_terminator('.') {
-            let Some(id) = frame.strip_prefix('Q').map(|id| id.parse().unwrap()) else { continue };
-            let last = self.conversations.get(&connection).and_then(|conversation| conversation.last);
-            if last.is_none_or(|last| id <= last) {
-                self.processed.fetch_add(1, Ordering::Relaxed);
-                reaction.extend(self.process(connection, id, now));
+            if frame == "S0" {
+                let mut choices = self.choices(connection, 0);
+                let limit = choices.below(4);
+                reaction.push(Self::say(choices.ms(2), format!("L{limit}.H0.")));
+                reaction.push(Self::say(3 * MS + choices.ms(60), format!("L{}.", limit + 2)));
+                continue;
             }
+            let Some(id) = frame.strip_prefix('Q').map(|id| id.parse().unwrap()) else { continue };
+            let conversation = self.conversations.get(&connection).unwrap();
+            if conversation.is_over || conversation.last.is_some_and(|last| id > last) {
+                continue;
+            }
+            let mut choices = self.choices(connection, id);
+            if choices.once_in(30) {
+                reaction.push(Self::say(choices.ms(4), format!("X{id}.")));
+                continue;
+            }
+            self.processed.fetch_add(1, Ordering::Relaxed);
+            reaction.extend(self.process(connection, id, now));
         }
         reaction
     }
 }
 
-/// A random plan: load, connections, limits and length.
-fn random_plan(choices: &mut Choices) -> Plan {
+/// A random plan of a flood: load, connections, limits and length; and how many connections it asks for.
+fn random_flood(choices: &mut Choices) -> (Plan, usize) {
     let most = 1 + choices.below(6) as u32;
     let load = match choices.below(3) {
         0 => Load::Closed {},
@@ -130,79 +214,204 @@ fn random_plan(choices: &mut Choices) -> Plan {
         _ => Stop { duration_ns: Some((300 + choices.below(900)) * MS), requests: None },
     };
     let reconnect = choices.once_in(8);
-    Plan {
+    let most = most.max(2);
+    let plan = Plan {
         load,
         stop,
-        connections: if grows { Connections::UpTo(most.max(2)) } else { Connections::Fixed(most.max(2)) },
-        workers: 1 + choices.below(2) as u32,
+        connections: if grows { Connections::UpTo(most) } else { Connections::Fixed(most) },
+        workers: if choices.once_in(4) { 2 } else { 1 },
         pipeline: if reconnect { 1 } else { 1 + choices.below(10) as u32 },
         reconnect,
         timeout_ns: 150 * MS,
         connect_timeout_ns: 100 * MS,
         drain_ns: 400 * MS,
         seed: choices.below(1000),
-        ..plan("mux://127.0.0.1/")
-    }
+        ..plan(["mux://127.0.0.1/", "mux://127.0.0.1/safe", "mux://127.0.0.1/safe-open"][choices.below(3) as usize])
+    };
+    (plan, most as usize)
 }
 
-fn simulate(seed: u64, is_graceful: bool) {
+/// The same on one worker, with as many connections from the beginning: how many more are made depends on how much comes together.
+fn random_fixed_flood(choices: &mut Choices) -> (Plan, usize) {
+    let (plan, asked) = random_flood(choices);
+    let stop = Stop { duration_ns: None, requests: Some(50 + choices.below(300)) };
+    (Plan { workers: 1, connections: Connections::Fixed(asked as u32), stop, ..plan }, asked)
+}
+
+/// The same of users, who share connections or have their own.
+fn random_users(choices: &mut Choices) -> (Plan, usize) {
+    let (users, iterations) = (1 + choices.below(12), 5 + choices.below(30));
+    let (pool, asked) = match (choices.once_in(4), 1 + choices.below(4)) {
+        (true, _) => (String::new(), users),
+        (false, most) => (format!("pool = {most}, pipeline = {},", 1 + choices.below(8)), most),
+    };
+    let script = format!(
+        "local brunt = require 'brunt'
+         local mux = brunt.mux {{ base = 'mux://127.0.0.1', {pool} }}
+         brunt.scenario('s', function() mux:call {{}} end):inject {{ brunt.iterations_each({users}, {iterations}) }}"
+    );
+    let plan = scenario(&script);
+    let plan = Plan { timeout_ns: 150 * MS, connect_timeout_ns: 100 * MS, drain_ns: 400 * MS, ..plan };
+    (plan, asked as usize)
+}
+
+/// How one run of a seed differs from another.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    manners: Manners,
+    /// Whether the peer takes no connections for a while, and answers nothing for another.
+    has_outages: bool,
+    /// Whether brunt stands still and hears of sockets for nothing.
+    has_whims: bool,
+    /// The most bytes that one write takes or one read gives; and that one read gives.
+    piece: usize,
+    read_piece: usize,
+}
+
+/// What came of a run.
+struct Simulated {
+    plan: Plan,
+    summary: Summary,
+    processed: u64,
+    steps: u64,
+}
+
+fn simulate(seed: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: Setting) -> Simulated {
     let mut choices = Choices(seed << 20);
-    let plan = random_plan(&mut choices);
+    let (plan, asked) = random_plan(&mut choices);
     let window = |choices: &mut Choices| {
         let from = SECOND_NS + choices.below(900) * MS;
-        if is_graceful || choices.once_in(3) { 0..0 } else { from..from + choices.below(400) * MS }
+        if !setting.has_outages || choices.once_in(3) {
+            return 0..0;
+        }
+        from..from + choices.below(400) * MS
     };
     let (away, still) = (window(&mut choices), window(&mut choices));
     let processed = Arc::default();
-    let stalls = (!is_graceful && choices.once_in(2)).then(|| SECOND_NS + choices.below(800) * MS);
-    let piece = [1, 3, 8, usize::MAX][choices.below(4) as usize];
     let peer = RandomPeer {
-        choices,
-        is_graceful,
+        seed: mix(seed),
+        manners: setting.manners,
         conversations: BTreeMap::new(),
+        attempts: 0,
         away,
         still,
         processed: Arc::clone(&processed),
     };
-    let mut net = VirtualNet::new(peer).in_pieces_of(piece);
-    if let Some(at) = stalls {
+    let mut net = VirtualNet::new(peer).in_pieces_of(setting.piece).read_in_pieces_of(setting.read_piece);
+    if setting.has_whims {
+        let at = SECOND_NS + choices.below(800) * MS;
         net = if seed.is_multiple_of(2) { net.standing_still(at, 250 * MS) } else { net.interrupted_at(at, 250 * MS) };
+        net = net.with_whims(mix(!seed));
     }
     let stop = StopHandle::default();
     let (registry, part) = (registry(), crate::Part::whole(plan.workers));
     let given =
         Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
     let summary = judged(run::run(&plan, given, &mut Seconds::default()).unwrap());
-    check(&plan, &summary, &net, seed);
-    let Summary { total, .. } = &summary;
-    if is_graceful && !plan.reconnect {
-        let lost = total.failures.total() + total.numbers.get(Counter::Unfinished);
-        let ended = total.statuses.total() + lost;
-        let processed = processed.load(Ordering::Relaxed);
-        assert!(processed <= ended, "seed {seed}: {processed} processed, {ended} ended: {total:#?}");
-    }
+    let simulated = Simulated { summary, processed: processed.load(Ordering::Relaxed), steps: net.steps(), plan };
+    let sockets = net.most_sockets();
+    assert!(sockets <= 2 * asked, "{sockets} sockets for {asked}");
+    check(&simulated);
+    simulated
 }
 
 /// What holds after any run.
-fn check(plan: &Plan, summary: &Summary, net: &VirtualNet<RandomPeer>, seed: u64) {
+fn check(simulated: &Simulated) {
+    let Simulated { plan, summary, .. } = simulated;
     let Summary { total, .. } = summary;
+    assert_eq!(summary.run.ending, Ending::Completed, "no worker has failed, and none waits for ever");
     let due = total.numbers.get(Counter::Due);
-    assert_eq!(due, total.ended(), "seed {seed}: due is the sum of outcomes: {total:#?}");
-    assert_eq!(total.times.get(Timing::Response).count(), due, "seed {seed}: each call has one outcome");
-    let asked = plan.connections.most().max(plan.workers) as usize;
-    assert!(net.most_sockets() <= 2 * asked, "seed {seed}: {} sockets for {asked}", net.most_sockets());
+    assert_eq!(due, total.ended(), "due is the sum of outcomes: {total:#?}");
+    assert_eq!(total.times.get(Timing::Response).count(), due, "each call has one outcome");
     if let Some(requests) = plan.stop.requests {
-        assert!(due <= requests, "seed {seed}");
+        assert!(due <= requests);
     }
-    assert!(summary.run.measured_ns < 60 * SECOND_NS, "seed {seed}: every wait has an end");
+    assert!(summary.run.measured_ns < 60 * SECOND_NS, "every wait has an end");
 }
+
+/// Runs `test` for each seed, and says which one it was that failed. Returns how many steps were made.
+fn for_seeds(test: impl Fn(u64) -> u64) -> u64 {
+    struct Named(u64);
+    impl Drop for Named {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!("seed {}", self.0);
+            }
+        }
+    }
+    let asked = std::env::var("BRUNT_SEEDS").ok();
+    let seeds = asked.map_or(FEW_SEEDS, |seeds| seeds.parse().expect("BRUNT_SEEDS is a number of seeds"));
+    let first = std::env::var("BRUNT_SEED").ok().map_or(0, |seed| seed.parse().expect("BRUNT_SEED is a seed"));
+    let mut steps = 0;
+    for seed in first..first + seeds {
+        let _named = Named(seed);
+        steps += test(seed);
+    }
+    eprintln!("{steps} steps over {seeds} seeds");
+    steps
+}
+
+/// How bytes are cut in the runs of a seed.
+fn piece(seed: u64) -> usize {
+    [1, 3, 8, usize::MAX][(seed % 4) as usize]
+}
+
+const WHOLE: Setting =
+    Setting { manners: Manners::Any, has_outages: true, has_whims: false, piece: usize::MAX, read_piece: usize::MAX };
+const GRACEFUL: Setting = Setting { manners: Manners::Graceful, has_outages: false, ..WHOLE };
 
 #[test]
 fn whatever_peers_do_every_call_has_one_outcome() {
-    (0..400).for_each(|seed| simulate(seed, false));
+    for_seeds(|seed| {
+        let setting = Setting { has_whims: !seed.is_multiple_of(3), piece: piece(seed), ..WHOLE };
+        simulate(seed, random_flood, setting).steps
+    });
+}
+
+#[test]
+fn whatever_peers_do_to_users_every_call_has_one_outcome() {
+    for_seeds(|seed| {
+        let setting = Setting { has_whims: !seed.is_multiple_of(3), piece: piece(seed), ..WHOLE };
+        simulate(1_000_000 + seed, random_users, setting).steps
+    });
 }
 
 #[test]
 fn a_graceful_peer_processes_each_call_once() {
-    (0..200).for_each(|seed| simulate(1_000_000 + seed, true));
+    for_seeds(|seed| {
+        let setting = Setting { piece: piece(seed), ..GRACEFUL };
+        let simulated = simulate(2_000_000 + seed, random_flood, setting);
+        let total = &simulated.summary.total;
+        if !simulated.plan.reconnect {
+            let lost = total.failures.total() + total.numbers.get(Counter::Unfinished);
+            let ended = total.statuses.total() + lost;
+            assert!(simulated.processed <= ended, "{} processed, {ended} ended: {total:#?}", simulated.processed);
+            let closed = total.failures.reasons(Failure::Closed);
+            let is_safe = simulated.plan.target.path.contains("safe");
+            let is_refused = |reason: &str| reason.contains("refused") || reason.contains("turned the call away");
+            let is_clean = closed.iter().all(|(reason, _)| is_refused(reason));
+            assert!(is_clean || !is_safe, "nothing is lost: {closed:?}");
+        }
+        simulated.steps
+    });
+}
+
+#[test]
+fn how_bytes_are_cut_changes_no_outcome() {
+    for_seeds(|seed| {
+        let outcomes = |read_piece| {
+            let simulated = simulate(3_000_000 + seed, random_fixed_flood, Setting { read_piece, ..GRACEFUL });
+            let total = &simulated.summary.total;
+            let unended = [Counter::Due, Counter::Unfinished, Counter::Unsent];
+            let failures = |kind: &Failure| (*kind, format!("{:?}", total.failures.reasons(*kind)));
+            let failures: Vec<_> = Failure::ALL.iter().map(failures).filter(|(_, reasons)| reasons != "[]").collect();
+            let all = (total.statuses.total(), failures, unended.map(|counter| total.numbers.get(counter)));
+            (all, simulated.steps)
+        };
+        let (whole, steps) = outcomes(usize::MAX);
+        for read_piece in [1, 2, 5] {
+            assert_eq!(outcomes(read_piece).0, whole, "in pieces of {read_piece}");
+        }
+        steps
+    });
 }

@@ -8,6 +8,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use brunt_plan::random::mix;
+
 use crate::transport::{Address, Clock, Driver, Machine, Ready, Resolve};
 
 /// What a peer does, and how long after what it reacts to, in nanoseconds.
@@ -26,6 +28,8 @@ pub(super) enum Act {
     Close,
     /// The peer resets it.
     Reset,
+    /// The peer reads nothing more, or reads again.
+    Reading(bool),
 }
 
 /// The other end of every connection.
@@ -33,6 +37,11 @@ pub(super) trait Peer: Send + 'static {
     /// Somebody connects.
     fn connecting(&mut self, _now: u64) -> Reaction {
         vec![(50_000, Act::Accept)]
+    }
+
+    /// The same to one of several addresses.
+    fn connecting_to(&mut self, _address: &Address, now: u64) -> Reaction {
+        self.connecting(now)
     }
 
     /// How many bytes it takes at this time.
@@ -53,6 +62,8 @@ struct Socket {
     arrived: u64,
     closed: bool,
     reset: bool,
+    /// Whether the peer reads nothing.
+    is_full: bool,
 }
 
 /// A socket's place: its driver, and the driver's token for it.
@@ -71,9 +82,16 @@ struct World<P> {
     /// Those that wait for nothing but the time.
     deaf: BTreeSet<usize>,
     made: usize,
+    connections: u64,
+    /// How often a driver has waited.
+    waits: u64,
+    /// What chooses when a worker stands still for a moment, and which sockets it hears of for nothing.
+    whims: Option<u64>,
     /// The most sockets that there were at once.
     most_sockets: usize,
     piece: usize,
+    /// The most that one read gives.
+    read_piece: usize,
     oversleeps_ns: u64,
     /// When the worker stands still, and for how long.
     stands_still: (u64, u64),
@@ -105,6 +123,10 @@ impl<P: Peer> World<P> {
             }
             Act::Close => (socket.closed, ready.ended) = (true, true),
             Act::Reset => (socket.reset, ready.ended) = (true, true),
+            Act::Reading(reads) => {
+                socket.is_full = !reads;
+                (ready.readable, ready.writable) = (false, reads);
+            }
         }
         Some(ready)
     }
@@ -119,6 +141,8 @@ impl<P: Peer> World<P> {
 
     /// What is ready for a driver that waits until `until`; nothing ends the wait by time.
     fn take_events(&mut self, driver: usize, until: u64, ready: &mut Vec<Ready>) {
+        self.waits += 1;
+        self.follow_whim(driver, ready);
         if self.now >= self.stands_still.0 {
             self.now += self.stands_still.1;
             self.stands_still = (u64::MAX, 0);
@@ -142,6 +166,22 @@ impl<P: Peer> World<P> {
             self.now = until + self.oversleeps_ns;
         }
     }
+
+    /// Stands still for a moment, or tells of a socket to which nothing has happened.
+    fn follow_whim(&mut self, driver: usize, ready: &mut Vec<Ready>) {
+        let Some(seed) = self.whims else { return };
+        let whim = mix(seed.wrapping_add(self.waits));
+        match whim % 64 {
+            0 => self.now += (whim >> 8) % 40_000_000,
+            1..=4 => {
+                let tokens = self.sockets.range((driver, 0)..(driver + 1, 0)).map(|(place, _)| place.1);
+                let most = tokens.max().unwrap_or_default() as u64;
+                let token = ((whim >> 8) % (most + 2)) as usize;
+                ready.push(Ready { token, readable: whim & 0x40 == 0, writable: whim & 0x80 == 0, ended: false });
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The machine, whose drivers' connections all lead to one peer.
@@ -160,8 +200,12 @@ impl<P: Peer> VirtualNet<P> {
             drivers: BTreeMap::new(),
             deaf: BTreeSet::new(),
             made: 0,
+            connections: 0,
+            waits: 0,
+            whims: None,
             most_sockets: 0,
             piece: usize::MAX,
+            read_piece: usize::MAX,
             oversleeps_ns: 0,
             stands_still: (u64::MAX, 0),
             interrupted: (u64::MAX, 0),
@@ -175,6 +219,23 @@ impl<P: Peer> VirtualNet<P> {
     pub(super) fn in_pieces_of(self, piece: usize) -> Self {
         self.world.0.lock().unwrap().piece = piece;
         self
+    }
+
+    /// The same for reads alone.
+    pub(super) fn read_in_pieces_of(self, piece: usize) -> Self {
+        self.world.0.lock().unwrap().read_piece = piece;
+        self
+    }
+
+    /// At any step a worker may stand still for up to 40 ms, or hear of a socket to which nothing has happened, as `seed` has it.
+    pub(super) fn with_whims(self, seed: u64) -> Self {
+        self.world.0.lock().unwrap().whims = Some(seed);
+        self
+    }
+
+    /// How many steps the workers have made.
+    pub(super) fn steps(&self) -> u64 {
+        self.world.0.lock().unwrap().waits
     }
 
     /// Workers sleep so much too long, at each wait that ends by time.
@@ -266,15 +327,15 @@ impl<P: Peer> Driver for VirtualDriver<P> {
         self.world().now
     }
 
-    fn connect(&mut self, token: usize, _address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
+    fn connect(&mut self, token: usize, address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
         let place = self.place(token);
         let mut world = self.world();
-        world.count += 1;
-        let connection = world.count;
+        world.connections += 1;
+        let connection = world.connections;
         world.sockets.insert(place, Socket { connection, ..Socket::default() });
         world.most_sockets = world.most_sockets.max(world.sockets.len());
         let now = world.now;
-        let reaction = world.peer.connecting(now);
+        let reaction = world.peer.connecting_to(address, now);
         world.schedule(place, connection, reaction);
         Ok(())
     }
@@ -290,7 +351,7 @@ impl<P: Peer> Driver for VirtualDriver<P> {
     fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
         let place = self.place(token);
         let mut world = self.world();
-        let piece = world.piece;
+        let piece = world.piece.min(world.read_piece);
         let socket = world.sockets.get_mut(&place).ok_or_else(no_socket)?;
         if !socket.inbox.is_empty() {
             let n = socket.inbox.len().min(buffer.len()).min(piece);
@@ -325,8 +386,9 @@ impl<P: Peer> Driver for VirtualDriver<P> {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let connection = socket.connection;
+        let is_full = socket.is_full;
         let n = bytes.len().min(piece).min(world.peer.room(now));
-        if n == 0 {
+        if n == 0 || is_full {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let reaction = world.peer.received(connection, &bytes[..n], now);

@@ -1,7 +1,9 @@
 //! Which ways lead to the target: its addresses, the local ones to connect from, TLS.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 
 use brunt_plan::plan::{Family, Plan};
 use brunt_record::outcome::Failure;
@@ -18,12 +20,54 @@ pub(crate) struct Route {
     pub(crate) sources: Vec<IpAddr>,
     /// None for plain connections.
     pub(crate) tls: Option<TlsRoute>,
+    /// Looks the target's name up once more, if it has one.
+    pub(crate) again: Option<Again>,
+}
+
+/// Finds the addresses of a target anew. May block.
+#[derive(Clone)]
+pub(crate) struct Again(Arc<dyn Fn() -> Result<Vec<Address>, RouteError> + Send + Sync>);
+
+impl Again {
+    /// The addresses that the target's name has now.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub(crate) fn find(&self) -> Result<Vec<Address>, RouteError> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Again {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Again").finish_non_exhaustive()
+    }
 }
 
 impl Route {
-    /// The address that connection number `connection` begins with, tried for the `attempt`-th time in a row.
-    pub(crate) fn address(&self, connection: usize, attempt: usize) -> Option<&Address> {
-        self.addresses.get((connection + attempt) % self.addresses.len().max(1))
+    /// The way to the plan's target.
+    pub(crate) fn find(
+        plan: &Plan,
+        default_port: u16,
+        tls: Option<TlsRoute>,
+        resolve: &Resolve,
+    ) -> Result<Self, RouteError> {
+        let addresses = addresses(plan, default_port, resolve)?;
+        let sources = sources(plan, &addresses)?;
+        let transport = &plan.transport;
+        let host = transport.connect_to.as_ref().map_or(plan.target.host.as_str(), |(host, _)| host.as_str());
+        let is_named = transport.unix_socket.is_none() && transport.addresses.is_empty() && !is_address(host);
+        let again = is_named.then(|| {
+            let (plan, resolve) = (plan.clone(), Arc::clone(resolve));
+            Again(Arc::new(move || self::addresses(&plan, default_port, &resolve)))
+        });
+        Ok(Self { addresses, sources, tls, again })
+    }
+
+    /// All addresses, beginning with that whose turn it is at connection number `connection`.
+    pub(crate) fn in_turn(&self, connection: usize) -> impl Iterator<Item = &Address> {
+        let (before, from) = self.addresses.split_at(connection % self.addresses.len().max(1));
+        from.iter().chain(before)
     }
 
     /// The local address for connection number `connection` to `address`: of the same family.
@@ -114,8 +158,13 @@ fn family_word(family: Family) -> &'static str {
     }
 }
 
+/// Whether a host is an address and no name.
+fn is_address(host: &str) -> bool {
+    host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+}
+
 /// Finds every address of the plan's target that can be reached as the plan wants it.
-pub(crate) fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Address>, RouteError> {
+fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Address>, RouteError> {
     let transport = &plan.transport;
     if let Some(path) = &transport.unix_socket {
         return Ok(vec![Address::Unix(path.clone())]);
@@ -190,7 +239,7 @@ fn spread(connections: u32, ports: u32, addresses: &[Address]) -> Vec<IpAddr> {
 
 /// The local addresses to connect from: those of the plan, each of which must be one of this machine's; or several of
 /// 127.0.0.0/8, where the target is there and the ports of one are not enough.
-pub(crate) fn sources(plan: &Plan, addresses: &[Address]) -> Result<Vec<IpAddr>, RouteError> {
+fn sources(plan: &Plan, addresses: &[Address]) -> Result<Vec<IpAddr>, RouteError> {
     if plan.transport.source_ips.is_empty() {
         return Ok(spread(plan.connections.most(), ports_of_an_address(), addresses));
     }

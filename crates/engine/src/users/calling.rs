@@ -2,7 +2,7 @@
 
 use brunt_plan::target::Target;
 
-use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers};
+use super::{Owner, PreparedCall, State, Throttle, TimedWake, UserCall, UsersNetwork, VirtualUsers};
 use crate::network::origins::Pool;
 use crate::network::{Call, CallId, Connections, Counted, End, Network, Place, State as ConnectionState};
 use crate::transport::Driver;
@@ -32,6 +32,13 @@ fn may_grow(pool: &mut Pool, waiting: usize, origin: usize, connections: &Connec
     let at_once = pool.count.saturating_sub(making).max(1);
     // Each has one call of its own already.
     pool.count < pool.most && making < at_once && making.saturating_mul(pool.streams.saturating_sub(1)) < waiting
+}
+
+/// Whether the call in this slot waits for a connection. One that was listed may have ended, and its slot be another's, which is on its way.
+fn waits<D: Driver>(network: &UsersNetwork<D>, calls: &[UserCall], slot: u32) -> bool {
+    let call = calls.get(slot as usize).filter(|call| call.state == State::UnderWay);
+    let id = call.and_then(|call| call.id);
+    id.and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting)
 }
 
 impl Throttle {
@@ -305,7 +312,7 @@ impl VirtualUsers {
         let most_there = self.clients.get(client).map_or(1, |client| client.per_user) as usize;
         let most = network.origins.pipeline(origin);
         let Some(owner) = self.users.get_mut(user as usize) else { return };
-        let mut there = 0;
+        let (mut there, mut leaving) = (0, 0);
         for &token in &owner.connections {
             let connection = &network.connections[token];
             if connection.origin == origin {
@@ -313,9 +320,10 @@ impl VirtualUsers {
                     return self.send_soon(network, token, slot, now);
                 }
                 there += usize::from(!connection.is_draining());
+                leaving += usize::from(connection.is_draining());
             }
         }
-        if there < most_there {
+        if there < most_there && there + leaving < 2 * most_there {
             self.connect_for(network, Owner::User(user), origin, slot, now);
         } else {
             owner.waiting.push_back(slot);
@@ -353,9 +361,13 @@ impl VirtualUsers {
                 self.gathered.push(token);
                 continue;
             }
-            if network.connections[token].state == ConnectionState::Open
-                && let Some(id) = network.dequeue(token)
-            {
+            if network.connections[token].state != ConnectionState::Open {
+                continue;
+            }
+            let most = network.origins.pipeline(network.connections[token].origin);
+            if network.connections[token].streams_left(most) == 0 {
+                network.bound_waits(self, token);
+            } else if let Some(id) = network.dequeue(token) {
                 if let Some(call) = network.call_mut(id)
                     && !call.was_sent()
                 {
@@ -413,10 +425,10 @@ impl VirtualUsers {
         let most = network.origins.pipeline(origin);
         while network.connections[token].room(most) > 0 {
             let next = match self.owner(token) {
-                Owner::User(user) => self.next_waiting(user, origin),
+                Owner::User(user) => self.next_waiting(network, user, origin),
                 Owner::Pool => {
+                    let next = self.next_pooled(network, origin);
                     let Some(there) = network.origins.get(origin) else { return };
-                    let next = there.waiting.pop_front();
                     let connection = &mut network.connections[token];
                     if next.is_none()
                         && let Some(pool) = &mut there.pool
@@ -455,7 +467,7 @@ impl VirtualUsers {
         pool.streams = connections[token].client.capacity();
         if may_grow(pool, waiting, origin, connections)
             && self.owner(token) == Owner::Pool
-            && let Some(slot) = there.waiting.pop_front()
+            && let Some(slot) = self.next_pooled(network, origin)
         {
             let now = network.driver.now();
             self.place(network, slot, now);
@@ -471,8 +483,8 @@ impl VirtualUsers {
         now: u64,
     ) {
         let next = match owner {
-            Owner::User(user) => self.next_waiting(user, origin),
-            Owner::Pool => network.origins.get(origin).and_then(|there| there.waiting.pop_front()),
+            Owner::User(user) => self.next_waiting(network, user, origin),
+            Owner::Pool => self.next_pooled(network, origin),
             Owner::Held(_) | Owner::Nobody => None,
         };
         let Some(slot) = next else { return };
@@ -484,14 +496,23 @@ impl VirtualUsers {
     }
 
     /// The next of a user's calls that wait for a connection to `origin`.
-    fn next_waiting(&mut self, user: u32, origin: usize) -> Option<u32> {
+    fn next_waiting<D: Driver>(&mut self, network: &UsersNetwork<D>, user: u32, origin: usize) -> Option<u32> {
         let calls = &self.calls;
         let user = self.users.get_mut(user as usize)?;
-        let waits = |slot: &u32| {
-            calls.get(*slot as usize).is_some_and(|call| call.origin == origin && call.state == State::UnderWay)
-        };
-        let place = user.waiting.iter().position(waits)?;
+        user.waiting.retain(|slot| waits(network, calls, *slot));
+        let is_there = |slot: &u32| calls.get(*slot as usize).is_some_and(|call| call.origin == origin);
+        let place = user.waiting.iter().position(is_there)?;
         user.waiting.remove(place)
+    }
+
+    /// The next call that waits for a connection of the pool.
+    fn next_pooled<D: Driver>(&mut self, network: &mut UsersNetwork<D>, origin: usize) -> Option<u32> {
+        loop {
+            let slot = network.origins.get(origin)?.waiting.pop_front()?;
+            if waits(network, &self.calls, slot) {
+                return Some(slot);
+            }
+        }
     }
 
     /// Closes connections whose user is done with them.

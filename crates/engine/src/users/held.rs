@@ -5,7 +5,7 @@ use std::fmt;
 use brunt_record::outcome::Failure;
 
 use super::{UsersNetwork, VirtualUser, VirtualUsers};
-use crate::network::{AnswerOf, End, Gone, Judgement, State as ConnectionState};
+use crate::network::{AnswerOf, End, Gone, Judgement};
 use crate::transport::Driver;
 use brunt_protocol::scenario::{Answered, Encoded};
 use brunt_protocol::user::Message;
@@ -78,7 +78,7 @@ impl VirtualUsers {
             Found::Answer(status) => self.answer_from_remains(network, slot, handle, status, now),
             Found::Connection(token) => {
                 let connection = &network.connections[token];
-                if connection.state == ConnectionState::Open && connection.carried() == 0 {
+                if connection.room(1) > 0 {
                     self.send_on(network, token, slot, now);
                 } else {
                     let busy = "the connection is busy with an earlier call";

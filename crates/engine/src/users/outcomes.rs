@@ -72,12 +72,12 @@ impl<D: Driver> Load<D> for VirtualUsers {
     }
 
     fn draining(&mut self, network: &mut UsersNetwork<D>, token: usize, now: u64) {
-        // It no longer stands in the way of another.
+        // It no longer stands in the way of another, unless as many leave as there may be.
         let origin = network.connections[token].origin;
         if self.owner(token) == Owner::Pool
             && let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
+            && pool.begins_to_leave()
         {
-            pool.count = pool.count.saturating_sub(1);
             self.place_next(network, Owner::Pool, origin, now);
         }
     }
@@ -104,8 +104,8 @@ impl<D: Driver> Load<D> for VirtualUsers {
                 }
             }
             Owner::Pool => {
-                if !drained && let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) {
-                    pool.count = pool.count.saturating_sub(1);
+                if let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) {
+                    pool.is_gone(drained);
                 }
             }
             Owner::Held(user) => self.keep_remains(user, gone),

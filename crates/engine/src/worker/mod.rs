@@ -44,6 +44,10 @@ const UNHEARD_NS: u64 = 10 * SECOND_NS;
 /// How often a worker looks whether the others are ready too, in nanoseconds.
 const STARTING_LOOK_NS: u64 = 1_000_000;
 
+/// The most connections of a worker that is held against the rules at each step: with more it would look busy to itself.
+#[cfg(test)]
+const MOST_AUDITED: usize = 100;
+
 /// What the workers of a run share.
 pub(crate) struct Shared {
     pub(crate) plan: Arc<Plan>,
@@ -127,6 +131,12 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
     /// Whether answers may wait a moment until more have come, for they are read and called again together.
     fn gathers(&self) -> bool {
         false
+    }
+
+    /// Holds itself and its network against what is true between two steps.
+    #[cfg(test)]
+    fn audit(&self, network: &Network<D, Self::Tag>, _now: u64) {
+        network.audit(None::<&Vec<_>>, None);
     }
 
     /// About how long scripts were busy since this was last asked, in nanoseconds.
@@ -293,6 +303,10 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             self.tick(now);
             if self.stage == Stage::Over {
                 return Ok(());
+            }
+            #[cfg(test)]
+            if self.network.connections.len() <= MOST_AUDITED {
+                self.load.audit(&self.network, now);
             }
             let until = if self.network.has_work() { now } else { self.next_wake(now) };
             if let Some(pause) = self.pause().filter(|pause| now + pause < until) {

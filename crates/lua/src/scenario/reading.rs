@@ -21,7 +21,7 @@ const MOST_FOUND: usize = 10_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// The most questions of a kind that are remembered.
 const MOST_QUESTIONS: usize = 500;
-/// The most nodes that one `XPath` looks at.
+/// The most nodes that one `XPath` looks at, and of which the text is read for one question: elements in each other have their text in common.
 const MOST_VISITS: usize = 5_000_000;
 
 /// Why nothing could be looked for.
@@ -173,9 +173,15 @@ impl Reader {
             Selector::parse(text).map_err(|e| format!("it is no CSS selector: {e}"))
         })?;
         let Parsed::Html(html) = parsed(&mut self.last, Form::Html, body)? else { return Ok(Vec::new()) };
-        let mut left = MOST_BYTES;
+        let (mut left, mut visits) = (MOST_BYTES, MOST_VISITS);
         let found = html.select(selector).take(most).map(|element| {
-            let text: String = element.text().collect();
+            let mut text = String::new();
+            for node in element.descendants() {
+                visit(&mut visits)?;
+                if let Node::Text(piece) = node.value() {
+                    text.push_str(piece);
+                }
+            }
             let value = element.value();
             let attributes: Vec<_> = value.attrs().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             let bytes = text.len() + attributes.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
@@ -217,8 +223,9 @@ impl Reader {
             XPathValue::String(text) => return Ok(vec![Found::Text(text.clone().into_bytes())]),
             XPathValue::NodeSet(nodes) => nodes,
         };
-        let mut left = MOST_BYTES;
+        let (mut left, mut visits) = (MOST_BYTES, MOST_VISITS);
         let texts = nodes.iter().take(most).map(|node| {
+            visit_below(document, *node, &mut visits)?;
             let text = XPathValue::NodeSet(vec![NodeId::new(node.index())]).to_string_value(document);
             left = left.checked_sub(text.len()).ok_or_else(too_much)?;
             Ok(Found::Text(text.into_bytes()))
@@ -253,6 +260,24 @@ impl Reader {
         });
         found.collect()
     }
+}
+
+/// One node more is read, of so many.
+fn visit(left: &mut usize) -> Result<(), Problem> {
+    *left = left.checked_sub(1).ok_or_else(|| {
+        Problem::Answer(format!("the text of what was found lies in more than {MOST_VISITS} elements in each other"))
+    })?;
+    Ok(())
+}
+
+/// All nodes below this one are read.
+fn visit_below(document: &Document<'_>, node: NodeId, left: &mut usize) -> Result<(), Problem> {
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        visit(left)?;
+        open.extend(document.children_iter(node));
+    }
+    Ok(())
 }
 
 fn too_much() -> Problem {
@@ -382,6 +407,18 @@ mod tests {
             look(format!("<?xml version='1.0'?>{}{}", "<b>".repeat(depth), "</b>".repeat(depth)).as_bytes());
             look(format!("{}1{}", "[".repeat(depth), "]".repeat(depth)).as_bytes());
         }
+    }
+
+    #[test]
+    fn elements_in_each_other_are_read_within_bounds() {
+        let deep = |depth| format!("<?xml version='1.0'?>{}x{}", "<a>".repeat(depth), "</a>".repeat(depth));
+        let mut reader = Reader::default();
+        let found = |reader: &mut Reader, depth| reader.xpath(deep(depth).as_bytes(), "//a", &[], MOST_FOUND);
+        assert_eq!(found(&mut reader, 100).map(|all| all.len()), Ok(100));
+        let html = |depth: usize| format!("<html>{}", "<div>".repeat(depth));
+        assert_eq!(reader.css(html(100).as_bytes(), "div", MOST_FOUND).map(|all| all.len()), Ok(100));
+        let refused = reader.css(html(5_000).as_bytes(), "div", MOST_FOUND);
+        assert!(matches!(&refused, Err(Problem::Answer(reason)) if reason.contains("in each other")), "{refused:?}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use brunt_protocol::user::Message;
 use brunt_protocol::{Kept, Malformed, Parts, Started};
 use brunt_record::outcome::Failure;
 
-use crate::framing::{Fault, Reader, decompressed, write_message};
+use crate::framing::{Fault, Reader, check_compressed, decompressed, write_message};
 use crate::request::{Writer, parts};
 use crate::status;
 
@@ -113,7 +113,12 @@ impl Call {
             return Err(Fault::Malformed("a compressed message, and grpc-encoding is not gzip"));
         }
         let is_taken = self.is_taken();
-        let Some(kept) = &mut self.kept else { return Ok(0) };
+        let Some(kept) = &mut self.kept else {
+            if is_compressed {
+                check_compressed(self.reader.message(), limit)?;
+            }
+            return Ok(0);
+        };
         if is_taken {
             kept.body.clear();
         }

@@ -42,6 +42,19 @@ pub fn decompressed(message: &[u8], limit: u32) -> Result<Vec<u8>, Fault> {
     }
 }
 
+/// Checks that a message is gzip of at most `limit` bytes, and holds none of them.
+///
+/// # Errors
+/// When it is no gzip, or longer.
+pub fn check_compressed(message: &[u8], limit: u32) -> Result<(), Fault> {
+    let mut bytes = GzDecoder::new(message).take(u64::from(limit) + 1);
+    match std::io::copy(&mut bytes, &mut std::io::sink()) {
+        Err(_) => Err(Fault::Malformed("a compressed message that is no gzip")),
+        Ok(length) if length > u64::from(limit) => Err(Fault::Oversize),
+        Ok(_) => Ok(()),
+    }
+}
+
 /// Why bytes are no messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -53,7 +66,8 @@ pub enum Fault {
     Oversize,
 }
 
-/// Cuts the body of a stream into messages. Pure and bounded: a message is kept only if that was asked for.
+/// Cuts the body of a stream into messages. Pure and bounded: a message is kept only if that was asked for, or if it is compressed, which
+/// has to be read as a whole.
 #[derive(Debug)]
 pub struct Reader {
     prefix: [u8; PREFIX_BYTES],
@@ -68,7 +82,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of messages of at most `limit` bytes. With `keep`, [`message`](Self::message) has each.
+    /// A reader of messages of at most `limit` bytes. With `keep`, [`message`](Self::message) has each; without, those that are compressed.
     pub fn new(limit: u32, keep: bool) -> Self {
         Self { prefix: [0; PREFIX_BYTES], prefixed: 0, left: 0, limit, keeps: keep, message: Vec::new() }
     }
@@ -105,7 +119,7 @@ impl Reader {
         }
         let rest = bytes.get(taken..).unwrap_or(&[]);
         let part = rest.get(..self.left as usize).unwrap_or(rest);
-        if self.keeps {
+        if self.keeps || self.is_compressed() {
             self.message.extend_from_slice(part);
         }
         self.left -= part.len() as u32;
@@ -126,7 +140,7 @@ impl Reader {
         self.prefix.first() == Some(&1)
     }
 
-    /// The message that came last, if messages are kept, as it came.
+    /// The message that came last, if it was kept, as it came.
     pub fn message(&self) -> &[u8] {
         &self.message
     }
@@ -184,6 +198,10 @@ mod tests {
         assert_eq!(decompressed(&small, 10_000), Ok(message));
         assert_eq!(decompressed(&small, 9_999), Err(Fault::Oversize));
         assert!(decompressed(b"no gzip", 9).is_err());
+        assert_eq!(check_compressed(&small, 10_000), Ok(()));
+        assert_eq!(check_compressed(&small, 9_999), Err(Fault::Oversize));
+        let cut = check_compressed(&small[..small.len() - 9], 10_000);
+        assert_eq!(cut, Err(Fault::Malformed("a compressed message that is no gzip")));
     }
 
     proptest! {

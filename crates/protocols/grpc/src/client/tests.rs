@@ -64,8 +64,13 @@ fn call(hint: u32) -> (Vec<u8>, u32) {
 
 /// A client with calls of these hints in flight.
 fn started(hints: &[u32]) -> GrpcClient {
+    started_keeping(true, hints)
+}
+
+/// The same, which keeps answers or not.
+fn started_keeping(keep: bool, hints: &[u32]) -> GrpcClient {
     let limits = Limits { message_bytes: 1000, stall_ns: 7 };
-    let mut client = GrpcClient::new(GrpcStreams::new(true, false, Arc::new(limits)));
+    let mut client = GrpcClient::new(GrpcStreams::new(keep, false, Arc::new(limits)));
     let mut out = Vec::new();
     assert_eq!(client.open(None, &mut out), Ok(Opening::Exchange));
     let bytes = Server::default().settings().take();
@@ -242,10 +247,17 @@ fn compressed_messages_are_kept_as_they_were() {
     let mut client = started(&[0]);
     assert_eq!(ends(&mut client, &answer(&framed)), Ok(vec![answered(0, 0)]));
     assert_eq!(client.parts().body[5..], [7; 900]);
-    // What grows beyond the limit is refused, however small it came.
-    let mut framed = Vec::new();
-    write_message(&compressed(&[7; 1001]).unwrap(), true, &mut framed);
-    assert_eq!(reason(&mut started(&[0]), &answer(&framed)).0, Failure::Oversize);
+    assert_eq!(ends(&mut started_keeping(false, &[0]), &answer(&framed)), Ok(vec![answered(0, 0)]));
+    // What grows beyond the limit is refused, however small it came, and whether or not it is kept; so is what is no gzip.
+    let mut large = Vec::new();
+    write_message(&compressed(&[7; 1001]).unwrap(), true, &mut large);
+    let mut broken = Vec::new();
+    write_message(b"no gzip", true, &mut broken);
+    for keep in [true, false] {
+        assert_eq!(reason(&mut started_keeping(keep, &[0]), &answer(&large)).0, Failure::Oversize);
+        let (failure, reason) = reason(&mut started_keeping(keep, &[0]), &answer(&broken));
+        assert_eq!((failure, reason.as_str()), (Failure::Protocol, "a compressed message that is no gzip"));
+    }
 }
 
 #[test]

@@ -1,0 +1,47 @@
+//! What holds of a flood between two steps of its worker. Tests look after each step.
+
+use super::{Flood, FloodNetwork, Pace};
+use crate::network::{NEVER, State};
+use crate::transport::Driver;
+
+/// The most bytes of a call of the made-up protocol `mux`: a letter, a number and a dot.
+const CALL_BYTES: usize = 8;
+
+impl Flood {
+    /// Holds the flood, and the network that it was lent, against their rules.
+    pub(super) fn audit_step<D: Driver>(&self, network: &FloodNetwork<D>, now: u64) {
+        let call_bytes = (self.plan.target.scheme == "mux").then_some(CALL_BYTES);
+        network.audit(Some(&self.again), call_bytes);
+        let connections = self.plan.connections.most().max(1) as usize;
+        let most = self.share.part_of(connections as u64).max(1) as usize;
+        let places = network.places();
+        assert!(places <= 2 * most || self.slots.is_some(), "{places} places for {most} connections");
+        if network.has_work() || self.slots.is_some() || !self.loading || self.lease.has_run_out(now) {
+            return;
+        }
+        let has_again = self.again.iter().any(|id| network.call(*id).is_some());
+        let has_room = (0..network.connections.len()).any(|token| network.connections[token].room(self.pipeline) > 0);
+        assert!(!(has_again && has_room), "a call that was turned away waits although a connection has room");
+        match &self.pace {
+            Pace::Closed(quota) if now < self.calls_until && !quota.is_used_up() && !self.interests.pauses => {
+                assert!(!has_room, "a connection has room, and no call");
+                for token in 0..network.connections.len() {
+                    let state = network.connections[token].state;
+                    assert!(state != State::Idle, "place {token} is idle, and nothing will change that");
+                }
+            }
+            Pace::Open(schedule) if self.is_loading() => {
+                let waits = schedule.due().is_some_and(|due| due <= now);
+                assert!(!(waits && has_room), "a due call waits although a connection has room");
+                for token in 0..network.connections.len() {
+                    let connection = &network.connections[token];
+                    assert!(connection.room(self.pipeline) == 0 || connection.listed, "{token} has room, in no list");
+                }
+                let wakes = waits && self.ready.is_empty() && network.taking == 0 && network.connecting == 0;
+                let looks = self.outage.next_look != NEVER || network.next_deadline() != NEVER;
+                assert!(!wakes || looks, "a due call waits for nothing");
+            }
+            Pace::Closed(_) | Pace::Open(_) => {}
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What holds of a network between two steps of its worker, whatever has come and gone. Tests look after each step.
+
+use std::collections::BTreeSet;
+
+use super::call::{CallId, Place};
+use super::connection::Connection;
+use super::deadlines::NEVER;
+use super::{Network, State};
+use crate::transport::Driver;
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Holds the network against its rules. `waiting` are the calls that the load has in a list of its own, if it has one; some may have
+    /// ended. `call_bytes` is the most that one call sends, if that is known.
+    pub(crate) fn audit<'a>(&self, waiting: Option<impl IntoIterator<Item = &'a CallId>>, call_bytes: Option<usize>) {
+        let mut listed = Vec::new();
+        for token in 0..self.connections.len() {
+            let connection = &self.connections[token];
+            listed.extend(connection.calls.iter().map(|id| (*id, Place::InFlight(token))));
+            listed.extend(connection.queue.iter().map(|id| (*id, Place::Queued(token))));
+            self.audit_connection(token, connection);
+            self.audit_unsent(connection, call_bytes);
+        }
+        for (id, place) in &listed {
+            let call = self.calls.get(*id);
+            assert_eq!(call.map(|call| call.place), Some(*place), "a list has calls that are alive and know it");
+        }
+        let has_list = waiting.is_some();
+        let alive = |id: &&CallId| self.calls.get(**id).is_some();
+        let waiting: Vec<_> = waiting.into_iter().flatten().filter(alive).map(|id| (*id, Place::Waiting)).collect();
+        listed.extend(waiting);
+        let names: BTreeSet<_> = listed.iter().map(|(id, _)| *id).collect();
+        assert_eq!(names.len(), listed.len(), "no call is in two lists");
+        for id in self.calls.ids() {
+            let Some(call) = self.calls.get(id) else { continue };
+            let waits_elsewhere = !has_list && call.place == Place::Waiting;
+            assert!(names.contains(&id) || waits_elsewhere, "{call:?} is in no list");
+            assert!(!call.was_sent() || call.expires != NEVER, "{call:?} was sent and has no deadline");
+            assert!(self.calls.is_watched(id), "the deadline of {call:?} is not watched");
+        }
+        self.audit_counts();
+    }
+
+    fn audit_connection(&self, token: usize, connection: &Connection) {
+        let state = connection.state;
+        let calls = (connection.calls.len(), connection.queue.len());
+        match state {
+            State::Vacant => {
+                assert_eq!(calls, (0, 0), "a vacant place has no calls");
+                let given_back = self.vacant.iter().filter(|place| **place == token).count();
+                assert_eq!(given_back, 1, "a vacant place is in the list of those once");
+            }
+            State::Idle => assert_eq!(calls, (0, 0), "what waits for a connection has one made"),
+            State::Backoff | State::Connecting | State::Handshaking | State::Opening => {
+                assert_eq!(calls.0, 0, "no call is in flight before the connection is there");
+                assert!(connection.deadline != NEVER, "{state:?} has a deadline");
+            }
+            State::Open => {
+                let most = self.origins.pipeline(connection.origin);
+                assert!(calls.1 == 0 || connection.streams_left(most) == 0, "waiting calls and room mean progress");
+            }
+            State::Leaving => assert!(calls.0 > 0 || connection.deadline != NEVER, "what leaves has an end"),
+        }
+        if state != State::Open {
+            assert!(state == State::Leaving || connection.unsent.is_empty(), "{state:?} has nothing to send");
+        }
+        for id in &connection.queue {
+            let is_made = matches!(state, State::Open | State::Leaving);
+            let expires = self.calls.get(*id).map_or(NEVER, |call| call.expires);
+            assert!(!is_made || expires != NEVER, "a call that waits for room has a deadline");
+        }
+        assert!(!connection.has_unsent() || connection.stalled_until != NEVER, "bytes that wait have a deadline");
+        let due = connection.due();
+        assert!(self.deadlines.alarm(token) <= due, "the deadline of connection {token}, {state:?}, is watched");
+    }
+
+    /// What waits on a connection is what its calls send, the word that gives each up, and what answers the peer.
+    fn audit_unsent(&self, connection: &Connection, call_bytes: Option<usize>) {
+        let asked = self.origins.pipeline(connection.origin).max(1);
+        let unsent = connection.unsent.len().saturating_sub(connection.unsent_aside);
+        let bounded = call_bytes.is_none_or(|bytes| unsent <= 2 * bytes * asked);
+        assert!(bounded, "{unsent} bytes wait for {asked} calls");
+    }
+
+    fn audit_counts(&self) {
+        let count = |is: fn(&Connection) -> bool| self.connections.0.iter().filter(|connection| is(connection)).count();
+        assert_eq!(self.connecting, count(Connection::is_being_made));
+        assert_eq!(self.taking, count(|connection| connection.state == State::Open));
+        assert_eq!(self.leaving, count(Connection::is_draining));
+        assert_eq!(self.vacant.len(), count(|connection| connection.state == State::Vacant));
+    }
+}
