@@ -50,10 +50,10 @@ fn the_text_fits_a_terminal() {
 #[test]
 fn a_report_without_findings_fits_a_screen() {
     // One with a freeze, and calls that never ended, takes a little more.
-    let fixtures =
-        [(fixtures::clean(), 25), (fixtures::tls(), 25), (fixtures::interrupted(), 25), (fixtures::open(), 30)];
-    for (summary, most) in fixtures {
-        let text = text(Format::Text, &summary, Style::default());
+    let fixtures: [(fn() -> _, _); 4] =
+        [(fixtures::clean, 25), (fixtures::tls, 25), (fixtures::interrupted, 25), (fixtures::open, 30)];
+    for (fixture, most) in fixtures {
+        let text = text(Format::Text, &fixture(), Style::default());
         assert!(text.lines().count() <= most, "{} lines:\n{text}", text.lines().count());
     }
 }

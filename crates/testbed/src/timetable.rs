@@ -167,7 +167,7 @@ fn carry_out(listener: TcpListener, address: SocketAddr, server: SocketAddr, sha
             listener = listen(address).ok();
         }
         match listener.as_ref().map(TcpListener::accept) {
-            Some(Ok((client, _))) => pass_on(client, server, shared),
+            Some(Ok((client, _))) => pass_on(&client, server, shared),
             Some(Err(error)) if error.kind() != ErrorKind::WouldBlock => thread::sleep(TICK),
             _ => thread::sleep(TICK),
         }
@@ -175,7 +175,7 @@ fn carry_out(listener: TcpListener, address: SocketAddr, server: SocketAddr, sha
 }
 
 /// Begins to pass on what comes on a connection; one that the server does not take is closed.
-fn pass_on(client: TcpStream, server: SocketAddr, shared: &Arc<Shared>) {
+fn pass_on(client: &TcpStream, server: SocketAddr, shared: &Arc<Shared>) {
     let begin = || -> io::Result<()> {
         client.set_nonblocking(false)?;
         let server = TcpStream::connect(server)?;

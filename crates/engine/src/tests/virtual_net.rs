@@ -323,6 +323,10 @@ fn no_socket() -> io::Error {
 }
 
 impl<P: Peer> Driver for VirtualDriver<P> {
+    fn is_real_time(&self) -> bool {
+        false
+    }
+
     fn now(&mut self) -> u64 {
         self.world().now
     }

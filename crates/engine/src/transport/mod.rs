@@ -57,6 +57,11 @@ pub(crate) trait Driver {
     /// Nanoseconds since the run's epoch, which all workers share; never goes back.
     fn now(&mut self) -> u64;
 
+    /// Whether time passes by itself, so that the CPU time of the thread can be held against it. It does not in a simulation.
+    fn is_real_time(&self) -> bool {
+        true
+    }
+
     /// Begins to connect `token`. Its end is announced as writable.
     fn connect(&mut self, token: usize, address: &Address, source: Option<IpAddr>) -> io::Result<()>;
 

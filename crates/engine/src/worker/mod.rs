@@ -225,7 +225,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         load: L,
         reports: Sender<Report>,
     ) -> Self {
-        let now = driver.now();
+        let (now, is_real_time) = (driver.now(), driver.is_real_time());
         let network = Network::new(driver, origins, Terms::of(&shared.plan), shared.plan.ok_status.clone());
         let awaits_target = load.needs_target();
         Self {
@@ -234,7 +234,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             load,
             reports,
             number,
-            vitals: Vitals::new(now),
+            vitals: Vitals::new(now, is_real_time),
             gathering: Gathering::default(),
             stage: Stage::Preparing,
             phase_began: now,
@@ -264,7 +264,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     /// When the operating system refuses to wait for events. What was measured until then is handed over all the same.
     pub(crate) fn run(mut self) -> io::Result<L> {
         // The scheduler's figures are a thread's own, and another one has put this worker together.
-        self.vitals = Vitals::new(self.network.driver.now());
+        self.vitals = Vitals::new(self.network.driver.now(), self.network.driver.is_real_time());
         let outcome = self.go_through();
         if outcome.is_err() {
             let now = self.network.driver.now();

@@ -10,6 +10,7 @@ const TOLERATED_NS: u64 = 20_000_000;
 pub(super) struct Vitals {
     #[cfg(target_os = "linux")]
     schedstat: Option<std::fs::File>,
+    is_real_time: bool,
     wall_ns: u64,
     cpu_ns: u64,
     starved_ns: u64,
@@ -21,11 +22,12 @@ pub(super) struct Vitals {
 }
 
 impl Vitals {
-    /// Begins to watch the current thread, at `now`.
-    pub(super) fn new(now: u64) -> Self {
+    /// Begins to watch the current thread, at `now`. Where time is made up, its CPU time is no share of anything.
+    pub(super) fn new(now: u64, is_real_time: bool) -> Self {
         let mut vitals = Self {
             #[cfg(target_os = "linux")]
-            schedstat: std::fs::File::open("/proc/thread-self/schedstat").ok(),
+            schedstat: is_real_time.then(|| std::fs::File::open("/proc/thread-self/schedstat").ok()).flatten(),
+            is_real_time,
             wall_ns: now,
             cpu_ns: 0,
             starved_ns: 0,
@@ -33,7 +35,7 @@ impl Vitals {
             still_ns: 0,
             still_until: now,
         };
-        vitals.cpu_ns = cpu_ns();
+        vitals.cpu_ns = vitals.cpu_ns();
         vitals.starved_ns = vitals.starved_ns();
         vitals
     }
@@ -53,7 +55,7 @@ impl Vitals {
 
     /// What happened since the last time, until `end`, which may be past.
     pub(super) fn lap(&mut self, end: u64) -> Numbers {
-        let (cpu_ns, starved_ns) = (cpu_ns(), self.starved_ns());
+        let (cpu_ns, starved_ns) = (self.cpu_ns(), self.starved_ns());
         let wall = end.saturating_sub(self.wall_ns);
         let cpu = cpu_ns.saturating_sub(self.cpu_ns);
         // What of standing still came after the end belongs to the next lap.
@@ -80,11 +82,14 @@ impl Vitals {
     fn starved_ns(&self) -> u64 {
         self.starved_ns
     }
-}
 
-fn cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    fn cpu_ns(&self) -> u64 {
+        if !self.is_real_time {
+            return 0;
+        }
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
 }
 
 #[cfg(test)]
@@ -97,7 +102,7 @@ mod tests {
 
     #[test]
     fn standing_still_counts_in_the_seconds_in_which_it_was() {
-        let mut vitals = Vitals::new(0);
+        let mut vitals = Vitals::new(0, true);
         for at in (0..=1200).step_by(50) {
             vitals.beat(at * MS);
             if at == 1000 {

@@ -107,7 +107,9 @@ fn slow_request(total: &Snapshot) -> Option<Remark> {
         .map(|(name, calls)| (name, calls.response_times().lower().into_owned()))
         .collect();
     let mut all = Histogram::new();
-    requests.iter().for_each(|(_, times)| all.merge(times));
+    for (_, times) in &requests {
+        all.merge(times);
+    }
     let p99 = all.quantile(1.0 - SLOWEST)?;
     // What is as slow as p99 is a part of the slowest: the last bucket below it may hold many calls.
     let slowest = |times: &Histogram| times.values().filter(|(value, _)| *value >= p99).map(|(_, n)| n).sum::<u64>();

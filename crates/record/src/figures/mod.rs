@@ -177,7 +177,7 @@ mod tests {
         figures.hide(&Secrets::new(["hunter2".to_owned()]));
         let json = serde_json::to_string(&figures).unwrap();
         assert!(!json.contains("hunter2"), "{json}");
-        assert_eq!(json.matches(crate::redaction::REDACTED).count(), 12, "{json}");
+        assert_eq!(json.matches(crate::redaction::REDACTED).count(), 13, "{json}");
     }
 
     #[test]

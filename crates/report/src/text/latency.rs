@@ -66,7 +66,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
 }
 
 fn names(columns: &[&str]) -> String {
-    columns.iter().map(|name| format!("{name:>COLUMN$}")).collect()
+    columns.iter().map(|name| format!("{name:>COLUMN$}")).collect::<Vec<_>>().concat()
 }
 
 /// The times that tell something: calls by success where some had none, service time where calls waited before they were sent.

@@ -159,30 +159,27 @@ fn waiting(points: &[Point]) -> Vec<u64> {
     waits.collect()
 }
 
-/// The time at five places of the axis.
+/// The time at five places of the axis, at fewer where it is short.
 fn axis(span: u64, columns: usize) -> String {
     const LABELS: usize = 4;
-    /// Room for the last label, with a space before it.
-    const LAST: usize = 7;
+    let label = |number: usize| Clock(span / LABELS as u64 * number as u64).to_string();
+    let last = label(LABELS);
+    // The last one ends with the chart.
+    let last_at = columns.saturating_sub(last.len());
     let mut line = String::new();
-    for label in 0..=LABELS {
-        let (at, text) = (columns * label / LABELS, Clock(span / LABELS as u64 * label as u64).to_string());
-        // The last one ends with the chart.
-        let at = if label == LABELS { at.saturating_sub(text.chars().count()) } else { at };
-        let (end, next) = (line.chars().count(), at + text.chars().count());
-        let has_room = label == LABELS || next + LAST <= columns;
-        if (end == 0 || end < at) && has_room {
-            line.push_str(&" ".repeat(at - end));
-            line.push_str(&text);
+    for number in 0..LABELS {
+        let (at, text) = (columns * number / LABELS, label(number));
+        if (line.is_empty() || line.len() < at) && at + text.len() < last_at {
+            line = format!("{line:<at$}{text}");
         }
     }
-    line
+    format!("{line:<last_at$}{last}")
 }
 
 /// Where findings have their place in time: `├──①──┤`.
 fn marks(statements: &[Statement], span: u64, columns: usize) -> Option<String> {
     let mut line = vec![' '; columns];
-    let with_place = statements.iter().filter_map(|statement| statement.stretch());
+    let with_place = statements.iter().filter_map(Statement::stretch);
     for (number, (from, to)) in with_place.enumerate() {
         let place = |ns: u64| (u128::from(ns) * columns as u128 / u128::from(span.max(1))) as usize;
         let first = place(from).min(columns - 1);
@@ -223,7 +220,7 @@ mod tests {
     #[test]
     fn the_axis_has_the_time() {
         assert_eq!(axis(20 * SECOND_NS, 40), "0:00      0:05      0:10      0:15  0:20");
-        assert_eq!(axis(10 * SECOND_NS, 48), "0:00        0:02.5      0:05            0:10");
+        assert_eq!(axis(10 * SECOND_NS, 48), "0:00        0:02.5      0:05        0:07.5  0:10");
         assert_eq!(axis(SECOND_NS, 10), "0:00  0:01");
     }
 }

@@ -121,7 +121,9 @@ fn failures_that_are_fast_or_slow_are_said_to_be() {
 fn connections_that_were_asked_for_again_are_counted() {
     let with = |connects: &[(u64, u64)]| {
         let (plan, mut run) = carried_out(10, evenly(500, 10), |_| End::Ok(MS));
-        connects.iter().for_each(|&(ns, n)| run.measured.times.record_n(Timing::Connect, ns, n));
+        for &(ns, n) in connects {
+            run.measured.times.record_n(Timing::Connect, ns, n);
+        }
         remarks((plan, run))
     };
     let found = with(&[(MS, 90), (1_010 * MS, 8), (3_100 * MS, 2)]);
