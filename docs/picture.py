@@ -37,7 +37,7 @@ def main():
           'role="img" aria-label="A report of brunt on a terminal">')
     print(f'<rect width="{across}" height="{down}" rx="8" fill="{GROUND}"/>')
     print('<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,DejaVu Sans Mono,monospace" '
-          f'font-size="{FONT}" fill="{PLAIN}" xml:space="preserve">')
+          f'font-size="{FONT}" fill="{PLAIN}">')
     for number, line in enumerate(lines):
         at, parts = MARGIN, []
         for text, codes in spans(line):
@@ -45,7 +45,9 @@ def main():
             fill = fill or (STRONG if "1" in codes else FAINT if "2" in codes or "90" in codes else PLAIN)
             weight = ' font-weight="bold"' if "1" in codes else ""
             length = width(text) * ADVANCE
-            parts.append(f'<tspan x="{at:.1f}" textLength="{length:.1f}" fill="{fill}"{weight}>{html.escape(text)}</tspan>')
+            # Not every browser keeps spaces that stand side by side.
+            shown = html.escape(text).replace(" ", "\u00a0")
+            parts.append(f'<tspan x="{at:.1f}" textLength="{length:.1f}" fill="{fill}"{weight}>{shown}</tspan>')
             at += length
         print(f'<text y="{MARGIN + 13 + number * LINE}">{"".join(parts)}</text>')
     print("</g>\n</svg>")

@@ -137,7 +137,7 @@ fn columns(summary: &Summary) -> Vec<Column> {
         column.answered = point.answered as f64 * 1e9 / point.length_ns.max(1) as f64;
         column.users = point.users;
         column.spoiled = verdict::is_spoiled(point);
-        column.waiting = waiting.get(at).copied().unwrap_or(0);
+        column.waiting = waiting_at(&waiting, points, at, span / n * (number + 1));
         if timeline.is_empty() {
             (column.p50, column.p99) = (value(point.response_quantile(0.5)), value(point.response_quantile(0.99)));
         }
@@ -157,6 +157,14 @@ fn waiting(points: &[Point]) -> Vec<u64> {
         Some(due.saturating_sub(*ended))
     });
     waits.collect()
+}
+
+/// Calls that wait at a time within point `at`: as many more than at its beginning as of it has passed.
+fn waiting_at(waiting: &[u64], points: &[Point], at: usize, ns: u64) -> u64 {
+    let (Some(end), Some(point)) = (waiting.get(at), points.get(at)) else { return 0 };
+    let begin = at.checked_sub(1).and_then(|before| waiting.get(before)).copied().unwrap_or(0);
+    let passed = ns.saturating_sub(point.start_ns) as f64 / point.length_ns.max(1) as f64;
+    (begin as f64 + (*end as f64 - begin as f64) * passed.min(1.0)).round() as u64
 }
 
 /// The time at five places of the axis, at fewer where it is short.
