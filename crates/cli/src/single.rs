@@ -94,6 +94,10 @@ pub fn carry_out(
 /// Names the checks that the script has in its text and that were never counted: no threshold and no error rate knows of them.
 fn never_counted(summary: &Summary) {
     let Some(scenarios) = &summary.plan.scenarios else { return };
+    // What was counted in a warm-up is in no figure.
+    if summary.plan.warmup_ns > 0 {
+        return;
+    }
     let counted = |name: &str| summary.total.figures.checks.iter().any(|(_, check)| check.check == name);
     let missing: Vec<_> = brunt_lua::scenario::written_checks(scenarios)
         .into_iter()

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::secret::{REDACTED, is_secret_field, shown_json};
+use crate::secret::{REDACTED, is_secret_field, is_secret_json_field, shown_json};
 
 /// A body, or a message, as it may be shown: in JSON (a document or one a line), in forms and in their parts (multipart), the values of
 /// fields that carry secrets by their names are [`REDACTED`].
@@ -12,8 +12,9 @@ pub fn shown_body(body: &[u8]) -> Cow<'_, [u8]> {
     if body.starts_with(b"--") {
         return shown_parts(body);
     }
-    let Ok(text) = std::str::from_utf8(body) else { return Cow::Borrowed(body) };
-    let shown = if text.trim_start().starts_with(['{', '[']) { shown_documents(text) } else { shown_form(text) };
+    // What is no text, or was cut within a character, has fields all the same.
+    let text = String::from_utf8_lossy(body);
+    let shown = if text.trim_start().starts_with(['{', '[']) { shown_documents(&text) } else { shown_form(&text) };
     shown.map_or(Cow::Borrowed(body), |shown| Cow::Owned(shown.into_bytes()))
 }
 
@@ -59,11 +60,14 @@ fn shown_fields(text: &str) -> Option<String> {
         let value = value.trim_start();
         shown.push_str(behind.get(..behind.len() - value.len()).unwrap_or_default());
         rest = value;
-        if name == "key" || !is_secret_field(name) || value.starts_with(['{', '[']) {
+        if !is_secret_json_field(name) {
             continue;
         }
         is_changed = true;
-        if let Some(text) = value.strip_prefix('"') {
+        if value.starts_with(['{', '[']) {
+            rest = value.get(end_of_nested(value)..).unwrap_or_default();
+            shown.push_str(REDACTED);
+        } else if let Some(text) = value.strip_prefix('"') {
             rest = text.get(end_of_text(text)..).and_then(|rest| rest.strip_prefix('"')).unwrap_or_default();
             shown.extend(["\"", REDACTED, "\""]);
         } else {
@@ -84,6 +88,24 @@ fn end_of_text(text: &str) -> usize {
         ends
     });
     end.unwrap_or(text.len())
+}
+
+/// How many bytes an array or an object takes; all of a text that was cut within it.
+fn end_of_nested(text: &str) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(byte) = text.as_bytes().get(at) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => at += 1 + end_of_text(text.get(at + 1..).unwrap_or_default()),
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            break;
+        }
+    }
+    at.min(text.len())
 }
 
 /// A form without secrets; nothing if it has none, or if the text is none.
@@ -188,6 +210,8 @@ mod tests {
             ),
             ("{\"pin\": 1234, \"a\": {\"token\": \"hunt", "{\"pin\": [redacted], \"a\": {\"token\": \"[redacted]\""),
             ("{\"a\": \"b", "{\"a\": \"b"),
+            ("{\"tokens\": [\"t]0\", {\"a\": 1}], \"b\": 2, \"c", "{\"tokens\": [redacted], \"b\": 2, \"c"),
+            ("{\"tokens\": [\"t0", "{\"tokens\": [redacted]"),
             ("", ""),
         ] {
             let read = |text: &[u8]| serde_json::from_slice::<Value>(text).map_err(|_| text.to_vec());
@@ -216,6 +240,13 @@ mod tests {
         let long = format!("{{\"a\": \"{}\", \"password\": \"hunter2\"}}", "x".repeat(LONGEST_READ - 30));
         let (beginning, is_cut) = shown_beginning(long.as_bytes(), long.len());
         assert!(is_cut && !String::from_utf8(beginning).unwrap().contains("hunt"));
+        // Cut within a character, or no text at all.
+        for before in ["", "x"] {
+            let long = format!("{{\"token\": \"hunter2\", \"a\": \"{before}{}\"}}", "ü".repeat(LONGEST_READ));
+            assert!(!String::from_utf8_lossy(&shown_beginning(long.as_bytes(), 100).0).contains("hunt"));
+        }
+        assert!(!String::from_utf8_lossy(&shown_body(b"token=hunter2&a=\xfc")).contains("hunt"));
+        assert_eq!(shown_body(b"a=\xfc"), &b"a=\xfc"[..]);
         assert_eq!(shown_beginning(b"short", 12), (b"short".to_vec(), false));
     }
 }

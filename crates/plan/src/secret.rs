@@ -338,16 +338,20 @@ pub fn shown_url(url: &str) -> Cow<'_, str> {
     }
 }
 
+/// Whether a field of a JSON document of this name carries a secret. A mere `key` does in a query, where services take theirs; in a
+/// document it is most often what something is called.
+pub(crate) fn is_secret_json_field(name: &str) -> bool {
+    name != "key" && is_secret_field(name)
+}
+
 /// The value of a JSON document in which the values of secret fields are [`REDACTED`]. `is_secret` says of a field whether
-/// it is one; where it does not know, the field's name decides. A mere `key` is one in a query, where services take theirs, and in a
-/// document most often what something is called.
+/// it is one; where it does not know, the field's name decides.
 pub fn shown_json(value: &Value, is_secret: &impl Fn(&str) -> Option<bool>) -> Value {
     match value {
         Value::Object(fields) => fields
             .iter()
             .map(|(name, value)| {
-                let hides =
-                    !value.is_null() && is_secret(name).unwrap_or_else(|| name != "key" && is_secret_field(name));
+                let hides = !value.is_null() && is_secret(name).unwrap_or_else(|| is_secret_json_field(name));
                 (name.clone(), if hides { hidden_json(value) } else { shown_json(value, is_secret) })
             })
             .collect(),

@@ -6,8 +6,8 @@ use brunt_record::redaction::Secrets;
 use serde_json::Value;
 
 use crate::plan::Plan;
-use crate::secret::{Template, is_secret_field, shown_argument};
-use crate::target::Url;
+use crate::secret::{Template, is_secret_field, is_secret_json_field, shown_argument};
+use crate::target::{Url, percent_decoded};
 
 impl Plan {
     /// What nobody may see of its run: the values of its secret options, of `brunt.env` and of a script's arguments that are secret by name
@@ -62,11 +62,7 @@ fn in_all_forms(hidden: &[String]) -> Secrets {
 /// The texts of options that are not shown, or come from the environment, as they are sent.
 fn hide_options(whole: &Value, shown: &Value, env: &impl Fn(&str) -> Option<String>, hidden: &mut Vec<String>) {
     match whole {
-        Value::String(text) => {
-            let is_shown = shown.as_str() == Some(text);
-            let template = if is_shown { Template::open(text.as_str()) } else { Template::secret(text.as_str()) };
-            hidden.extend(template.hidden(env).unwrap_or_default());
-        }
+        Value::String(text) => hide_text(text, shown.as_str() == Some(text), env, hidden),
         Value::Array(all) => {
             for (place, one) in all.iter().enumerate() {
                 hide_options(one, shown.get(place).unwrap_or(&Value::Null), env, hidden);
@@ -81,11 +77,66 @@ fn hide_options(whole: &Value, shown: &Value, env: &impl Fn(&str) -> Option<Stri
     }
 }
 
+/// The most secrets that are taken out of one text: files of URLs and of bodies may have one in each line.
+const MOST_OF_A_TEXT: usize = 1000;
+/// The longest text that is a secret as a whole, in bytes.
+const LONGEST_SECRET: usize = 4096;
+
+/// What of an option's text nobody may see: what its references stand for, and unless it is shown as it is, its secret fields. One that has
+/// none, such as a header, is secret itself.
+fn hide_text(text: &str, is_shown: bool, env: &impl Fn(&str) -> Option<String>, hidden: &mut Vec<String>) {
+    let template = Template::secret(text);
+    hidden.extend(template.references().iter().filter_map(|name| env(name)).filter(|value| !value.is_empty()));
+    if is_shown {
+        return;
+    }
+    let fields: Vec<_> = text.lines().flat_map(secrets_in_line).take(MOST_OF_A_TEXT).collect();
+    if fields.is_empty() && text.len() <= LONGEST_SECRET && !text.contains('\n') {
+        // A reference that stands for nothing leaves the rest secret.
+        hidden.extend(template.hidden(env).unwrap_or_else(|_| vec![text.to_owned()]));
+    }
+    hidden.extend(fields);
+}
+
+/// The secret fields of a line: of a document of JSON, of a URL's query, or of a form.
+fn secrets_in_line(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if line.trim_start().starts_with(['{', '[']) {
+        if let Ok(value) = serde_json::from_str(line) {
+            secrets_in_json(&value, false, &mut found);
+        }
+    } else if line.contains('?') {
+        found.extend(secret_fields(line));
+    } else {
+        found.extend(secrets_in_query(line));
+    }
+    found
+}
+
+fn secrets_in_json(value: &Value, is_secret: bool, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                secrets_in_json(value, is_secret || is_secret_json_field(name), found);
+            }
+        }
+        Value::Array(all) => all.iter().for_each(|one| secrets_in_json(one, is_secret, found)),
+        Value::String(text) if is_secret && !text.is_empty() => found.push(text.clone()),
+        Value::Number(number) if is_secret => found.push(number.to_string()),
+        _ => {}
+    }
+}
+
 /// The values of a query's fields that are not shown.
 fn secret_fields(path: &str) -> impl Iterator<Item = String> + '_ {
-    let query = path.split_once('?').map_or("", |(_, query)| query);
+    secrets_in_query(path.split_once('?').map_or("", |(_, query)| query))
+}
+
+/// The values of secret fields of a query or a form, as they stand there and without escapes.
+fn secrets_in_query(query: &str) -> impl Iterator<Item = String> + '_ {
     let fields = query.split(['&', ';']).filter_map(|field| field.split_once('='));
-    fields.filter(|(name, value)| is_secret_field(name) && !value.is_empty()).map(|(_, value)| value.to_owned())
+    let secret = fields.filter(|(name, value)| is_secret_field(name) && !value.is_empty());
+    secret.flat_map(|(_, value)| [value.to_owned(), percent_decoded(&value.replace('+', " "))])
 }
 
 /// The shortest part of base64 that is hidden by itself, in characters: shorter ones stand in any text.
@@ -137,6 +188,25 @@ mod tests {
             format!("{REDACTED} {REDACTED} {REDACTED} {REDACTED} {REDACTED}")
         );
         assert_eq!(secrets.hide("open 100 Authorization"), "open 100 Authorization");
+    }
+
+    #[test]
+    fn files_of_lines_give_their_secret_fields_alone() {
+        let of = |text: &str| {
+            let shown = serde_json::json!({ "lines": "not as written" });
+            let protocol = ProtocolOptions::new(serde_json::json!({ "lines": text }), shown);
+            Plan { protocol, ..plan() }.secrets()
+        };
+        let lines =
+            of("/articles/a?token=t0p%2F1&a=open\nuser=me&password=t0p2\n{\"a\":\"open\",\"tokens\":[\"t0p3\"]}\n");
+        assert_eq!(
+            lines.hide("/articles/a open me t0p%2F1 t0p/1 t0p2 t0p3"),
+            format!("/articles/a open me {REDACTED} {REDACTED} {REDACTED} {REDACTED}")
+        );
+        assert_eq!(of(r#"{"password":"hunter2"}"#).hide(r#"bad hunter2, {"password"#), r#"bad [redacted], {"password"#);
+        // Neither the whole of a long text, nor more than so many of its lines.
+        let many = (0..5000).map(|line| format!("/?token=secret{line:04}\n")).collect::<Vec<_>>().concat();
+        assert!(of(&many).reveal().len() < 10 * MOST_OF_A_TEXT && of(&"x".repeat(10_000)).is_empty());
     }
 
     #[test]

@@ -67,8 +67,8 @@ pub enum AgentEnd {
         /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
         #[serde(default, skip_serializing_if = "is_nobody")]
         users_missed: u64,
-        /// Whether its user had said that the run may go on without an agent.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        /// Whether its user had said that the run may go on without an agent. Runs of before do not say, and passed.
+        #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
         is_allowed: bool,
     },
 }

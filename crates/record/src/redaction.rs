@@ -68,7 +68,7 @@ impl Secrets {
     /// The first secret in `text` from `from` on; of several at one place the longest.
     fn first(&self, text: &str, from: usize) -> Option<Range<usize>> {
         let places =
-            self.texts.iter().filter_map(|secret| whole(text, from, secret).or_else(|| cut(text, from, secret)));
+            self.texts.iter().flat_map(|secret| [whole(text, from, secret), cut(text, from, secret)]).flatten();
         places.min_by_key(|place| (place.start, Reverse(place.end)))
     }
 }
@@ -149,6 +149,7 @@ mod tests {
             ("name hun…", "name hun…"),
             ("name hunter… and hunter", "name [redacted]… and hunter"),
             ("hunter2… hunte…", "[redacted]… [redacted]…"),
+            ("hunt… hunter2", "[redacted]… [redacted]"),
         ] {
             assert_eq!(hidden(&["hunter2"], text), shown);
         }

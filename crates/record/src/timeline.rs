@@ -256,6 +256,11 @@ impl Timeline {
         silences
     }
 
+    /// Beginning of the first tick in which a call completed, in nanoseconds of the measured part; none where none did.
+    pub fn first_completion_ns(&self) -> Option<u64> {
+        self.completed.marked().next().map(|tick| tick * TICK_NS)
+    }
+
     /// End of the last tick in which a call completed, in nanoseconds of the measured part; 0 where none did.
     pub fn last_completion_ns(&self) -> u64 {
         self.completed.marked().last().map_or(0, |tick| (tick + 1) * TICK_NS)
@@ -396,7 +401,7 @@ impl DueLog {
         point.bounds.record_n(bound_ns, calls);
     }
 
-    /// A call completed at `at`, answered or failed.
+    /// A call completed at `at`: answered, or failed by what the target did.
     #[inline]
     pub fn completed(&mut self, at: u64) {
         let tick = self.tick_of(at);

@@ -129,7 +129,8 @@ pub(crate) fn tone_of(headline: &str) -> Tone {
 /// Everything that belongs above the figures of a run, the headline first.
 pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     let mut all = Vec::new();
-    all.extend(not_believed(summary));
+    // Where nothing was due, nothing was measured either.
+    all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));
     all.extend(early_end(summary));
     all.extend(summary.remarks.iter().filter(|remark| remark.about == About::Agents).map(about_target));
     if !summary.answered() {
@@ -144,7 +145,7 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     // The outcomes have it where something else comes first.
     let is_first = all.is_empty();
     all.extend(some_failed(summary).filter(|_| is_first));
-    // Who met an outage or a freeze has not settled, whatever a warm-up would have changed.
+    // A run with an episode is not steady; a longer warm-up does not change that.
     let is_episode = summary.remarks.iter().any(|remark| remark.from_ns.is_some());
     all.extend(not_settled(summary).filter(|_| !is_episode));
     if all.is_empty() {
@@ -188,7 +189,7 @@ fn thresholds_failed(summary: &Summary) -> Option<Statement> {
         return None;
     }
     let named: Vec<_> = failed.iter().map(|result| missed(result)).collect();
-    let all = summary.thresholds.iter().filter(|result| result.is_noted()).count();
+    let all = summary.thresholds.iter().filter(|result| result.is_noted() && !failed::is_of_calls(result)).count();
     let plural = if all == 1 { "" } else { "s" };
     Some(Statement::new(Tone::Bad, format!("{} of {all} threshold{plural} failed: {}", failed.len(), named.join(", "))))
 }
@@ -298,16 +299,38 @@ fn interrupted(summary: &Summary) -> String {
     }
 }
 
+/// After how much of its time a run was given up, if it was.
+fn given_up(summary: &Summary) -> String {
+    match (&summary.run.ending, summary.plan.duration_ns()) {
+        (Ending::Unreached(_), Some(planned)) if summary.run.measured_ns < planned => {
+            format!("; given up after {} of {}", Duration(summary.run.measured_ns), ExactDuration(planned))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Why no call was due: of a script whose iterations all ended by an error, the first of them.
+fn no_call(summary: &Summary) -> String {
+    let traceback = summary.breakdown.scenarios.iter().find_map(|scenario| scenario.tracebacks.first());
+    match traceback {
+        Some((text, _)) => {
+            format!("no iteration came to a call: {}", clean(text.lines().next().unwrap_or_default()))
+        }
+        None => "no call was ever due".to_owned(),
+    }
+}
+
 /// What to read before anything else when no call was answered; none where the run's end says it.
 fn nothing_answered(summary: &Summary) -> Option<String> {
     let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
     let open = summary.total.numbers.get(Counter::Unfinished) + summary.total.numbers.get(Counter::Unsent);
     Some(match worst {
         Some((failure, n)) => {
-            format!("the target never answered: {}", failed::in_words(&summary.total.failures, failure, n))
+            let said = failed::in_words(&summary.total.failures, failure, n);
+            format!("the target never answered: {said}{}", given_up(summary))
         }
         None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
         None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return None,
-        None => "no call was ever due".to_owned(),
+        None => no_call(summary),
     })
 }

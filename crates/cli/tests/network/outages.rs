@@ -44,4 +44,13 @@ fn a_freeze_and_a_cut_are_told_apart() {
     let [freeze] = remarks(&report, "freeze")[..] else { panic!("{}", report.at("/remarks")) };
     assert!(freeze["worst_ns"].as_u64().unwrap() >= 700_000_000, "{freeze}");
     assert_eq!(remarks(&report, "outage"), Vec::<&serde_json::Value>::new());
+    let made = report.at("/connections/made").as_u64().unwrap();
+    assert!(made >= 12, "the cut closes connections that others are made for: {made}");
+}
+
+#[test]
+fn a_delay_lasts_as_long_as_it_is_written() {
+    let (_server, url) = serve(&["http"], "delay 200ms 0s-60s");
+    let report = report(0, ["-c", "2", "-n", "10", "--timeout", "10s", &url]);
+    assert!(report.at("/times/response/min_ns").as_u64().unwrap() >= 200_000_000, "{}", report.at("/times/response"));
 }

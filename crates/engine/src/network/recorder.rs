@@ -199,9 +199,10 @@ impl Recorder {
         }
     }
 
-    /// A call has ended at `now` whose answer arrived, or whose failure came about, at `at`: its point in the timeline.
+    /// A call has ended at `now` whose answer arrived, or whose failure came about, at `at`: its point in the timeline. With `failure` it
+    /// failed; one that brunt's own clock ended says nothing of what the target did then.
     #[inline]
-    fn completes<T>(&mut self, call: &Call<T>, at: u64, now: u64) -> Option<&mut DueLog> {
+    fn completes<T>(&mut self, call: &Call<T>, failure: Option<Failure>, at: u64, now: u64) -> Option<&mut DueLog> {
         if !call.measured {
             return None;
         }
@@ -210,7 +211,9 @@ impl Recorder {
             self.end_tick();
             self.tick = self.by_due.tick_around(now);
         }
-        self.by_due.completed(at);
+        if !matches!(failure, Some(Failure::Timeout | Failure::ConnectTimeout | Failure::Stalled)) {
+            self.by_due.completed(at);
+        }
         Some(&mut self.by_due)
     }
 
@@ -447,7 +450,7 @@ impl Recorder {
             snapshot.times.record(Timing::FirstByte, call.service_ns(call.first_byte.min(now)));
         }
         let at = self.arrival(now);
-        match self.completes(call, at, now) {
+        match self.completes(call, None, at, now) {
             Some(by_due) if is_ok => by_due.answered(call.due, response_ns),
             Some(by_due) => by_due.refused(call.due, response_ns),
             None => {}
@@ -480,7 +483,7 @@ impl Recorder {
         let at = self.ended_at(call, Some(failure), now);
         let times = Self::times(call, None, at, now);
         let response = if call.was_sent() { times.response().value } else { response };
-        if let Some(by_due) = self.completes(call, at, now) {
+        if let Some(by_due) = self.completes(call, Some(failure), at, now) {
             by_due.failed(call.due, response, failure.is_unreached());
         }
         let snapshot = &mut self.snapshot;

@@ -159,6 +159,8 @@ fn most_common_reason(run: &Recording) -> Option<String> {
 #[derive(Debug, Clone, Copy)]
 struct Freeze {
     stretch: Stretch,
+    /// Whether an answer came after it.
+    is_over: bool,
     /// Calls that it held up.
     calls: u64,
     /// The longest of them, in nanoseconds.
@@ -169,11 +171,14 @@ struct Freeze {
 fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
     let timeline = &total.timeline;
     let Some(median) = total.response_times().known.quantile(0.5) else { return Vec::new() };
-    let mut silences: Vec<_> = timeline.silences().into_iter().map(|(from, to)| Stretch { from, to }).collect();
-    // What did not end at all is silent until the last call that waited was given up.
+    let end = run.measured_ns;
+    // What completed in the drain alone was silent until the end, at the least.
+    let before_end = timeline.silences().into_iter().filter(|(from, _)| *from < end);
+    let mut silences: Vec<_> = before_end.map(|(from, to)| Stretch { from, to: to.min(end) }).collect();
+    silences.extend(timeline.first_completion_ns().map(|first| Stretch { from: 0, to: first.min(end) }));
     let last = timeline.last_completion_ns();
-    if last > 0 && last + TICK_NS < run.measured_ns {
-        silences.push(Stretch { from: last, to: run.measured_ns });
+    if last > 0 && last + TICK_NS < end {
+        silences.push(Stretch { from: last, to: end });
     }
     let shortest = (FREEZE * median).max(TICK_NS);
     let of_all = plan.connections.most();
@@ -183,7 +188,9 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
             let limit = silence.length() / HELD_UP;
             // A call of this point that went on until the silence was over has taken so long at least.
             let until_over = silence.to.saturating_sub(start + timeline.width_ns());
-            let held = point.count_from(limit.max(until_over));
+            // One that brunt gave up in it may have been given less time.
+            let given_up = if start >= silence.from { point.failed + point.unfinished } else { 0 };
+            let held = point.count_from(limit.max(until_over)).max(given_up);
             if held > 0 {
                 (calls, worst_ns) = (calls + held, worst_ns.max(point.longest_ns()));
             }
@@ -192,7 +199,8 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
         let few = calls < FEWEST_CALLS && is_everybody;
         let is_long = !few || silence.length() >= FREEZE_OF_FEW * usual_p99(total, silence.length());
         let is_hit = calls >= FEWEST_CALLS || few;
-        (is_hit && is_long).then_some(Freeze { stretch: silence, calls, worst_ns })
+        let is_over = silence.to < end || last > end;
+        (is_hit && is_long).then_some(Freeze { stretch: silence, is_over, calls, worst_ns })
     };
     silences
         .into_iter()
@@ -240,7 +248,7 @@ fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
     named.sort_by_key(|freeze| freeze.stretch.from);
     named
         .into_iter()
-        .map(|Freeze { stretch, calls, worst_ns }| Remark {
+        .map(|Freeze { stretch, is_over, calls, worst_ns }| Remark {
             from_ns: Some(stretch.from),
             to_ns: Some(stretch.to),
             calls: Some(calls),
@@ -248,9 +256,9 @@ fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
             ..Remark::new(
                 About::Freeze,
                 format!(
-                    "the target froze from {} to {}: {} waited up to {}",
+                    "the target froze from {} {}: {} waited up to {}",
                     Clock(stretch.from),
-                    Clock(stretch.to),
+                    if is_over { format!("to {}", Clock(stretch.to)) } else { "on, and did not come back".to_owned() },
                     counted(calls, "call"),
                     length(worst_ns)
                 ),

@@ -24,7 +24,7 @@ const WORSE: (f64, f64) = (5.0, 0.01);
 const SURELY: f64 = 4.75;
 /// The share of calls that are the slowest.
 const SLOWEST: f64 = 0.01;
-/// The least share of the slowest calls, and the most of all calls, that a request has which makes the run slow.
+/// A slow request has at least this share of the slowest calls, and at most this share of all calls.
 const CULPRIT: (f64, f64) = (0.5, 0.25);
 /// How many times lower p99 has to be without it.
 const LOWER_WITHOUT: f64 = 1.5;
@@ -42,9 +42,9 @@ const VALLEY: f64 = 0.2;
 const THROUGHOUT: (f64, u64) = (0.8, 20);
 /// The fewest calls that failed, and the least share of all calls, for their times to say something.
 const FAILED: (u64, f64) = (20, 0.01);
-/// When the kernel asks for a connection once more, in nanoseconds since it first did: each wait is twice the one before (Linux,
-/// `net.ipv4.tcp_syn_retries`), and how much later the connection may be made.
-const ASKED_AGAIN: [u64; 3] = [SECOND_NS, 3 * SECOND_NS, 7 * SECOND_NS];
+/// When the kernel asks for a connection once more, in seconds since it first did, and how much later the connection may be made. Linux asks
+/// after 1, 3 and 7 s, and since 6.5 each second at first (`net.ipv4.tcp_syn_linear_timeouts`).
+const ASKED_AGAIN: [u64; 6] = [1, 2, 3, 4, 5, 7];
 const TAKEN_WITHIN: u64 = 300_000_000;
 /// The fewest connections that were asked for once more.
 const FEWEST_CONNECTS: u64 = 5;
@@ -254,7 +254,7 @@ fn failure_times(total: &Snapshot) -> Option<Remark> {
                 Duration(failed_p50),
                 Duration(ok_p99)
             ),
-            "they ran into a limit of time: brunt's own (--timeout), or one behind the target",
+            "look at what they wait for: a timeout, brunt's own (--timeout) or one behind the target, or a retry",
         )
     } else {
         return None;
@@ -271,7 +271,8 @@ fn failure_times(total: &Snapshot) -> Option<Remark> {
 /// Connections that were made when the kernel asked once more.
 fn listen_queue(total: &Snapshot) -> Option<Remark> {
     let connects = total.times.known(Timing::Connect);
-    let is_late = |ns: u64| ASKED_AGAIN.iter().any(|again| (*again..again + TAKEN_WITHIN).contains(&ns));
+    let is_late =
+        |ns: u64| ASKED_AGAIN.iter().any(|again| (again * SECOND_NS..again * SECOND_NS + TAKEN_WITHIN).contains(&ns));
     let late: u64 = connects.values().filter(|(ns, _)| is_late(*ns)).map(|(_, n)| n).sum();
     if late < FEWEST_CONNECTS || connects.quantile(0.5)? >= SECOND_NS / 10 {
         return None;
@@ -284,9 +285,22 @@ fn listen_queue(total: &Snapshot) -> Option<Remark> {
         worst_ns: connects.max(),
         ..Remark::new(
             About::ListenQueue,
-            format!("{} of {} took 1, 3 or 7s to make", count(late), counted(connects.count(), "connection")),
+            format!(
+                "{} of {} took whole seconds to make: the kernel had to ask again",
+                count(late),
+                counted(connects.count(), "connection")
+            ),
         )
     })
+}
+
+/// Whether each request asks for the end of its connection, by a header of its user.
+fn asks_to_close(plan: &Plan) -> bool {
+    let headers = plan.protocol.shown().get("headers").and_then(serde_json::Value::as_array);
+    let is = |header: &serde_json::Value, place: usize, text: &str| {
+        header.get(place).and_then(serde_json::Value::as_str).is_some_and(|value| value.eq_ignore_ascii_case(text))
+    };
+    headers.into_iter().flatten().any(|header| is(header, 0, "connection") && is(header, 1, "close"))
 }
 
 /// Connections that the target closes after a few calls each.
@@ -296,12 +310,11 @@ fn closes(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     let answered = total.statuses.total();
     let closed = made.saturating_sub(most_open);
     // Users have connections of their own, which they close themselves.
-    if plan.reconnect || plan.scenarios.is_some() || closed < CLOSED.0.max(most_open) {
+    if plan.reconnect || plan.scenarios.is_some() || asks_to_close(plan) || closed < CLOSED.0.max(most_open) {
         return None;
     }
-    // Connections that are lost with their calls are told of as failures.
-    let lost: u64 = total.failures.counted().filter(|(failure, _)| failure.is_unreached()).map(|(_, n)| n).sum();
-    if (closed as f64) < CLOSED.1 * answered as f64 || lost > closed / 10 {
+    // A call that fails may end its connection, also by brunt: a timeout does.
+    if (closed as f64) < CLOSED.1 * answered as f64 || total.failures.total() > closed / 10 {
         return None;
     }
     let each = answered as f64 / made as f64;
@@ -309,7 +322,6 @@ fn closes(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     Some(Remark {
         advice: "let it keep them open (keep-alive, keepalive_requests), or measure new connections on purpose (--reconnect)".to_owned(),
         calls: Some(answered),
-        share_ratio: Some(made as f64 / answered.max(1) as f64),
         ..Remark::new(
             About::Closes,
             format!(

@@ -1,5 +1,6 @@
 //! Figures by name: a bounded number of names, recorded into by number, merged by name.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -122,12 +123,17 @@ impl<T: Figure> Named<T> {
         taken
     }
 
-    /// Hides secrets in names, and in what was recorded under them. Names that become the same count together, and all get new numbers.
+    /// Hides secrets in names, and in what was recorded under them. Names that become the same count together, and all get new numbers then.
     pub(crate) fn hide(&mut self, secrets: &Secrets) {
-        let mut hidden = Self { others: std::mem::take(&mut self.others), ..Self::default() };
-        hidden.others.hide(secrets);
-        for (name, mut figure) in std::mem::take(&mut self.entries) {
+        self.others.hide(secrets);
+        for (_, figure) in &mut self.entries {
             figure.hide(secrets);
+        }
+        if self.entries.iter().all(|(name, _)| matches!(secrets.hide(name), Cow::Borrowed(_))) {
+            return;
+        }
+        let mut hidden = Self { others: std::mem::take(&mut self.others), ..Self::default() };
+        for (name, figure) in std::mem::take(&mut self.entries) {
             hidden.named(&secrets.hide(&name)).merge(&figure);
         }
         *self = hidden;
@@ -146,9 +152,9 @@ impl<T: Figure> Named<T> {
 }
 
 /// `name`, cut to [`LONGEST_NAME`].
-fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
+fn shortened(name: &str) -> Cow<'_, str> {
     if name.len() <= LONGEST_NAME {
-        return name.into();
+        return Cow::Borrowed(name);
     }
     let end = (0..=LONGEST_NAME - '…'.len_utf8()).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
     format!("{}…", name.get(..end).unwrap_or("")).into()

@@ -94,8 +94,13 @@ pub struct Lost {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users_missed: Option<u64>,
     /// Whether its user had said that the run may go on without an agent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default = "allowed", skip_serializing_if = "Clone::clone")]
     pub is_allowed: bool,
+}
+
+/// Results of before do not say.
+const fn allowed() -> bool {
+    true
 }
 
 impl Agents {

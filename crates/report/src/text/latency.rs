@@ -33,7 +33,9 @@ const FURTHER: [&str; 6] = ["mean", "stdev", "min", "p75", "p95", "p99.99"];
 struct Row<'a> {
     name: &'static str,
     times: &'a Distribution,
-    /// Whether it has all calls, which is what is looked for.
+    /// Calls that it stands for.
+    calls: u64,
+    /// Whether the row covers all calls; its p50 and p99 stand out.
     is_whole: bool,
 }
 
@@ -48,7 +50,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     let calls = format!("{:>CALLS$}", "calls");
     let mut lines = vec![format!("{title}{}", paint.faint(format!("{calls}{}", names(&FIRST))))];
     for row in &rows {
-        let calls = paint.faint(format!("{:>CALLS$}", count(row.times.count)));
+        let calls = paint.faint(format!("{:>CALLS$}", count(row.calls)));
         lines.push(format!("{}{calls}{}", row.label(paint), row.cells(&FIRST, paint)));
         let is_noted = verbose || FIRST.iter().any(|name| row.off(name) > NOTED);
         lines.extend(is_noted.then(|| row.ends(&FIRST, CALLS, paint)).into_iter().flatten());
@@ -88,7 +90,15 @@ fn rows(summary: &Summary, verbose: bool) -> Vec<Row<'_>> {
         ("lag", times.lag.as_ref().filter(|_| verbose)),
     ];
     let rows = named.into_iter().filter_map(|(name, times)| Some((name, times?)));
-    rows.map(|(name, times)| Row { name, times, is_whole: name == "response" }).collect()
+    // Where reads are sampled, times are known of some calls by success, and the calls themselves are counted.
+    let numbers = &summary.total.numbers;
+    let never_ended = numbers.get(Counter::Unfinished) + numbers.get(Counter::Unsent);
+    let calls = |name: &str, times: &Distribution| match name {
+        "  ok" => numbers.get(Counter::Due).saturating_sub(summary.not_ok),
+        "  failed" => summary.not_ok.saturating_sub(never_ended),
+        _ => times.count,
+    };
+    rows.map(|(name, times)| Row { name, times, calls: calls(name, times), is_whole: name == "response" }).collect()
 }
 
 /// Whether two distributions are apart in one of the figures that tell most.
@@ -180,7 +190,7 @@ fn notes(summary: &Summary, rows: &[Row<'_>], verbose: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |text: &str| notes.extend(wrapped("  ", "  ", text, WIDTH));
     if summary.times.not_ok.is_some() && summary.times.ok.is_some() {
-        note("response: each failed call counts as longer than it took");
+        note("response: a failed call counts as slower than its measured time");
     }
     let (unfinished, unsent) = (numbers.get(Counter::Unfinished), numbers.get(Counter::Unsent));
     if unfinished + unsent > 0 {

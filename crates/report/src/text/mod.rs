@@ -34,7 +34,9 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     let paint = Paint(style.colour);
     let mut sections = Vec::new();
     if single::is_single(summary) && summary.answered() && !style.verbose {
-        let remarks: Vec<_> = summary.remarks.iter().map(headline::about_target).collect();
+        let mut remarks: Vec<_> = summary.remarks.iter().map(headline::about_target).collect();
+        // It is what such advice asks for.
+        remarks.iter_mut().filter(|remark| remark.advice.contains("--once")).for_each(|remark| remark.advice.clear());
         sections.push(verdict::statements(&remarks, paint));
         sections.push(single::section(summary, paint));
         sections.push(thresholds(summary, paint));

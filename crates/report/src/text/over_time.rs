@@ -29,8 +29,8 @@ pub(super) fn sign(number: usize) -> &'static str {
 /// What one column shows.
 #[derive(Clone, Default)]
 struct Column {
-    /// How long it is, in seconds, all of those that are drawn for it together.
-    width_s: f64,
+    /// How long the stretch is in which its calls were due, in nanoseconds.
+    due_ns: u64,
     /// Calls that were due in it.
     due: DuePoint,
     /// Percentiles of the response time, in nanoseconds: of calls due in it, or if that was not recorded, of those that ended in it.
@@ -70,7 +70,7 @@ pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint)
     };
     linear("answered", "/s", &|column| column.answered);
     if columns.iter().any(|column| column.due.not_ok() > 0) {
-        linear("failed", "/s", &|column| column.due.not_ok() as f64 / column.width_s);
+        linear("failed", "/s", &|column| column.due.not_ok() as f64 * 1e9 / column.due_ns.max(1) as f64);
     }
     if summary.remarks.iter().any(|remark| remark.about.is_unsteady())
         && columns.iter().any(|column| column.waiting >= WAITING)
@@ -119,8 +119,15 @@ fn columns(summary: &Summary) -> Vec<Column> {
     let each = usize::try_from(MOST / n).unwrap_or(1);
     let place =
         |at: u64| usize::try_from(u128::from(at) * u128::from(n) / u128::from(span.max(1))).unwrap_or(usize::MAX);
-    let width_s = span as f64 / SECOND_NS as f64 / n as f64;
-    let mut columns: Vec<_> = (0..n).map(|_| Column { width_s, ..Column::default() }).collect();
+    let begin = |number: u64| u64::try_from(u128::from(span) * u128::from(number) / u128::from(n)).unwrap_or(u64::MAX);
+    // Points of calls belong to the column in which they begin.
+    let points_before = |number: u64| begin(number).div_ceil(timeline.width_ns().max(1));
+    let mut columns: Vec<_> = (0..n)
+        .map(|number| {
+            let due_ns = (points_before(number + 1) - points_before(number)).max(1) * timeline.width_ns();
+            Column { due_ns, ..Column::default() }
+        })
+        .collect();
     for (start, point) in timeline.points() {
         let last = columns.len() - 1;
         if let Some(column) = columns.get_mut(place(start).min(last)) {
@@ -129,17 +136,25 @@ fn columns(summary: &Summary) -> Vec<Column> {
     }
     let waiting = waiting(points);
     for (number, column) in (0..n).zip(&mut columns) {
-        let middle = span / n * number + span / n / 2;
+        let (from, to) = (begin(number), begin(number + 1));
         let times = column.due.response_times();
         (column.p50, column.p99) = (value(times.quantile(0.5)), value(times.quantile(0.99)));
-        let Some(at) = points.iter().rposition(|point| point.start_ns <= middle) else { continue };
-        let Some(point) = points.get(at) else { continue };
-        column.answered = point.answered as f64 * 1e9 / point.length_ns.max(1) as f64;
-        column.users = point.users;
-        column.spoiled = verdict::is_spoiled(point);
-        column.waiting = waiting_at(&waiting, points, at, span / n * (number + 1));
+        let within = |point: &&Point| point.start_ns < to && point.end_ns() > from;
+        let mut worst: (Option<u64>, Option<u64>) = (None, None);
+        for point in points.iter().filter(within) {
+            let shared = point.end_ns().min(to) - point.start_ns.max(from);
+            column.answered += point.answered as f64 * shared as f64 / point.length_ns.max(1) as f64;
+            column.users = column.users.max(point.users);
+            column.spoiled |= verdict::is_spoiled(point);
+            worst.0 = worst.0.max(value(point.response_quantile(0.5)));
+            worst.1 = worst.1.max(value(point.response_quantile(0.99)));
+        }
+        column.answered *= 1e9 / (to - from).max(1) as f64;
         if timeline.is_empty() {
-            (column.p50, column.p99) = (value(point.response_quantile(0.5)), value(point.response_quantile(0.99)));
+            (column.p50, column.p99) = worst;
+        }
+        if let Some(at) = points.iter().rposition(|point| point.start_ns < to) {
+            column.waiting = waiting_at(&waiting, points, at, to);
         }
     }
     columns.into_iter().flat_map(|column| std::iter::repeat_n(column, each)).collect()
@@ -159,7 +174,7 @@ fn waiting(points: &[Point]) -> Vec<u64> {
     waits.collect()
 }
 
-/// Calls that wait at a time within point `at`: as many more than at its beginning as of it has passed.
+/// Calls that wait at `ns`, interpolated linearly within point `at`.
 fn waiting_at(waiting: &[u64], points: &[Point], at: usize, ns: u64) -> u64 {
     let (Some(end), Some(point)) = (waiting.get(at), points.get(at)) else { return 0 };
     let begin = at.checked_sub(1).and_then(|before| waiting.get(before)).copied().unwrap_or(0);
@@ -223,6 +238,36 @@ mod tests {
         assert_eq!(marks(&statements, 10 * SECOND_NS, 20).unwrap(), "    ├①─┤        ②");
         assert_eq!(marks(&[at(9, 30)], 10 * SECOND_NS, 10).unwrap(), "         ①", "it went on in the drain");
         assert_eq!(marks(&[], SECOND_NS, 10), None);
+    }
+
+    #[test]
+    fn every_second_of_a_long_run_is_drawn() {
+        let (plan, mut run) = brunt_judge::fixtures::run();
+        run.series = brunt_record::series::Series::default();
+        run.measured_ns = 300 * SECOND_NS;
+        for _ in 0..300 {
+            let mut part = brunt_record::snapshot::Snapshot::default();
+            (0..10).for_each(|_| part.statuses.record(200));
+            run.series.push(SECOND_NS, &part, &plan.ok_status);
+        }
+        let columns = columns(&Summary::of(plan, run));
+        assert_eq!(columns.len(), 48);
+        assert!(columns.iter().all(|column| (column.answered - 10.0).abs() < 1e-6));
+    }
+
+    #[test]
+    fn a_steady_rate_of_failures_is_a_steady_row() {
+        for seconds in [1, 3, 6, 10, 11] {
+            let (plan, mut run) = brunt_judge::fixtures::run();
+            run.measured_ns = seconds * SECOND_NS;
+            let mut log = brunt_record::timeline::DueLog::default();
+            (0..seconds * 100).for_each(|call| log.failed(call * SECOND_NS / 100, 1_000_000, false));
+            run.measured.timeline = log.take();
+            for column in columns(&Summary::of(plan, run)) {
+                let rate = column.due.not_ok() as f64 * 1e9 / column.due_ns as f64;
+                assert!((rate - 100.0).abs() < 1e-6, "{seconds} s: {rate}");
+            }
+        }
     }
 
     #[test]

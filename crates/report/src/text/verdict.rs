@@ -37,7 +37,7 @@ pub(super) fn statements(statements: &[Statement], paint: Paint) -> Vec<String> 
 pub(super) fn measurement(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
     let words = match summary.verdict.judgement {
         Judgement::Trustworthy if summary.verdict.findings.is_empty() => "measured well".to_owned(),
-        Judgement::Trustworthy => "measured well, apart from what a ! marks above".to_owned(),
+        Judgement::Trustworthy => "measured well, except for the lines marked ! above".to_owned(),
         Judgement::GeneratorBound => paint.bad("✗ generator-bound"),
         Judgement::LatencyUnreliable => paint.bad(format!("✗ {}", summary.verdict.holding())),
         Judgement::NothingMeasured => return Vec::new(),

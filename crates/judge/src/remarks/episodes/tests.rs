@@ -22,6 +22,7 @@ pub(in super::super) enum End {
     Ok(u64),
     Refused(u64),
     Unreached(u64),
+    TimedOut(u64),
 }
 
 /// A run of calls that are due at these times, in order, and end so.
@@ -38,11 +39,18 @@ pub(in super::super) fn carried_out(
     for due in due {
         parts[second(due)].numbers.add(Counter::Due, 1);
         let end = end(due);
-        let (End::Ok(took) | End::Refused(took) | End::Unreached(took)) = end;
+        let (End::Ok(took) | End::Refused(took) | End::Unreached(took) | End::TimedOut(took)) = end;
         let part = &mut parts[second(due + took)];
         part.times.record(Timing::Response, took);
-        log.completed(due + took);
+        if !matches!(end, End::TimedOut(_)) {
+            log.completed(due + took);
+        }
         match end {
+            End::TimedOut(_) => {
+                part.failures.record(Failure::Timeout, "no answer in 1s");
+                part.times.record(Timing::Failed, took);
+                log.failed(due, took, false);
+            }
             End::Ok(_) => {
                 part.statuses.record(200);
                 log.answered(due, took);
@@ -111,6 +119,26 @@ fn a_freeze_has_its_beginning_its_end_and_its_calls() {
         assert!(from.abs_diff(frozen.start) <= 100 * MS && to.abs_diff(frozen.end) <= 100 * MS, "{found:?}");
         assert!(found[0].worst_ns.unwrap().abs_diff(2 * SECOND_NS) < 10 * MS, "{found:?}");
     }
+}
+
+#[test]
+fn a_freeze_that_does_not_end_is_one_whatever_brunt_gives_up() {
+    for rate in [50, 5000] {
+        let end = |due: u64| if due >= 4 * SECOND_NS { End::TimedOut(SECOND_NS) } else { End::Ok(MS) };
+        let found = remarks(carried_out(10, evenly(rate, 10), end));
+        assert_eq!(kinds(&found), [About::Freeze], "{found:?}");
+        assert!(found[0].message.contains(" on, and did not come back: "), "{found:?}");
+        assert!(found[0].from_ns.unwrap().abs_diff(4 * SECOND_NS) <= 100 * MS, "{found:?}");
+        assert!(found[0].calls.unwrap().abs_diff(6 * rate) <= rate / 10, "{found:?}");
+    }
+}
+
+#[test]
+fn a_freeze_at_the_start_is_one() {
+    let end = |due: u64| End::Ok(MS + (2 * SECOND_NS).saturating_sub(due));
+    let found = remarks(carried_out(10, evenly(50, 10), end));
+    assert_eq!(kinds(&found), [About::Freeze], "{found:?}");
+    assert_eq!((found[0].from_ns, found[0].to_ns), (Some(0), Some(2 * SECOND_NS)));
 }
 
 #[test]

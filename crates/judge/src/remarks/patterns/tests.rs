@@ -1,6 +1,6 @@
 //! Runs whose calls have something in common, and what is said of them.
 
-use brunt_plan::plan::Plan;
+use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_plan::random::Random;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
@@ -127,9 +127,9 @@ fn connections_that_were_asked_for_again_are_counted() {
         remarks((plan, run))
     };
     let found = with(&[(MS, 90), (1_010 * MS, 8), (3_100 * MS, 2)]);
-    assert_eq!(only(&found).message, "10 of 100 connections took 1, 3 or 7s to make");
+    assert_eq!(only(&found).message, "10 of 100 connections took whole seconds to make: the kernel had to ask again");
     assert_eq!(with(&[(MS, 90), (1_010 * MS, 4)]), []);
-    assert_eq!(with(&[(MS, 90), (2_000 * MS, 40)]), []);
+    assert_eq!(with(&[(MS, 90), (1_600 * MS, 40)]), []);
     assert_eq!(with(&[(1_010 * MS, 40)]), [], "a target so far away");
 }
 
@@ -150,6 +150,14 @@ fn connections_that_the_target_closes_are_counted() {
     assert!(only(&found).message.contains("after every call"), "{found:?}");
     assert_eq!(remarks(with(4, 4)), []);
     assert_eq!(remarks(with(300, 200)), [], "as many were open at once");
+    // Brunt closes the connection of a call that timed out.
+    let (plan, mut run) = with(500, 4);
+    (0..100).for_each(|_| run.measured.failures.record(Failure::Timeout, "no answer in 2s"));
+    assert!(!kinds(&remarks((plan, run))).contains(&About::Closes));
+    let headers = serde_json::json!({ "headers": [["Connection", "close"]] });
+    let (mut plan, run) = with(5000, 4);
+    plan.protocol = ProtocolOptions::new(headers.clone(), headers);
+    assert_eq!(remarks((plan, run)), [], "each request asks for it");
     let (mut plan, run) = with(5000, 4);
     plan.reconnect = true;
     assert_eq!(remarks((plan, run)), [], "it was asked for");

@@ -54,13 +54,9 @@ shared.counting = counting
 
 -- Calls ---------------------------------------------------------------------------------------------------------------
 
--- Counts a call that is not ok, by this failure if it has one: the groups that its user is in are not, either. What need not come and did not
--- is no call.
-function shared.count_not_ok(failure)
+-- Counts a call that is not ok: the groups that its user is in are not, either.
+function shared.count_not_ok()
   local user = core.user("a call")
-  if user.is_optional and failure == "timeout" then
-    return
-  end
   local home = user.home
   user.not_ok = (user.not_ok or 0) + 1
   if home then
@@ -70,7 +66,7 @@ end
 
 -- What the engine says of a call that has ended: an answer, which carries its ticket as its first element. Four fields fit
 -- in a table of half the size that five take.
-local function answer_of(label, ticket, status, ok, flags, failure, reason)
+local function answer_of(label, is_optional, ticket, status, ok, flags, failure, reason)
   if not ticket then
     -- In a rehearsal, what is wrong whatever comes.
     if ok then
@@ -79,7 +75,10 @@ local function answer_of(label, ticket, status, ok, flags, failure, reason)
     raise(status)
   end
   if not ok then
-    shared.count_not_ok(failure)
+    -- What need not come and did not is no call.
+    if not (is_optional and failure == "timeout") then
+      shared.count_not_ok()
+    end
   end
   if failure then
     return { ticket, status = 0, ok = false, flags = 0, label = label, error = failure, reason = reason }
@@ -102,7 +101,7 @@ function core.call(client, name, options, ...)
   else
     label = labels[name] or new_label(name, name)
   end
-  return answer_of(label, yield(CALL, client, label, timeout, ...))
+  return answer_of(label, false, yield(CALL, client, label, timeout, ...))
 end
 
 -- Calls that were prepared.
@@ -133,7 +132,7 @@ function core.call_prepared(number, name, options)
   else
     label = labels[name] or new_label(name, name)
   end
-  return answer_of(label, yield(CALL_PREPARED, number, label, timeout))
+  return answer_of(label, false, yield(CALL_PREPARED, number, label, timeout))
 end
 
 -- Begins a call; its answer is among those of the next `core.wait`.
@@ -164,7 +163,7 @@ function core.wait()
     local results = yield(WAIT)
     for place, label in ipairs(started) do
       local result = results[place]
-      answers[place] = answer_of(label, unpack(result, 1, 6))
+      answers[place] = answer_of(label, false, unpack(result, 1, 6))
     end
   end
   return answers

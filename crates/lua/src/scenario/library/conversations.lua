@@ -18,14 +18,15 @@ local handles = 0
 
 local function settle(user, label, ...)
   user.judge = nil
+  -- It is of this call alone, however that ends.
+  local is_optional = user.is_optional
+  user.is_optional = nil
   local problem = user.problem
   if problem ~= nil then
     user.problem = nil
     error(problem, 0)
   end
-  local answer = shared.answer_of(label, ...)
-  user.is_optional = nil
-  return answer
+  return shared.answer_of(label, is_optional, ...)
 end
 
 local function converse(way, client, name, options, judge, ...)

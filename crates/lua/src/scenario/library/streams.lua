@@ -28,7 +28,7 @@ local function told(stream, first, second, ...)
   elseif first == false then
     raise(second)
   end
-  return nil, shared.answer_of(stream.label, first, second, ...)
+  return nil, shared.answer_of(stream.label, false, first, second, ...)
 end
 
 -- Waits for the next message of a stream; nil and the answer once there is none, nil alone if it has not come within `timeout`.
