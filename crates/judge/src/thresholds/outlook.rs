@@ -155,7 +155,7 @@ impl Reach<'_> {
 impl Standing<'_> {
     /// Whether `threshold` can hold no more, whatever comes: see the module's text.
     pub fn is_beyond_repair(&self, threshold: &Threshold, outlook: Outlook) -> bool {
-        let Ok(subject) = Subject::of(threshold, self) else { return false };
+        let Some(subject) = Subject::so_far(threshold, self) else { return false };
         let reach = Reach { standing: self, outlook };
         reach.breaks(threshold, subject).unwrap_or(false)
     }

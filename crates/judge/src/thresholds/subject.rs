@@ -97,14 +97,30 @@ impl<'a> Subject<'a> {
     /// Why nothing has the name, or this figure, in words that stand where the figure would.
     pub(super) fn of(threshold: &'a Threshold, standing: &Standing<'a>) -> Result<Self, String> {
         let Some((kind, name)) = threshold.subject() else { return Ok(Self::All) };
-        let kinds = Kind::NAMED.into_iter().filter(|(_, known)| kind.is_none_or(|kind| kind == *known));
-        let found: Vec<_> = kinds.filter_map(|(_, kind)| Self::find(kind, name, standing)).collect();
-        let has_figure = found.iter().find(|subject| subject.value(threshold.measure(), standing).is_ok());
-        has_figure.copied().ok_or_else(|| match (found.first(), kind) {
+        let found = Self::with_name(kind, name, standing);
+        Self::with_figure(&found, threshold, standing).ok_or_else(|| match (found.first(), kind) {
             (Some(subject), _) => format!("a {} has no such figure", subject.kind()),
             (None, Some(kind)) => format!("no {} has the name '{name}'{}", kind.word(), Self::meant(name, standing)),
             (None, None) => format!("nothing has the name '{name}'{}", Self::meant(name, standing)),
         })
+    }
+
+    /// What `threshold` is about; none if nothing has the name, or this figure. It costs little where a run goes on, as it looks for no
+    /// name that may have been meant.
+    pub(super) fn so_far(threshold: &'a Threshold, standing: &Standing<'a>) -> Option<Self> {
+        let Some((kind, name)) = threshold.subject() else { return Some(Self::All) };
+        Self::with_figure(&Self::with_name(kind, name, standing), threshold, standing)
+    }
+
+    /// Everything that has the name, of this kind or of any.
+    fn with_name(kind: Option<Kind>, name: &'a str, standing: &Standing<'a>) -> Vec<Self> {
+        let kinds = Kind::NAMED.into_iter().filter(|(_, known)| kind.is_none_or(|kind| kind == *known));
+        kinds.filter_map(|(_, kind)| Self::find(kind, name, standing)).collect()
+    }
+
+    /// The first that has the threshold's figure.
+    fn with_figure(found: &[Self], threshold: &Threshold, standing: &Standing<'a>) -> Option<Self> {
+        found.iter().find(|subject| subject.value(threshold.measure(), standing).is_ok()).copied()
     }
 
     /// What may have been meant by a name that nothing has, for people; empty if no name is near.

@@ -21,7 +21,7 @@ end
 -- The most sets of tags that one figure tells apart; what comes after counts together.
 local MOST_TAGGED = 20
 
--- The figure of the values with these tags, by its number: `basket{page=a}` of `basket`.
+-- The figure of the values with these tags, by its number: `basket{page=a}` of `basket`. False where the script has as many figures as it may.
 local function tagged(self, tags)
   if type(tags) ~= "table" then
     wrong("tags of a figure must be a table such as { page = \"a\" }, not " .. shown(tags), true)
@@ -33,17 +33,14 @@ local function tagged(self, tags)
   table.sort(texts)
   local key = table.concat(texts, ",")
   local number = self.tagged[key]
-  if not number and self.tags >= MOST_TAGGED then
+  if number == nil and self.tags >= MOST_TAGGED then
     key = "(others)"
     number = self.tagged[key]
   end
-  if not number then
-    local problem
-    problem, number = host.own(self.kind, self.name .. "{" .. key .. "}", self.unit, true)
-    if problem then
-      raise(problem)
-    end
-    self.tagged[key], self.tags = number, self.tags + 1
+  if number == nil then
+    local problem, made = host.own(self.kind, self.name .. "{" .. key .. "}", self.unit, true)
+    number = not problem and made
+    self.tagged[key], self.tags = number, problem and MOST_TAGGED or self.tags + 1
   end
   return number
 end
@@ -51,7 +48,10 @@ end
 local function keep(self, what, value, tags)
   local user = me(what)
   if tags ~= nil and not shared.is_rehearsing() then
-    record(tagged(self, tags), value, user.now)
+    local number = tagged(self, tags)
+    if number then
+      record(number, value, user.now)
+    end
   end
   record(self.number, value, user.now)
 end

@@ -113,12 +113,13 @@ local function copied(value, copies)
   if copies[value] then
     return copies[value]
   end
-  local copy = setmetatable({}, getmetatable(value))
+  local copy = {}
   copies[value] = copy
   for key, one in next, value do
     copy[copied(key, copies)] = copied(one, copies)
   end
-  return copy
+  local meta = getmetatable(value)
+  return type(meta) == "table" and setmetatable(copy, meta) or copy
 end
 
 shared.copied = copied
