@@ -18,7 +18,7 @@ pub fn shown_body(body: &[u8]) -> Cow<'_, [u8]> {
     shown.map_or(Cow::Borrowed(body), |shown| Cow::Owned(shown.into_bytes()))
 }
 
-/// A document of JSON, or one in each line, without secrets; nothing if there are none.
+/// JSON (one document, or one a line) with its secrets hidden; `None` if it has no secrets.
 fn shown_documents(text: &str) -> Option<String> {
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         let shown = shown_json(&value, &|_| None);
@@ -44,7 +44,7 @@ fn shown_documents(text: &str) -> Option<String> {
     is_changed.then_some(lines)
 }
 
-/// A text that is almost JSON, as one that was cut, without the values of its secret fields; nothing if it has none.
+/// Broken JSON, such as a document that was cut, with the values of its secret fields hidden; `None` if it has no such field.
 fn shown_fields(text: &str) -> Option<String> {
     let (mut shown, mut rest, mut is_changed) = (String::new(), text, false);
     while let Some(open) = rest.find('"') {
@@ -108,7 +108,7 @@ fn end_of_nested(text: &str) -> usize {
     at.min(text.len())
 }
 
-/// A form without secrets; nothing if it has none, or if the text is none.
+/// A form with its secrets hidden; `None` if it has no secrets, or the text is no form.
 fn shown_form(text: &str) -> Option<String> {
     let form = text.trim_end_matches(['\r', '\n']);
     let is_name = |name: &str| {

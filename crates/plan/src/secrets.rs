@@ -158,7 +158,7 @@ fn forms(text: &str) -> Vec<String> {
     }
     for before in 0..3 {
         let encoded = STANDARD_NO_PAD.encode([vec![0; before], text.as_bytes().to_vec()].concat());
-        // Six bits a character: those that other bytes have a part in are none of this secret's alone.
+        // Base64 has six bits a character: drop characters that share bits with neighbouring bytes.
         let (from, to) = ((before * 8).div_ceil(6), (before + text.len()) * 8 / 6);
         let own = encoded.get(from..to).filter(|own| own.len() >= SHORTEST_ENCODED);
         forms.extend(own.into_iter().flat_map(|own| [own.to_owned(), own.replace('+', "-").replace('/', "_")]));

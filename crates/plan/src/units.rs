@@ -38,7 +38,7 @@ fn error(expected: &'static str, got: &str) -> UnitError {
 /// wrk, ab and hey take it.
 ///
 /// # Errors
-/// When it is none, or longer than [`LONGEST_NS`].
+/// When the text is no duration, or the duration is longer than [`LONGEST_NS`].
 pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
     let wrong = || error(DURATION, text);
     let (mut rest, mut ns, mut before) = (text.trim(), 0.0, f64::INFINITY);

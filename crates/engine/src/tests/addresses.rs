@@ -1,4 +1,4 @@
-//! A target with several addresses, of which some are dead.
+//! A target with several addresses, some of them dead.
 
 use std::net::SocketAddr;
 

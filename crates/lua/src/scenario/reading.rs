@@ -21,7 +21,7 @@ const MOST_FOUND: usize = 10_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// The most questions of a kind that are remembered.
 const MOST_QUESTIONS: usize = 500;
-/// The most nodes that one `XPath` looks at, and of which the text is read for one question: elements in each other have their text in common.
+/// The most nodes that one `XPath` visits, and the most whose text is read for one question: nested elements read the same text again.
 const MOST_VISITS: usize = 5_000_000;
 
 /// Why nothing could be looked for.
