@@ -148,7 +148,7 @@ impl Row<'_> {
     /// The interval of a figure, unless it is too small to be seen, or the figure is a lower bound anyway.
     fn interval(&self, name: &str) -> Option<&Interval> {
         let (value, interval) = self.figure(name).filter(|(value, _)| !value.at_least)?;
-        interval.filter(|interval| !Duration(value.value).within(interval.low_ns, interval.high_ns).is_empty())
+        interval.filter(|interval| Duration(value.value).is_off(interval.low_ns, interval.high_ns))
     }
 
     /// By what share of itself a figure may be off.
