@@ -51,14 +51,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 async fn serve(url: &str, number: usize) -> Result<(), Box<dyn Error>> {
     let client = async_nats::ConnectOptions::new().subscription_capacity(1 << 18).connect(url).await?;
-    let mut orders = client.subscribe("brunt.to.*").await?;
+    let mut orders = client.subscribe("brunt.to.*.*").await?;
     let mut calls = client.subscribe("brunt.hello").await?;
     client.flush().await?;
     let mut crowd = Crowd {
         client,
         epoch: Instant::now(),
         agents: (0..number).map(Agent::new).collect(),
-        places: (0..number).map(|place| (format!("brunt.to.{}", name(place)), place)).collect(),
+        places: (0..number).map(|place| (format!("brunt.to.{}.{:x}", name(place), place + 1), place)).collect(),
         snapshots: (0..KINDS as u64).map(snapshot).collect(),
         plan: None,
     };
@@ -67,7 +67,10 @@ async fn serve(url: &str, number: usize) -> Result<(), Box<dyn Error>> {
     loop {
         tokio::select! {
             message = orders.next() => crowd.take(&message.ok_or("the subscription is gone")?).await?,
-            message = calls.next() => crowd.announce(&message.ok_or("the subscription is gone")?).await?,
+            message = calls.next() => {
+                message.ok_or("the subscription is gone")?;
+                crowd.announce().await?;
+            }
             _ = look.tick() => crowd.tell_seconds().await?,
         }
     }
@@ -75,6 +78,11 @@ async fn serve(url: &str, number: usize) -> Result<(), Box<dyn Error>> {
 
 fn name(place: usize) -> String {
     format!("s{place:04}")
+}
+
+/// The subject of what the agent at this place says to those who listen to the end `to`.
+fn subject_from(place: usize, to: &str) -> Subject {
+    format!("brunt.from.{}.{to}", name(place)).into()
 }
 
 /// A second's figures: latencies between 0.2 and some 20 ms, most of them short.
@@ -133,8 +141,7 @@ impl Crowd {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    async fn announce(&mut self, message: &Message) -> Result<(), Box<dyn Error>> {
-        let Some(answer_to) = message.reply.clone() else { return Ok(()) };
+    async fn announce(&mut self) -> Result<(), Box<dyn Error>> {
         for (place, agent) in self.agents.iter().enumerate() {
             let here = Note::Here(Announcement {
                 name: name(place),
@@ -146,8 +153,10 @@ impl Crowd {
                 tags: BTreeMap::new(),
                 busy: agent.session.as_ref().map(|_| "a controller".to_owned()),
                 load: None,
+                is_private: true,
+                server: String::new(),
             });
-            self.client.publish(answer_to.clone(), Frame::note(0, to_bytes(&here)).to_bytes()).await?;
+            self.client.publish(subject_from(place, "here"), Frame::note(0, to_bytes(&here)).to_bytes()).await?;
         }
         Ok(())
     }
@@ -155,31 +164,31 @@ impl Crowd {
     async fn take(&mut self, message: &Message) -> Result<(), Box<dyn Error>> {
         let received = self.now_ns();
         let Some(place) = self.places.get(message.subject.as_str()).copied() else { return Ok(()) };
-        let (Some(answer_to), frame) = (message.reply.clone(), Frame::from_bytes(&message.payload)?) else {
-            return Ok(());
-        };
+        let frame = Frame::from_bytes(&message.payload)?;
         if frame.kind == Kind::Note {
-            if let Ok(Note::Ping { sent, .. }) = from_bytes(&frame.payload) {
+            if let Ok(Note::Ping { controller, sent, .. }) = from_bytes(&frame.payload) {
                 let (id, pong) = (frame.session, to_bytes(&Note::Pong { sent, received, answered: self.now_ns() }));
                 let session = self.agents.get_mut(place).and_then(|agent| agent.session.as_mut());
                 let answer = match session.filter(|session| session.link.session() == id) {
                     Some(session) => {
                         // A note completes no message, but acknowledges some.
-                        let _ = session.link.receive(frame)?;
+                        let _ = session.link.receive(frame, received)?;
                         session.link.note(pong)
                     }
                     None => Frame::note(id, pong),
                 };
-                self.client.publish(answer_to, answer.to_bytes()).await?;
+                self.client.publish(subject_from(place, &controller), answer.to_bytes()).await?;
             }
             return Ok(());
         }
         let Some(agent) = self.agents.get_mut(place) else { return Ok(()) };
         if agent.session.as_ref().is_none_or(|session| session.link.session() != frame.session) {
+            let Ok(ToAgent::Claim { controller, .. }) = from_bytes(&frame.payload) else { return Ok(()) };
+            let answer_to = subject_from(place, &controller);
             agent.session = Some(Session { answer_to, link: Link::new(frame.session, MOST_BYTES), run: None });
         }
         let Some(session) = &mut agent.session else { return Ok(()) };
-        for words in session.link.receive(frame)? {
+        for words in session.link.receive(frame, received)? {
             if !obey(session, from_bytes(&words)?, &mut self.plan)? {
                 agent.session = None;
                 return Ok(());
@@ -249,7 +258,8 @@ fn obey(
             FromAgent::PlanTaken { hash: known.as_ref().map(|(_, hash, _)| hash.clone()).unwrap_or_default() }
         }
         ToAgent::Prepare { run, .. } => FromAgent::Ready { run },
-        ToAgent::Start { run, at } => {
+        ToAgent::Start { grant, at } => {
+            let run = grant.run;
             session.run = Some((run, at, 0));
             FromAgent::Began { run, at, late: 0 }
         }

@@ -20,13 +20,15 @@ use futures_util::StreamExt as _;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::{Instant as Tick, sleep_until};
 
-use crate::bus::{self, Bus, BusError};
+use crate::bus::{self, Bus, BusError, is_token};
 use crate::frame::{Frame, Kind};
 use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::names::{is_name_taken, note_of};
-use crate::words::{Announcement, Ended, FromAgent, LeftWork, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
-use crate::{CLUSTER_VERSION, LEASE, SILENCE, random_number};
+use crate::words::{
+    Announcement, Ended, FromAgent, Grant, LeftWork, Note, Problem, ToAgent, from_bytes, printable, to_bytes,
+};
+use crate::{CLUSTER_VERSION, PATIENCE, random_number};
 
 /// The longest message that is taken in, in bytes: a plan with its files.
 const MOST_BYTES: usize = 1 << 30;
@@ -38,6 +40,8 @@ const STARTING: Duration = Duration::from_millis(5);
 const COUNTING: Duration = Duration::from_millis(10);
 /// How long the last words of an agent that ends may take.
 const LAST_WORDS: Duration = Duration::from_secs(3);
+/// The end of the subject of announcements.
+pub(crate) const HERE: &str = "here";
 /// How long to wait before connecting is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -134,19 +138,27 @@ async fn serve_on(
         }
     };
     let ended = |error: &dyn std::fmt::Display| BusError::Ended { problem: error.to_string() };
-    let subject = bus.subject(&format!("to.{}", options.name));
+    let instance = random_number();
+    let subject = bus.subject(&format!("to.{}.{instance:x}", options.name));
     let mut orders = client.subscribe(subject).await.map_err(|e| ended(&e))?;
     let mut calls = client.subscribe(bus.subject("hello")).await.map_err(|e| ended(&e))?;
     let name_subject = Subject::from(bus.subject(&format!("name.{}", options.name)));
     let mut names = client.subscribe(name_subject.clone()).await.map_err(|e| ended(&e))?;
     client.flush().await.map_err(|e| ended(&e))?;
-    let instance = random_number();
     if is_name_taken(&client, &mut names, &name_subject, instance).await {
         return Err(BusError::NameTaken { name: options.name });
+    }
+    // What the server refuses has come by now. Later nothing that it refuses ends the agent.
+    let begun: Vec<Event> = std::iter::from_fn(|| events.try_recv().ok()).collect();
+    let is_of_names = |problem: &String| problem.to_lowercase().contains(&name_subject.to_lowercase());
+    let problems = begun.iter().filter_map(problem_of).filter(|problem| bus::refuses_subscription(problem));
+    if let Some(problem) = problems.filter(|problem| !is_of_names(problem)).next() {
+        return Err(BusError::Permission { problem });
     }
     let (to_work, mut work) = unbounded_channel();
     let mut agent = Agent {
         instance,
+        bus: bus.clone(),
         name_subject,
         epoch: Instant::now(),
         options,
@@ -161,6 +173,7 @@ async fn serve_on(
         said,
     };
     (agent.said)(AgentEvent::Waiting);
+    begun.into_iter().for_each(|event| agent.bus_said(Some(event)));
     while !agent.has_left(stop) {
         let wake = Tick::now() + agent.patience();
         tokio::select! {
@@ -174,7 +187,7 @@ async fn serve_on(
             },
             Some(message) = names.next() => agent.take_name(&message).await,
             done = work.recv() => agent.worked(done),
-            event = events.recv() => agent.bus_said(event)?,
+            event = events.recv() => agent.bus_said(event),
             () = sleep_until(wake) => {}
         }
         // What has come in the meantime goes with it: one answer acknowledges all of it.
@@ -200,14 +213,15 @@ enum Work {
 /// A controller's claim on the agent.
 struct Session {
     by: String,
-    answer_to: Subject,
+    /// The end of the subject of what the controller is told.
+    controller: String,
     link: Link,
     /// When the controller was last heard.
     heard: Instant,
     plan: Option<Arc<Plan>>,
     running: Option<Running>,
-    /// Until when calls may be made, on the agent's clock, where others would do what it leaves.
-    lease_ns: Option<u64>,
+    /// How far calls may be made, in the run of which the controller has granted any last.
+    granted: Grant,
     /// A run, and how many takeovers it was asked for in it.
     taken: (u32, u32),
     /// What machines count together in the run, and what of it this one has told.
@@ -247,9 +261,12 @@ impl Running {
         self.part.is_some() || !self.takeovers.is_empty()
     }
 
-    fn gates(&self) -> impl Iterator<Item = &Gate> {
-        let own = self.part.iter().map(|part| &part.gate);
-        own.chain(self.takeovers.values().map(|takeover| &takeover.gate))
+    /// Lets its parts make calls that are due in the first `until_ns` nanoseconds of the run.
+    fn extend(&self, until_ns: u64) {
+        self.part.iter().for_each(|part| part.gate.extend(until_ns));
+        for takeover in self.takeovers.values() {
+            takeover.gate.extend(until_ns.saturating_sub(takeover.joins_ns));
+        }
     }
 }
 
@@ -258,6 +275,8 @@ struct TakeoverState {
     gate: Gate,
     /// When it begins, on the agent's clock; none once its gate knows.
     at: Option<u64>,
+    /// When it begins, in the time of the run.
+    joins_ns: u64,
 }
 
 /// A part under way.
@@ -269,6 +288,7 @@ struct PartState {
 
 struct Agent<'a> {
     instance: u64,
+    bus: Bus,
     /// Where agents ask who has its name.
     name_subject: Subject,
     epoch: Instant,
@@ -320,7 +340,14 @@ impl Agent<'_> {
             tags: tags.clone(),
             busy: self.session.as_ref().map(|session| session.by.clone()),
             load: load_average(),
+            is_private: self.bus.is_private(),
+            server: self.client.server_info().server_id,
         }
+    }
+
+    /// The subject of what is told to those who listen to the end `to`.
+    fn subject_to(&self, to: &str) -> Subject {
+        self.bus.subject(&format!("from.{}.{to}", self.options.name)).into()
     }
 
     async fn publish(&self, to: &Subject, frame: &Frame) {
@@ -344,88 +371,84 @@ impl Agent<'_> {
     /// Takes a message of the bus in.
     async fn take(&mut self, message: Message) {
         let received = self.now_ns();
-        let Some(answer_to) = message.reply else { return };
-        let Ok(frame) = Frame::from_bytes(&message.payload) else {
-            // Who speaks another version learns from the announcement that this agent does not.
-            self.publish(&answer_to, &Frame::note(0, to_bytes(&Note::Here(self.announcement())))).await;
-            return;
-        };
+        let Ok(frame) = Frame::from_bytes(&message.payload) else { return };
         if frame.kind == Kind::Note {
-            self.take_note(frame, answer_to, received).await;
+            self.take_note(frame, received).await;
             return;
         }
         let id = frame.session;
         match &mut self.session {
             Some(session) if session.link.session() == id => {
                 session.heard = Instant::now();
-                match session.link.receive(frame) {
+                match session.link.receive(frame, received) {
                     Ok(messages) => messages.iter().for_each(|bytes| self.obey(bytes)),
                     Err(error) => self.end_session(SessionEnd::GivenUp(error.to_string())),
                 }
             }
             held => {
                 let claim = (frame.number == 1 && frame.kind == Kind::Last).then(|| from_bytes(&frame.payload));
-                let note = match (claim, held) {
-                    // Another of the same name is meant.
-                    (Some(Ok(ToAgent::Claim { instance, .. })), _) if instance != self.instance => return,
-                    (Some(Ok(ToAgent::Claim { by, .. })), None) => {
+                let Some(Ok(ToAgent::Claim { by, controller })) = claim else { return };
+                if !is_token(&controller) {
+                    return;
+                }
+                match held {
+                    None => {
                         (self.said)(AgentEvent::Claimed { by: &printable(&by) });
-                        let mut link = Link::new(id, MOST_BYTES);
-                        let _ = link.receive(frame);
+                        let payload = self.client.server_info().max_payload;
+                        let mut link = Link::new(id, MOST_BYTES).sharing(payload, 1);
+                        let _ = link.receive(frame, received);
                         link.send(to_bytes(&FromAgent::Claimed));
                         let heard = Instant::now();
                         self.session = Some(Session {
                             by,
-                            answer_to,
+                            controller,
                             link,
                             heard,
                             plan: None,
                             running: None,
-                            lease_ns: None,
+                            granted: Grant { run: 0, until_ns: 0 },
                             taken: (0, 0),
                             tallies: Tallies::default(),
                             counted: BTreeMap::new(),
                             ending: None,
                         });
-                        return;
                     }
-                    (Some(Ok(ToAgent::Claim { .. })), Some(session)) => Note::Busy { by: session.by.clone() },
-                    _ => Note::Unknown { instance: self.instance },
-                };
-                self.publish(&answer_to, &Frame::note(id, to_bytes(&note))).await;
+                    Some(session) => {
+                        let busy = Note::Busy { by: session.by.clone() };
+                        self.publish(&self.subject_to(&controller), &Frame::note(id, to_bytes(&busy))).await;
+                    }
+                }
             }
         }
     }
 
-    async fn take_note(&mut self, frame: Frame, answer_to: Subject, received: u64) {
+    async fn take_note(&mut self, frame: Frame, received: u64) {
         let (id, note) = (frame.session, from_bytes(&frame.payload));
         match note {
             Ok(Note::Hello) => {
-                self.publish(&answer_to, &Frame::note(0, to_bytes(&Note::Here(self.announcement())))).await;
+                let here = Frame::note(0, to_bytes(&Note::Here(self.announcement())));
+                self.publish(&self.subject_to(HERE), &here).await;
             }
-            Ok(Note::Ping { sent, is_claimed, heard }) => {
-                let epoch = self.epoch;
+            Ok(Note::Ping { controller, sent, is_claimed, grant }) if is_token(&controller) => {
                 let pong = Note::Pong { sent, received, answered: self.now_ns() };
                 let answer = match self.session.as_mut().filter(|session| session.link.session() == id) {
                     Some(session) => {
                         session.heard = Instant::now();
-                        if let Some(heard) = heard {
-                            session.renew(epoch, heard);
-                        }
+                        grant.into_iter().for_each(|grant| session.take_grant(grant));
                         // A note completes no message.
-                        let _ = session.link.receive(frame);
+                        let _ = session.link.receive(frame, received);
                         session.link.note(to_bytes(&pong))
                     }
-                    None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown { instance: self.instance })),
+                    None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown)),
                     None => Frame::note(id, to_bytes(&pong)),
                 };
-                self.publish(&answer_to, &answer).await;
+                self.publish(&self.subject_to(&controller), &answer).await;
             }
             _ => {}
         }
     }
 
-    fn bus_said(&mut self, event: Option<Event>) -> Result<(), BusError> {
+    fn bus_said(&mut self, event: Option<Event>) {
         match event {
             Some(Event::Disconnected) => {
                 self.is_away = true;
@@ -441,13 +464,10 @@ impl Agent<'_> {
                         "the NATS server's permissions do not let agents ask who has a name: nobody notices two of one name \
                          (docs/machines.md has the permissions)",
                     ));
-                    return Ok(());
+                    return;
                 }
-                if bus::refuses_subscription(&problem) {
-                    return Err(BusError::Permission { problem });
-                }
-                // Who asks chooses where the answer goes. One that may not be given ends nothing, and is not said again and again.
-                if !bus::refuses_publishing(&problem) || !std::mem::replace(&mut self.was_refused, true) {
+                // A refusal ends nothing, and is not said again and again.
+                if !bus::refuses(&problem) || !std::mem::replace(&mut self.was_refused, true) {
                     // The subject in it may be of somebody else's choice.
                     (self.said)(AgentEvent::Bus(&printable(&problem)));
                 }
@@ -457,7 +477,6 @@ impl Agent<'_> {
             }
             _ => {}
         }
-        Ok(())
     }
 
     fn send(&mut self, words: &FromAgent) {
@@ -499,7 +518,7 @@ impl Agent<'_> {
                 Work::TornDown(brunt_engine::teardown(plan, given, registry, scripts, stop))
             }),
             Ok(ToAgent::Prepare { run, machine, portion, given }) => self.prepare(run, machine, portion, given),
-            Ok(ToAgent::Start { run, at }) => self.start(run, at),
+            Ok(ToAgent::Start { grant, at }) => self.start(grant, at),
             Ok(ToAgent::TakeOver { run, work }) => self.take_over(run, *work),
             Ok(ToAgent::Elsewhere { run, counts }) => {
                 if session.running.as_ref().is_some_and(|running| running.run == run) {
@@ -550,7 +569,7 @@ impl Agent<'_> {
 
     fn prepare(&mut self, run: u32, machine: u32, portion: Portion, given: Value<'static>) {
         let Some(session) = &mut self.session else { return };
-        let gate = Gate::default();
+        let gate = Gate::with_horizon();
         (session.tallies, session.counted) = (Tallies::default(), BTreeMap::new());
         let part = Part {
             portion,
@@ -572,25 +591,16 @@ impl Agent<'_> {
         (self.said)(AgentEvent::Begun { portion });
     }
 
-    fn start(&mut self, run: u32, at: u64) {
-        let begin = self.epoch + Duration::from_nanos(at);
-        let lease = self.lease();
-        let running = self.session.as_mut().and_then(|session| session.running.as_mut());
-        let Some(running) = running.filter(|running| running.run == run) else { return };
+    fn start(&mut self, grant: Grant, at: u64) {
+        let (begin, run) = (self.epoch + Duration::from_nanos(at), grant.run);
+        let Some(session) = &mut self.session else { return };
+        let Some(running) = session.running.as_mut().filter(|running| running.run == run) else { return };
         let Some(part) = &mut running.part else { return };
         if let Some(late) = part.gate.open_at(begin) {
             part.has_begun = true;
-            if let Some(until) = lease {
-                part.gate.renew(until);
-            }
+            session.take_grant(grant);
             self.send(&FromAgent::Began { run, at: at + late, late });
         }
-    }
-
-    /// Until when calls may be made, if that is limited.
-    fn lease(&self) -> Option<Instant> {
-        let lease_ns = self.session.as_ref()?.lease_ns?;
-        Some(self.epoch + Duration::from_nanos(lease_ns))
     }
 
     /// Does a part of what a lost agent has left, besides what it does or after that.
@@ -605,7 +615,8 @@ impl Agent<'_> {
             self.decline(run, number, "its part has ended".to_owned());
             return;
         };
-        let gate = Gate::default();
+        let gate = Gate::with_horizon();
+        let joins_ns = plan.warmup_ns.saturating_add(after_ns);
         let part = Part {
             portion,
             gate: Some(gate.clone()),
@@ -614,7 +625,7 @@ impl Agent<'_> {
             takeover: Some(Takeover { after_ns, numbers }),
         };
         running.ledger.begin(number, Some(after_ns / SECOND_NS));
-        running.takeovers.insert(number, TakeoverState { gate, at: Some(at) });
+        running.takeovers.insert(number, TakeoverState { gate, at: Some(at), joins_ns });
         let (stop, registry) = (running.stop.clone(), Arc::clone(&self.registry));
         let scripts = self.scripts;
         let (id, sender, ended) = (session.link.session(), self.work.clone(), Arc::clone(&self.options.ended));
@@ -733,13 +744,13 @@ impl Agent<'_> {
         self.tell_counts();
         let now_ns = self.now_ns();
         let Some(session) = &mut self.session else { return };
-        if session.heard.elapsed() >= LEASE && session.ending.is_none() {
-            let reason = format!("nothing was heard of {} for {} s", session.by, LEASE.as_secs());
-            let unheard = format!("it heard nothing of this brunt for {} s, and gave the run up", LEASE.as_secs());
+        if session.heard.elapsed() >= PATIENCE && session.ending.is_none() {
+            let reason = format!("nothing was heard of {} for {} s", session.by, PATIENCE.as_secs());
+            let unheard = format!("it heard nothing of this brunt for {} s, and gave the run up", PATIENCE.as_secs());
             self.send(&FromAgent::Leaving { reason: unheard });
             self.end_session(SessionEnd::GivenUp(reason));
         }
-        let (epoch, lease) = (self.epoch, self.lease());
+        let epoch = self.epoch;
         let Some(session) = &mut self.session else { return };
         for takeover in session.running.iter_mut().flat_map(|running| running.takeovers.values_mut()) {
             // Until its thread has started the run, there is no clock to join by.
@@ -747,9 +758,7 @@ impl Agent<'_> {
                 && takeover.gate.join_at(epoch + Duration::from_nanos(at))
             {
                 takeover.at = None;
-                if let Some(until) = lease {
-                    takeover.gate.renew(until);
-                }
+                takeover.gate.extend(session.granted.until_ns.saturating_sub(takeover.joins_ns));
             }
         }
         if let Some(Running { run, part: Some(part), .. }) = &mut session.running
@@ -760,10 +769,11 @@ impl Agent<'_> {
             session.link.send(to_bytes(&FromAgent::Ready { run: *run }));
         }
         let frames = session.link.poll(now_ns);
-        let answer_to = session.answer_to.clone();
+        let controller = session.controller.clone();
         let over = session.ending.clone().filter(|_| session.running.is_none());
+        let subject = self.subject_to(&controller);
         for frame in frames {
-            self.publish(&answer_to, &frame).await;
+            self.publish(&subject, &frame).await;
         }
         if let Some(reason) = over {
             self.session = None;
@@ -827,13 +837,17 @@ impl Session {
         self.plan.as_ref().is_some_and(|plan| plan.scenarios.is_some())
     }
 
-    /// The controller has heard what was said at this time of the agent's clock, so that it does not count the agent as lost for a
-    /// while from then on.
-    fn renew(&mut self, epoch: Instant, heard_ns: u64) {
-        let lease_ns = heard_ns + SILENCE.as_nanos() as u64;
-        self.lease_ns = Some(lease_ns);
-        let until = epoch + Duration::from_nanos(lease_ns);
-        self.running.iter().flat_map(Running::gates).for_each(|gate| gate.renew(until));
+    /// The controller lets calls be made so far. What it has granted before in the same run stays granted.
+    fn take_grant(&mut self, grant: Grant) {
+        // One of a run before was long on its way.
+        if grant.run < self.granted.run {
+            return;
+        }
+        let known = if self.granted.run == grant.run { self.granted.until_ns } else { 0 };
+        self.granted = Grant { until_ns: grant.until_ns.max(known), ..grant };
+        if let Some(running) = self.running.as_ref().filter(|running| running.run == grant.run) {
+            running.extend(self.granted.until_ns);
+        }
     }
 }
 
@@ -855,6 +869,12 @@ impl Ended {
             Ending::Stopped(reason) => drop(self.stopped.get_or_insert(reason)),
         }
     }
+}
+
+/// What the server says is wrong, if the event says that.
+fn problem_of(event: &Event) -> Option<String> {
+    let Event::ServerError(error) = event else { return None };
+    Some(error.to_string())
 }
 
 /// The machine's load average over a minute.

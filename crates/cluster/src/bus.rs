@@ -14,6 +14,9 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// Messages that may wait to be taken in: twice what all agents of a large run have on their way at once.
 const ROOM: usize = 1 << 16;
 
+/// The shortest limit on messages that leaves room for what is said in one, in bytes.
+const LEAST_PAYLOAD: usize = 4 << 10;
+
 /// A NATS server and how to log in to it.
 #[derive(Clone, Default)]
 pub struct Bus {
@@ -85,6 +88,18 @@ pub enum BusError {
         /// The name.
         name: String,
     },
+    /// The server takes too short messages.
+    #[error(
+        "the NATS server at {url} takes messages of {got} bytes at most, and brunt needs {least}: raise max_payload in its configuration"
+    )]
+    Payload {
+        /// The server, without what logs in.
+        url: String,
+        /// What it takes.
+        got: usize,
+        /// What is needed.
+        least: usize,
+    },
     /// The connection was closed for good.
     #[error("the connection to the NATS server has ended: {problem}")]
     Ended {
@@ -98,9 +113,9 @@ pub(crate) fn refuses_subscription(problem: &str) -> bool {
     problem.to_lowercase().contains("permissions violation for subscription")
 }
 
-/// Whether the server's words say that a message was not passed on.
-pub(crate) fn refuses_publishing(problem: &str) -> bool {
-    problem.to_lowercase().contains("permissions violation for publish")
+/// Whether the server's words say that something is not permitted.
+pub(crate) fn refuses(problem: &str) -> bool {
+    problem.to_lowercase().contains("permissions violation")
 }
 
 impl Bus {
@@ -186,12 +201,17 @@ impl Bus {
         if let Some((certificate, key)) = &self.identity {
             options = options.add_client_certificate(certificate.clone(), key.clone());
         }
-        options.connect(servers).await.map_err(|error| match error.kind() {
+        let client = options.connect(servers).await.map_err(|error| match error.kind() {
             ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
                 BusError::Refused { url: self.shown_url() }
             }
             _ => BusError::Unreachable { url: self.shown_url(), problem: error.to_string() },
-        })
+        })?;
+        let got = client.server_info().max_payload;
+        if got < LEAST_PAYLOAD {
+            return Err(BusError::Payload { url: self.shown_url(), got, least: LEAST_PAYLOAD });
+        }
+        Ok(client)
     }
 }
 

@@ -17,10 +17,11 @@
 use bytes::Bytes;
 
 /// The version of what controllers and agents say to each other. Both must have the same.
-pub const CLUSTER_VERSION: u16 = 4;
+pub const CLUSTER_VERSION: u16 = 5;
 
 const MAGIC: &[u8; 4] = b"BRNT";
-const HEAD_BYTES: usize = 4 + 2 + 1 + 8 + 8 + 8;
+/// Bytes of a frame besides its payload.
+pub(crate) const HEAD_BYTES: usize = 4 + 2 + 1 + 8 + 8 + 8;
 
 /// What a frame carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

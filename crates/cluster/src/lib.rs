@@ -8,9 +8,13 @@
 //! | subject | who publishes | what |
 //! | --- | --- | --- |
 //! | `brunt.hello` | controllers | who is there? |
-//! | `brunt.to.AGENT` | controllers | what an agent is to do |
-//! | `brunt.from.CONTROLLER` | agents | what they have to say to it |
+//! | `brunt.to.AGENT.INSTANCE` | controllers | what an agent is to do |
+//! | `brunt.from.AGENT.here` | agents | who they are |
+//! | `brunt.from.AGENT.CONTROLLER` | agents | what they have to say to a controller |
+//! | `brunt.echo.CONTROLLER` | controllers | what a controller says to itself, to know whether the bus lets anything through |
 //! | `brunt.name.AGENT` | agents | whether one that lives has the name |
+//!
+//! Who speaks is known by the subject, which the server's permissions guard. No message is answered to its reply subject.
 //!
 //! Core NATS promises little, so `link.rs` makes sure that what is said arrives once and in order.
 
@@ -38,10 +42,11 @@ pub use frame::CLUSTER_VERSION;
 pub use roster::{RosterError, Wanted, WantedError, Workers};
 pub use words::Announcement;
 
-/// How long an agent goes on without a word of its controller.
-pub const LEASE: Duration = Duration::from_secs(5);
-/// How long an agent may be silent before it counts as lost.
-pub const SILENCE: Duration = Duration::from_secs(2);
+/// How long an agent waits for a word of its controller before it gives the run up. Its calls have ended before: they reach no further than
+/// what the controller has granted.
+pub const PATIENCE: Duration = Duration::from_secs(15);
+/// How long an agent may be silent before it counts as lost, while the bus lets the controller's own words through.
+pub const SILENCE: Duration = Duration::from_secs(3);
 
 /// A number that nobody else has.
 fn random_number() -> u64 {

@@ -1,36 +1,82 @@
 //! A link: messages between a controller and an agent, each once and in order, over a bus that may lose, double and reorder.
 //!
 //! Core NATS delivers a message at most once, and none while it is being restarted. So each side cuts its messages into numbered
-//! parts, keeps a part until the other side has acknowledged it, and sends it again after a while. No I/O happens here, and no
+//! parts, keeps a part until the other side has acknowledged it, and sends the oldest again after a while. No I/O happens here, and no
 //! clock is read.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
-use crate::frame::{Frame, Kind};
+use crate::frame::{Frame, HEAD_BYTES, Kind};
 
-/// The most bytes of a message in one frame; a NATS server's default limit is 1 MiB.
-const PART_BYTES: usize = 192 << 10;
-/// Parts on their way at most. A subscriber that stops reading for a while is then far from what the server cuts it off for.
-const WINDOW: usize = 32;
-/// How long to wait for an acknowledgement before a part is sent again, in nanoseconds.
-pub(crate) const RESEND_NS: u64 = 500_000_000;
+/// The most bytes of a message in one frame.
+const PIECE_BYTES: usize = 64 << 10;
+/// Parts on their way: at first, and at most. A subscriber that stops reading for a while is then far from what the server cuts it off for.
+const FIRST_WINDOW: usize = 4;
+const MOST_WINDOW: usize = 32;
+/// The shortest and the longest time to wait for an acknowledgement before a part is sent again, in nanoseconds.
+const LEAST_PATIENCE_NS: u64 = 300_000_000;
+const MOST_PATIENCE_NS: u64 = 8_000_000_000;
+/// For how long parts may queue on their way before fewer are sent at once, in nanoseconds.
+const QUEUEING_NS: u64 = 200_000_000;
 
-/// A part that was not acknowledged yet.
+/// A part that was sent and not acknowledged yet.
 #[derive(Debug)]
 struct Outgoing {
     number: u64,
     is_last: bool,
     payload: Bytes,
-    /// When it was last sent; none if it never was.
-    sent_ns: Option<u64>,
+    sent_ns: u64,
+    /// Whether it was sent more than once: nobody knows which of them an acknowledgement is for.
+    is_resent: bool,
 }
 
-impl Outgoing {
-    /// Whether it is to be sent, or sent again.
-    fn is_due(&self, now_ns: u64) -> bool {
-        self.sent_ns.is_none_or(|sent_ns| now_ns >= sent_ns.saturating_add(RESEND_NS))
+/// How long to wait for acknowledgements, and how much to send without one: RFC 6298, with a window that keeps queues on the way short.
+#[derive(Debug)]
+struct Pace {
+    /// The smoothed time there and back and its deviation, once there is one; in nanoseconds.
+    smoothed: Option<(u64, u64)>,
+    least_ns: u64,
+    patience_ns: u64,
+    window: usize,
+    most_window: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            smoothed: None,
+            least_ns: u64::MAX,
+            patience_ns: LEAST_PATIENCE_NS,
+            window: FIRST_WINDOW,
+            most_window: MOST_WINDOW,
+        }
+    }
+}
+
+impl Pace {
+    /// So many parts were acknowledged, the last of which took `took_ns`; not known of one that was sent again.
+    fn acknowledged(&mut self, parts: usize, took_ns: Option<u64>) {
+        let Some(took_ns) = took_ns else { return };
+        let (mean, deviation) = match self.smoothed {
+            None => (took_ns, took_ns / 2),
+            Some((mean, deviation)) => ((7 * mean + took_ns) / 8, (3 * deviation + mean.abs_diff(took_ns)) / 4),
+        };
+        self.smoothed = Some((mean, deviation));
+        self.least_ns = self.least_ns.min(took_ns);
+        self.patience_ns = mean.saturating_add(4 * deviation).clamp(LEAST_PATIENCE_NS, MOST_PATIENCE_NS);
+        self.window = match took_ns - self.least_ns {
+            queued_ns if queued_ns < QUEUEING_NS => self.window + parts,
+            _ => self.window - 1,
+        };
+        self.window = self.window.clamp(1, self.most_window);
+    }
+
+    /// Nothing was acknowledged for as long as there was patience for.
+    fn timed_out(&mut self) {
+        self.patience_ns = (2 * self.patience_ns).min(MOST_PATIENCE_NS);
+        self.window = (self.window / 2).max(1);
     }
 }
 
@@ -47,8 +93,14 @@ pub(crate) struct Link {
     session: u64,
     /// The longest message that is taken in, in bytes.
     most_bytes: usize,
+    piece_bytes: usize,
     next: u64,
+    /// Messages of which something was never sent.
+    waiting: VecDeque<Bytes>,
     outgoing: VecDeque<Outgoing>,
+    pace: Pace,
+    /// Since when the oldest part on its way waits for an acknowledgement, in nanoseconds.
+    waits_since: u64,
     /// How many of the peer's parts have arrived without a gap.
     arrived: u64,
     /// Parts that came before others that are missing.
@@ -62,13 +114,25 @@ impl Link {
         Self {
             session,
             most_bytes,
+            piece_bytes: PIECE_BYTES,
             next: 1,
+            waiting: VecDeque::new(),
             outgoing: VecDeque::new(),
+            pace: Pace::default(),
+            waits_since: 0,
             arrived: 0,
             early: BTreeMap::new(),
             message: Vec::new(),
             owes_acknowledgement: false,
         }
+    }
+
+    /// The same over a bus that takes messages of so many bytes, and one of so many links that have messages on their way at once.
+    pub(crate) fn sharing(mut self, most_payload: usize, links: usize) -> Self {
+        self.piece_bytes = most_payload.saturating_sub(HEAD_BYTES).clamp(1, PIECE_BYTES);
+        self.pace.most_window = (2 * MOST_WINDOW / links.max(1)).clamp(1, MOST_WINDOW);
+        self.pace.window = FIRST_WINDOW.min(self.pace.most_window);
+        self
     }
 
     pub(crate) fn session(&self) -> u64 {
@@ -77,26 +141,26 @@ impl Link {
 
     /// Whether the peer has everything that was sent.
     pub(crate) fn is_acknowledged(&self) -> bool {
-        self.outgoing.is_empty()
+        self.outgoing.is_empty() && self.waiting.is_empty()
     }
 
     /// Sends a message, as soon as [`Link::poll`] is asked.
     pub(crate) fn send(&mut self, message: impl Into<Bytes>) {
-        let mut rest = message.into();
-        loop {
-            let payload = rest.split_to(rest.len().min(PART_BYTES));
-            let is_last = rest.is_empty();
-            self.outgoing.push_back(Outgoing { number: self.next, is_last, payload, sent_ns: None });
-            self.next += 1;
-            if is_last {
-                return;
-            }
-        }
+        self.waiting.push_back(message.into());
+    }
+
+    fn has_timed_out(&self, now_ns: u64) -> bool {
+        !self.outgoing.is_empty() && now_ns >= self.waits_since.saturating_add(self.pace.patience_ns)
+    }
+
+    fn has_room(&self) -> bool {
+        self.outgoing.len() < self.pace.window
     }
 
     /// Whether the peer waits for an acknowledgement, which nothing carries that is to be sent.
     pub(crate) fn only_acknowledges(&self, now_ns: u64) -> bool {
-        self.owes_acknowledgement && !self.outgoing.iter().take(WINDOW).any(|part| part.is_due(now_ns))
+        let has_more = self.has_timed_out(now_ns) || self.has_room() && !self.waiting.is_empty();
+        self.owes_acknowledgement && !has_more
     }
 
     /// A note of this session, which acknowledges what has come.
@@ -105,14 +169,25 @@ impl Link {
         Frame { arrived: self.arrived, ..Frame::note(self.session, payload) }
     }
 
-    /// Takes a frame in, a note as well; gives the messages that it completes, in order.
+    /// Takes in that the peer has this many parts.
+    fn acknowledge(&mut self, arrived: u64, now_ns: u64) {
+        let (mut parts, mut took_ns) = (0, None);
+        while let Some(part) = self.outgoing.pop_front_if(|part| part.number <= arrived) {
+            parts += 1;
+            took_ns = (!part.is_resent).then(|| now_ns.saturating_sub(part.sent_ns));
+        }
+        if parts > 0 {
+            self.waits_since = now_ns;
+            self.pace.acknowledged(parts, took_ns);
+        }
+    }
+
+    /// Takes a frame in that came at `now_ns`, a note as well; gives the messages that it completes, in order.
     ///
     /// # Errors
     /// When a message is longer than it may be. The link is of no use then.
-    pub(crate) fn receive(&mut self, frame: Frame) -> Result<Vec<Vec<u8>>, TooLong> {
-        while self.outgoing.front().is_some_and(|part| part.number <= frame.arrived && part.sent_ns.is_some()) {
-            self.outgoing.pop_front();
-        }
+    pub(crate) fn receive(&mut self, frame: Frame, now_ns: u64) -> Result<Vec<Vec<u8>>, TooLong> {
+        self.acknowledge(frame.arrived, now_ns);
         let is_last = match frame.kind {
             Kind::Nothing | Kind::Note => return Ok(Vec::new()),
             Kind::Part => false,
@@ -120,7 +195,7 @@ impl Link {
         };
         // What came twice is acknowledged once more: the acknowledgement may have been lost.
         self.owes_acknowledgement = true;
-        if frame.number > self.arrived && frame.number <= self.arrived + WINDOW as u64 {
+        if frame.number > self.arrived && frame.number <= self.arrived + MOST_WINDOW as u64 {
             self.early.insert(frame.number, (is_last, frame.payload));
         }
         let mut messages = Vec::new();
@@ -137,29 +212,50 @@ impl Link {
         Ok(messages)
     }
 
-    /// The frames to be sent now: new parts, those that were not acknowledged in time, or an acknowledgement alone.
+    /// Puts the next part that was never sent on its way; none if there is none.
+    fn next_part(&mut self, now_ns: u64) -> Option<()> {
+        let message = self.waiting.front_mut()?;
+        let payload = message.split_to(message.len().min(self.piece_bytes));
+        let is_last = message.is_empty();
+        if is_last {
+            self.waiting.pop_front();
+        }
+        if self.outgoing.is_empty() {
+            self.waits_since = now_ns;
+        }
+        let part = Outgoing { number: self.next, is_last, payload, sent_ns: now_ns, is_resent: false };
+        self.next += 1;
+        self.outgoing.push_back(part);
+        Some(())
+    }
+
+    fn frame(&self, part: &Outgoing) -> Frame {
+        Frame {
+            kind: if part.is_last { Kind::Last } else { Kind::Part },
+            session: self.session,
+            number: part.number,
+            arrived: self.arrived,
+            payload: part.payload.clone(),
+        }
+    }
+
+    /// The frames to be sent now: the oldest part if it was not acknowledged in time, new parts, or an acknowledgement alone.
     pub(crate) fn poll(&mut self, now_ns: u64) -> Vec<Frame> {
         let mut frames = Vec::new();
-        for part in self.outgoing.iter_mut().take(WINDOW) {
-            if part.is_due(now_ns) {
-                part.sent_ns = Some(now_ns);
-                frames.push(Frame {
-                    kind: if part.is_last { Kind::Last } else { Kind::Part },
-                    session: self.session,
-                    number: part.number,
-                    arrived: self.arrived,
-                    payload: part.payload.clone(),
-                });
+        if self.has_timed_out(now_ns) {
+            self.pace.timed_out();
+            self.waits_since = now_ns;
+            if let Some(oldest) = self.outgoing.front_mut() {
+                oldest.is_resent = true;
             }
+            frames.extend(self.outgoing.front().map(|oldest| self.frame(oldest)));
+        }
+        while self.has_room() && self.next_part(now_ns).is_some() {
+            frames.extend(self.outgoing.back().map(|part| self.frame(part)));
         }
         if frames.is_empty() && self.owes_acknowledgement {
-            frames.push(Frame {
-                kind: Kind::Nothing,
-                session: self.session,
-                number: 0,
-                arrived: self.arrived,
-                payload: Bytes::new(),
-            });
+            let (session, arrived) = (self.session, self.arrived);
+            frames.push(Frame { kind: Kind::Nothing, session, number: 0, arrived, payload: Bytes::new() });
         }
         self.owes_acknowledgement = false;
         frames
@@ -218,11 +314,11 @@ mod tests {
     proptest! {
         #[test]
         fn messages_arrive_once_and_in_order(
-            there in prop::collection::vec(0_usize..3 * PART_BYTES, 0..12),
+            there in prop::collection::vec(0_usize..3 * PIECE_BYTES, 0..12),
             back in prop::collection::vec(0_usize..100, 0..60),
             fates in fates(),
         ) {
-            // 3,000 turns hold 750 resends of a part: more than the losses.
+            // Each loss costs one wait at least, the longest of which is 8 s: turns are long enough for all of them.
             let mut fates = fates.into_iter().cycle().take(600);
             let message = |length: &usize| (0..*length).map(|at| (at % 251) as u8 ^ *length as u8).collect::<Vec<u8>>();
             let (mut one, mut other) = (Link::new(1, 1 << 20), Link::new(1, 1 << 20));
@@ -234,15 +330,15 @@ mod tests {
             }
             let (mut bus, mut bus_back) = (Bus::default(), Bus::default());
             let (mut got, mut got_back) = (Vec::new(), Vec::new());
-            for turn in 0..3000 {
-                let now = turn * RESEND_NS / 4;
+            for turn in 0..20_000 {
+                let now = turn * LEAST_PATIENCE_NS / 4;
                 bus.take(one.poll(now), &mut fates);
                 bus_back.take(other.poll(now), &mut fates);
                 for frame in bus.deliver() {
-                    got.extend(other.receive(frame).unwrap());
+                    got.extend(other.receive(frame, now).unwrap());
                 }
                 for frame in bus_back.deliver() {
-                    got_back.extend(one.receive(frame).unwrap());
+                    got_back.extend(one.receive(frame, now).unwrap());
                 }
                 if one.is_acknowledged() && other.is_acknowledged() {
                     break;
@@ -259,8 +355,8 @@ mod tests {
         let mut link = Link::new(1, 1000);
         let part =
             |number| Frame { kind: Kind::Part, session: 1, number, arrived: 0, payload: Bytes::from_static(&[0; 400]) };
-        assert!(link.receive(part(1)).is_ok() && link.receive(part(2)).is_ok());
-        assert_eq!(link.receive(part(3)), Err(TooLong { most: 1000 }));
+        assert!(link.receive(part(1), 0).is_ok() && link.receive(part(2), 0).is_ok());
+        assert_eq!(link.receive(part(3), 0), Err(TooLong { most: 1000 }));
     }
 
     #[test]
@@ -268,8 +364,45 @@ mod tests {
         let mut link = Link::new(1, 1000);
         for number in 2..100_000 {
             let frame = Frame { kind: Kind::Last, session: 1, number, arrived: u64::MAX, payload: Bytes::new() };
-            assert_eq!(link.receive(frame), Ok(Vec::new()));
+            assert_eq!(link.receive(frame, 0), Ok(Vec::new()));
         }
-        assert!(link.early.len() < WINDOW);
+        assert!(link.early.len() < MOST_WINDOW);
+    }
+
+    /// Sends 20 MB over a link of so many bytes a second with this time there and back: how long it takes in seconds, and the bytes that were sent.
+    fn carry(bytes_per_s: u64, round_trip_ns: u64) -> (f64, usize) {
+        const MS: u64 = 1_000_000;
+        let (mut one, mut other) = (Link::new(1, 1 << 30).sharing(1 << 20, 1), Link::new(1, 1 << 30));
+        one.send(vec![7; 20_000_000]);
+        let (mut there, mut back) = (VecDeque::new(), VecDeque::new());
+        let (mut sent, mut is_free_at, mut now) = (0, 0, 0);
+        let mut has_come = false;
+        while !has_come {
+            now += MS;
+            for frame in one.poll(now) {
+                sent += frame.payload.len();
+                is_free_at = now.max(is_free_at) + frame.payload.len() as u64 * 1_000_000_000 / bytes_per_s;
+                there.push_back((is_free_at + round_trip_ns / 2, frame));
+            }
+            while let Some((_, frame)) = there.pop_front_if(|(at, _)| *at <= now) {
+                has_come |= !other.receive(frame, now).unwrap().is_empty();
+            }
+            back.extend(other.poll(now).into_iter().map(|frame| (now + round_trip_ns / 2, frame)));
+            while let Some((_, frame)) = back.pop_front_if(|(at, _)| *at <= now) {
+                one.receive(frame, now).unwrap();
+            }
+            assert!(now < 600_000 * MS, "it never ends: {one:?}");
+        }
+        (now as f64 / 1e9, sent)
+    }
+
+    #[test]
+    fn a_slow_link_carries_everything_about_once() {
+        for (bytes_per_s, round_trip_ns, most_s) in
+            [(2_000_000, 1_000_000, 13.0), (2_000_000, 100_000_000, 13.0), (1_000_000, 100_000_000, 25.0), (100_000_000, 100_000_000, 2.0)]
+        {
+            let (took_s, sent) = carry(bytes_per_s, round_trip_ns);
+            assert!(took_s <= most_s && sent <= 24_000_000, "{bytes_per_s} B/s: {took_s} s, {sent} bytes");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What falls due on an agent that was lost: calls that are counted, and never sent.
+//! What falls due on an agent that was lost: calls that it may have sent, and calls that are never sent.
 
 use brunt_plan::arrivals::Arrivals;
 use brunt_plan::injection::UserArrivals;
@@ -18,10 +18,16 @@ use crate::takeover::Left;
 /// In the open model every call of its part is due whether or not the agent lives: the timetable is arithmetic, so the controller
 /// knows it too. In the closed model a call is due when a connection is free for it, so nothing more is due within a time. Of a number of
 /// requests, those that the agent has not made and nobody else makes are due at the end.
+///
+/// The agent makes no call that is due at its horizon or later. Whether it has made those before, nobody knows: they are *unknown*,
+/// unless it tells of them yet ([`Lost::amend`]). The others are *unsent*.
 #[derive(Debug)]
 pub(crate) struct Lost {
     machine: u32,
     schedules: Vec<Schedule>,
+    /// Up to when what it had due is in its own figures, and from when on it has sent nothing, in nanoseconds of the measured part.
+    accounted_ns: u64,
+    horizon_ns: u64,
     /// Of a number of requests, those that nobody makes.
     unmade: u64,
     /// The next second of the measured part that is to be reported.
@@ -66,6 +72,8 @@ pub(crate) struct LastSeconds {
     pub(crate) begun: Snapshot,
     /// What came after it.
     pub(crate) drained: Snapshot,
+    /// From when on it has sent nothing, in nanoseconds of the measured part; none if it has sent nothing after what it reported.
+    pub(crate) horizon_ns: Option<u64>,
 }
 
 impl Lost {
@@ -83,6 +91,8 @@ impl Lost {
         let mut lost = Self {
             machine,
             schedules: Vec::new(),
+            accounted_ns: 0,
+            horizon_ns: last.horizon_ns.unwrap_or(0),
             unmade: 0,
             next,
             begun: last.begun.clone(),
@@ -115,6 +125,22 @@ impl Lost {
         }));
     }
 
+    /// The agent tells of what it had due before `accounted_ns` of the measured part, after it was found lost; and of all that it made, if it
+    /// `has_ended`.
+    pub(crate) fn amend(&mut self, mut told: Snapshot, accounted_ns: u64, has_ended: bool) {
+        if self.schedules.is_empty() {
+            // Without a timetable nobody has counted them yet.
+            self.unmade = self.unmade.saturating_sub(told.due());
+        } else {
+            told.numbers.set(Counter::Due, 0);
+        }
+        self.drained.merge(&told);
+        self.accounted_ns = self.accounted_ns.max(accounted_ns);
+        if has_ended {
+            self.horizon_ns = 0;
+        }
+    }
+
     /// The seconds that are over when the measured part has lasted so long.
     pub(crate) fn until(&mut self, measured_ns: u64) -> Vec<Interval> {
         let mut seconds = Vec::new();
@@ -126,14 +152,22 @@ impl Lost {
         seconds
     }
 
-    /// The rest, once the measured part has ended after so long: what was due and never sent. With `is_whole`, all requests of a number of them were
+    /// The rest, once the measured part has ended after so long: what was due, and was never sent or perhaps was. With `is_whole`, all requests of a number of them were
     /// to be made by then.
     pub(crate) fn end(mut self, measured_ns: u64, is_whole: bool) -> Vec<Interval> {
         // The last second is reported with what was never sent in it.
         let mut seconds = self.until(measured_ns.saturating_sub(1));
         let (mut rest, mut by_due) = (Snapshot::default(), DueLog::default());
         for schedule in &mut self.schedules {
-            let mut unsent = 0;
+            schedule.end_at(measured_ns);
+            schedule.skip(self.accounted_ns, |_, _| {});
+            let (mut unknown, mut unsent) = (0, 0);
+            schedule.skip(self.horizon_ns, |due, count| {
+                unknown += count;
+                // They move no percentile, and mark those that they could have moved.
+                rest.times.record_bounds(Timing::Response, 0, count);
+                by_due.unfinished(due, 0, count);
+            });
             schedule.drop_overdue(measured_ns, |due, count| {
                 unsent += count;
                 let waited_ns = measured_ns.saturating_sub(due);
@@ -141,13 +175,16 @@ impl Lost {
                 by_due.unsent(due, waited_ns, count);
             });
             rest.numbers.add(Counter::Unsent, unsent);
+            rest.numbers.add(Counter::Unknown, unknown);
             rest.numbers.add(Counter::Due, schedule.come_due(measured_ns));
         }
         if is_whole {
             // When each would have been due nobody knows: they move no percentile, and mark those that they could have moved.
             rest.times.record_bounds(Timing::Response, 0, self.unmade);
             rest.numbers.add(Counter::Due, self.unmade);
-            rest.numbers.add(Counter::Unsent, self.unmade);
+            // How many it made until its horizon is not known: calls of the closed model are as fast as the target.
+            let counter = if self.horizon_ns > 0 { Counter::Unknown } else { Counter::Unsent };
+            rest.numbers.add(counter, self.unmade);
         }
         rest.timeline = by_due.take();
         rest.numbers.set(Counter::UnsentLost, rest.numbers.get(Counter::Unsent));
@@ -323,6 +360,37 @@ mod tests {
         assert_eq!(of(3 * SECOND_NS, true, 3_500_000_000).1, (0, 0, 0));
         assert_eq!(of(u64::MAX, false, 3_500_000_000).1, (0, 0, 0));
         assert_eq!(of(u64::MAX, true, 2 * SECOND_NS), (vec![(Phase::Drain, 0)], (20, 20, 20)));
+    }
+
+    #[test]
+    fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
+        let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
+        let left = left(Portion::whole(1), SECOND_NS);
+        let last = LastSeconds { horizon_ns: Some(3_500_000_000), ..LastSeconds::default() };
+        let sums = |mut lost: Lost| {
+            let mut seconds = lost.until(3 * SECOND_NS);
+            seconds.extend(lost.end(5 * SECOND_NS, false));
+            let total = seconds.into_iter().fold(Snapshot::default(), |mut total, second| {
+                total.merge(&second.snapshot);
+                total
+            });
+            assert_eq!(total.times.bounds(Timing::Response).count() + total.statuses.total(), total.due());
+            let of = |counter| total.numbers.get(counter);
+            (total.due(), total.statuses.total(), of(Counter::Unknown), of(Counter::Unsent), of(Counter::UnsentLost))
+        };
+        let lost = || Lost::of(&plan, &left, u64::MAX, 0, 1, &last).unwrap();
+        assert_eq!(sums(lost()), (400, 0, 250, 150, 150));
+        let told = || {
+            let mut told = Snapshot::of([(Counter::Due, 100)]);
+            (0..100).for_each(|_| told.statuses.record(200));
+            told
+        };
+        let mut amended = lost();
+        amended.amend(told(), 2 * SECOND_NS, false);
+        assert_eq!(sums(amended), (400, 100, 150, 150, 150));
+        let mut ended = lost();
+        ended.amend(told(), 2 * SECOND_NS, true);
+        assert_eq!(sums(ended), (400, 100, 0, 300, 300));
     }
 
     #[test]

@@ -201,6 +201,8 @@ mod tests {
             tags: [("zone".to_owned(), name.to_owned())].into(),
             busy: None,
             load: None,
+            is_private: true,
+            server: String::new(),
         }
     }
 

@@ -36,6 +36,12 @@ pub struct Announcement {
     /// The machine's load average over a minute, where the system tells.
     #[serde(default)]
     pub load: Option<f64>,
+    /// Whether nobody on its way to the NATS server can read what is said.
+    #[serde(default)]
+    pub is_private: bool,
+    /// Which NATS server it is connected to, by the server's own id.
+    #[serde(default)]
+    pub server: String,
 }
 
 /// The longest text that is shown of what others announce, in characters.
@@ -58,6 +64,15 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().take(MOST_SHOWN).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
+/// The longest reason of an agent's that is shown, in characters: a script's error with its place.
+const LONGEST_REASON: usize = 4000;
+
+/// The same of a reason, which may have several lines.
+fn printable_reason(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+    text.chars().take(LONGEST_REASON).map(shown).collect()
+}
+
 /// Notes: said once, and lost if they do not arrive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Note {
@@ -65,34 +80,43 @@ pub(crate) enum Note {
     Hello,
     /// An agent says who it is.
     Here(Announcement),
-    /// What is the time? The controller's, when it asked, in nanoseconds; and whether the agent should be its own. Where lost agents are
-    /// replaced, `heard` is when the agent gave the last answer that came back, on its own clock: its lease counts from there.
-    Ping { sent: u64, is_claimed: bool, heard: Option<u64> },
+    /// What is the time? `controller` is who asks: the end of the subject of the answer. With the controller's time, in nanoseconds; whether the
+    /// agent should be its own; and how far the agent may make calls.
+    Ping { controller: String, sent: u64, is_claimed: bool, grant: Option<Grant> },
     /// The agent's, when it was asked and when it answers.
     Pong { sent: u64, received: u64, answered: u64 },
     /// The agent carries out a run of this controller's.
     Busy { by: String },
-    /// The agent of this instance knows nothing of this session: it has given the run up. One of another instance was never asked.
-    Unknown { instance: u64 },
+    /// The agent knows nothing of this session: it has given the run up.
+    Unknown,
+    /// A controller's words to itself: what comes back shows that the bus lets something through.
+    Echo { sent: u64 },
     /// An agent of this instance begins, and asks those that live whether one of them has its name.
     Asks { instance: u64 },
     /// One has.
     Taken { instance: u64 },
 }
 
+/// How far an agent may make calls in a run: those that are due in its first `until_ns` nanoseconds, warm-up included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    pub(crate) run: u32,
+    pub(crate) until_ns: u64,
+}
+
 /// What a controller tells an agent, in order and once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
-    /// Carry out runs for this controller from now on, if you are this instance: another may listen under the same name.
-    Claim { by: String, instance: u64 },
+    /// Carry out runs for this controller from now on; answers go to the subject that ends with `controller`.
+    Claim { by: String, controller: String },
     /// This is the plan of the runs that follow, in wire form.
     Plan { wire: ByteBuf },
     /// Run the script's setup.
     Setup { run: u32 },
     /// Make ready to carry out this part, as machine number `machine`.
     Prepare { run: u32, machine: u32, portion: Portion, given: Value<'static> },
-    /// Begin at this time of your clock, in nanoseconds.
-    Start { run: u32, at: u64 },
+    /// Begin at this time of your clock, in nanoseconds, and go as far as this.
+    Start { grant: Grant, at: u64 },
     /// Do a part of what a lost agent has left, besides what you do.
     TakeOver { run: u32, work: Box<LeftWork> },
     /// What all other machines have counted.
@@ -134,6 +158,28 @@ pub(crate) enum FromAgent {
     Finished { run: u32, ended: Ended, taken: u32 },
     /// It ends the run before its time, for this reason. What it reports from now on is the last that it says.
     Leaving { reason: String },
+}
+
+impl FromAgent {
+    /// The same with texts that can be shown: an agent may say anything.
+    pub(crate) fn shown(mut self) -> Self {
+        let texts: Vec<&mut String> = match &mut self {
+            Self::Failed { problem, .. } => vec![&mut problem.text],
+            Self::TornDown { problem, .. } => problem.iter_mut().collect(),
+            Self::Declined { problem, .. } => vec![problem],
+            Self::Leaving { reason } => vec![reason],
+            Self::Finished { ended, .. } => {
+                let Ended { failed, stopped, unreached, status_names, redirected_to, .. } = ended;
+                let texts = failed.iter_mut().chain(stopped).chain(unreached).chain(redirected_to);
+                texts.chain(status_names.values_mut()).collect()
+            }
+            _ => Vec::new(),
+        };
+        for text in texts {
+            *text = printable_reason(text);
+        }
+        self
+    }
 }
 
 /// A part of what a lost agent has left.
@@ -227,6 +273,20 @@ mod tests {
         ]);
         let said = FromAgent::Given { run: 1, value };
         assert_eq!(from_bytes::<FromAgent>(&to_bytes(&said)), Ok(said));
+    }
+
+    #[test]
+    fn what_an_agent_says_moves_no_cursor() {
+        let wrong = "\u{1b}[2J\nline".to_owned();
+        let ended = Ended { failed: Some(wrong.clone()), status_names: [(3, wrong.clone())].into(), ..Ended::default() };
+        let FromAgent::Finished { ended, .. } = (FromAgent::Finished { run: 1, ended, taken: 0 }).shown() else {
+            unreachable!()
+        };
+        let FromAgent::Leaving { reason } = (FromAgent::Leaving { reason: wrong.repeat(1000) }).shown() else {
+            unreachable!()
+        };
+        assert_eq!((ended.failed.as_deref(), ended.status_names[&3].as_str()), (Some("\u{fffd}[2J\nline"), "\u{fffd}[2J\nline"));
+        assert!(reason.chars().count() == LONGEST_REASON && !reason.contains('\u{1b}'));
     }
 
     #[test]

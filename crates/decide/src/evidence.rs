@@ -164,6 +164,7 @@ fn worst_failure(summary: &Summary) -> String {
     let rest = [
         (summary.total.numbers.get(Counter::Unfinished), "unfinished".to_owned()),
         (summary.total.numbers.get(Counter::Unsent), "unsent".to_owned()),
+        (summary.total.numbers.get(Counter::Unknown), "unknown".to_owned()),
     ];
     let all = failed.chain(refused).chain(rest).filter(|(n, _)| *n > 0);
     all.max_by_key(|(n, _)| *n).map_or(String::new(), |(_, text)| text)

@@ -1,5 +1,5 @@
 //! The gate before a run on several machines: the workers of each wait at it until all machines begin together, and make calls
-//! only while their lease is renewed.
+//! only up to their horizon, which whoever opened the gate moves on.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,62 +9,68 @@ use std::time::Instant;
 use crate::network::NEVER;
 use crate::transport::Clock;
 
-/// Until when a part may make calls, in the time of the run's clock: for ever, unless somebody renews it from time to time.
+/// How far on its timetable a part may make calls, in the time of the run's clock: without end, unless somebody limits it.
 ///
-/// Whoever renews it knows that no call is begun after it has run out, even by a process that stood still in between. Calls that
-/// are under way still end.
+/// A call of the open model is made only if its due time is before the horizon; one of the closed model, or of a user, only while the clock is.
+/// A horizon only moves forward. So no call is ever made that is due at the last horizon or later, whatever stands still in
+/// between. Calls that are under way still end.
 #[derive(Debug, Clone)]
-pub(crate) struct Lease(Arc<AtomicU64>);
+pub(crate) struct Horizon(Arc<AtomicU64>);
 
-impl Default for Lease {
+impl Default for Horizon {
     fn default() -> Self {
         Self(Arc::new(AtomicU64::new(NEVER)))
     }
 }
 
-impl Lease {
-    /// Whether no call may be begun at `now`.
+impl Horizon {
+    /// A horizon that lets no call be made yet.
+    fn closed() -> Self {
+        Self(Arc::new(AtomicU64::new(0)))
+    }
+
+    /// Whether no call of this due time may be made.
     #[inline]
-    pub(crate) fn has_run_out(&self, now: u64) -> bool {
-        now >= self.0.load(Ordering::Relaxed)
+    pub(crate) fn is_before(&self, due: u64) -> bool {
+        due >= self.0.load(Ordering::Relaxed)
     }
 }
 
-/// A worker's view of its lease: calls wait while it has run out.
+/// A worker's view of its horizon: calls due beyond it wait.
 #[derive(Debug, Default)]
-pub(crate) struct Leased {
-    lease: Lease,
-    /// Whether a call waits for the renewal.
+pub(crate) struct Reach {
+    horizon: Horizon,
+    /// Whether a call waits for the horizon to move on.
     has_held: bool,
 }
 
-impl Leased {
-    /// Whether no call may be begun at `now`.
+impl Reach {
+    /// Whether no call of this due time may be made.
     #[inline]
-    pub(crate) fn has_run_out(&self, now: u64) -> bool {
-        self.lease.has_run_out(now)
+    pub(crate) fn ends_before(&self, due: u64) -> bool {
+        self.horizon.is_before(due)
     }
 
-    /// Whether a call must wait at `now`. Remembers that one does.
+    /// Whether a call of this due time must wait. Remembers that one does.
     #[inline]
-    pub(crate) fn holds_back(&mut self, now: u64) -> bool {
-        let holds_back = self.lease.has_run_out(now);
+    pub(crate) fn holds_back(&mut self, due: u64) -> bool {
+        let holds_back = self.horizon.is_before(due);
         self.has_held |= holds_back;
         holds_back
     }
 
-    /// Whether waiting calls may go on at `now`. True once for each wait.
+    /// Whether calls have waited, and those of this due time may be made. True once for each wait.
     #[inline]
-    pub(crate) fn lets_go(&mut self, now: u64) -> bool {
-        let lets_go = self.has_held && !self.lease.has_run_out(now);
+    pub(crate) fn lets_go(&mut self, due: u64) -> bool {
+        let lets_go = self.has_held && !self.horizon.is_before(due);
         self.has_held &= !lets_go;
         lets_go
     }
 }
 
-impl From<Lease> for Leased {
-    fn from(lease: Lease) -> Self {
-        Self { lease, has_held: false }
+impl From<Horizon> for Reach {
+    fn from(horizon: Horizon) -> Self {
+        Self { horizon, has_held: false }
     }
 }
 
@@ -78,7 +84,7 @@ struct Inner {
     is_ready: AtomicBool,
     /// When the load begins on the run's clock, in nanoseconds; 0 while that is not known.
     at: AtomicU64,
-    lease: Lease,
+    horizon: Horizon,
 }
 
 impl fmt::Debug for Inner {
@@ -117,17 +123,21 @@ impl Gate {
         true
     }
 
-    /// Until when calls may be made.
-    pub(crate) fn lease(&self) -> Lease {
-        self.0.lease.clone()
+    /// A gate whose part makes no call before [`Gate::extend`] says how far it may.
+    pub fn with_horizon() -> Self {
+        Self(Arc::new(Inner { horizon: Horizon::closed(), ..Inner::default() }))
     }
 
-    /// Lets calls be made until this time, and none from then on unless it is renewed. Without effect before there is a run.
-    pub fn renew(&self, until: Instant) {
-        if let Some(clock) = self.0.clock.get() {
-            let (now_ns, now) = (clock(), Instant::now());
-            let ahead_ns = until.saturating_duration_since(now).as_nanos() as u64;
-            self.0.lease.0.store(now_ns + ahead_ns, Ordering::Relaxed);
+    /// How far calls may be made.
+    pub(crate) fn horizon(&self) -> Horizon {
+        self.0.horizon.clone()
+    }
+
+    /// Lets calls be made that are due in the first `load_ns` nanoseconds since the gate opened. Never takes back what was granted before. Without
+    /// effect while the gate is closed.
+    pub fn extend(&self, load_ns: u64) {
+        if let Some(at) = self.time() {
+            self.0.horizon.0.fetch_max(at.saturating_add(load_ns), Ordering::Relaxed);
         }
     }
 

@@ -186,7 +186,7 @@ fn flood_parts(
     scripted: Vec<Scripted>,
 ) -> Vec<WorkerPart<Flood>> {
     let plan = &shared.plan;
-    let lease = shared.line.lease();
+    let horizon = shared.line.horizon();
     let first = u64::from(match (plan.connections, &plan.load) {
         (Connections::UpTo(_), Load::Open { profile, .. }) => first_connections(plan, profile),
         (connections, _) => connections.most(),
@@ -207,7 +207,7 @@ fn flood_parts(
         let make: Arc<MakeClient> = Arc::new(move || protocol.client(keep));
         let origins = Origins::of_flood(routes, &make, plan.pipeline as usize);
         let load =
-            Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several).leased(lease.clone());
+            Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several).within(horizon.clone());
         let load = load.joining(shared.joins_after.unwrap_or(0));
         WorkerPart { load, origins, connections }
     };
@@ -262,7 +262,7 @@ fn with_users<M: Machine>(
     let shared =
         Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
     let shared = Arc::new(shared);
-    let cast = surroundings.cast(given.machine, &given.part.tallies, &shared.line.lease(), joins_after)?;
+    let cast = surroundings.cast(given.machine, &given.part.tallies, &shared.line.horizon(), joins_after)?;
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
     let parts: Vec<WorkerPart<VirtualUsers>> =
         cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();

@@ -12,7 +12,7 @@ use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Target;
 
 use crate::error::EngineError;
-use crate::gate::Lease;
+use crate::gate::Horizon;
 use crate::limits;
 use crate::network::origins::{Find, Origins};
 use crate::tally::Tallies;
@@ -133,7 +133,7 @@ impl<'a> Surroundings<'a> {
         self.run("teardown", machine, stop, Duration::MAX).map(drop)
     }
 
-    /// The users of each worker, who make calls while `lease` lasts. Users of a takeover join once the load has lasted for `joins_after` nanoseconds.
+    /// The users of each worker, who make calls up to `horizon`. Users of a takeover join once the load has lasted for `joins_after` nanoseconds.
     ///
     /// # Errors
     /// When the script is wrong, or a host that its clients call has no address.
@@ -141,7 +141,7 @@ impl<'a> Surroundings<'a> {
         &self,
         machine: &impl Machine,
         tallies: &Tallies,
-        lease: &Lease,
+        horizon: &Horizon,
         joins_after: Option<u64>,
     ) -> Result<Vec<Cast>, EngineError> {
         limits::raise_descriptors_fully();
@@ -154,7 +154,7 @@ impl<'a> Surroundings<'a> {
                 let library = self.script.begin(share.index() as u32)?;
                 library.give(&self.given)?;
                 let users = VirtualUsers::new(library, self.plan, self.scenarios, &among, share)?;
-                let mut users = users.leased(lease.clone());
+                let mut users = users.within(horizon.clone());
                 if let Some(after_ns) = joins_after {
                     users = users.joining(after_ns);
                 }

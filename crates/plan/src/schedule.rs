@@ -138,6 +138,28 @@ impl Schedule {
         }
     }
 
+    /// Passes over every call that is due before `until` and was not taken, and gives them to `record` as [`Schedule::drop_overdue`] does. They
+    /// count as taken from then on. What is due later can still be taken.
+    pub fn skip(&mut self, until: u64, mut record: impl FnMut(u64, u64)) {
+        while let Some(due) = self.due().filter(|due| *due < until) {
+            let shortest_wait = (*bucket_of(until - due).start()).max(1);
+            let last = (until - shortest_wait).min(self.end_ns.saturating_sub(1));
+            self.taken += self.pass_from(due, last, &mut record);
+        }
+    }
+
+    /// Gives the next call, which is due at `due`, to `record`, and those after it until `last` together; how many they are.
+    fn pass_from(&mut self, due: u64, last: u64, record: &mut impl FnMut(u64, u64)) -> u64 {
+        record(due, 1);
+        let others = self.arrivals.pass((last + 1).saturating_sub(self.begin_ns));
+        if others > 0 {
+            // Evenly spread, they are due at the middle on average.
+            record(due + (last - due).div_ceil(2), others);
+        }
+        self.advance();
+        1 + others
+    }
+
     /// Ends the schedule at `end` as [`Schedule::end_at`] does, and drops every call that is due before and was not taken.
     ///
     /// `record` is given a due time and how many calls have about that one. Calls are put together only where the times
@@ -148,17 +170,11 @@ impl Schedule {
         self.end_at(end);
         self.is_over = true;
         while let Some(due) = self.due() {
-            record(due, 1);
             let shortest_wait = *bucket_of(end.saturating_sub(due)).start();
             // What is due at the end or later, and stays since it was counted, has not waited at all.
             let last = if due >= end { u64::MAX } else { end - shortest_wait };
             let last = last.min(self.end_ns.saturating_sub(1));
-            let others = self.arrivals.pass((last + 1).saturating_sub(self.begin_ns));
-            if others > 0 {
-                // Evenly spread, they are due at the middle on average.
-                record(due + (last - due).div_ceil(2), others);
-            }
-            self.advance();
+            self.pass_from(due, last, &mut record);
         }
     }
 }
@@ -193,6 +209,33 @@ mod tests {
             assert!(taken.is_sorted());
             assert_eq!(counted, taken.len() as u64);
             assert!((1800..2200).contains(&counted), "{counted}");
+        }
+    }
+
+    proptest! {
+        /// What is passed over is what was due by then, and what comes after it is as it was.
+        #[test]
+        fn what_is_skipped_is_neither_lost_nor_taken(
+            poisson: bool, taken in 0_u64..400, until in 0..3 * SECOND, begin in 0..SECOND, asks in prop::option::of(0..3 * SECOND),
+        ) {
+            let spread = if poisson { Spread::Poisson } else { Spread::Uniform };
+            let end = begin + 2 * SECOND;
+            let all = rest(&mut schedule("200", spread, begin, end));
+            let mut skipping = schedule("200", spread, begin, end);
+            let mut seen: Vec<_> = (0..taken).map_while(|_| skipping.take()).collect();
+            let mut counted = asks.map_or(0, |at| skipping.come_due(at));
+            let mut skipped = 0;
+            skipping.skip(until, |due, calls| {
+                skipped += calls;
+                assert!((begin..end.min(until)).contains(&due));
+            });
+            let (before, after) = (seen.len(), rest(&mut skipping));
+            seen.extend(&after);
+            counted += skipping.come_due(end);
+            prop_assert_eq!(counted, all.len() as u64);
+            prop_assert_eq!(seen.len() as u64 + skipped, all.len() as u64);
+            prop_assert!(after.iter().all(|(due, _)| *due >= until));
+            prop_assert!(seen[before..].iter().eq(&all[all.len() - after.len()..]));
         }
     }
 

@@ -130,6 +130,16 @@ impl AgentPart {
         self.measured.numbers.get(Counter::UnsentLost) + self.drained.numbers.get(Counter::UnsentLost)
     }
 
+    /// Calls of which nobody knows whether it sent them before it was lost.
+    pub fn unknown(&self) -> u64 {
+        self.measured.numbers.get(Counter::Unknown) + self.drained.numbers.get(Counter::Unknown)
+    }
+
+    /// Calls that it held back and never sent.
+    pub fn unsent_held(&self) -> u64 {
+        self.measured.numbers.get(Counter::UnsentHeld) + self.drained.numbers.get(Counter::UnsentHeld)
+    }
+
     /// Whether it was lost.
     pub fn is_lost(&self) -> bool {
         matches!(self.ended, AgentEnd::Lost { .. })

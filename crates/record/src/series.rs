@@ -9,7 +9,7 @@ use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::Parts;
 use crate::outcome::OkStatus;
 use crate::packed::{Packed, censored, quantiles};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, WITHOUT_END};
 use crate::version_1;
 
 /// The most points kept. When there are more, neighbours are merged in pairs and points become twice as long.
@@ -116,7 +116,7 @@ impl Point {
 
     /// Calls that ended here with success; all that were answered where it is not known how many ended.
     pub fn ok(&self) -> u64 {
-        let without_end = self.numbers.get(Counter::Unfinished) + self.numbers.get(Counter::Unsent);
+        let without_end = WITHOUT_END.map(|counter| self.numbers.get(counter)).into_iter().sum::<u64>();
         if self.ended == 0 { self.answered } else { (self.ended + without_end).saturating_sub(self.not_ok) }
     }
 

@@ -105,6 +105,9 @@ pub struct Snapshot {
     pub timeline: Timeline,
 }
 
+/// Calls that were due, and of which nobody has seen an end.
+pub(crate) const WITHOUT_END: [Counter; 3] = [Counter::Unfinished, Counter::Unsent, Counter::Unknown];
+
 impl Snapshot {
     /// A snapshot of nothing but these numbers.
     pub fn of(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
@@ -118,11 +121,11 @@ impl Snapshot {
 
     /// Calls that ended, in whichever way.
     pub fn ended(&self) -> u64 {
-        let without_end = self.numbers.get(Counter::Unfinished) + self.numbers.get(Counter::Unsent);
+        let without_end = WITHOUT_END.map(|counter| self.numbers.get(counter)).into_iter().sum::<u64>();
         self.statuses.total() + self.failures.total() + without_end
     }
 
-    /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok or that
+    /// Calls that are not a success: failures, unfinished, unsent and unknown ones, and answers whose status is not ok or that
     /// failed a check.
     pub fn not_ok(&self, ok: &OkStatus) -> u64 {
         self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)

@@ -46,7 +46,7 @@ pub(crate) fn worst(summary: &Summary) -> (String, String) {
     let statuses = statuses.map(|(status, n)| (n, name(summary, status), Some(status)));
     let failures = total.failures.counted().map(|(failure, n)| (n, failure.name().to_owned(), None));
     let checks = [(total.failed_check.ok(ok), "failed a check".to_owned(), None)];
-    let others = [Counter::Unfinished, Counter::Unsent];
+    let others = [Counter::Unfinished, Counter::Unsent, Counter::Unknown];
     let others = others.map(|counter| (total.numbers.get(counter), counter.key().to_owned(), None));
     let all = statuses.chain(failures).chain(checks).chain(others);
     let Some((n, name, status)) = all.max_by_key(|(n, ..)| *n) else { return Default::default() };

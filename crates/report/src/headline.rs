@@ -323,7 +323,8 @@ fn no_call(summary: &Summary) -> String {
 /// What to read before anything else when no call was answered; none where the run's end says it.
 fn nothing_answered(summary: &Summary) -> Option<String> {
     let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
-    let open = summary.total.numbers.get(Counter::Unfinished) + summary.total.numbers.get(Counter::Unsent);
+    let of = |counter| summary.total.numbers.get(counter);
+    let open = of(Counter::Unfinished) + of(Counter::Unsent) + of(Counter::Unknown);
     Some(match worst {
         Some((failure, n)) => {
             let said = failed::in_words(&summary.total.failures, failure, n);

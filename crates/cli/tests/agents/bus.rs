@@ -57,6 +57,11 @@ impl Bus {
         }
     }
 
+    /// Sends the server a signal: one that is stopped stands still, and keeps its connections.
+    pub fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(self.child.as_ref().unwrap()), signal).unwrap();
+    }
+
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
@@ -121,10 +126,25 @@ pub fn read(done: &Done) -> Value {
 pub fn closes(report: &Value) {
     let outcomes = &report["outcomes"];
     let of = |name: &str| outcomes[name].as_u64().unwrap();
-    assert_eq!(of("due"), of("answered") + of("failed") + of("unfinished") + of("unsent"), "{outcomes:#}");
+    let sum = of("answered") + of("failed") + of("unfinished") + of("unsent") + unknown(report);
+    assert_eq!(of("due"), sum, "{outcomes:#} {:#}", report["agents"]["unknown"]);
     let agents = report["agents"]["list"].as_array().unwrap();
     let answered: u64 = agents.iter().map(|agent| agent["answered"].as_u64().unwrap()).sum();
     assert_eq!(of("answered"), answered, "{:#}", report["agents"]["list"]);
+}
+
+/// Calls that lost agents may have sent.
+pub fn unknown(report: &Value) -> u64 {
+    report["agents"]["unknown"].as_u64().unwrap_or(0)
+}
+
+/// No call that the target has counted is unsent, and none that is answered has it not counted.
+#[track_caller]
+pub fn agrees(report: &Value, counted: u64) {
+    closes(report);
+    let of = |name: &str| report["outcomes"][name].as_u64().unwrap();
+    let (least, most) = (of("answered"), of("due") - of("unsent"));
+    assert!(least <= counted && counted <= most, "{counted} counted, {least} to {most}: {:#}", report["outcomes"]);
 }
 
 /// The agent of this name in a result.

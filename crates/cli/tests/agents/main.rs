@@ -16,5 +16,6 @@ mod names;
 mod program;
 mod reassign;
 mod safety;
+mod standing;
 mod surroundings;
 mod together;

@@ -27,11 +27,12 @@ fn a_name_that_a_living_agent_has_is_refused() {
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
 fn a_second_agent_of_a_name_disturbs_no_run() {
-    // Permissions of before, under which nobody can ask who has a name.
+    // Permissions under which nobody can ask who has a name.
     let bus = Bus::with(
         "authorization { users = [\n\
-         { user: agent, password: one, permissions: { publish: [\"brunt.from.>\"], subscribe: [\"brunt.hello\", \"brunt.to.*\"] } }\n\
-         { user: controller, password: other, permissions: { publish: [\"brunt.hello\", \"brunt.to.*\"], subscribe: [\"brunt.from.>\"] } }\n\
+         { user: agent, password: one, permissions: { publish: [\"brunt.from.>\"], subscribe: [\"brunt.hello\", \"brunt.to.>\"] } }\n\
+         { user: controller, password: other, permissions: { publish: [\"brunt.hello\", \"brunt.to.>\", \"brunt.echo.>\"], \
+         subscribe: [\"brunt.from.>\", \"brunt.echo.>\"] } }\n\
          ] }\n",
     );
     let server = target();
@@ -60,6 +61,7 @@ fn ghost(port: u16, real: &str, name: &str) {
     let mut input = BufReader::new(out.try_clone().unwrap());
     out.write_all(b"CONNECT {\"verbose\":false}\r\nSUB brunt.from.> 1\r\nPING\r\n").unwrap();
     let (real, name) = (real.as_bytes().to_vec(), name.as_bytes().to_vec());
+    let shown = |name: &[u8]| format!(".{}.", String::from_utf8_lossy(name));
     spawn(move || {
         let mut line = String::new();
         while input.read_line(&mut line).is_ok_and(|read| read > 0) {
@@ -76,7 +78,8 @@ fn ghost(port: u16, real: &str, name: &str) {
             let has = |bytes: &[u8]| payload.windows(bytes.len()).position(|at| at == bytes);
             if let (Some(_), Some(at)) = (has(b"Here"), has(&real)) {
                 payload[at..at + name.len()].copy_from_slice(&name);
-                write!(out, "PUB {} {}\r\n", words[1], payload.len() - 2).unwrap();
+                let subject = words[1].replace(&shown(&real), &shown(&name));
+                write!(out, "PUB {subject} {}\r\n", payload.len() - 2).unwrap();
                 out.write_all(&payload).unwrap();
             }
         }

@@ -9,7 +9,7 @@ use brunt_protocol::scenario::Value;
 use brunt_record::agents::AgentPart;
 use serde_bytes::ByteBuf;
 
-use super::control::{Control, Said};
+use super::control::{Control, Granting, Peer, Said};
 use super::progress::{Begun, InRun};
 use super::{COMPARISONS, ClusterError, LEAD_NS, LOOK, OnLost, Order};
 use crate::clock::Offset;
@@ -36,8 +36,8 @@ impl Control {
         if !terms.secrets_from_agents {
             plan.environment = plan.referenced_environment();
         }
-        if has_secrets(&plan) && !self.bus.is_private() {
-            return Err(ClusterError::Secrets);
+        if has_secrets(&plan) {
+            self.check_privacy()?;
         }
         let announced: Vec<_> = self.peers.iter().map(|peer| peer.agent.clone()).collect();
         // Users have connections of their own, but for what the script limits.
@@ -93,8 +93,13 @@ impl Control {
         let offsets: Vec<Offset> = self.peers.iter().filter_map(|peer| peer.clock.offset()).collect();
         let slowest = offsets.iter().map(|offset| offset.uncertainty_ns).max().unwrap_or(0);
         let at = self.now_ns() + LEAD_NS + 4 * slowest;
+        let granting = Granting::new(run, at, terms.on_lost);
+        self.granting = Some(granting);
         for (place, offset) in offsets.iter().enumerate() {
-            self.tell(place, &ToAgent::Start { run, at: offset.there(at) });
+            let Some(peer) = self.peers.get_mut(place) else { continue };
+            peer.granted_ns = 0;
+            let grant = granting.grant(peer);
+            self.tell(place, &ToAgent::Start { grant, at: offset.there(at) });
         }
         let parts = announced.iter().zip(&portions).map(|(agent, portion)| {
             AgentPart::new(&agent.name, &agent.version, agent.cores, portion.workers(), announced.len())
@@ -102,6 +107,24 @@ impl Control {
         let in_run = |(place, (part, portion))| InRun::new(part, portion, place, &plan);
         let agents = parts.zip(portions.iter().copied()).enumerate().map(in_run).collect();
         Ok(Begun { plan, given, at, agents })
+    }
+
+    /// Whether nobody but the agents can read what they are told.
+    fn check_privacy(&self) -> Result<(), ClusterError> {
+        if !self.bus.is_private() {
+            return Err(ClusterError::Secrets);
+        }
+        let server = self.server();
+        for Peer { agent, .. } in &self.peers {
+            if !agent.is_private {
+                return Err(ClusterError::OpenWay { agent: agent.name.clone() });
+            }
+            // Servers of a cluster may speak to each other in clear.
+            if agent.server != server {
+                return Err(ClusterError::OtherServer { agent: agent.name.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// The next words of an agent before a run has begun. Anything that keeps it from beginning is an error.

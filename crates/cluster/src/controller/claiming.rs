@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use brunt_engine::StopHandle;
 
-use super::control::{Control, Peer, Said};
+use super::control::{Control, Said};
 use super::{CALL, ClusterError, LISTEN, LOOK, MANNERS, Terms};
 use crate::bus::Bus;
 use crate::roster::{Wanted, choose};
@@ -91,10 +91,8 @@ impl Control {
     /// Claims these agents: all of them, or none.
     async fn claim(&mut self, chosen: &[Announcement], name: &str) -> Result<Claimed, ClusterError> {
         self.said.clear();
-        self.own(chosen.iter().map(|agent| Peer::new(agent.clone(), &self.bus)).collect());
-        for (place, agent) in chosen.iter().enumerate() {
-            self.tell(place, &ToAgent::Claim { by: name.to_owned(), instance: agent.instance });
-        }
+        self.own_new(chosen);
+        self.tell_all(&ToAgent::Claim { by: name.to_owned(), controller: self.id().to_owned() });
         let mut missing: BTreeSet<usize> = (0..chosen.len()).collect();
         let began = Instant::now();
         let mut is_busy = false;

@@ -5,17 +5,20 @@ use std::time::{Duration, Instant};
 
 use async_nats::{Client, Event, Message, Subscriber};
 use futures_util::StreamExt as _;
+use futures_util::stream::{SelectAll, select_all};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{
-    AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_LEASED_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, LOOK, MANNERS,
-    MOST_BYTES, OnLost, Terms,
+    AHEAD_BRIEFLY_NS, AHEAD_NS, AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, ECHO,
+    GRANT_MANY_NS, GRANT_NS, LOOK, MANNERS, MANY, MOST_BYTES, MUTE, OnLost, Terms,
 };
-use crate::bus::{Bus, BusError};
+use super::allowance::Allowance;
+use crate::agent::HERE;
+use crate::bus::{self, Bus, BusError};
 use crate::clock::{Comparison, Exchange};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
-use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
+use crate::words::{Announcement, FromAgent, Grant, Note, ToAgent, from_bytes, printable, to_bytes};
 use crate::{SILENCE, random_number};
 
 /// Messages that are taken in before it looks after its agents again.
@@ -36,24 +39,71 @@ pub(super) struct Peer {
     /// When it was last heard, and last asked for the time.
     heard: Instant,
     asked_ns: u64,
-    /// When it gave the last answer that came back, on its own clock: from there on its lease counts.
-    answered: u64,
+    /// When the newest note was sent that it has answered, in nanoseconds.
+    answered_ns: u64,
+    /// How far it may make calls in the load that is under way, by the furthest word that was ever sent to it.
+    pub(super) granted_ns: u64,
+    /// What it may still say.
+    allowance: Allowance,
     /// Why it counts as lost.
     pub(super) lost: Option<String>,
+    /// Whether nothing that it says is taken in any more.
+    is_cut_off: bool,
 }
 
 impl Peer {
-    pub(super) fn new(agent: Announcement, bus: &Bus) -> Self {
+    fn new(agent: Announcement, bus: &Bus, link: Link) -> Self {
         Self {
-            subject: bus.subject(&format!("to.{}", agent.name)),
+            subject: bus.subject(&format!("to.{}.{:x}", agent.name, agent.instance)),
             agent,
-            link: Link::new(random_number(), MOST_BYTES),
+            link,
             clock: Comparison::default(),
             heard: Instant::now(),
             asked_ns: 0,
-            answered: 0,
+            answered_ns: 0,
+            granted_ns: 0,
+            allowance: Allowance::default(),
             lost: None,
+            is_cut_off: false,
         }
+    }
+
+    /// It is lost, for this reason. One that lives all the same ends the run when it hears so.
+    fn lose(&mut self, reason: String, run: u32) {
+        if self.lost.is_none() {
+            self.lost = Some(reason);
+            self.link.send(to_bytes(&ToAgent::Stop { run }));
+        }
+    }
+
+    /// It says what no agent says: nothing more is taken in from it.
+    fn cut_off(&mut self, reason: String, run: u32) {
+        self.lose(reason, run);
+        self.is_cut_off = true;
+    }
+}
+
+/// A load under way, in which agents are granted how far they may go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Granting {
+    pub(super) run: u32,
+    /// When it began, on the controller's clock, in nanoseconds.
+    pub(super) at: u64,
+    /// How much is granted ahead of the newest note that an agent has answered, in nanoseconds.
+    ahead_ns: u64,
+}
+
+impl Granting {
+    pub(super) fn new(run: u32, at: u64, on_lost: OnLost) -> Self {
+        let ahead_ns = if on_lost == OnLost::Continue { AHEAD_NS } else { AHEAD_BRIEFLY_NS };
+        Self { run, at, ahead_ns }
+    }
+
+    /// How far an agent may go, which is remembered before it is said. One that answers nothing gets no further.
+    pub(super) fn grant(self, peer: &mut Peer) -> Grant {
+        let until_ns = (peer.answered_ns.saturating_add(self.ahead_ns)).saturating_sub(self.at);
+        peer.granted_ns = peer.granted_ns.max(until_ns);
+        Grant { run: self.run, until_ns: peer.granted_ns }
     }
 }
 
@@ -69,9 +119,13 @@ pub(super) enum Said {
 pub(super) struct Control {
     pub(super) bus: Bus,
     client: Client,
-    incoming: Subscriber,
+    incoming: SelectAll<Subscriber>,
     events: UnboundedReceiver<Event>,
-    answer_to: String,
+    /// Its own id: the end of the subjects of what agents, and it itself, say to it.
+    id: String,
+    /// What the subjects of agents begin with, and the subject of what it says to itself.
+    from_agents: String,
+    echo: String,
     epoch: Instant,
     pub(super) there: Vec<Announcement>,
     pub(super) peers: Vec<Peer>,
@@ -83,8 +137,14 @@ pub(super) struct Control {
     looked: Instant,
     /// How often each is asked for the time, in nanoseconds.
     compares_every_ns: u64,
-    /// Since when the bus is away, or when it last came back.
+    /// Since when there is no connection to the bus.
     away_since: Option<Instant>,
+    /// When it last spoke to itself, and last heard that; and whether nothing of it came for a while.
+    spoke: Instant,
+    echoed: Instant,
+    is_mute: bool,
+    /// The load that is under way.
+    pub(super) granting: Option<Granting>,
     pub(super) terms: Option<Terms>,
     /// The longest that it has stood still itself in this run.
     pub(super) stood_still: Duration,
@@ -101,16 +161,22 @@ impl Control {
     pub(super) async fn connect(bus: &Bus, id: String) -> Result<Self, ClusterError> {
         let (to_events, events) = unbounded_channel();
         let client = bus.connect(&format!("brunt controller {id}"), to_events).await?;
-        let answer_to = bus.subject(&format!("from.{id}-{:x}", random_number()));
+        let id = format!("{id}-{:x}", random_number());
+        let echo = bus.subject(&format!("echo.{id}"));
         let ended = |error: &dyn std::fmt::Display| BusError::Ended { problem: error.to_string() };
-        let incoming = client.subscribe(answer_to.clone()).await.map_err(|e| ended(&e))?;
+        let mut incoming = Vec::new();
+        for subject in [bus.subject(&format!("from.*.{id}")), bus.subject(&format!("from.*.{HERE}")), echo.clone()] {
+            incoming.push(client.subscribe(subject).await.map_err(|e| ended(&e))?);
+        }
         client.flush().await.map_err(|e| ended(&e))?;
         Ok(Self {
             bus: bus.clone(),
             client,
-            incoming,
+            incoming: select_all(incoming),
             events,
-            answer_to,
+            from_agents: bus.subject("from."),
+            id,
+            echo,
             epoch: Instant::now(),
             there: Vec::new(),
             peers: Vec::new(),
@@ -120,6 +186,10 @@ impl Control {
             looked: Instant::now(),
             compares_every_ns: COMPARE_AT_FIRST_NS,
             away_since: None,
+            spoke: Instant::now(),
+            echoed: Instant::now(),
+            is_mute: false,
+            granting: None,
             terms: None,
             stood_still: Duration::ZERO,
             working: BTreeSet::new(),
@@ -133,9 +203,13 @@ impl Control {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Whether others do what a lost agent has left.
-    pub(super) fn reassigns(&self) -> bool {
-        self.terms.as_ref().is_some_and(|terms| terms.on_lost == OnLost::Reassign)
+    /// Which server of the bus it is connected to.
+    pub(super) fn server(&self) -> String {
+        self.client.server_info().server_id
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
     }
 
     async fn publish(&self, subject: String, frame: &Frame) {
@@ -143,7 +217,7 @@ impl Control {
         if self.away_since.is_some() {
             return;
         }
-        let _ = self.client.publish_with_reply(subject, self.answer_to.clone(), frame.to_bytes()).await;
+        let _ = self.client.publish(subject, frame.to_bytes()).await;
     }
 
     /// Asks who is there until `is_enough`, or for so long.
@@ -227,14 +301,11 @@ impl Control {
     fn bus_said(&mut self, event: Option<Event>) -> Result<(), ClusterError> {
         match event {
             Some(Event::Disconnected) => self.away_since = self.away_since.or(Some(Instant::now())),
-            Some(Event::Connected) => {
-                // Nobody could be heard in the meantime.
-                self.away_since = None;
-                self.peers.iter_mut().for_each(|peer| peer.heard = Instant::now());
-            }
+            Some(Event::Connected) => self.away_since = None,
             Some(Event::ServerError(error)) => {
                 let problem = error.to_string();
-                if problem.to_lowercase().contains("permissions violation") {
+                // Agents that it has show that it may do all that it needs.
+                if self.terms.is_none() && bus::refuses(&problem) {
                     return Err(BusError::Permission { problem }.into());
                 }
             }
@@ -243,14 +314,30 @@ impl Control {
         Ok(())
     }
 
-    /// Takes a message of an agent in.
+    /// It has heard itself: the bus lets messages through.
+    fn hear_itself(&mut self) {
+        self.echoed = Instant::now();
+        if std::mem::take(&mut self.is_mute) {
+            // Nobody could be heard in the meantime.
+            self.peers.iter_mut().for_each(|peer| peer.heard = Instant::now());
+        }
+    }
+
+    /// Takes a message in. Who speaks is known by its subject.
     fn receive(&mut self, message: &Message) {
         let back = self.now_ns();
         let Ok(frame) = Frame::from_bytes(&message.payload) else { return };
-        if frame.session == 0
-            && let Ok(Note::Here(agent)) = from_bytes(&frame.payload)
-        {
-            if let Some(agent) = agent.shown() {
+        if message.subject.as_str() == self.echo {
+            // Anybody who may speak there could only make it more patient.
+            return self.hear_itself();
+        }
+        let subject = message.subject.strip_prefix(&self.from_agents).unwrap_or_default();
+        let (name, to) = subject.split_once('.').unwrap_or_default();
+        if to == HERE {
+            if let Ok(Note::Here(agent)) = from_bytes(&frame.payload)
+                && agent.name == name
+                && let Some(agent) = agent.shown()
+            {
                 self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
                 if self.there.len() < MOST_THERE {
                     self.there.push(agent);
@@ -259,35 +346,40 @@ impl Control {
             return;
         }
         let Some(place) = self.places.get(&frame.session).copied() else { return };
-        let Some(peer) = self.peers.get_mut(place) else { return };
+        let run = self.runs;
+        let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.agent.name == name && !peer.is_cut_off) else {
+            return;
+        };
+        if !peer.allowance.take(message.payload.len(), back) {
+            let most = Allowance::PER_SECOND >> 20;
+            return peer.cut_off(format!("it said more than {most} MiB/s, which no agent does"), run);
+        }
         if frame.kind == Kind::Note {
             let note = from_bytes(&frame.payload);
             // A note completes no message.
-            let _ = peer.link.receive(frame);
+            let _ = peer.link.receive(frame, back);
             match note {
                 Ok(Note::Pong { sent, received, answered }) => {
                     peer.heard = Instant::now();
-                    peer.answered = peer.answered.max(answered);
+                    // What was never asked is no answer.
+                    peer.answered_ns = peer.answered_ns.max(sent.min(peer.asked_ns));
                     peer.clock.add(Exchange { sent, received, answered, back });
                 }
                 Ok(Note::Busy { by }) => self.said.push_back(Said::Busy(place, printable(&by))),
-                // Another agent of the same name knows nothing of this run, and has no say in it.
-                Ok(Note::Unknown { instance }) if instance == peer.agent.instance && peer.clock.count() > 0 => {
-                    peer.lost.get_or_insert("it gave the run up".to_owned());
-                }
+                Ok(Note::Unknown) if peer.clock.count() > 0 => peer.lose("it gave the run up".to_owned(), run),
                 _ => {}
             }
             return;
         }
         peer.heard = Instant::now();
         self.unsent.insert(place);
-        match peer.link.receive(frame) {
-            Err(error) => drop(peer.lost.get_or_insert(error.to_string())),
+        match peer.link.receive(frame, back) {
+            Err(error) => peer.cut_off(error.to_string(), run),
             Ok(messages) => {
                 for message in messages {
-                    match from_bytes(&message) {
-                        Ok(words) => self.said.push_back(Said::Words(place, words)),
-                        Err(error) => drop(peer.lost.get_or_insert(error.to_string())),
+                    match from_bytes::<FromAgent>(&message) {
+                        Ok(words) => self.said.push_back(Said::Words(place, words.shown())),
+                        Err(error) => peer.cut_off(error.to_string(), run),
                     }
                 }
             }
@@ -306,11 +398,11 @@ impl Control {
     }
 
     async fn ask_for_the_time(&mut self, place: usize) {
-        let (sent, is_claimed, reassigns) = (self.now_ns(), self.terms.is_some(), self.reassigns());
+        let (sent, is_claimed, controller) = (self.now_ns().max(1), self.terms.is_some(), self.id.clone());
         let Some(peer) = self.peers.get_mut(place) else { return };
-        peer.asked_ns = sent.max(1);
-        let heard = reassigns.then_some(peer.answered);
-        let frame = peer.link.note(to_bytes(&Note::Ping { sent, is_claimed, heard }));
+        peer.asked_ns = sent;
+        let grant = self.granting.map(|granting| granting.grant(peer));
+        let frame = peer.link.note(to_bytes(&Note::Ping { controller, sent, is_claimed, grant }));
         let subject = peer.subject.clone();
         self.publish(subject, &frame).await;
     }
@@ -320,9 +412,17 @@ impl Control {
         let is_new = |peer: &Peer| peer.lost.is_none() && peer.clock.count() < COMPARISONS;
         match self.peers.iter().any(is_new) {
             true => COMPARE_AT_FIRST_NS,
-            false if self.reassigns() => COMPARE_LEASED_NS,
-            false => COMPARE_NS,
+            false if self.granting.is_none() => COMPARE_NS,
+            false if self.peers.len() > MANY => GRANT_MANY_NS,
+            false => GRANT_NS,
         }
+    }
+
+    /// These agents are its own from now on, of which it knows nothing but what they announce.
+    pub(super) fn own_new(&mut self, agents: &[Announcement]) {
+        let most_payload = self.client.server_info().max_payload;
+        let link = || Link::new(random_number(), MOST_BYTES).sharing(most_payload, agents.len());
+        self.own(agents.iter().map(|agent| Peer::new(agent.clone(), &self.bus, link())).collect());
     }
 
     /// These agents are its own from now on.
@@ -343,20 +443,32 @@ impl Control {
             self.stood_still = self.stood_still.max(since);
             // Whoever hears nothing because it stands still itself cannot call others silent.
             self.peers.iter_mut().for_each(|peer| peer.heard += since);
+            self.echoed += since;
+        }
+        if self.spoke.elapsed() >= ECHO {
+            self.spoke = Instant::now();
+            let echo = Frame::note(0, to_bytes(&Note::Echo { sent: self.now_ns() }));
+            self.publish(self.echo.clone(), &echo).await;
         }
         // Some may have waited too long for an acknowledgement.
         let waits = |(_, peer): &(usize, &Peer)| !peer.link.is_acknowledged();
         self.unsent.extend(self.peers.iter().enumerate().filter(waits).map(|(place, _)| place));
         self.compares_every_ns = self.comparing_every_ns();
         self.compare_clocks(self.compares_every_ns).await;
-        let is_away = self.away_since.is_some();
-        let is_gone = self.away_since.is_some_and(|since| since.elapsed() >= AWAY);
-        for peer in &mut self.peers {
+        // Whose own words do not come back knows nothing of agents: the bus is away, or stands still.
+        let unheard = self.echoed.elapsed();
+        self.is_mute |= unheard >= MUTE;
+        let run = self.runs;
+        let gone = match self.away_since {
+            Some(_) => "been away",
+            None => "let nothing through",
+        };
+        for peer in self.peers.iter_mut().filter(|peer| peer.lost.is_none()) {
             let silent = peer.heard.elapsed();
-            if is_gone {
-                peer.lost.get_or_insert(format!("the NATS server has been away for {} s", AWAY.as_secs()));
-            } else if !is_away && silent >= SILENCE {
-                peer.lost.get_or_insert(format!("nothing was heard of it for {:.1} s", silent.as_secs_f64()));
+            if unheard >= AWAY {
+                peer.lose(format!("the NATS server has {gone} for {} s", AWAY.as_secs()), run);
+            } else if !self.is_mute && silent >= SILENCE {
+                peer.lose(format!("nothing was heard of it for {:.1} s", silent.as_secs_f64()), run);
             }
         }
         self.flush_links().await;
@@ -368,9 +480,9 @@ impl Control {
         let mut frames = Vec::new();
         let soon_ns = self.compares_every_ns / 2;
         for place in std::mem::take(&mut self.unsent) {
-            let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.lost.is_none()) else { continue };
+            let Some(peer) = self.peers.get_mut(place).filter(|peer| !peer.is_cut_off) else { continue };
             // Who is to be asked for the time before long is asked with the acknowledgement.
-            if peer.link.only_acknowledges(now) && now >= peer.asked_ns + soon_ns {
+            if peer.lost.is_none() && peer.link.only_acknowledges(now) && now >= peer.asked_ns + soon_ns {
                 self.ask_for_the_time(place).await;
                 continue;
             }
@@ -392,6 +504,14 @@ impl Control {
         let bytes = bytes::Bytes::from(to_bytes(words));
         for (place, peer) in self.peers.iter_mut().enumerate().filter(|(_, peer)| peer.lost.is_none()) {
             peer.link.send(bytes.clone());
+            self.unsent.insert(place);
+        }
+    }
+
+    /// Lets an agent go that is lost, and has said its last words.
+    pub(super) fn release_lost(&mut self, place: usize) {
+        if let Some(peer) = self.peers.get_mut(place) {
+            peer.link.send(to_bytes(&ToAgent::Release));
             self.unsent.insert(place);
         }
     }

@@ -75,8 +75,11 @@ impl Control {
             }
             for (place, peer) in self.peers.iter().enumerate() {
                 if let Some(reason) = &peer.lost {
-                    running.lose(place, reason, on_lost, now);
+                    running.lose(place, reason, on_lost, now, Some(peer.granted_ns));
                 }
+            }
+            for place in std::mem::take(&mut running.said_their_last) {
+                self.release_lost(place);
             }
             running.go_on_without(now);
             self.hand_out(&mut running);
@@ -90,6 +93,7 @@ impl Control {
                 }
             }
         }
+        self.granting = None;
         running.finish_lost();
         for (agent, peer) in running.begun.agents.iter_mut().zip(&self.peers) {
             // What was learnt during the run tells more than what was known when it began.

@@ -3,6 +3,7 @@
 //! [`Cluster`] is its outside. Below it, on a thread of its own, [`control`] speaks with the agents, [`claiming`] takes them, [`beginning`]
 //! brings them to the start of a run, [`course`] sees the run through, and [`progress`] keeps the accounts of it.
 
+mod allowance;
 mod beginning;
 mod claiming;
 mod control;
@@ -21,7 +22,7 @@ use brunt_record::agents::AgentPart;
 use brunt_record::recording::Recording;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use self::control::{Control, Peer};
+use self::control::Control;
 use crate::bus::{Bus, BusError};
 use crate::clock::Offset;
 use crate::roster::{RosterError, Wanted, Workers};
@@ -39,13 +40,23 @@ const LISTEN: Duration = Duration::from_millis(1500);
 /// that an agent reports is acknowledged with the next comparison.
 const COMPARE_AT_FIRST_NS: u64 = 20_000_000;
 const COMPARE_NS: u64 = 1_100_000_000;
-/// The same where each answer renews a lease: a note may come late.
-const COMPARE_LEASED_NS: u64 = 250_000_000;
+/// The same during a load, as each note says how far the agent may make calls; and with more agents than [`MANY`].
+const GRANT_NS: u64 = 250_000_000;
+const GRANT_MANY_NS: u64 = 500_000_000;
+const MANY: usize = 200;
+/// How much of the load is granted ahead of the newest note that an agent has answered, in nanoseconds: where the others go on without a lost
+/// agent, and where that is to be decided soon.
+const AHEAD_NS: u64 = 8_000_000_000;
+const AHEAD_BRIEFLY_NS: u64 = 3_500_000_000;
 /// Comparisons before a run begins.
 const COMPARISONS: usize = 8;
 /// How long after all are ready a run begins, in nanoseconds: time for the word to reach all.
 const LEAD_NS: u64 = 250_000_000;
-/// How long the bus may be away before the run is given up.
+/// How often the controller speaks to itself over the bus, and for how long it may hear nothing of that before it takes the bus for standing
+/// still.
+const ECHO: Duration = Duration::from_millis(250);
+const MUTE: Duration = Duration::from_secs(1);
+/// How long the bus may let nothing through before the run is given up.
 const AWAY: Duration = Duration::from_secs(10);
 /// How long agents may take to take a claim or to be released.
 const MANNERS: Duration = Duration::from_secs(5);
@@ -53,7 +64,7 @@ const MANNERS: Duration = Duration::from_secs(5);
 /// What becomes of a run that loses an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLost {
-    /// The others go on. What was due on the lost one counts as unsent.
+    /// The others go on. What was due on the lost one counts as unsent, or as unknown where it may have been sent.
     #[default]
     Continue,
     /// It ends.
@@ -107,6 +118,24 @@ pub enum ClusterError {
          agent take them from its own environment"
     )]
     Secrets,
+    /// Anyone on the way to an agent could read the plan's secrets.
+    #[error(
+        "the plan has secrets, and the way from agent '{agent}' to the NATS server is not private: use tls:// there, or \
+         --secrets-from-agents to have each agent take them from its own environment"
+    )]
+    OpenWay {
+        /// Its name.
+        agent: String,
+    },
+    /// Between two servers anyone could read the plan's secrets.
+    #[error(
+        "the plan has secrets, and agent '{agent}' is on another server of the NATS cluster: connect it to the same one, or use \
+         --secrets-from-agents to have each agent take them from its own environment"
+    )]
+    OtherServer {
+        /// Its name.
+        agent: String,
+    },
     /// A file that the plan only names.
     #[error(
         "{file} is streamed from disk, and agents do not have it: leave stream out, so that the plan carries the rows"
@@ -232,7 +261,7 @@ pub fn list(bus: &Bus, patience: Duration) -> Result<Vec<(Announcement, Option<O
         let mut there = std::mem::take(&mut control.there);
         there.sort_by(|one, other| one.name.cmp(&other.name));
         // Clocks are compared with a note, which needs no claim.
-        control.own(there.iter().map(|agent| Peer::new(agent.clone(), bus)).collect());
+        control.own_new(&there);
         let until = Instant::now() + LISTEN / 3;
         while Instant::now() < until {
             control.compare_clocks(COMPARE_AT_FIRST_NS).await;
@@ -332,7 +361,7 @@ fn await_over(ending: &Receiver<Over>) -> Result<Over, ClusterError> {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // A thread that is gone has released nobody; the agents' leases run out.
+        // A thread that is gone has released nobody; the agents give up by themselves.
         let _ = self.commands.send(Command::Release);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -24,6 +24,7 @@ impl<D: Driver> Load<D> for Flood {
         let (due, number, counted) = match &mut self.pace {
             Pace::Closed(quota) => (call.due, quota.take()?, Counted::OnceSent),
             Pace::Open(schedule) => {
+                schedule.due().filter(|due| !self.reach.ends_before(*due))?;
                 let (due, number) = schedule.take_ahead(call.due)?;
                 (due, number, Counted::Already)
             }
@@ -165,10 +166,10 @@ impl<D: Driver> Phases<D> for Flood {
         self.call_again(network);
     }
 
-    fn next_wake(&self, now: u64) -> u64 {
+    fn next_wake(&self, _now: u64) -> u64 {
         match &self.pace {
-            // The next heartbeat looks whether it was renewed.
-            _ if self.lease.has_run_out(now) => NEVER,
+            // The next heartbeat looks whether the horizon has moved on.
+            _ if self.is_held() => NEVER,
             Pace::Open(schedule) if self.loading && !self.ready.is_empty() => schedule.due().unwrap_or(NEVER),
             Pace::Open(_) if self.loading => {
                 self.growth.as_ref().map_or(NEVER, |growth| growth.next_look).min(self.outage.next_look)

@@ -26,7 +26,7 @@ use self::growth::Growth;
 pub(crate) use self::growth::first_connections;
 use self::outage::Outage;
 use self::slots::Slots;
-use crate::gate::{Lease, Leased};
+use crate::gate::{Horizon, Reach};
 use crate::network::{Call, CallId, Counted, NEVER, Network, State};
 use crate::pace::{Quota, Schedule};
 use crate::transport::Driver;
@@ -104,8 +104,8 @@ pub(crate) struct Flood {
     /// How they grow, if they do.
     growth: Option<Growth>,
     exposure: Exposure,
-    /// Until when calls may be made; and whether some were not, since it has run out.
-    lease: Leased,
+    /// How far calls may be made; and whether some were not.
+    reach: Reach,
     /// How long the last call of the open model was held up, in nanoseconds: what a connection made for those after it
     /// begins with.
     held_up: u64,
@@ -137,7 +137,7 @@ impl Flood {
             measured: false,
             calls_until: NEVER,
             exposure: Exposure::new(share == Share::WHOLE),
-            lease: Leased::default(),
+            reach: Reach::default(),
             held_up: 0,
             ready: VecDeque::new(),
             dormant: Vec::new(),
@@ -157,15 +157,21 @@ impl Flood {
         Self { joined_after_ns: after_ns, ..self }
     }
 
-    /// The same, which makes calls only while this has not run out.
-    pub(crate) fn leased(self, lease: Lease) -> Self {
-        Self { lease: lease.into(), ..self }
+    /// The same, which makes calls only up to this horizon.
+    pub(crate) fn within(self, horizon: Horizon) -> Self {
+        Self { reach: horizon.into(), ..self }
     }
 
-    /// Goes on once the lease has been renewed: connections that were freed in the meantime have nothing that would wake them.
+    /// Goes on once the horizon has moved on: connections that were freed in the meantime have nothing that would wake them. What was
+    /// due meanwhile stays unsent, as a burst would be a load that nobody asked for.
     fn go_on<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
-        if !self.lease.lets_go(now) {
+        let due = if let Pace::Open(schedule) = &self.pace { schedule.due().unwrap_or(now) } else { now };
+        if !self.reach.lets_go(due) {
             return;
+        }
+        let measured = self.measured;
+        if let Pace::Open(schedule) = &mut self.pace {
+            schedule.skip(now, |due, calls| network.recorder.held_overdue(due, calls, measured, now));
         }
         for token in 0..network.connections.len() {
             if network.connections[token].state != State::Vacant {
@@ -300,7 +306,7 @@ impl Flood {
 
     /// Closed model: calls until the connection has as many in flight as it may.
     fn refill<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        if now >= self.calls_until || self.lease.holds_back(now) {
+        if now >= self.calls_until || self.reach.holds_back(now) {
             return;
         }
         let mut composed = false;
@@ -342,7 +348,7 @@ impl Flood {
         let is_free = self.slots.as_ref().is_some_and(|slots| slots.is_free(token, &network.connections));
         if is_free
             && now < self.calls_until
-            && !self.lease.holds_back(now)
+            && !self.reach.holds_back(now)
             && let Some(id) = self.next_call(network, now)
         {
             self.place(network, token, id, now);

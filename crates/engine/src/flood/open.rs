@@ -10,10 +10,7 @@ use crate::transport::Driver;
 impl Flood {
     /// Open model: lists the connection among those that can carry a call.
     pub(super) fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        while !self.again.is_empty()
-            && network.connections[token].room(self.pipeline) > 0
-            && !self.lease.holds_back(now)
-        {
+        while !self.again.is_empty() && network.connections[token].room(self.pipeline) > 0 {
             let Some(id) = self.next_again(network) else { break };
             network.send(self, token, id, now);
         }
@@ -42,9 +39,7 @@ impl Flood {
         if !slots.is_free(home, &network.connections) || network.connections[home].listed {
             return;
         }
-        if !self.lease.holds_back(now)
-            && let Some(id) = self.next_again(network)
-        {
+        if let Some(id) = self.next_again(network) {
             self.place(network, home, id, now);
             return;
         }
@@ -72,7 +67,7 @@ impl Flood {
         }
         let now = network.driver.now();
         let connects_for_calls = self.connects_for_calls();
-        let is_in_vain = !connects_for_calls && (network.newest_is_barren() || self.is_out(network, now));
+        let is_in_vain = self.is_held() || !connects_for_calls && (network.newest_is_barren() || self.is_out(network, now));
         let (Some(growth), Pace::Open(schedule)) = (&mut self.growth, &self.pace) else { return false };
         if is_in_vain {
             growth.next_look = NEVER;
@@ -109,8 +104,7 @@ impl Flood {
         }
         let mut now = network.driver.now();
         while let Pace::Open(schedule) = &mut self.pace
-            && schedule.due().is_some_and(|due| due <= now)
-            && !self.lease.has_run_out(now)
+            && schedule.due().is_some_and(|due| due <= now && !self.reach.holds_back(due))
             && let Some(token) = self.ready.pop_front()
         {
             let connection = &mut network.connections[token];

@@ -19,7 +19,7 @@ impl Flood {
     /// No connection is free at `now`: sees to the calls that are due.
     pub(super) fn await_connection<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
         self.outage.next_look = NEVER;
-        if !self.is_loading() || self.connects_for_calls() || self.lease.has_run_out(now) {
+        if !self.is_loading() || self.connects_for_calls() || self.is_held() {
             return;
         }
         self.try_for_calls(network, now);
@@ -31,6 +31,12 @@ impl Flood {
             self.wake_dormant(network, now, true);
             self.expire_waiting(network, now);
         }
+    }
+
+    /// Whether the open model's next call lies beyond the horizon.
+    pub(super) fn is_held(&self) -> bool {
+        let Pace::Open(schedule) = &self.pace else { return false };
+        schedule.due().is_some_and(|due| self.reach.ends_before(due))
     }
 
     /// Whether there is no connection to wait for: none is open and attempts fail; or those that are answer nothing, and another is refused.
@@ -47,6 +53,9 @@ impl Flood {
         while self.ready.is_empty() && self.is_out(network, now) && self.is_loading() {
             let Pace::Open(schedule) = &self.pace else { return };
             let Some(due) = schedule.due() else { return };
+            if self.reach.ends_before(due) {
+                return;
+            }
             if due > now {
                 self.outage.next_look = due;
                 return;
@@ -142,7 +151,8 @@ impl Flood {
     fn expire_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
         let (timeout_ns, short_since) = (self.plan.timeout_ns, self.short_since);
         let Pace::Open(schedule) = &mut self.pace else { return };
-        while let Some(due) = schedule.due().filter(|due| network.last_answer < *due) {
+        let may_end = |due: &u64| network.last_answer < *due && !self.reach.ends_before(*due);
+        while let Some(due) = schedule.due().filter(may_end) {
             let expires = due.max(short_since).saturating_add(timeout_ns);
             if expires > now {
                 self.outage.next_look = self.outage.next_look.min(expires);
@@ -165,6 +175,9 @@ impl Flood {
         let is_silent = network.taking == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
         let silent_since = if is_silent { network.last_answer } else { u64::MAX };
         let Pace::Open(schedule) = &mut self.pace else { return };
+        if schedule.due().is_some_and(|due| self.reach.ends_before(due)) {
+            schedule.skip(end, |due, calls| network.recorder.held_overdue(due, calls, true, end));
+        }
         schedule.drop_overdue(end, |due, calls| {
             if due > silent_since {
                 network.recorder.unfinished_overdue(due, calls, end);

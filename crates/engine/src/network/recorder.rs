@@ -529,7 +529,17 @@ impl Recorder {
         self.by_due.unsent(due, end.saturating_sub(due), calls);
     }
 
-    /// The same where the target has said nothing since `due`: nobody knows what would have come of them.
+    /// So many calls, due at about `due`, were held back until `now` as nobody had granted them, and are never sent.
+    pub(crate) fn held_overdue(&mut self, due: u64, calls: u64, measured: bool, now: u64) {
+        self.snapshot.numbers.add(Counter::Unsent, calls);
+        self.snapshot.numbers.add(Counter::UnsentHeld, calls);
+        self.snapshot.times.record_bounds(Timing::Response, now.saturating_sub(due), calls);
+        if measured {
+            self.by_due.unsent(due, now.saturating_sub(due), calls);
+        }
+    }
+
+    /// As [`Self::unsent_overdue`] where the target has said nothing since `due`: nobody knows what would have come of them.
     pub(crate) fn unfinished_overdue(&mut self, due: u64, calls: u64, end: u64) {
         self.snapshot.numbers.add(Counter::Unfinished, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);

@@ -87,12 +87,12 @@ impl crate::Observer for Seconds {
     }
 }
 
-/// An open gate of a part on this machine, with a lease for so long.
-fn leased(net: &VirtualNet<impl Peer>, lease: Duration) -> Gate {
-    let gate = Gate::default();
+/// An open gate of a part on this machine, whose horizon is so far.
+fn gate_to(net: &VirtualNet<impl Peer>, horizon: Duration) -> Gate {
+    let gate = Gate::with_horizon();
     gate.keep_time(net.clock());
     gate.open_at(Instant::now());
-    gate.renew(Instant::now() + lease);
+    gate.extend(horizon.as_nanos() as u64);
     gate
 }
 

@@ -1,4 +1,4 @@
-//! Parts that take over what others have left, and leases that keep a part which stood still from going on.
+//! Parts that take over what others have left, and horizons that keep a part which stood still from going on.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use brunt_record::recording::Recording;
 use proptest::prelude::*;
 
 use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
-use super::{MS, SECOND_NS, Seconds, StopHandle, built_in, leased, plan};
+use super::{MS, SECOND_NS, Seconds, StopHandle, built_in, gate_to, plan};
 use crate::run::{self, Given};
 use crate::{Gate, Part, Takeover};
 
@@ -154,33 +154,39 @@ fn seconds_of_a_part_that_joins_are_those_of_the_run() {
 
 /// A process that is stopped and goes on later finds that what it has was given to others.
 #[test]
-fn who_stood_still_beyond_its_lease_makes_no_call() {
+fn who_stood_still_beyond_its_horizon_makes_no_call_that_is_due_there() {
     let closed =
         Plan { connections: 8.into(), stop: Stop { duration_ns: Some(4 * SECOND_NS), requests: None }, ..plan(URL) };
     let open = Plan { stop: closed.stop, ..paced("500", Spread::Uniform, None) };
     for plan in [closed, open] {
         let peer = Recorder { takes_ns: MS, ..Recorder::default() };
         let net = VirtualNet::new(peer.clone()).standing_still(2 * SECOND_NS, SECOND_NS);
-        // It stands still from 2 s to 3 s of a clock that begins at 1 s, and its lease is for 1.5 s.
-        let gate = leased(&net, Duration::from_millis(1500));
+        // It stands still from 2 s to 3 s of a clock that begins at 1 s, and may make calls that are due in the first 1.5 s.
+        let gate = gate_to(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate), ..Part::whole(1) };
         let (registry, stop) = (built_in(), StopHandle::default());
         let given =
             Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
         let (run, asked) = carry_out_on(&peer, &plan, given);
-        assert!(asked.len() > 100 && asked.iter().all(|at| *at <= 2 * SECOND_NS), "{:?}", asked.last());
+        let held = run.measured.numbers.get(Counter::UnsentHeld) + run.drained.numbers.get(Counter::UnsentHeld);
+        if plan.load == (Load::Closed {}) {
+            assert!(asked.len() > 100 && asked.iter().all(|at| *at <= 2 * SECOND_NS), "{:?}", asked.last());
+        } else {
+            // Those that were due before it are made, however late; the rest of 2,000 is not.
+            assert_eq!((asked.len(), held), (750, 1250));
+        }
         assert_eq!(run.measured.statuses.total(), asked.len() as u64);
     }
 }
 
 #[test]
-fn a_lease_that_is_renewed_lets_calls_go_on() {
-    /// Renews the lease when it has been asked nothing for a while.
-    struct Renewing(Gate);
-    impl crate::Observer for Renewing {
+fn a_horizon_that_moves_on_lets_calls_go_on_without_a_burst() {
+    /// Moves the horizon on when nothing was asked for a while.
+    struct Extending(Gate);
+    impl crate::Observer for Extending {
         fn second(&mut self, live: &brunt_record::live::Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
             if live.elapsed_ns >= 2 * SECOND_NS {
-                self.0.renew(Instant::now() + Duration::from_secs(3600));
+                self.0.extend(3600 * SECOND_NS);
             }
             ControlFlow::Continue(())
         }
@@ -191,17 +197,24 @@ fn a_lease_that_is_renewed_lets_calls_go_on() {
     for plan in [closed, open] {
         let peer = Recorder { takes_ns: MS, ..Recorder::default() };
         let net = VirtualNet::new(peer.clone());
-        let gate = leased(&net, Duration::from_millis(1500));
+        let gate = gate_to(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
         let (registry, stop) = (built_in(), StopHandle::default());
         let given =
             Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
-        let run = run::run(&plan, given, &mut Renewing(gate)).map(|done| done.run).unwrap();
+        let run = run::run(&plan, given, &mut Extending(gate)).map(|done| done.run).unwrap();
         let asked = peer.asked.lock().unwrap().clone();
         let (before, after): (Vec<u64>, Vec<u64>) = asked.iter().partition(|at| **at < 2_600 * MS);
-        // The observer renews in real time, and made-up time does not wait for it. If it comes too late, no more calls are made.
+        // The observer acts in real time, and made-up time does not wait for it. If it comes too late, no more calls are made.
         assert!(before.len() > 100 && (after.is_empty() || after[0] >= 3 * SECOND_NS), "{:?}", after.first());
-        let total = run.measured.numbers.get(Counter::Due);
-        assert_eq!(total, run.measured.ended() + run.drained.ended());
+        let mut total = run.measured.clone();
+        total.merge(&run.drained);
+        let of = |counter| total.numbers.get(counter);
+        assert_eq!(of(Counter::Due), total.ended());
+        assert_eq!(of(Counter::Due) - of(Counter::Unsent), asked.len() as u64);
+        assert_eq!(of(Counter::UnsentHeld), of(Counter::Unsent));
+        // No two calls of the open model are nearer than the rate has them, but for those that came due together with the horizon.
+        let is_open = plan.load != Load::Closed {};
+        assert!(!is_open || after.windows(2).all(|two| two[1] - two[0] >= MS), "{after:?}");
     }
 }

@@ -356,7 +356,7 @@ impl VirtualUsers {
         let mut gathered = std::mem::take(&mut self.gathered);
         for token in gathered.drain(..) {
             let now = network.driver.now();
-            if self.lease.holds_back(now) {
+            if self.reach.holds_back(now) {
                 // They stay with their connections.
                 self.gathered.push(token);
                 continue;
@@ -381,7 +381,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Sends what has waited for the lease to be renewed: connections that were freed meanwhile have nothing that would wake them.
+    /// Sends what has waited for the horizon to move on: connections that were freed meanwhile have nothing that would wake them.
     pub(super) fn send_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         self.send_gathered(network);
         for token in 0..network.connections.len() {
@@ -443,7 +443,7 @@ impl VirtualUsers {
             };
             let Some(slot) = next else { return };
             let now = network.driver.now();
-            if self.lease.holds_back(now) {
+            if self.reach.holds_back(now) {
                 match self.owner(token) {
                     Owner::User(user) => drop(self.user(user).map(|user| user.waiting.push_front(slot))),
                     _ => drop(network.origins.get(origin).map(|there| there.waiting.push_front(slot))),

@@ -35,7 +35,7 @@ use self::names::Names;
 use self::resuming::slot_of;
 use self::streaming::Inbox;
 use self::tasks::Meeting;
-use crate::gate::{Lease, Leased};
+use crate::gate::{Horizon, Reach};
 use crate::network::{Call, CallId, Network};
 use crate::trace::{Level, Sight, Trace, Traced};
 use crate::worker::Leaving;
@@ -325,7 +325,7 @@ pub(crate) struct VirtualUsers {
     owners: Vec<Owner>,
     /// Whether calls are made, and until when at most.
     loading: bool,
-    lease: Leased,
+    reach: Reach,
     /// Why the load ends, if a script has ended it.
     leaving: Option<Leaving>,
     ready: VecDeque<(u32, u32, Wake)>,
@@ -407,7 +407,7 @@ impl VirtualUsers {
             gathers: false,
             owners: Vec::new(),
             loading: false,
-            lease: Leased::default(),
+            reach: Reach::default(),
             leaving: None,
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
@@ -437,9 +437,9 @@ impl VirtualUsers {
         }
     }
 
-    /// The same, who make calls only while this has not run out.
-    pub(crate) fn leased(self, lease: Lease) -> Self {
-        Self { lease: lease.into(), ..self }
+    /// The same, who make calls only up to this horizon.
+    pub(crate) fn within(self, horizon: Horizon) -> Self {
+        Self { reach: horizon.into(), ..self }
     }
 
     /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds: users due before are

@@ -46,8 +46,8 @@ impl<D: Driver> Phases<D> for VirtualUsers {
     }
 
     fn next_wake(&self, now: u64) -> u64 {
-        // The next heartbeat looks whether a lease was renewed.
-        if self.loading && !self.lease.has_run_out(now) { self.next_wake_of_users(now) } else { NEVER }
+        // The next heartbeat looks whether the horizon has moved on.
+        if self.loading && !self.reach.ends_before(now) { self.next_wake_of_users(now) } else { NEVER }
     }
 
     fn is_over(&self, _network: &UsersNetwork<D>, now: u64) -> bool {

@@ -190,10 +190,10 @@ impl VirtualUsers {
     /// What is due by time: pauses that are over, users who come, hosts that were looked up.
     pub(super) fn wake<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
         self.admit(now, &mut network.recorder);
-        if self.lease.holds_back(now) {
+        if self.reach.holds_back(now) {
             return;
         }
-        if self.lease.lets_go(now) {
+        if self.reach.lets_go(now) {
             self.send_held(network);
         }
         while let Some(Reverse(timer)) = self.timers.peek().copied()
@@ -244,7 +244,7 @@ impl VirtualUsers {
                 return;
             }
             let now = network.driver.now();
-            if now > *until.get_or_insert(now.saturating_add(LONGEST_GATHERED_NS)) || self.lease.has_run_out(now) {
+            if now > *until.get_or_insert(now.saturating_add(LONGEST_GATHERED_NS)) || self.reach.ends_before(now) {
                 return;
             }
             let Some((user, generation, wake)) = self.ready.pop_front() else { return };

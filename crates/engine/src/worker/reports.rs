@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) use brunt_record::interval::Interval;
 
-use crate::gate::{Gate, Lease};
+use crate::gate::{Gate, Horizon};
 
 /// What a worker tells the coordinator, or a machine the one that puts a run together.
 #[derive(Debug)]
@@ -65,9 +65,9 @@ impl StartingLine {
         }
     }
 
-    /// Until when calls may be made.
-    pub(crate) fn lease(&self) -> Lease {
-        self.gate.as_ref().map(Gate::lease).unwrap_or_default()
+    /// How far calls may be made.
+    pub(crate) fn horizon(&self) -> Horizon {
+        self.gate.as_ref().map(Gate::horizon).unwrap_or_default()
     }
 
     pub(crate) fn time(&self) -> Option<u64> {

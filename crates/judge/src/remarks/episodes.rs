@@ -358,7 +358,8 @@ fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark> {
 /// A target that falls behind what is due: the calls that wait grow, and grow.
 fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remark> {
     // Calls of lost agents wait for nobody.
-    let lost = run.measured.numbers.get(Counter::UnsentLost) + run.drained.numbers.get(Counter::UnsentLost);
+    let of = |counter| run.measured.numbers.get(counter) + run.drained.numbers.get(counter);
+    let lost = of(Counter::UnsentLost) + of(Counter::Unknown) + of(Counter::UnsentHeld);
     if !is_open(plan) || lost > 0 {
         return None;
     }

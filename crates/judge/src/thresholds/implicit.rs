@@ -39,7 +39,7 @@ pub(super) fn of(plan: &Plan, total: &Snapshot) -> Vec<Threshold> {
 
 /// Whether no more than may fail of all other calls, and calls of lost agents alone make it more: those say nothing of the target.
 fn is_by_lost_agents(plan: &Plan, total: &Snapshot) -> bool {
-    let lost = total.numbers.get(Counter::UnsentLost);
+    let lost = total.numbers.get(Counter::UnsentLost) + total.numbers.get(Counter::Unknown);
     let (failed, due) = (total.not_ok(&plan.ok_status), total.numbers.get(Counter::Due));
     let most = |of: u64| plan.max_error_ratio * of as f64;
     failed as f64 > most(due) && failed.saturating_sub(lost) as f64 <= most(due.saturating_sub(lost))

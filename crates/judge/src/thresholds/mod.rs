@@ -120,6 +120,9 @@ fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, he
     if total.statuses.total() == 0 || threshold.subject().is_some() {
         return true;
     }
+    if !held && total.numbers.get(Counter::Unknown) > 0 && could_be_known_to_hold(threshold, standing) {
+        return false;
+    }
     let (bracket, lag, statistic) = match threshold.measure() {
         Figure::Time(Time::Usual | Time::Recorded(Timing::Response), statistic) => {
             (total.response_bracket(), total.times.known(Timing::Lag).clone(), statistic)
@@ -142,6 +145,25 @@ fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, he
     };
     let ends = [low, of_times(statistic, &bracket.high)];
     ends.into_iter().flatten().all(|end| threshold.operator().holds(end, threshold.limit()) == held)
+}
+
+/// Whether a threshold that has failed could hold if lost agents had told what became of their calls.
+fn could_be_known_to_hold(threshold: &Threshold, standing: &Standing<'_>) -> bool {
+    let total = standing.total;
+    let holds = |value: f64| threshold.operator().holds(AtLeast { value, at_least: false }, threshold.limit());
+    let unknown = total.numbers.get(Counter::Unknown);
+    match threshold.measure() {
+        // The best that can be is that all of them were answered well.
+        Figure::ErrorRate => {
+            let failed = total.not_ok(standing.ok).saturating_sub(unknown);
+            holds(failed as f64 / total.due().max(1) as f64)
+        }
+        Figure::Rate => {
+            holds((total.statuses.total() + unknown) as f64 * 1e9 / standing.measured_ns.max(1) as f64)
+        }
+        Figure::Time(_, statistic) => of_times(statistic, &total.response_bracket().value).is_some_and(|value| holds(value.value)),
+        _ => false,
+    }
 }
 
 /// How the reason begins for which a threshold ends a run.

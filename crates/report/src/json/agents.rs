@@ -16,6 +16,13 @@ pub struct Agents {
     pub start_skew_uncertainty_ns: Option<u64>,
     /// Calls that fell to agents that were lost; they count as unsent.
     pub unsent_lost: u64,
+    /// Calls that agents held back, as they were due beyond what their controller had granted; they count as unsent.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unsent_held: u64,
+    /// Calls that were due on agents between their last report and their loss. They may have been sent. Where there are any, calls due are those
+    /// answered, failed, unfinished, unsent and unknown.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unknown: u64,
     /// They, in the order of their numbers.
     pub list: Vec<Agent>,
 }
@@ -98,6 +105,11 @@ pub struct Lost {
     pub is_allowed: bool,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_none(calls: &u64) -> bool {
+    *calls == 0
+}
+
 /// Results of before do not say.
 const fn allowed() -> bool {
     true
@@ -116,6 +128,8 @@ impl Agents {
             start_skew_ns: skew.map(|skew: Skew| skew.ns),
             start_skew_uncertainty_ns: skew.map(|skew| skew.uncertainty_ns),
             unsent_lost: run.agents.iter().map(AgentPart::unsent_lost).sum(),
+            unsent_held: run.agents.iter().map(AgentPart::unsent_held).sum(),
+            unknown: run.agents.iter().map(AgentPart::unknown).sum(),
             list: all.map(|(part, figures)| Agent::of(part, figures, with_parts)).collect(),
         })
     }

@@ -85,8 +85,11 @@ impl Document {
             self.health.numbers(),
             self.arrivals.numbers(),
         ];
-        let unsent_lost = self.agents.as_ref().map_or(0, |agents| agents.unsent_lost);
-        let mut numbers = Numbers::of([(Counter::UnsentLost, unsent_lost)]);
+        let of_agents = self.agents.as_ref().map(|agents| {
+            let Agents { unsent_lost, unsent_held, unknown, .. } = *agents;
+            [(Counter::UnsentLost, unsent_lost), (Counter::UnsentHeld, unsent_held), (Counter::Unknown, unknown)]
+        });
+        let mut numbers = Numbers::of(of_agents.into_iter().flatten());
         for group in groups {
             numbers.merge(group);
         }

@@ -29,12 +29,14 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
         lines.push(match &agent.lost {
             Some(lost) => {
                 let unsent = summary.run.agents.iter().find(|part| part.name == agent.name);
+                let unknown = unsent.map_or(0, AgentPart::unknown);
                 let unsent = unsent.map_or(0, AgentPart::unsent_lost);
                 let taken_over = lost.taken_over_ns.map(|at| format!("; others took over after {}", exactly(at)));
                 let missing = match lost.users_missed {
                     // Calls of users who never started are due nowhere.
                     Some(users) => format!("; {} users never started", count(users)),
                     None if summary.plan.scenarios.is_some() => String::new(),
+                    None if unknown > 0 => format!("; {} calls unsent, {} unknown", count(unsent), count(unknown)),
                     None => format!("; {} calls unsent", count(unsent)),
                 };
                 let text = format!(

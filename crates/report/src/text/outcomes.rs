@@ -85,16 +85,16 @@ fn listed(name: &str, failures: &Failures, dress: impl Fn(&str) -> String, paint
 fn sum(summary: &Summary, paint: Paint) -> String {
     let total = &summary.total;
     let mut parts = vec![format!("{} answered", count(total.statuses.total()))];
-    let (lost, unsent) = (
-        total.numbers.get(Counter::UnsentLost),
-        total.numbers.get(Counter::Unsent)
-            - total.numbers.get(Counter::UnsentLost).min(total.numbers.get(Counter::Unsent)),
-    );
+    let of = |counter| total.numbers.get(counter);
+    let (lost, held) = (of(Counter::UnsentLost), of(Counter::UnsentHeld));
+    let unsent = of(Counter::Unsent).saturating_sub(lost + held);
     for (n, what) in [
         (total.failures.total(), "failed"),
         (total.numbers.get(Counter::Unfinished), "unfinished"),
         (unsent, "unsent"),
+        (held, "unsent (held back)"),
         (lost, "unsent (agent lost)"),
+        (of(Counter::Unknown), "unknown (agent lost)"),
     ] {
         if n > 0 {
             parts.push(paint.bad(format!("{} {what}", count(n))));

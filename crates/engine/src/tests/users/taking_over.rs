@@ -134,7 +134,7 @@ fn a_throttle_makes_up_for_nothing_that_came_before() {
 /// A process that is stopped and goes on later finds that its users were given to others. Calls that waited for a connection are not
 /// made, either.
 #[test]
-fn users_of_a_part_whose_lease_has_run_out_make_no_call() {
+fn users_beyond_the_horizon_make_no_call() {
     let batch = "http:batch({ { 'GET', '/' }, { 'GET', '/' }, { 'GET', '/' }, { 'GET', '/' }, { 'GET', '/' } })";
     for (prelude, calls) in [
         ("", "http:get('/')"),
@@ -147,8 +147,8 @@ fn users_of_a_part_whose_lease_has_run_out_make_no_call() {
         let requests = Requests::default();
         let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Arc::clone(&requests) };
         let net = VirtualNet::new(server).standing_still(2 * SECOND_NS, SECOND_NS);
-        // It stands still from 2 s to 3 s of a clock that begins at 1 s, and its lease is for 1.5 s.
-        let gate = leased(&net, Duration::from_millis(1500));
+        // It stands still from 2 s to 3 s of a clock that begins at 1 s, and may make calls in the first 1.5 s.
+        let gate = gate_to(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate), ..Part::whole(1) };
         let (run, asked) = carry_out_on(&plan_of(&script, &[]).unwrap(), part, &net, &requests);
         assert!(asked.len() > 100 && asked.iter().all(|(at, _)| *at <= 2 * SECOND_NS), "{script}: {:?}", asked.last());
@@ -158,15 +158,15 @@ fn users_of_a_part_whose_lease_has_run_out_make_no_call() {
     }
 }
 
-/// Once it is renewed everybody goes on, those too who waited for a connection.
+/// Once the horizon moves on everybody goes on, those too who waited for a connection.
 #[test]
-fn users_go_on_with_a_renewed_lease() {
-    /// Renews the lease after it has run out.
-    struct Renewing(Gate);
-    impl crate::Observer for Renewing {
+fn users_go_on_with_the_horizon() {
+    /// Moves the horizon on after the clock has passed it.
+    struct Extending(Gate);
+    impl crate::Observer for Extending {
         fn second(&mut self, live: &Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
             if live.elapsed_ns == 3 * SECOND_NS {
-                self.0.renew(Instant::now() + Duration::from_secs(36_000));
+                self.0.extend(36_000 * SECOND_NS);
             }
             ControlFlow::Continue(())
         }
@@ -180,14 +180,14 @@ fn users_go_on_with_a_renewed_lease() {
             "{prelude} brunt.scenario('s', function() http:get('/') brunt.pause(0.2) end):inject {{ brunt.users(8, '1h') }}"
         );
         let net = VirtualNet::new(Server { answer: slow, waiting: BTreeMap::new(), requests: Requests::default() });
-        let gate = leased(&net, Duration::from_millis(1500));
+        let gate = gate_to(&net, Duration::from_millis(1500));
         let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
         let (registry, stop) = (built_in(), StopHandle::default());
         let given =
             Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
         let plan = Plan { timeout_ns: 60 * SECOND_NS, ..plan_of(&script, &[]).unwrap() };
-        let run = run::run(&plan, given, &mut Renewing(gate)).map(|done| done.run).unwrap();
-        // The observer renews in real time, for which made-up time does not wait. An hour of it is long enough.
+        let run = run::run(&plan, given, &mut Extending(gate)).map(|done| done.run).unwrap();
+        // The observer acts in real time, for which made-up time does not wait. An hour of it is long enough.
         // Users go in step, so a single second may hold one round of theirs more or less.
         let last: Vec<f64> = run.series.points().iter().rev().skip(2).take(33).map(Point::rate).collect();
         assert!(last.iter().sum::<f64>() / last.len() as f64 > least, "{prelude}: {last:?}");

@@ -1,0 +1,145 @@
+//! Things that stand still instead of dying: agents, the bus, controllers.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::breaking::{broken, started};
+use crate::bus::{Bus, agent, agrees, read, target, unknown};
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn an_agent_that_stands_still_for_two_seconds_loses_nothing() {
+    let bus = Bus::start();
+    for pause_ms in [1200, 2000] {
+        let server = target();
+        let agents = bus.agents(2);
+        let done = broken(&bus, &agents, &["-r", "200", "-d", "6s", "-t", "1", &server.url()], || {
+            agents[1].send(Signal::STOP);
+            sleep(Duration::from_millis(pause_ms));
+            agents[1].send(Signal::CONT);
+        });
+        let report = read(&done.with_status(0));
+        agrees(&report, server.requests());
+        assert_eq!((&report["outcomes"]["answered"], server.requests()), (&1200.into(), 1200), "{report:#}");
+    }
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn an_agent_that_was_lost_and_goes_on_tells_what_it_made() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let done = broken(&bus, &agents, &["-r", "200", "-d", "12s", "-t", "1", &server.url()], || {
+        agents[1].send(Signal::STOP);
+        sleep(Duration::from_secs(5));
+        agents[1].send(Signal::CONT);
+    });
+    let report = read(&done.with_status(4));
+    agrees(&report, server.requests());
+    let reason = agent(&report, "a2")["lost"]["reason"].as_str().unwrap();
+    assert!(reason.contains("nothing was heard of it"), "{reason}");
+    // It ended as soon as it heard that it is lost, and told of all that it had done.
+    let of = |name: &str| report["outcomes"][name].as_u64().unwrap();
+    assert_eq!((of("due"), unknown(&report), of("answered")), (2400, 0, server.requests()), "{report:#}");
+    assert!(of("unsent") > 300 && report["agents"]["unsent_lost"].as_u64() > Some(300), "{report:#}");
+    agents[1].says("is free again");
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn an_agent_that_never_goes_on_leaves_what_is_unknown() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let args = ["-r", "200", "-d", "14s", "-t", "1", "--threshold", "error_rate<5%", &server.url()];
+    let report = read(&broken(&bus, &agents, &args, || agents[1].send(Signal::STOP)).with_status(4));
+    agrees(&report, server.requests());
+    // Granted are 8 s from its last word on; of the rest nothing can have been sent.
+    assert!((790..1000).contains(&unknown(&report)), "{:#}", report["agents"]["unknown"]);
+    assert!(report["outcomes"]["unsent"].as_u64() > Some(200), "{:#}", report["outcomes"]);
+    agents[1].send(Signal::CONT);
+    let before = server.requests();
+    agents[1].says("is free again");
+    // What it was granted before may still be sent, and nothing else.
+    let unsent = report["outcomes"]["unsent"].as_u64().unwrap();
+    assert!(server.requests() >= before && server.requests() <= 2800 - unsent, "{} of {before}", server.requests());
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_bus_that_stands_still_says_nothing_of_agents() {
+    let (bus, server) = (Bus::start(), target());
+    for more in [&[][..], &["--on-lost-agent", "abort"]] {
+        let before = server.requests();
+        let agents = bus.agents(2);
+        let args = [&["-r", "200", "-d", "8s", "-t", "1"], more, &[&server.url()]].concat();
+        let pause = if more.is_empty() { 5 } else { 2 };
+        let done = broken(&bus, &agents, &args, || {
+            bus.send(Signal::STOP);
+            sleep(Duration::from_secs(pause));
+            bus.send(Signal::CONT);
+        });
+        let report = read(&done.with_status(0));
+        agrees(&report, server.requests() - before);
+        assert_eq!(report["outcomes"]["answered"], 1600, "{:#}", report["outcomes"]);
+    }
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_bus_that_does_not_go_on_ends_the_run() {
+    let (bus, server) = (Bus::start(), target());
+    for more in [&[][..], &["--on-lost-agent", "reassign"]] {
+        let before = server.requests();
+        let agents = bus.agents(2);
+        let args = [&["-r", "200", "-d", "10m", "-t", "1"], more, &[&server.url()]].concat();
+        let done = broken(&bus, &agents, &args, || bus.send(Signal::STOP)).with_status(4);
+        assert!(done.stderr.contains("the NATS server has let nothing through for 10 s"), "{done:#?}");
+        let report = read(&done);
+        agrees(&report, server.requests() - before);
+        // Nobody goes further than was granted.
+        sleep(Duration::from_millis(300));
+        let counted = server.requests();
+        sleep(Duration::from_millis(700));
+        assert_eq!(server.requests(), counted);
+        bus.send(Signal::CONT);
+        drop(agents);
+    }
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_controller_that_stands_still_for_six_seconds_loses_nothing() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let running = started(&bus, &agents, &["-r", "200", "-d", "10s", "-t", "1", &server.url()]);
+    sleep(Duration::from_millis(2000));
+    running.send(Signal::STOP);
+    sleep(Duration::from_secs(6));
+    running.send(Signal::CONT);
+    let report = read(&running.wait().with_status(0));
+    agrees(&report, server.requests());
+    assert_eq!(report["outcomes"]["answered"], 2000, "{:#}", report["outcomes"]);
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn what_was_held_back_is_said_and_not_sent_in_a_burst() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let args = ["-r", "200", "-d", "12s", "-t", "1", "--on-lost-agent", "abort", "--max-error-rate", "100%", &server.url()];
+    let running = started(&bus, &agents, &args);
+    sleep(Duration::from_millis(1700));
+    // Beyond the 3.5 s that are granted, and less than what ends the run.
+    bus.send(Signal::STOP);
+    sleep(Duration::from_secs(6));
+    bus.send(Signal::CONT);
+    let report = read(&running.wait().with_status(0));
+    agrees(&report, server.requests());
+    let held = report["agents"]["unsent_held"].as_u64().unwrap_or(0);
+    assert!((200..600).contains(&held) && report["outcomes"]["unsent"] == held, "{held}: {:#}", report["outcomes"]);
+    let points = report["series"].as_array().unwrap();
+    let most = points.iter().map(|point| point["answered"].as_u64().unwrap()).max().unwrap();
+    assert!(most < 260, "{most} in a second of 200: {points:#?}");
+}
