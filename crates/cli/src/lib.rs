@@ -17,6 +17,7 @@ mod parser;
 mod plan;
 mod progress;
 mod protocols;
+mod ready;
 mod result_file;
 mod results;
 mod runs;

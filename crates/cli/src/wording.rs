@@ -55,6 +55,7 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Timeout => "--timeout",
         Setting::ConnectTimeout => "--connect-timeout",
         Setting::Drain => "--drain",
+        Setting::Wait => "--wait-for",
         Setting::UnixSocket => "--unix-socket",
         Setting::SourceAddresses => "--source-ip",
         Setting::Family => "-4 or -6",

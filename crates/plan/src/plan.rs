@@ -280,6 +280,15 @@ pub struct Transport {
     /// Who tells when an answer arrived.
     #[serde(default)]
     pub arrival_times: ArrivalTimes,
+    /// How long to wait, before the load, for a target that is starting, in nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wait_ns: u64,
+}
+
+/// For `skip_serializing_if`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 /// Who tells when an answer arrived.
@@ -502,6 +511,7 @@ impl Plan {
             (Setting::Timeout, Some(self.timeout_ns), false),
             (Setting::ConnectTimeout, Some(self.connect_timeout_ns), false),
             (Setting::Drain, Some(self.drain_ns), true),
+            (Setting::Wait, Some(self.transport.wait_ns), true),
         ] {
             match ns {
                 Some(0) if !may_be_zero => return Err(zero(setting)),

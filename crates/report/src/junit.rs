@@ -172,7 +172,7 @@ fn thresholds(summary: &Summary) -> Suite {
         let condition = result.threshold.trim();
         let name = format!("{condition}{}", if result.implicit { " (default)" } else { "" });
         let details = || format!("expected {condition}, got {}", result.got);
-        let said = failed::sentence(summary).filter(|_| failed::is_of_calls(result));
+        let said = failed::sentence_of(result, summary);
         let message = || said.unwrap_or_else(|| format!("got {}", result.got));
         let failure = (!result.held).then(|| (message(), details()));
         Case { name, failure }

@@ -30,8 +30,8 @@ Example:
   brunt find --threshold 'p99<50ms' --threshold 'error_rate<0.1%' http://127.0.0.1:8080/
 
 Exit status:
-  0  the capacity is known
-  1  it is not: brunt itself gave out first, no rate was met, or the search was interrupted
+  0  the capacity is known, or as much of it as brunt can ask for
+  1  it is not: no rate was met, the target was not steady, or the search was interrupted
   2  the command line or a file was wrong
   3  the target never answered
   4  an agent was lost: the run was made again, or left out

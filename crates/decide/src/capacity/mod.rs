@@ -270,9 +270,9 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether the capacity is known.
+    /// Whether the capacity is known, or at least how large it is.
     pub fn is_known(&self) -> bool {
-        matches!(self, Self::Between { .. } | Self::AtLeast { .. })
+        matches!(self, Self::Between { .. } | Self::AtLeast { .. } | Self::Generator { met_per_s: Some(_), .. })
     }
 }
 

@@ -68,7 +68,7 @@ impl ThresholdResult {
             let result = Self::of(threshold, standing, verdict);
             if is_culprit(threshold) { Self { held: false, sure: true, ..result } } else { result }
         });
-        let implicit = implicit::of(plan, standing.total).into_iter();
+        let implicit = implicit::of(plan, standing).into_iter();
         let implicit = implicit.map(|threshold| Self { implicit: true, ..Self::of(&threshold, standing, verdict) });
         written.chain(implicit).collect()
     }

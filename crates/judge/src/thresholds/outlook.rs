@@ -295,6 +295,7 @@ mod tests {
             measured_ns: seconds * 1_000_000_000,
             ok,
             most_users: 0,
+            flood_connections: None,
             own: &[],
         }
     }

@@ -1,6 +1,6 @@
 //! What a threshold is about: all calls, or what has a name.
 
-use brunt_plan::plan::Plan;
+use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time, nearest};
 use brunt_record::catalogue::{Counter, Timing};
@@ -26,6 +26,8 @@ pub struct Standing<'a> {
     pub ok: &'a OkStatus,
     /// The most virtual users alive at once.
     pub most_users: u64,
+    /// Connections of a closed flood, which have a server or not at each moment; none of other runs.
+    pub flood_connections: Option<u32>,
     /// The figures that the run's script declares.
     pub own: &'a [DeclaredFigure],
 }
@@ -36,6 +38,11 @@ fn declared(plan: &Plan) -> &[DeclaredFigure] {
 }
 
 impl<'a> Standing<'a> {
+    /// Connections of a closed flood by `plan`; none of other runs.
+    pub fn flood_connections(plan: &Plan) -> Option<u32> {
+        (matches!(plan.load, Load::Closed {}) && plan.scenarios.is_none()).then(|| plan.connections.most())
+    }
+
     /// The standing of a run by `plan` that is over; `total` has every call of it.
     pub fn of(plan: &'a Plan, run: &'a Recording, total: &'a Snapshot) -> Self {
         Self {
@@ -44,6 +51,7 @@ impl<'a> Standing<'a> {
             measured_ns: run.measured_ns,
             ok: &plan.ok_status,
             most_users: run.series.most_users(),
+            flood_connections: Self::flood_connections(plan),
             own: declared(plan),
         }
     }
@@ -56,8 +64,17 @@ impl<'a> Standing<'a> {
             measured_ns: so_far.measured_ns,
             ok: &plan.ok_status,
             most_users: so_far.most_users,
+            flood_connections: Self::flood_connections(plan),
             own: declared(plan),
         }
+    }
+
+    /// The share of the measured time for which connections of a closed flood had a server, 0 to 1; none of another run. In the open
+    /// model a call that finds no server has failed, so that `error_rate` has it.
+    pub fn availability(&self) -> Option<f64> {
+        let whole = f64::from(self.flood_connections?) * self.measured_ns as f64;
+        let without = self.measured.numbers.get(Counter::WithoutServer) as f64;
+        (whole > 0.0).then(|| (1.0 - without / whole).max(0.0))
     }
 
     pub(super) fn per_s(&self, n: u64) -> f64 {
@@ -368,6 +385,10 @@ impl<'a> Subject<'a> {
                 return self.times(time, standing).map(|times| of_times(statistic, &times)).ok_or(NoSuchFigure);
             }
             Figure::ErrorRate => self.errors(standing).map(|errors| share(errors.part, errors.whole)),
+            Figure::Availability => match self {
+                Self::All => Some(standing.availability()),
+                _ => None,
+            },
             Figure::Within(limit_ns) => {
                 self.late(limit_ns, standing).map(|late| share(late.whole - late.part, late.whole))
             }

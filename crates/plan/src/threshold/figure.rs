@@ -152,6 +152,8 @@ pub enum Figure {
     Within(u64),
     /// What is not ok over all.
     ErrorRate,
+    /// The share of the measured time for which connections of a closed flood had a server.
+    Availability,
     /// Checks that held over all checks.
     Checks,
     /// Answers, groups or iterations a second.
@@ -208,6 +210,7 @@ impl Figure {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let plain = match text {
             "error_rate" => Some(Self::ErrorRate),
+            "availability" => Some(Self::Availability),
             "checks" => Some(Self::Checks),
             "rate" => Some(Self::Rate),
             "message_rate" => Some(Self::MessageRate),
@@ -249,6 +252,7 @@ impl Figure {
     pub(super) fn share_name(self) -> &'static str {
         match self {
             Self::ErrorRate => "error_rate",
+            Self::Availability => "availability",
             Self::Checks => "checks",
             _ => "",
         }
@@ -274,7 +278,7 @@ impl Figure {
             (None, None) => {
                 let counts = Count::named().map(|(name, _)| name);
                 let failures = Failure::ALL.into_iter().map(Failure::name);
-                let others = ["error_rate", "checks", "rate", "message_rate", "bytes_in", "bytes_out"];
+                let others = ["error_rate", "availability", "checks", "rate", "message_rate", "bytes_in", "bytes_out"];
                 let known = statistics().into_iter().chain(others).chain(counts).chain(failures).collect();
                 near(statistic, known).map(str::to_owned)
             }
@@ -291,8 +295,8 @@ impl Figure {
         let counts = Count::named().map(|(name, _)| name);
         let failures = Failure::ALL.iter().map(|failure| failure.name());
         format!(
-            "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), within(200ms), error_rate, checks, rate, \
-             message_rate, bytes_in, bytes_out, {}",
+            "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), within(200ms), error_rate, availability, checks, \
+             rate, message_rate, bytes_in, bytes_out, {}",
             times.join(" "),
             counts.chain(failures).collect::<Vec<_>>().join(", ")
         )
@@ -302,7 +306,9 @@ impl Figure {
     pub fn unit(self) -> Unit {
         match self {
             Self::Time(..) => Unit::Duration,
-            Self::Within(_) | Self::ErrorRate | Self::Checks | Self::Own(OfOwn::Share) => Unit::Ratio,
+            Self::Within(_) | Self::ErrorRate | Self::Availability | Self::Checks | Self::Own(OfOwn::Share) => {
+                Unit::Ratio
+            }
             Self::Rate | Self::MessageRate => Unit::Number,
             Self::BytesIn | Self::BytesOut => Unit::Size,
             Self::Count(Count::Recorded(counter)) if counter.unit() == brunt_record::catalogue::Unit::Nanoseconds => {
@@ -339,11 +345,41 @@ impl Unit {
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Duration => units::Duration(value as u64).to_string(),
-            Self::Ratio => format!("{}%", (value * 1e8).round() / 1e6),
+            Self::Ratio => share(value),
             Self::Number => format!("{}/s", units::Number(value)),
             Self::Count => format!("{value}"),
             Self::Plain => units::Number(value).to_string(),
             Self::Size => format!("{}/s", units::Size(value)),
+        }
+    }
+}
+
+/// A share from 0 to 1 in percent, with three digits of what it lacks to 0 or 100 %: `33.3%`, `98.88%`, `99.9996%`.
+fn share(ratio: f64) -> String {
+    let percent = ratio * 100.0;
+    let lacks = percent.min(100.0 - percent).max(0.0);
+    let decimals = if lacks > 0.0 { (2.0 - lacks.log10().floor()).clamp(0.0, 6.0) } else { 0.0 };
+    let scale = 10_f64.powf(decimals);
+    format!("{}%", (percent * scale).round() / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_the_digits_that_tell_them_from_all_or_nothing() {
+        for (ratio, text) in [
+            (0.0, "0%"),
+            (1.0, "100%"),
+            (1.0 / 3.0, "33.3%"),
+            (0.01, "1%"),
+            (0.001_234_567, "0.123%"),
+            (0.988_765, "98.88%"),
+            (0.999_996, "99.9996%"),
+            (0.05, "5%"),
+        ] {
+            assert_eq!(Unit::Ratio.show(ratio), text);
         }
     }
 }

@@ -287,6 +287,11 @@ impl Threshold {
         matches!(self.figure, Figure::ErrorRate)
     }
 
+    /// Whether it limits for how long connections had no server.
+    pub fn is_about_availability(&self) -> bool {
+        matches!(self.figure, Figure::Availability)
+    }
+
     /// Whether it limits iterations that an error ended.
     pub fn is_about_script_errors(&self) -> bool {
         matches!(self.figure, Figure::Count(Count::ScriptErrors))

@@ -138,15 +138,19 @@ fn transports() -> impl Strategy<Value = Transport> {
         tls,
         prop::collection::vec(addresses(), 0..3),
         prop_oneof![Just(ArrivalTimes::Kernel), Just(ArrivalTimes::Read)],
+        any::<u64>(),
     )
-        .prop_map(|(connect_to, unix_socket, source_ips, family, tls, addresses, arrival_times)| Transport {
-            connect_to,
-            unix_socket: unix_socket.map(PathBuf::from),
-            source_ips,
-            family,
-            tls,
-            addresses,
-            arrival_times,
+        .prop_map(|(connect_to, unix_socket, source_ips, family, tls, addresses, arrival_times, wait_ns)| {
+            Transport {
+                connect_to,
+                unix_socket: unix_socket.map(PathBuf::from),
+                source_ips,
+                family,
+                tls,
+                addresses,
+                arrival_times,
+                wait_ns,
+            }
         })
 }
 

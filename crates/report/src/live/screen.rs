@@ -50,6 +50,7 @@ pub struct Screen {
     thresholds: Vec<Threshold>,
     /// The figures that the script declares.
     own: Vec<DeclaredFigure>,
+    flood_connections: Option<u32>,
     last: Option<Last>,
     seconds: VecDeque<Second>,
     /// Every call so far, of the warm-up or of what follows it.
@@ -89,6 +90,7 @@ impl Screen {
             title,
             ok: plan.ok_status.clone(),
             thresholds: plan.thresholds.clone(),
+            flood_connections: Standing::flood_connections(plan),
             own: plan.scenarios.as_ref().map(|scenarios| scenarios.own.clone()).unwrap_or_default(),
             last: None,
             seconds: VecDeque::with_capacity(SECONDS),
@@ -213,6 +215,7 @@ impl Screen {
             measured_ns: self.measured_ns,
             ok: &self.ok,
             most_users: self.most_users,
+            flood_connections: self.flood_connections,
             own: &self.own,
         };
         let is_measured = self.last.as_ref().is_some_and(|last| last.phase != Phase::Warmup);
