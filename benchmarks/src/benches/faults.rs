@@ -53,16 +53,16 @@ struct Said {
 }
 
 impl Said {
-    fn of(run: &Run) -> anyhow::Result<Self> {
-        let said = Self::by(&Verdict::of(&run.result)?);
+    fn from_run(run: &Run) -> anyhow::Result<Self> {
+        let said = Self::by(&Verdict::from_result(&run.result)?);
         Ok(Self { others: run.others(), ..said })
     }
 
     /// The same, but only causes count that name this second.
     fn of_second(run: &Run, second: u64) -> anyhow::Result<Self> {
-        let verdict = Verdict::of(&run.result)?;
+        let verdict = Verdict::from_result(&run.result)?;
         let naming = verdict.decisive().filter(|finding| finding.names(second));
-        Ok(Self { causes: naming.map(|finding| finding.cause.clone()).collect(), ..Self::of(run)? })
+        Ok(Self { causes: naming.map(|finding| finding.cause.clone()).collect(), ..Self::from_run(run)? })
     }
 
     fn by(verdict: &Verdict) -> Self {
@@ -148,7 +148,7 @@ fn starved(setup: &Setup, open: bool) -> anyhow::Result<Option<Said>> {
     let _busy = (0..BUSY).map(busy).collect::<anyhow::Result<Vec<_>>>()?;
     let load = if open { "-r 50k" } else { "-c 64" };
     let options = format!("{load} -d 3s --drain 100ms");
-    Said::of(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
+    Said::from_run(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
 }
 
 /// Stops somebody for a while, in the middle of a run.
@@ -188,7 +188,7 @@ fn slow_script(setup: &Setup, open: bool) -> anyhow::Result<Option<Said>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/slow.lua");
     let load = if open { "-r 20k --drain 100ms" } else { "-c 64" };
     let options = format!("{load} -d 3s -s {}", script.display());
-    Said::of(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
+    Said::from_run(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
 }
 
 /// Target and generator in a network of their own, where there are local ports for half of the connections.
@@ -212,7 +212,7 @@ fn few_ports(setup: &Setup, _: bool) -> anyhow::Result<Option<Said>> {
     );
     let finished =
         Process::client(command(&script), "brunt with few ports")?.finish(Duration::from_secs(60), |_| {})?;
-    Ok(Some(Said::by(&Verdict::of(&figures(&finished.stdout)?)?)))
+    Ok(Some(Said::by(&Verdict::from_result(&figures(&finished.stdout)?)?)))
 }
 
 /// It says so before it begins.
@@ -231,7 +231,7 @@ fn slow_target(setup: &Setup, closed: bool) -> anyhow::Result<Option<Said>> {
     // In the open model twice of what the connections can carry, so that calls wait for one.
     let load = if closed { "-c 64" } else { "-c 16 -r 640 --drain 100ms" };
     let options = format!("{load} -d 5s");
-    Said::of(&brunt(setup, &server, &options, FIVE_SECONDS, |_| {})?).map(Some)
+    Said::from_run(&brunt(setup, &server, &options, FIVE_SECONDS, |_| {})?).map(Some)
 }
 
 fn stopped_target(setup: &Setup, closed: bool) -> anyhow::Result<Option<Said>> {
@@ -241,7 +241,7 @@ fn stopped_target(setup: &Setup, closed: bool) -> anyhow::Result<Option<Said>> {
     let mut stop = Stop::default();
     let options = format!("{load} -d 5s");
     let run = brunt(setup, &server, &options, FIVE_SECONDS, |_| stop.look(|signal| server.signal(signal)))?;
-    Said::of(&run).map(Some)
+    Said::from_run(&run).map(Some)
 }
 
 #[cfg(test)]

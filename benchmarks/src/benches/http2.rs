@@ -54,7 +54,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
             let got = format!("{rate:.3} × h2load");
             let bar = Bar::new(format!("{case}: requests/s"), "≥ 1 × h2load, less 3 %", got, rate >= 1.0 - EQUAL);
             bars.push(bar.excused(race.server_bound().or_else(|| race.disturbed("h2load"))));
-            let failed: u64 = race.of("brunt").map(|sample| sample.report.failed).sum();
+            let failed: u64 = race.samples("brunt").map(|sample| sample.report.failed).sum();
             bars.push(Bar::new(format!("{case}: failed"), "none", failed.to_string(), failed == 0));
         }
     }

@@ -138,7 +138,7 @@ const WITHOUT_WRK: &str = "this is measured in comparison to wrk: install it";
 
 /// A bar on brunt having seen every answer that the server gave.
 fn counted_bar(race: &Race) -> Bar {
-    let failed: u64 = race.of("brunt").map(|sample| sample.report.failed).sum();
+    let failed: u64 = race.samples("brunt").map(|sample| sample.report.failed).sum();
     let uncounted = race.uncounted("brunt");
     let got = format!("{uncounted:+} answers, {failed} failed");
     Bar::new("counted by brunt and the server", "the same, none failed", got, uncounted == 0 && failed == 0)

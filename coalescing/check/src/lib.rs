@@ -105,7 +105,7 @@ impl Check {
         let client = Client::new(&asked)?;
         let first = client.ask(&Probe::get(&asked.url)).await;
         first.map_err(|error| CheckError::NoAnswer(Box::new(error)))?;
-        let meter = Meter::of(&asked.origin_hits, &client).await?;
+        let meter = Meter::calibrate(&asked.origin_hits, &client).await?;
         Ok(Self { client, asked, meter, seed: RandomState::new().hash_one(std::process::id()) })
     }
 }

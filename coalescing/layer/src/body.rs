@@ -53,7 +53,7 @@ pub(crate) enum Piece {
 
 impl Piece {
     /// None for a frame that is neither data nor trailers; HTTP has no other.
-    pub(crate) fn of<D: bytes::Buf>(frame: Frame<D>) -> Option<Self> {
+    pub(crate) fn from_frame<D: bytes::Buf>(frame: Frame<D>) -> Option<Self> {
         match frame.into_data() {
             Ok(mut data) => Some(Self::Data(data.copy_to_bytes(data.remaining()))),
             Err(frame) => frame.into_trailers().ok().map(|map| Self::Trailers(Box::new(map))),

@@ -25,7 +25,7 @@ impl Decided {
     ///
     /// # Errors
     /// A file that cannot be written, before there is anything to lose.
-    pub fn of(shown: &Shown) -> Result<Self> {
+    pub fn writable(shown: &Shown) -> Result<Self> {
         let decided = Self::new(&shown.outputs, shown.html.as_ref(), shown.format, shown.quiet, shown.no_color)?;
         let files = decided.files.iter().map(|(path, _)| path).chain(&decided.pages);
         files.into_iter().try_for_each(|path| files::check_writable(path))?;

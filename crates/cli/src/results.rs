@@ -23,9 +23,9 @@ impl Results {
     /// Where the result of a run that is about to begin goes.
     ///
     /// # Errors
-    /// As [`Results::of_kept`]; and a file that cannot be written, before there is anything to lose.
-    pub fn of(args: &Output) -> Result<Self> {
-        let results = Self::of_kept(args)?;
+    /// As [`Results::from_flags`]; and a file that cannot be written, before there is anything to lose.
+    pub fn writable(args: &Output) -> Result<Self> {
+        let results = Self::from_flags(args)?;
         results.files.iter().try_for_each(|(path, _)| files::check_writable(path))?;
         Ok(results)
     }
@@ -35,7 +35,7 @@ impl Results {
     ///
     /// # Errors
     /// Flags that contradict each other, a file without a format, or a page that this brunt has not got.
-    pub fn of_kept(args: &Output) -> Result<Self> {
+    pub fn from_flags(args: &Output) -> Result<Self> {
         if args.latency && args.format != Some(Format::Wrk) {
             bail!("--latency belongs to --format wrk; the other formats have the latency distribution anyway");
         }

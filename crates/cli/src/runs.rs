@@ -91,13 +91,13 @@ impl<'a> Runs<'a> {
         }
         let stop = StopHandle::default();
         signals::stop_at_first(stop.clone())?;
-        let carrier = Carrier::of(&shown.machines, threads, shown.quiet, &stop)?;
+        let carrier = Carrier::from_flags(&shown.machines, threads, shown.quiet, &stop)?;
         let page = shown.live.map(|address| LivePage::of_decision(address, &shown.live_serving)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !shown.quiet) {
             console::note(&page.place());
         }
         let progress = Progress::new(name, shown, stop.clone());
-        let keep = Keep::of(&shown.saving, shown.quiet);
+        let keep = Keep::from_flags(&shown.saving, shown.quiet);
         let (files, tells) = (dir.map(Path::to_owned), !shown.quiet);
         let store = shown.saving.store.clone();
         let tags = shown.saving.tags.iter().cloned().collect();

@@ -111,7 +111,7 @@ pub fn compare_kept(store: &mut Store, a: i64, b: i64) -> Result<Compared> {
 /// A run that was kept.
 fn kept_run(store: &mut Store, which: &Which) -> Result<StoredSide> {
     let number = store.number(which)?;
-    let document = Document::of(&store.load(&Which::Number(number))?);
+    let document = Document::from_summary(&store.load(&Which::Number(number))?);
     let name = format!("run {number} ({})", document.plan.target.url());
     Ok(StoredSide { name, documents: vec![document], kept: vec![number] })
 }
@@ -122,7 +122,7 @@ fn tagged(store: &mut Store, key: String, value: String) -> Result<StoredSide> {
     let mut kept: Vec<_> = store.list(&[(key, value)])?.into_iter().filter(|entry| entry.kind == "run").collect();
     kept.reverse();
     let kept: Vec<_> = kept.iter().map(|entry| entry.number).collect();
-    let load = |number: &i64| Ok(Document::of(&store.load(&Which::Number(*number))?));
+    let load = |number: &i64| Ok(Document::from_summary(&store.load(&Which::Number(*number))?));
     let documents = kept.iter().map(load).collect::<Result<Vec<_>>>()?;
     let Some(first) = documents.first() else {
         bail!("no run that was kept has the tag {tag}: `brunt runs --tag {tag}` lists those that have")

@@ -42,12 +42,12 @@ impl Watch {
     ///
     /// # Errors
     /// When the live page cannot be served.
-    pub fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Result<Self> {
+    pub fn new(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Result<Self> {
         let page = args.live.map(|address| LivePage::of_run(address, &args.live_serving, plan)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !args.quiet) {
             console::note(&page.place());
         }
-        Ok(Self { terminal: Terminal::of(plan, results, args, stop), page, tells: !args.quiet })
+        Ok(Self { terminal: Terminal::new(plan, results, args, stop), page, tells: !args.quiet })
     }
 
     /// Makes room for the result.
@@ -75,7 +75,7 @@ impl Watch {
 }
 
 impl Terminal {
-    fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Self {
+    fn new(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Self {
         let lines = |colour| Lines::new(plan.ok_status.clone(), Style { colour, ..Style::default() });
         if args.verbose && results.is_for_people() {
             Self::Printed(lines(console::stdout_colour(args.no_color)))

@@ -66,7 +66,7 @@ pub enum Decided {
 
 impl Decided {
     /// What is to be kept of `decision`.
-    pub fn of(decision: Decision<'_>) -> Self {
+    pub fn from_decision(decision: Decision<'_>) -> Self {
         match decision {
             Decision::Capacity(plan, capacity) => Self::Capacity(Box::new(plan.clone()), capacity.clone()),
             Decision::Sweep(plan, sweep) => Self::Sweep(Box::new(plan.clone()), sweep.clone()),

@@ -96,7 +96,7 @@ mod tests {
     fn seen(thresholds: &[&str], phase: Phase, seconds: u64) -> (ControlFlow<String>, u32) {
         let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = Plan { thresholds, ..crate::fixtures::plan() };
-        let mut measured = Snapshot::of([(Counter::Due, 100)]);
+        let mut measured = Snapshot::with_numbers([(Counter::Due, 100)]);
         (0..99).for_each(|_| measured.statuses.record(200));
         measured.failures.record(brunt_record::outcome::Failure::Timeout, "no answer in 2s");
         let mut counting = Counting(0);

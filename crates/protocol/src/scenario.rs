@@ -85,7 +85,7 @@ use crate::{Client, OptionsError, Parts};
 ///     }
 ///
 ///     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
-///         Fields::of("brunt.echo", options, &[])?;
+///         Fields::parse("brunt.echo", options, &[])?;
 ///         match setting.base {
 ///             Some(_) => Ok(Box::new(Echo)),
 ///             None => Err(OptionsError("brunt.echo needs a base: brunt.echo { base = \"echo://…\" }".to_owned())),
@@ -397,11 +397,11 @@ impl<'a> Value<'a> {
 /// use brunt_protocol::scenario::{Fields, Value};
 ///
 /// let table = Value::Table(vec![(Value::text("until"), Value::text("\n"))]);
-/// let fields = Fields::of("brunt.tcp", &table, &["until", "expect"])?;
+/// let fields = Fields::parse("brunt.tcp", &table, &["until", "expect"])?;
 /// assert_eq!(fields.text("until")?, Some("\n"));
 /// assert_eq!(fields.text("expect")?, None);
 /// let typo = Value::Table(vec![(Value::text("untill"), Value::text("\n"))]);
-/// let error = Fields::of("brunt.tcp", &typo, &["until", "expect"]).err().map(|e| e.to_string());
+/// let error = Fields::parse("brunt.tcp", &typo, &["until", "expect"]).err().map(|e| e.to_string());
 /// assert_eq!(error.as_deref(), Some("brunt.tcp has no option 'untill'; did you mean 'until'?"));
 /// # Ok::<(), brunt_protocol::OptionsError>(())
 /// ```
@@ -416,7 +416,7 @@ impl<'v> Fields<'v> {
     ///
     /// # Errors
     /// When it is no table, or has an option that is not known.
-    pub fn of(whose: &'v str, table: &'v Value<'v>, known: &[&str]) -> Result<Self, OptionsError> {
+    pub fn parse(whose: &'v str, table: &'v Value<'v>, known: &[&str]) -> Result<Self, OptionsError> {
         if !matches!(table, Value::Nil | Value::Table(_)) {
             return Err(OptionsError(format!("{whose} takes a table of options, not {}", table.kind())));
         }
@@ -546,7 +546,7 @@ mod tests {
             (Value::text("timeout"), Value::text("5 bananas")),
             (Value::text("base"), Value::Boolean(true)),
         ]);
-        let fields = Fields::of("brunt.http", &table, &["pool", "timeout", "base"]).unwrap();
+        let fields = Fields::parse("brunt.http", &table, &["pool", "timeout", "base"]).unwrap();
         let error = |error: OptionsError| error.0;
         assert_eq!(
             fields.count("pool", 1..=9).map_err(error),
@@ -554,6 +554,6 @@ mod tests {
         );
         assert!(fields.duration_ns("timeout").map_err(error).unwrap_err().contains("not '5 bananas'"));
         assert!(fields.text("base").map_err(error).unwrap_err().contains("base must be a string, not a boolean"));
-        assert!(Fields::of("brunt.http", &Value::Number(1.0), &[]).is_err());
+        assert!(Fields::parse("brunt.http", &Value::Number(1.0), &[]).is_err());
     }
 }

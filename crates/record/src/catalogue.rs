@@ -268,7 +268,7 @@ impl fmt::Debug for Numbers {
 
 impl Numbers {
     /// These values, and 0 for every other number.
-    pub fn of(values: impl IntoIterator<Item = (Counter, u64)>) -> Self {
+    pub fn from_values(values: impl IntoIterator<Item = (Counter, u64)>) -> Self {
         let mut numbers = Self::default();
         values.into_iter().for_each(|(counter, value)| numbers.set(counter, value));
         numbers
@@ -517,9 +517,9 @@ impl<P: Place> Placed<P> {
     }
 
     /// Those of `numbers` that stand here.
-    pub fn of(numbers: &Numbers) -> Self {
+    pub fn from_numbers(numbers: &Numbers) -> Self {
         let here = Self::counters().map(|(counter, _)| (counter, numbers.get(counter)));
-        Self { numbers: Numbers::of(here), place: PhantomData }
+        Self { numbers: Numbers::from_values(here), place: PhantomData }
     }
 
     /// Them, and 0 for every other number.
@@ -723,7 +723,7 @@ impl fmt::Debug for Timings {
 
 impl Timings {
     /// These distributions, and empty ones for every other timing.
-    pub fn of(values: impl IntoIterator<Item = (Timing, Censored)>) -> Self {
+    pub fn from_values(values: impl IntoIterator<Item = (Timing, Censored)>) -> Self {
         let mut times = Self::default();
         values.into_iter().for_each(|(timing, value)| times.set(timing, value));
         times
@@ -923,9 +923,9 @@ mod tests {
 
     #[test]
     fn a_group_is_written_by_its_names_and_read_by_them() {
-        let mut numbers = Numbers::of([(Counter::WorkersWall, 7), (Counter::Due, 3)]);
+        let mut numbers = Numbers::from_values([(Counter::WorkersWall, 7), (Counter::Due, 3)]);
         numbers.set_ratio(Counter::BusiestWorker, 0.25);
-        let written = serde_json::to_string(&Placed::<places::Health>::of(&numbers)).unwrap();
+        let written = serde_json::to_string(&Placed::<places::Health>::from_numbers(&numbers)).unwrap();
         assert_eq!(
             written,
             r#"{"wall_ns":7,"cpu_ns":0,"starved_ns":0,"busiest_worker_cpu_ratio":0.25,"most_starved_worker_ratio":0.0,"saturated_ns":0}"#
@@ -935,7 +935,7 @@ mod tests {
         assert_eq!(read.get(Counter::Due), 0, "it stands elsewhere");
         let read: Placed<places::Bytes> =
             serde_json::from_str(r#"{"wire_in_bytes":5,"of_tomorrow":{"a":[1]}}"#).unwrap();
-        assert_eq!(read.numbers(), &Numbers::of([(Counter::WireIn, 5)]));
+        assert_eq!(read.numbers(), &Numbers::from_values([(Counter::WireIn, 5)]));
     }
 
     /// `UPDATE_GOLDEN=1` writes the table anew.

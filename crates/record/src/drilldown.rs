@@ -49,10 +49,10 @@ pub struct Calls {
 }
 
 impl Calls {
-    fn of(figures: &CallFigures, ok: &OkStatus) -> Self {
+    fn from_figures(figures: &CallFigures, ok: &OkStatus) -> Self {
         let mut response = Histogram::new();
         figures.times.known(Timing::Response).values().for_each(|(ns, n)| response.record_n(rounded(ns), n));
-        Self { ended: figures.ended(), not_ok: figures.not_ok(ok), response: Packed::of(&response) }
+        Self { ended: figures.ended(), not_ok: figures.not_ok(ok), response: Packed::from_histogram(&response) }
     }
 }
 
@@ -65,7 +65,7 @@ impl Calls {
             response.record_n(p50, below);
             response.record_n(p99, ended - below);
         }
-        Self { ended, not_ok, response: Packed::of(&response) }
+        Self { ended, not_ok, response: Packed::from_histogram(&response) }
     }
 }
 
@@ -219,7 +219,7 @@ impl Drilldown {
             tracks.extend(length_ns);
             for (name, figures) in figures.iter() {
                 // Named figures are bounded already.
-                tracks.add(name.to_owned(), usize::MAX, &Calls::of(figures, ok));
+                tracks.add(name.to_owned(), usize::MAX, &Calls::from_figures(figures, ok));
             }
             tracks.fit();
         }

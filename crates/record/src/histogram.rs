@@ -732,7 +732,7 @@ mod tests {
 
     use super::*;
 
-    fn of(values: &[u64]) -> Histogram {
+    fn histogram(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
         for &value in values {
             histogram.record(value);
@@ -768,7 +768,7 @@ mod tests {
             one in prop::collection::vec(any::<u64>(), 0..60), other in prop::collection::vec(any::<u64>(), 0..60), shift in 0_u32..64,
             q in 0.0..1.0_f64,
         ) {
-            let shifted = |values: &[u64]| of(&values.iter().map(|value| value >> shift).collect::<Vec<_>>());
+            let shifted = |values: &[u64]| histogram(&values.iter().map(|value| value >> shift).collect::<Vec<_>>());
             let both = shifted(&[one.as_slice(), &other].concat());
             // Each as it was recorded, and as it came over the wire.
             let packed = |histogram: &Histogram| Histogram::from_bytes(&histogram.to_bytes()).unwrap();
@@ -811,9 +811,9 @@ mod tests {
         for value in [0, 1, 2048, 1_000_000, MAX_VALUE_NS, u64::MAX] {
             let bucket = bucket_of(value);
             assert!(bucket.contains(&value));
-            assert_eq!(of(&[*bucket.start(), *bucket.end(), value]).values().count(), 1, "{value}");
+            assert_eq!(histogram(&[*bucket.start(), *bucket.end(), value]).values().count(), 1, "{value}");
             for outside in [bucket.start().checked_sub(1), bucket.end().checked_add(1)].into_iter().flatten() {
-                assert_eq!(of(&[outside, value]).values().count(), 2, "{value} and {outside}");
+                assert_eq!(histogram(&[outside, value]).values().count(), 2, "{value} and {outside}");
             }
         }
     }
@@ -827,7 +827,7 @@ mod tests {
 
     #[test]
     fn a_value_beyond_the_range_counts_as_the_largest() {
-        assert_eq!(of(&[u64::MAX]).max(), Some(MAX_VALUE_NS));
+        assert_eq!(histogram(&[u64::MAX]).max(), Some(MAX_VALUE_NS));
     }
 
     #[test]
@@ -843,22 +843,22 @@ mod tests {
 
     #[test]
     fn what_failed_fast_moves_nothing_and_what_failed_slowly_hides_nothing() {
-        let mut fast = Censored { known: of(&[10; 97]), failed: of(&[1; 3]), ..Censored::default() };
+        let mut fast = Censored { known: histogram(&[10; 97]), failed: histogram(&[1; 3]), ..Censored::default() };
         assert_eq!(fast.quantiles([0.5, 0.99]), [Some(AtLeast::exactly(10)); 2], "as of those that are known alone");
-        fast.failed = of(&[1000; 3]);
+        fast.failed = histogram(&[1000; 3]);
         let slow = Some(AtLeast { value: 1000, at_least: true });
         assert_eq!(fast.quantiles([0.5, 0.97, 0.99]), [Some(AtLeast::exactly(10)), Some(AtLeast::exactly(10)), slow]);
         // The three failures end at different times: p98 is past the first one, p99 past the second.
-        fast.failed = of(&[1000, 1500, 2000]);
+        fast.failed = histogram(&[1000, 1500, 2000]);
         assert_eq!(fast.quantile(0.98), Some(AtLeast { value: 1000, at_least: true }));
         assert_eq!(fast.quantile(0.99), Some(AtLeast { value: 1500, at_least: true }));
-        let nothing_known = Censored { failed: of(&[7; 2]), ..Censored::default() };
+        let nothing_known = Censored { failed: histogram(&[7; 2]), ..Censored::default() };
         assert_eq!(nothing_known.quantile(0.5), Some(AtLeast { value: 7, at_least: true }));
     }
 
     #[test]
     fn lower_bounds_mark_only_the_quantiles_they_can_move() {
-        let mut censored = Censored::from(of(&[10; 90]));
+        let mut censored = Censored::from(histogram(&[10; 90]));
         censored.bounds.record_n(5, 10);
         assert_eq!(
             censored.quantiles([0.5, 0.95]),
@@ -899,11 +899,11 @@ mod tests {
             q in prop::sample::select(vec![0.01, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999]),
         ) {
             let expected = redistributed(&known, &bounds, q);
-            let failed = Censored { known: of(&known), failed: of(&bounds), ..Censored::default() };
+            let failed = Censored { known: histogram(&known), failed: histogram(&bounds), ..Censored::default() };
             prop_assert_eq!(failed.quantile(q), Some(expected));
-            let unfinished = Censored { known: of(&known), bounds: of(&bounds), ..Censored::default() };
+            let unfinished = Censored { known: histogram(&known), bounds: histogram(&bounds), ..Censored::default() };
             prop_assert_eq!(unfinished.quantile(q).map(|at| at.value), Some(expected.value));
-            let both = Censored { known: of(&known), failed: of(&bounds), bounds: of(&bounds) };
+            let both = Censored { known: histogram(&known), failed: histogram(&bounds), bounds: histogram(&bounds) };
             prop_assert!(both.quantile(q).unwrap().value >= expected.value, "what did not end makes nothing shorter");
         }
     }
@@ -912,7 +912,7 @@ mod tests {
         /// The reference implementation agrees on every quantile.
         #[test]
         fn agrees_with_the_hdrhistogram_crate(values in prop::collection::vec(0_u64..1 << 43, 1..300)) {
-            let ours = of(&values);
+            let ours = histogram(&values);
             let mut reference = hdrhistogram::Histogram::<u64>::new_with_bounds(1, MAX_VALUE_NS, 3).unwrap();
             for &value in &values {
                 reference.record(value).unwrap();
@@ -932,9 +932,9 @@ mod tests {
             a in prop::collection::vec(0_u64..1 << 40, 0..100),
             b in prop::collection::vec(0_u64..1 << 40, 0..100),
         ) {
-            let mut merged = of(&a);
-            merged.merge(&of(&b));
-            let whole = of(&[a, b].concat());
+            let mut merged = histogram(&a);
+            merged.merge(&histogram(&b));
+            let whole = histogram(&[a, b].concat());
             prop_assert!(merged.values().eq(whole.values()));
             prop_assert_eq!((merged.min(), merged.max(), merged.mean()), (whole.min(), whole.max(), whole.mean()));
         }
@@ -944,14 +944,14 @@ mod tests {
             a in prop::collection::vec(0_u64..1 << 40, 0..100),
             b in prop::collection::vec(0_u64..1 << 40, 0..100),
         ) {
-            let left = of(&[a.clone(), b.clone()].concat()).without(&of(&b));
-            prop_assert!(left.values().eq(of(&a).values()));
+            let left = histogram(&[a.clone(), b.clone()].concat()).without(&histogram(&b));
+            prop_assert!(left.values().eq(histogram(&a).values()));
             prop_assert_eq!(left.count(), a.len() as u64);
         }
 
         #[test]
         fn json_keeps_it(values in prop::collection::vec(0_u64..1 << 44, 0..100), times in 1_u64..10_000) {
-            let mut histogram = of(&values);
+            let mut histogram = histogram(&values);
             for value in &values {
                 histogram.record_n(*value, times);
             }

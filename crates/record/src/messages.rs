@@ -43,7 +43,7 @@ pub struct Messages<'a> {
 
 impl<'a> Messages<'a> {
     /// Those that are recorded in these.
-    pub const fn of(numbers: &'a Numbers, times: &'a Timings) -> Self {
+    pub const fn new(numbers: &'a Numbers, times: &'a Timings) -> Self {
         Self { numbers, times }
     }
 

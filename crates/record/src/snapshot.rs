@@ -52,7 +52,7 @@ impl Numbers {
         let share = |part: u64| if judged { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
         // Used and waited together: what a busy machine withholds, the worker has not got either.
         let is_saturated = share(cpu_ns.saturating_add(starved_ns)) >= SATURATED;
-        let mut numbers = Self::of([
+        let mut numbers = Self::from_values([
             (Counter::WorkersWall, wall_ns),
             (Counter::WorkersCpu, cpu_ns),
             (Counter::WorkersStarved, starved_ns),
@@ -107,8 +107,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// A snapshot of nothing but these numbers.
-    pub fn of(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
-        Self { numbers: Numbers::of(numbers), ..Self::default() }
+    pub fn with_numbers(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
+        Self { numbers: Numbers::from_values(numbers), ..Self::default() }
     }
 
     /// Calls that were due.
@@ -157,12 +157,12 @@ impl Snapshot {
 
     /// Service times, likewise.
     pub fn service_bracket(&self) -> Bracket {
-        Bracket::of(&Parts::of_service(&self.times))
+        Bracket::from_parts(&Parts::of_service(&self.times))
     }
 
     /// Messages of calls whose answers come as streams of them.
     pub const fn messages(&self) -> Messages<'_> {
-        Messages::of(&self.numbers, &self.times)
+        Messages::new(&self.numbers, &self.times)
     }
 
     /// A message has come.
@@ -257,7 +257,7 @@ impl From<EitherSnapshot> for Snapshot {
     fn from(read: EitherSnapshot) -> Self {
         let (mut numbers, mut times) = (read.numbers, read.times);
         if let Some(due) = read.due {
-            numbers = Numbers::of([
+            numbers = Numbers::from_values([
                 (Counter::Due, due),
                 (Counter::Unfinished, read.unfinished),
                 (Counter::Unsent, read.unsent),
@@ -321,10 +321,10 @@ mod tests {
 
     #[test]
     fn merging_adds_up() {
-        let mut a = Snapshot::of([(Counter::Due, 3), (Counter::Unsent, 1)]);
+        let mut a = Snapshot::with_numbers([(Counter::Due, 3), (Counter::Unsent, 1)]);
         a.statuses.record(200);
         a.failures.record(Failure::Protocol, "bad chunk size");
-        let mut b = Snapshot::of([(Counter::Due, 1)]);
+        let mut b = Snapshot::with_numbers([(Counter::Due, 1)]);
         b.failures.record(Failure::Protocol, "bad chunk size");
         b.numbers.set_health(&Numbers::of_health(1_000_000_000, 400_000_000, 10));
         a.merge(&b);

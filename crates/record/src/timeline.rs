@@ -132,9 +132,9 @@ impl DuePoint {
 impl DuePoint<Histogram> {
     fn pack(&self) -> DuePoint {
         let mut packed = DuePoint {
-            response: Packed::of(&self.response),
-            failing: Packed::of(&self.failing),
-            bounds: Packed::of(&self.bounds),
+            response: Packed::from_histogram(&self.response),
+            failing: Packed::from_histogram(&self.failing),
+            bounds: Packed::from_histogram(&self.bounds),
             ..DuePoint::default()
         };
         packed.add_counts(self);

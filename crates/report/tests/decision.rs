@@ -90,8 +90,8 @@ fn a_result_that_is_read_back_says_the_same() {
     for (name, summary) in fixtures::all() {
         let document = brunt_report::render(brunt_report::Format::Json, &summary, Style::default()).unwrap();
         let document = brunt_report::json::read(&document).unwrap();
-        assert_eq!(document.figures(), Figures::of(&summary), "{name}");
-        let (read, seen) = (document.evidence(), Evidence::of(&summary));
+        assert_eq!(document.figures(), Figures::from_summary(&summary), "{name}");
+        let (read, seen) = (document.evidence(), Evidence::from_summary(&summary));
         assert_eq!(Evidence { failure: String::new(), ..read }, Evidence { failure: String::new(), ..seen }, "{name}");
     }
 }
@@ -100,12 +100,13 @@ fn a_result_that_is_read_back_says_the_same() {
 fn all() -> Vec<(String, Decided)> {
     let capacities = decisions::capacities()
         .into_iter()
-        .map(|(name, plan, capacity)| (name, Decided::of(Decision::Capacity(&plan, &capacity))));
-    let sweeps =
-        decisions::sweeps().into_iter().map(|(name, plan, sweep)| (name, Decided::of(Decision::Sweep(&plan, &sweep))));
+        .map(|(name, plan, capacity)| (name, Decided::from_decision(Decision::Capacity(&plan, &capacity))));
+    let sweeps = decisions::sweeps()
+        .into_iter()
+        .map(|(name, plan, sweep)| (name, Decided::from_decision(Decision::Sweep(&plan, &sweep))));
     let comparisons = decisions::comparisons()
         .into_iter()
-        .map(|(name, compared)| (name, Decided::of(Decision::Comparison(&compared))));
+        .map(|(name, compared)| (name, Decided::from_decision(Decision::Comparison(&compared))));
     capacities.chain(sweeps).chain(comparisons).map(|(name, decided)| (name.to_owned(), decided)).collect()
 }
 

@@ -169,7 +169,7 @@ fn nothing_is_red_before_there_is_a_figure() {
     assert!(first.contains("running") && !red(&screen), "{first}");
     // A second in which nothing ended is no failure yet.
     let mut silent = fixtures::live(1).remove(2);
-    silent.snapshot = brunt_record::snapshot::Snapshot::of([(brunt_record::catalogue::Counter::Due, 100)]);
+    silent.snapshot = brunt_record::snapshot::Snapshot::with_numbers([(brunt_record::catalogue::Counter::Due, 100)]);
     (silent.waiting, silent.oldest_ns) = (36, 900_000_000);
     screen.push(&silent);
     assert!(!red(&screen), "{:#?}", screen.lines(80, 23, COLOURED));

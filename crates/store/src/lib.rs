@@ -209,7 +209,7 @@ impl Store {
         if content.len() as u64 > most_bytes {
             return Err(StoreError::TooLarge { bytes: content.len() as u64 });
         }
-        let (entry, digest) = (Entry::of(summary, label, headline), Digest::of(summary));
+        let (entry, digest) = (Entry::from_summary(summary, label, headline), Digest::from_summary(summary));
         self.attempt(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let number = entry::insert(&transaction, &entry, &digest, &content)?;

@@ -42,7 +42,7 @@ fn summary(calls: u64) -> Summary {
         started_unix_ms: 1_767_225_600_000,
         ending: Ending::Completed,
         measured_ns: 1_000_000_000,
-        measured: brunt_record::snapshot::Snapshot::of([(Counter::Due, calls)]),
+        measured: brunt_record::snapshot::Snapshot::with_numbers([(Counter::Due, calls)]),
         drained: brunt_record::snapshot::Snapshot::default(),
         series: brunt_record::series::Series::default(),
         status_names: std::collections::BTreeMap::new(),

@@ -344,7 +344,7 @@ impl Conversation {
             if let Some(end) = memchr::memmem::find(&self.buffer, b"\r\n\r\n") {
                 let rest = self.buffer.split_off(end + 4);
                 let head = std::mem::replace(&mut self.buffer, rest);
-                return Ok(Some(RequestBody::of(&head)));
+                return Ok(Some(RequestBody::from_head(&head)));
             }
             if self.buffer.len() > MAX_HEAD {
                 return Err(ErrorKind::InvalidData.into());
@@ -412,7 +412,7 @@ enum RequestBody {
 }
 
 impl RequestBody {
-    fn of(head: &[u8]) -> Self {
+    fn from_head(head: &[u8]) -> Self {
         let head = String::from_utf8_lossy(head).to_ascii_lowercase();
         let value = |name| head.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         if value("transfer-encoding:") == Some("chunked") {

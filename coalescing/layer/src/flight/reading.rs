@@ -161,7 +161,7 @@ pub(super) struct Ready<F: Answering> {
 }
 
 impl<F: Answering> Ready<F> {
-    pub(super) fn of(body: F::Body, cx: &mut Context<'_>) -> Self {
+    pub(super) fn read(body: F::Body, cx: &mut Context<'_>) -> Self {
         let mut ready = Self { pieces: SmallVec::new(), body: None, end: None, more: false };
         if body.is_end_stream() {
             ready.end = Some(End::Whole);
@@ -214,7 +214,7 @@ fn next_of<F: Answering>(body: &mut Pin<Box<F::Body>>, cx: &mut Context<'_>) -> 
     }));
     match polled {
         Ok((Poll::Pending, _)) => Next::NotYet,
-        Ok((Poll::Ready(Some(Ok(frame))), is_last)) => match Piece::of(frame) {
+        Ok((Poll::Ready(Some(Ok(frame))), is_last)) => match Piece::from_frame(frame) {
             Some(Piece::Data(data)) if data.is_empty() => Next::Skip,
             Some(piece) if is_last => Next::Last(piece),
             Some(piece) => Next::Piece(piece),

@@ -231,7 +231,7 @@ impl Origin {
 
     /// A request that has been sent, and not polled yet.
     pub fn send(&mut self, request: Request<Asked>) -> Client {
-        Client::of(&mut self.service, request)
+        Client::new(&mut self.service, request)
     }
 
     pub fn get(&mut self, uri: &str, headers: &[(&str, &str)]) -> Client {
@@ -285,7 +285,7 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn of(service: &mut Layered, request: Request<Asked>) -> Self {
+    pub fn new(service: &mut Layered, request: Request<Asked>) -> Self {
         Self { future: Some(Box::pin(service.call(request))), answer: None }
     }
 

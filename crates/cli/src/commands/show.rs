@@ -85,5 +85,5 @@ fn show(args: &Show, summary: &Summary) -> Result<()> {
         no_histograms: args.no_histograms,
         ..Output::default()
     };
-    Results::of_kept(&output)?.dated().write(summary)
+    Results::from_flags(&output)?.dated().write(summary)
 }

@@ -16,7 +16,7 @@ const PATIENT: [&str; 4] = ["--timeout", "60s", "--connect-timeout", "60s"];
 
 /// What comes of calling a server with this fault, in the closed model and in the open one.
 #[track_caller]
-fn of(fault: &Fault, status: i32, args: &[&str], judge: impl Fn(&Report, &Server)) {
+fn judge_calls(fault: &Fault, status: i32, args: &[&str], judge: impl Fn(&Report, &Server)) {
     for load in [["-c", "2", "-t", "1"].as_slice(), &["-c", "2", "-t", "1", "-r", "40"]] {
         let server = Server::start(fault.clone()).unwrap();
         let report = report(status, [load, args, &["-n", "6", &server.url()]].concat());
@@ -34,7 +34,7 @@ fn fails(fault: &Fault, reasons: &[&str]) {
 /// The same within other times.
 #[track_caller]
 fn fails_within(times: &[&str], fault: &Fault, reasons: &[&str]) {
-    of(fault, 3, times, |report, _| {
+    judge_calls(fault, 3, times, |report, _| {
         assert_eq!(report.outcome("failed"), CALLS, "{fault:?} {:?}", report.at("/outcomes"));
         for reason in report.reasons().keys() {
             assert!(reasons.contains(&reason.as_str()), "{fault:?}: {reason}");
@@ -45,7 +45,7 @@ fn fails_within(times: &[&str], fault: &Fault, reasons: &[&str]) {
 /// Every call is answered with 200.
 #[track_caller]
 fn answers(fault: &Fault, args: &[&str]) {
-    of(fault, 0, &[&PATIENT, args].concat(), |report, server| {
+    judge_calls(fault, 0, &[&PATIENT, args].concat(), |report, server| {
         report.assert_all(CALLS, 200);
         assert_eq!(server.requests(), CALLS, "{fault:?}");
     });
@@ -147,7 +147,7 @@ fn answers_without_a_body() {
     answers(&raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", After::KeepOpen), &["-m", "HEAD"]);
     for status in [204, 304] {
         let fault = raw(&format!("HTTP/1.1 {status} X\r\nContent-Length: 5\r\n\r\n"), After::KeepOpen);
-        of(&fault, 0, &PATIENT, |report, _| report.assert_all(CALLS, status));
+        judge_calls(&fault, 0, &PATIENT, |report, _| report.assert_all(CALLS, status));
     }
 }
 
@@ -159,7 +159,7 @@ fn an_answer_to_head_with_a_body_spoils_no_other_call() {
 
 #[test]
 fn an_idle_connection_that_was_closed_is_no_failure() {
-    of(&Fault::CloseIdle, 0, &[&PATIENT[..], &["--body", "x"]].concat(), |report, server| {
+    judge_calls(&Fault::CloseIdle, 0, &[&PATIENT[..], &["--body", "x"]].concat(), |report, server| {
         // A POST must not be sent twice; if its connection closed under it, it has failed.
         let failed = report.outcome("failed");
         assert_eq!(report.statuses(), BTreeMap::from([(200, CALLS - failed)]));

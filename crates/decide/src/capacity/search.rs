@@ -67,7 +67,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(trials: &[Trial]) -> Self {
+    fn from_trials(trials: &[Trial]) -> Self {
         let mut seen = Self::default();
         for trial in trials {
             let tallies = match trial.length {
@@ -136,7 +136,7 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     if let Some(answer) = silence(trials) {
         return Next::Done(answer);
     }
-    let seen = Seen::of(trials);
+    let seen = Seen::from_trials(trials);
     let met = seen.highest_met();
     if trials.len() >= MOST_TRIALS {
         return Next::Done(Answer::Unsteady { met_per_s: met.map(|step| settings.rate(step)) });
@@ -251,7 +251,7 @@ fn between(settings: &Settings, met: i32, high: i32, trials: &[Trial]) -> Answer
 
 /// About how many trials are left, short and full ones, if the target is steady and no rate is in doubt.
 pub fn trials_left(settings: &Settings, trials: &[Trial]) -> (u32, u32) {
-    let seen = Seen::of(trials);
+    let seen = Seen::from_trials(trials);
     let halvings = |gap: i32| if gap > 1 { (f64::from(gap)).log2().ceil() as u32 } else { 0 };
     let (Some(met), Some(failed)) = (seen.highest_met(), seen.lowest_failed()) else {
         // Where the edge is nobody knows; a little further on is a guess that is made good with each trial.

@@ -415,7 +415,7 @@ impl VirtualUsers {
             names: Names::default(),
             throttle: throttle.map(|profile| Throttle {
                 profile,
-                workers: share.of() as f64,
+                workers: share.count() as f64,
                 began: 0,
                 calls: share.index() as f64,
                 hint: 0,
@@ -446,7 +446,7 @@ impl VirtualUsers {
     /// skipped, and a number of users starts afresh.
     pub(crate) fn joining(mut self, after_ns: u64) -> Self {
         let gone: u64 = self.crowds.iter_mut().map(|crowd| crowd.join(after_ns)).sum();
-        self.next_id += gone * self.share.of();
+        self.next_id += gone * self.share.count();
         self
     }
 

@@ -468,7 +468,7 @@ impl VirtualUsers {
         self.names.failed(recorder, check, || {
             let shown = reason.map_or(body, str::as_bytes);
             let (beginning, is_cut) = shown_beginning(shown, LONGEST_EXAMPLE);
-            Example::of(status, &beginning, is_cut)
+            Example::new(status, &beginning, is_cut)
         });
         // What was not answered is no success anyway.
         if first && let Some(status) = status {

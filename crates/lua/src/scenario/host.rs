@@ -242,7 +242,7 @@ impl Common {
         let table = if kind == Kind::Csv {
             DataTable::of(name, options)?
         } else {
-            Fields::of(&format!("brunt.{}", kind.name()), options, &["stream"]).map_err(|e| e.0)?;
+            Fields::parse(&format!("brunt.{}", kind.name()), options, &["stream"]).map_err(|e| e.0)?;
             DataTable { columns: Vec::new(), separator: b',' }
         };
         let path = beside(directory, name, self.sandbox != Sandbox::Open)?;
@@ -271,7 +271,7 @@ impl Common {
 
     /// The rows that a query finds.
     fn query(&self, name: &str, options: &Value<'_>) -> Result<Rows, String> {
-        let fields = Fields::of("brunt.sqlite", options, &["query"]).map_err(|e| e.0)?;
+        let fields = Fields::parse("brunt.sqlite", options, &["query"]).map_err(|e| e.0)?;
         let query = fields.text("query").map_err(|e| e.0)?.unwrap_or_default();
         let is_confined = self.sandbox != Sandbox::Open;
         let made = self.files.made(&format!("{name}: {query}"), |directory| {
@@ -450,7 +450,7 @@ impl Host {
         let (ours, theirs): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|(key, _)| key.as_str().is_some_and(|key| engine.contains(&key)));
         let (ours, theirs) = (Value::Table(ours), Value::Table(theirs));
-        let fields = Fields::of(&whose, &ours, &engine).map_err(|e| e.0)?;
+        let fields = Fields::parse(&whose, &ours, &engine).map_err(|e| e.0)?;
         let mut declared = self.declared();
         let written = fields.text("base").map_err(|e| e.0)?.map(str::to_owned);
         if declared.clients.is_empty() {

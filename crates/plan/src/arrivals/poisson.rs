@@ -112,7 +112,7 @@ impl Poisson {
     fn lay_out(&mut self, profile: &Profile) {
         let block = &mut self.block;
         let stream = Random::new(self.seed, block.number);
-        let (of, index) = (self.share.of(), self.share.index());
+        let (of, index) = (self.share.count(), self.share.index());
         // The last calls before the limit are those that are due first: to know them takes the calls of all shares.
         let kept = block.count.min(self.limit - block.first);
         let truncated = kept < block.count;

@@ -46,7 +46,7 @@ impl Dialect for GrpcDialect {
             "max_answer",
             "stall_timeout",
         ];
-        let fields = Fields::of("brunt.grpc", options, &known)?;
+        let fields = Fields::parse("brunt.grpc", options, &known)?;
         let wrong = |problem: String| OptionsError(format!("brunt.grpc: {problem}"));
         let base = match setting.base {
             None => {
@@ -72,7 +72,7 @@ impl Dialect for GrpcDialect {
         let envelope = Envelope::new(base, &metadata, compress, fields.duration_ns("deadline")?)
             .map_err(|error| wrong(error.0))?;
         let methods = schema.pool().services().flat_map(|service| service.methods().collect::<Vec<_>>());
-        let methods = methods.map(|method| (path_of(&method), Known::of(method))).collect();
+        let methods = methods.map(|method| (path_of(&method), Known::new(method))).collect();
         Ok(Box::new(GrpcCaller {
             schema,
             methods,
@@ -143,7 +143,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(method: MethodDescriptor) -> Self {
+    fn new(method: MethodDescriptor) -> Self {
         Self { path: request::path(&method), hint: hint(&method), idempotent: is_idempotent(&method), method }
     }
 }
@@ -165,7 +165,7 @@ impl GrpcCaller {
             return Ok(Cow::Borrowed(known));
         }
         let method = self.schema.method(call).map_err(|error| OptionsError(format!("{call}: {error}")))?;
-        Ok(Cow::Owned(Known::of(method)))
+        Ok(Cow::Owned(Known::new(method)))
     }
 
     /// The messages that the arguments are: a list is one for each where the client streams.
@@ -251,7 +251,7 @@ impl Caller for GrpcCaller {
         let call = value(0).as_str().unwrap_or_default();
         let known = self.known(call)?;
         let wrong = |problem: String| OptionsError(format!("{call}: {problem}"));
-        let said = Said::of(value(3)).ok_or_else(|| wrong("what is said is no part of a call".to_owned()))?;
+        let said = Said::from_name(value(3)).ok_or_else(|| wrong("what is said is no part of a call".to_owned()))?;
         said.check(&known.method).map_err(wrong)?;
         let messages = match (said, value(1)) {
             (Said::Finish, _) => Vec::new(),
@@ -373,7 +373,7 @@ enum Said {
 
 impl Said {
     /// By its name in the library.
-    fn of(name: &Value<'_>) -> Option<Self> {
+    fn from_name(name: &Value<'_>) -> Option<Self> {
         match (name, name.as_str()) {
             (Value::Nil, _) => Some(Self::All),
             (_, Some("open")) => Some(Self::Open),

@@ -44,7 +44,7 @@ impl Streaming {
 
     /// How the answer to a request with this hint comes as messages, if it does.
     #[inline]
-    pub(super) fn of(&self, hint: u32) -> Option<&Messages> {
+    pub(super) fn messages(&self, hint: u32) -> Option<&Messages> {
         let by_framing = self.by_framing.as_ref()?;
         let streams = self.all.map_or(hint & STREAMS_BITS, streams_hint);
         if streams == 0 {
@@ -56,7 +56,7 @@ impl Streaming {
     /// What a call waits for whose request has this hint.
     #[inline]
     pub(super) fn started(&self, hint: u32) -> Started {
-        self.of(hint).map_or(Started::Awaited, Messages::started)
+        self.messages(hint).map_or(Started::Awaited, Messages::started)
     }
 }
 
@@ -70,7 +70,7 @@ struct Request {
 }
 
 impl Request {
-    fn of(message: &Message<'_>) -> Self {
+    fn from_message(message: &Message<'_>) -> Self {
         // An empty line before a request is not part of it (RFC 9112, section 2.2).
         let is_head = message.bytes.trim_ascii_start().starts_with(b"HEAD ");
         Self { is_head, hint: message.hint }
@@ -94,7 +94,7 @@ impl Http1Client {
     /// The same, some of whose answers come as messages.
     pub(super) fn streaming(mut self, streaming: Streaming) -> Self {
         if streaming.all.is_some() {
-            self.parser.cut_body(streaming.of(0).map(|messages| Box::new(messages.reader(self.keep))));
+            self.parser.cut_body(streaming.messages(0).map(|messages| Box::new(messages.reader(self.keep))));
         }
         self.streaming = streaming;
         self
@@ -125,7 +125,7 @@ impl Http1Client {
     fn expect(&mut self, request: Request) {
         self.parser.keep_body(request.hint & DISCARD == 0);
         if self.streaming.by_framing.is_some() && self.streaming.all.is_none() {
-            let messages = self.streaming.of(request.hint);
+            let messages = self.streaming.messages(request.hint);
             self.parser.cut_body(messages.map(|messages| Box::new(messages.reader(self.keep))));
         }
     }
@@ -133,7 +133,7 @@ impl Http1Client {
 
 impl Client for Http1Client {
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
-        let request = Request::of(message);
+        let request = Request::from_message(message);
         if self.in_flight.is_empty() {
             self.expect(request);
         }

@@ -40,7 +40,7 @@ impl Dialect for HttpDialect {
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // What else `brunt.http` takes is the library's own.
-        let fields = Fields::of("brunt.http", options, &["headers", "http", "last_message", "stall_timeout"])?;
+        let fields = Fields::parse("brunt.http", options, &["headers", "http", "last_message", "stall_timeout"])?;
         let version = match fields.text("http")? {
             None => Version::default(),
             Some(name) => Version::named(name).ok_or_else(|| fields.wrong("http", "\"1.1\", \"2\" or \"auto\""))?,
@@ -121,7 +121,7 @@ struct Call<'v> {
 }
 
 impl<'v> Call<'v> {
-    fn of(values: &'v [Value<'v>]) -> Result<Self, OptionsError> {
+    fn from_values(values: &'v [Value<'v>]) -> Result<Self, OptionsError> {
         let value = |at: usize| values.get(at).unwrap_or(&Value::Nil);
         let text = |at: usize, what: &str| {
             let text = value(at).as_str();
@@ -163,7 +163,7 @@ impl Caller for HttpCaller {
     }
 
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
-        let call = Call::of(values)?;
+        let call = Call::from_values(values)?;
         check_token("the method", call.method)?;
         let other;
         let path = if call.url.starts_with('/') {

@@ -32,7 +32,7 @@ impl Dialect for TcpDialect {
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // What `brunt.tcp` takes is the engine's.
-        Fields::of("brunt.tcp", options, &[])?;
+        Fields::parse("brunt.tcp", options, &[])?;
         match setting.base {
             None => {
                 Err(OptionsError("brunt.tcp needs an address: brunt.tcp{ address = \"127.0.0.1:6379\" }".to_owned()))

@@ -36,7 +36,7 @@ impl Dialect for ThriftDialect {
 
     fn client(&self, options: &LuaValue<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         let known = ["idl", "idl_path", "service", "protocol", "transport", "multiplexed", "max_answer"];
-        let fields = Fields::of("brunt.thrift", options, &known)?;
+        let fields = Fields::parse("brunt.thrift", options, &known)?;
         match setting.base {
             None => {
                 let problem = "brunt.thrift needs an address: brunt.thrift{ address = \"127.0.0.1:9090\", … }";

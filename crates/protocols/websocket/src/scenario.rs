@@ -37,7 +37,7 @@ impl Dialect for WebSocketDialect {
     }
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
-        let fields = Fields::of("brunt.ws", options, &["headers", "subprotocols", "deflate"])?;
+        let fields = Fields::parse("brunt.ws", options, &["headers", "subprotocols", "deflate"])?;
         let mut subprotocols = Vec::new();
         for (_, name) in fields.value("subprotocols").entries() {
             let name = name.as_str().ok_or_else(|| fields.wrong("subprotocols", "a list of strings"))?;

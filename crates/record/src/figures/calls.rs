@@ -36,7 +36,7 @@ pub struct CallFigures {
 impl CallFigures {
     /// Their messages, where their answers come as streams of them.
     pub const fn messages(&self) -> Messages<'_> {
-        Messages::of(&self.numbers, &self.times)
+        Messages::new(&self.numbers, &self.times)
     }
 
     /// A call was due.
@@ -221,7 +221,7 @@ impl From<EitherCalls> for CallFigures {
     fn from(read: EitherCalls) -> Self {
         let (mut numbers, mut times) = (read.numbers, read.times);
         if let Some(due) = read.due {
-            numbers = Numbers::of([
+            numbers = Numbers::from_values([
                 (Counter::Due, due),
                 (Counter::Unfinished, read.unfinished),
                 (Counter::Unsent, read.unsent),

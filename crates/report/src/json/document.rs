@@ -151,9 +151,9 @@ pub struct Messages {
 }
 
 impl Messages {
-    fn of(summary: &Summary) -> Option<Self> {
+    fn from_summary(summary: &Summary) -> Option<Self> {
         (!summary.total.messages().is_empty()).then(|| Self {
-            numbers: Placed::of(&summary.total.numbers),
+            numbers: Placed::from_numbers(&summary.total.numbers),
             measured: summary.run.measured.messages().count(),
         })
     }
@@ -369,8 +369,8 @@ pub struct Bounds {
 
 impl Document {
     /// The document of a summary.
-    pub fn of(summary: &Summary) -> Self {
-        Self { agents: Agents::of(summary, true), ..Self::but_for_agents(summary) }
+    pub fn from_summary(summary: &Summary) -> Self {
+        Self { agents: Agents::from_summary(summary, true), ..Self::but_for_agents(summary) }
     }
 
     fn but_for_agents(summary: &Summary) -> Self {
@@ -387,25 +387,25 @@ impl Document {
             remarks: summary.remarks.clone(),
             rates: summary.rates,
             times: summary.times.clone(),
-            outcomes: Outcomes::of(summary),
+            outcomes: Outcomes::from_summary(summary),
             measured: Measured {
                 length_ns: run.measured_ns,
                 due: run.measured.due(),
                 answered: run.measured.statuses.total(),
-                bytes: Placed::of(&run.measured.numbers),
+                bytes: Placed::from_numbers(&run.measured.numbers),
             },
-            bytes: Placed::of(&total.numbers),
-            connections: Connections::of(total),
-            health: Placed::of(&total.numbers),
-            arrivals: Placed::of(&total.numbers),
+            bytes: Placed::from_numbers(&total.numbers),
+            connections: Connections::from_snapshot(total),
+            health: Placed::from_numbers(&total.numbers),
+            arrivals: Placed::from_numbers(&total.numbers),
             thresholds: summary.thresholds.clone(),
             plan: summary.plan.clone(),
-            series: run.series.points().iter().map(|point| SeriesPoint::of(point, has_users)).collect(),
+            series: run.series.points().iter().map(|point| SeriesPoint::from_point(point, has_users)).collect(),
             by_due: total.timeline.clone(),
             histograms_left_out: false,
-            drilldown: Drilldown::of(run.series.drilldown()),
-            histograms: Histograms::of(total),
-            names: Names::of(summary),
+            drilldown: Drilldown::from_recorded(run.series.drilldown()),
+            histograms: Histograms::from_snapshot(total),
+            names: Names::from_summary(summary),
             agents: None,
         }
     }
@@ -415,7 +415,7 @@ impl Document {
         let mut document = Self {
             histograms_left_out: true,
             histograms: Histograms::default(),
-            agents: Agents::of(summary, false),
+            agents: Agents::from_summary(summary, false),
             ..Self::but_for_agents(summary)
         };
         document.series.iter_mut().for_each(SeriesPoint::leave_histograms_out);
@@ -426,17 +426,17 @@ impl Document {
 }
 
 impl Outcomes {
-    fn of(summary: &Summary) -> Self {
+    fn from_summary(summary: &Summary) -> Self {
         let total = &summary.total;
         Self {
-            numbers: Placed::of(&total.numbers),
+            numbers: Placed::from_numbers(&total.numbers),
             answered: total.statuses.total(),
             failed: total.failures.total(),
             not_ok: summary.not_ok,
             error_ratio: summary.error_rate,
-            messages: Messages::of(summary),
+            messages: Messages::from_summary(summary),
             events: total.events.clone(),
-            held_back: Placed::of(&total.numbers),
+            held_back: Placed::from_numbers(&total.numbers),
             statuses: Status::all(&total.statuses),
             status_names: summary.run.status_names.clone(),
             failures: FailureCount::all(&total.failures),
@@ -458,8 +458,8 @@ impl FailureCount {
 }
 
 impl Connections {
-    fn of(total: &Snapshot) -> Self {
-        Self { numbers: Placed::of(&total.numbers), troubles: FailureCount::all(&total.troubles) }
+    fn from_snapshot(total: &Snapshot) -> Self {
+        Self { numbers: Placed::from_numbers(&total.numbers), troubles: FailureCount::all(&total.troubles) }
     }
 }
 
@@ -484,7 +484,7 @@ impl SeriesPoint {
         (self.response_low, self.response_high) = (None, None);
     }
 
-    fn of(point: &Point, has_users: bool) -> Self {
+    fn from_point(point: &Point, has_users: bool) -> Self {
         Self {
             start_ns: point.start_ns,
             length_ns: point.length_ns,
@@ -495,9 +495,9 @@ impl SeriesPoint {
             messages: Some(point.numbers.get(Counter::Messages)).filter(|count| *count > 0),
             waited_for_connection: point.numbers.get(Counter::WaitedForConnection),
             answered_per_s: point.rate(),
-            bytes: Placed::of(&point.numbers),
-            health: Placed::of(&point.numbers),
-            numbers: Numbers::of(further_columns().map(|counter| (counter, point.numbers.get(counter)))),
+            bytes: Placed::from_numbers(&point.numbers),
+            health: Placed::from_numbers(&point.numbers),
+            numbers: Numbers::from_values(further_columns().map(|counter| (counter, point.numbers.get(counter)))),
             users: has_users.then_some(point.users),
             open_connections: point.open_connections,
             ended: point.ended,
@@ -525,7 +525,7 @@ const OWN_DELAYS: [Timing; 7] = [
 ];
 
 impl Histograms {
-    fn of(total: &Snapshot) -> Self {
+    fn from_snapshot(total: &Snapshot) -> Self {
         let mut times = total.times.clone();
         for timing in OWN_DELAYS {
             times.set(timing, Censored::default());
@@ -533,12 +533,12 @@ impl Histograms {
         times.set(Timing::Response, Parts::of_response(&total.times).shown().into_owned());
         times.set(Timing::Service, total.service_times().into_owned());
         times.set_known(Timing::FirstByte, total.first_byte_times().clone());
-        Self { times, instrument: Bounds::of(total) }
+        Self { times, instrument: Bounds::from_snapshot(total) }
     }
 }
 
 impl Bounds {
-    fn of(total: &Snapshot) -> Option<Self> {
+    fn from_snapshot(total: &Snapshot) -> Option<Self> {
         let (response, service) = (Parts::of_response(&total.times), Parts::of_service(&total.times));
         response.cover().then(|| Self {
             response_as_read: total.times.known(Timing::Response).clone(),

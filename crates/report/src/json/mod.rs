@@ -104,7 +104,7 @@ fn listed(numbers: &[i64]) -> String {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    write_document(out, &Document::of(summary))
+    write_document(out, &Document::from_summary(summary))
 }
 
 /// Writes the document of `summary` without its histograms, which are most of it.

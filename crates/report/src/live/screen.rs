@@ -101,7 +101,7 @@ impl Screen {
 
     /// Takes in the run's last second.
     pub fn push(&mut self, live: &Live) {
-        let second = Second::of(live, &self.ok);
+        let second = Second::from_live(live, &self.ok);
         if self.last.as_ref().is_some_and(|last| !counts_on(last.phase, live.phase)) {
             (self.total, self.measured_ns, self.most_users) = (Snapshot::default(), 0, 0);
         }

@@ -116,7 +116,7 @@ impl ClientOptions {
         let shared = self.shared.iter().filter(|(name, _)| own.iter().all(|(own, _)| own != name));
         for (name, value) in shared.chain(own) {
             let table = Value::Table(vec![(Value::text(name), value.clone())]);
-            let fields = Fields::of(whose, &table, &known)?;
+            let fields = Fields::parse(whose, &table, &known)?;
             if let Some(flag) = flags.iter().find(|flag| flag.name.replace('-', "_") == *name) {
                 push(&mut given, flag, name, &fields)?;
             }

@@ -70,7 +70,7 @@ impl Http2 {
     /// A reader of the messages that the answer to a request with this hint comes as, if it does.
     #[inline]
     fn reader(&mut self, hint: u32) -> Option<Box<Reader>> {
-        let messages = self.streaming.of(hint)?;
+        let messages = self.streaming.messages(hint)?;
         let framing = messages.framing;
         let spare = self.spare.iter().rposition(|reader| reader.framing() == framing);
         let spare = spare.map(|at| self.spare.swap_remove(at));
