@@ -1,10 +1,12 @@
 //! Servers that tell their schema well, in parts, wrongly, or not at all.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use brunt_plan::plan::ProtocolOptions;
 use brunt_protocol::Kept;
 use proptest::prelude::*;
+use prost_reflect::prost_types::FileDescriptorProto;
 
 use super::*;
 use crate::schema::{Sources, compile, path_of};
