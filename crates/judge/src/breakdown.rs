@@ -243,11 +243,6 @@ impl Breakdown {
             crowded: crowded(total),
         }
     }
-
-    /// Checks that held and that did not, over all.
-    pub fn check_counts(&self) -> (u64, u64) {
-        self.checks.iter().fold((0, 0), |(passes, fails), check| (passes + check.passes, fails + check.fails))
-    }
 }
 
 fn groups(total: &Figures) -> Vec<GroupBreakdown> {

@@ -163,16 +163,6 @@ impl Poisson {
         Some(Arrival { due_ns, index })
     }
 
-    pub(super) fn skip(&mut self, count: u64) {
-        let mut left = count;
-        while left > 0 && !self.is_over() {
-            left -= self.pass_in_block(left);
-            if left > 0 {
-                self.leave();
-            }
-        }
-    }
-
     /// Passes up to `count` calls of the block; how many there were.
     fn pass_in_block(&mut self, count: u64) -> u64 {
         let passed = count.min(self.block.own - self.block.passed);

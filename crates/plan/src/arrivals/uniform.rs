@@ -32,10 +32,6 @@ impl Uniform {
         Some(Arrival { due_ns: nanoseconds(seconds), index })
     }
 
-    pub(super) fn skip(&mut self, count: u64) {
-        self.drawn = self.drawn.saturating_add(count);
-    }
-
     /// Passes what is due before `until_ns`, by the profile's integral. The few arrivals next to that time are looked at
     /// one by one: [`Profile::calls_until`] and [`Profile::time_of`] are inverse to each other but for rounding.
     pub(super) fn pass(&mut self, profile: &Profile, until_ns: u64) -> u64 {

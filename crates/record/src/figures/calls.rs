@@ -45,11 +45,6 @@ impl CallFigures {
         self.numbers.add(Counter::Due, 1);
     }
 
-    /// No call came of it.
-    pub fn withdrawn(&mut self) {
-        self.numbers.set(Counter::Due, self.numbers.get(Counter::Due).saturating_sub(1));
-    }
-
     /// It was answered.
     #[inline]
     pub fn answered(&mut self, status: u16, response_ns: u64, service_ns: u64) {

@@ -214,11 +214,6 @@ impl ScenarioFigures {
     pub fn users_gained(&self) -> i64 {
         self.users_started as i64 - self.users_ended as i64
     }
-
-    /// Users alive at the end.
-    pub fn users_alive(&self) -> u64 {
-        (self.users_before + self.users_gained()).max(0) as u64
-    }
 }
 
 impl Figure for ScenarioFigures {

@@ -155,7 +155,7 @@ mod tests {
         measured.carry_over(&warmup.take());
         measured.scenarios.named("checkout").users_ended += 3;
         let scenario = measured.scenarios.get("checkout").unwrap();
-        assert_eq!((scenario.users_before, scenario.users_alive()), (3, 0));
+        assert_eq!((scenario.users_before, scenario.users_gained()), (3, -3));
     }
 
     #[test]
