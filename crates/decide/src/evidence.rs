@@ -17,7 +17,7 @@ use crate::outline::Outline;
 
 /// The figures of one run, without its histograms. Times are response times: from due to end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent findings, each a field of the JSON result")]
 pub struct Evidence {
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, anyhow};
 use brunt_report::browse::{self, Details, List, Trend};
 use brunt_report::decision::{self, Decision, Runs};
-use brunt_report::{Format, Style, csv, html, json};
+use brunt_report::{Detail, Format, Style, csv, html, json};
 use brunt_store::{Kept, Store, StoreError, Which};
 use http::StatusCode;
 
@@ -259,10 +259,14 @@ fn number(query: &Query) -> Result<i64> {
 /// The report as it was shown.
 fn text(kept: &Kept) -> Result<String> {
     let text = match kept {
-        Kept::Run(summary) => brunt_report::render(Format::Text, summary, Style { verbose: true, ..Style::default() })?,
-        Kept::Decision(decided, _) => {
-            decision::render(decision::Format::Text, decided.decision(), Style { dated: true, ..Style::default() })?
+        Kept::Run(summary) => {
+            brunt_report::render(Format::Text, summary, Style { detail: Detail::Verbose, ..Style::default() })?
         }
+        Kept::Decision(decided, _) => decision::render(
+            decision::Format::Text,
+            decided.decision(),
+            Style { detail: Detail::Dated, ..Style::default() },
+        )?,
     };
     String::from_utf8(text).context("the report is not text")
 }

@@ -35,6 +35,17 @@ impl Field {
     }
 }
 
+/// How far the message is that bytes are read of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It has no data yet.
+    Empty,
+    /// An event has data, if an empty one.
+    Data,
+    /// It was given out: the next bytes begin another.
+    Given,
+}
+
 /// Where in an event stream the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
@@ -68,7 +79,6 @@ enum At {
 /// # Ok::<(), brunt_protocol::Malformed>(())
 /// ```
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something else about the bytes so far")]
 pub struct Reader {
     framing: Framing,
     /// The data of the message that ends a stream.
@@ -78,16 +88,13 @@ pub struct Reader {
     name: [u8; LONGEST_FIELD],
     /// Whether the last line ended in CR, so that an LF right behind it belongs to that.
     after_cr: bool,
-    /// Whether the event has data, if an empty one.
-    has_data: bool,
+    stage: Stage,
     /// The bytes of the message so far.
     size: usize,
     /// The message so far, as much of it as is needed.
     message: Message,
     /// The id that a line under way gives.
     pub(super) id: Vec<u8>,
-    /// Whether the message was given out, and the next bytes begin another.
-    is_given: bool,
     has_ended: bool,
 }
 
@@ -102,11 +109,10 @@ impl Reader {
             at: At::Mark(0),
             name: [0; LONGEST_FIELD],
             after_cr: false,
-            has_data: false,
+            stage: Stage::Empty,
             size: 0,
             message: Message::default(),
             id: Vec::new(),
-            is_given: false,
             has_ended: false,
         }
     }
@@ -145,7 +151,7 @@ impl Reader {
                 self.has_ended = true;
                 self.clear();
             } else {
-                self.is_given = true;
+                self.stage = Stage::Given;
                 return Ok(Some(taken));
             }
         }
@@ -167,8 +173,7 @@ impl Reader {
 
     /// Forgets the message.
     fn clear(&mut self) {
-        self.is_given = false;
-        self.has_data = false;
+        self.stage = Stage::Empty;
         self.size = 0;
         for part in [&mut self.message.event, &mut self.message.data] {
             part.clear();
@@ -201,7 +206,7 @@ impl Reader {
         if bytes.is_empty() {
             return Ok(None);
         }
-        if self.is_given {
+        if self.stage == Stage::Given {
             self.clear();
         }
         self.add_data(bytes)?;
@@ -215,7 +220,7 @@ impl Reader {
             if rest.is_empty() {
                 return Ok(None);
             }
-            if self.is_given {
+            if self.stage == Stage::Given {
                 self.clear();
             }
             let end = rest.iter().position(|byte| *byte == b'\n');
@@ -247,7 +252,7 @@ impl Reader {
                 taken += 1;
                 continue;
             }
-            if self.is_given {
+            if self.stage == Stage::Given {
                 self.clear();
             }
             if let At::Mark(seen) = self.at {
@@ -320,7 +325,7 @@ impl Reader {
         self.at = At::Value(field);
         match field {
             // Lines of data are joined by LF.
-            Field::Data if std::mem::replace(&mut self.has_data, true) => self.add_data(b"\n"),
+            Field::Data if std::mem::replace(&mut self.stage, Stage::Data) == Stage::Data => self.add_data(b"\n"),
             Field::Event => {
                 self.message.event.clear();
                 Ok(())
@@ -337,7 +342,7 @@ impl Reader {
     fn end_line(&mut self) -> Result<bool, Malformed> {
         match std::mem::replace(&mut self.at, At::LineStart) {
             At::Mark(_) | At::LineStart => {
-                if self.has_data {
+                if self.stage == Stage::Data {
                     return Ok(true);
                 }
                 self.clear();

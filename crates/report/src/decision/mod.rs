@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::format::FormatError;
 use crate::numbers::clean;
-use crate::style::{Paint, Style};
+use crate::style::{Detail, Paint, Style};
 use crate::text::{self, origin_lines};
 
 mod capacity;
@@ -92,7 +92,7 @@ impl FromStr for Format {
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style: Style) -> io::Result<()> {
     let paint = Paint(style.colour);
-    let origin = origin_lines(decision.origin(), decision.started_unix_ms(), style.dated, paint);
+    let origin = origin_lines(decision.origin(), decision.started_unix_ms(), style.detail >= Detail::Dated, paint);
     let label = [origin, loss_lines(decision, paint)].concat();
     let text = match (decision, format) {
         (_, Format::Json) => return json(out, &Document::from_decision(decision)),

@@ -136,7 +136,11 @@ fn head(input: &[u8]) -> Result<Option<(Head<'_>, usize)>, Refusal> {
         target,
         no_body: method == b"HEAD",
         version,
-        keep_alive: !fields.close && (version == Version::Http11 || fields.keep_alive),
+        keep_alive: match fields.connection {
+            ConnectionOption::None => version == Version::Http11,
+            ConnectionOption::KeepAlive => true,
+            ConnectionOption::Close => false,
+        },
         framing: fields.framing(version)?,
         expects_continue: fields.expects_continue,
     };
@@ -186,13 +190,20 @@ fn request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Refusal> {
     }
 }
 
+/// What the `Connection` fields say of the connection's end; of several the last of these (RFC 9112, section 9.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum ConnectionOption {
+    #[default]
+    None,
+    KeepAlive,
+    Close,
+}
+
 /// What the header fields seen so far said.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Fields {
     host: bool,
-    close: bool,
-    keep_alive: bool,
+    connection: ConnectionOption,
     expects_continue: bool,
     chunked: bool,
     length: Option<u64>,
@@ -223,9 +234,12 @@ impl Fields {
 
     fn connection(&mut self, value: &[u8]) {
         for option in value.split(|&byte| byte == b',') {
-            let option = option.trim_ascii();
-            self.close |= option.eq_ignore_ascii_case(b"close");
-            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            let option = match option.trim_ascii() {
+                close if close.eq_ignore_ascii_case(b"close") => ConnectionOption::Close,
+                keep_alive if keep_alive.eq_ignore_ascii_case(b"keep-alive") => ConnectionOption::KeepAlive,
+                _ => continue,
+            };
+            self.connection = self.connection.max(option);
         }
     }
 
