@@ -38,7 +38,7 @@ fn latency(seed: u64) -> Latency {
 }
 
 /// A run's intervals, in the order of [`FIGURES`], and what its target took for each call.
-struct Seen {
+struct RunIntervals {
     shown: [Shown; FIGURES.len()],
     took: Vec<u64>,
 }
@@ -75,7 +75,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
 }
 
 /// So many runs at once, each with a target and a seed of its own.
-fn some(setup: &Setup, first: u64, count: usize) -> anyhow::Result<Vec<Seen>> {
+fn some(setup: &Setup, first: u64, count: usize) -> anyhow::Result<Vec<RunIntervals>> {
     let servers = (0..count as u64)
         .map(|number| Server::own(None, latency(1 + first + number)))
         .collect::<anyhow::Result<Vec<_>>>()?;
@@ -97,7 +97,7 @@ fn some(setup: &Setup, first: u64, count: usize) -> anyhow::Result<Vec<Seen>> {
         );
         let shown = FIGURES.map(|(name, ..)| Shown::percentile(&result, name));
         let shown = shown.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Seen { shown: shown.try_into().ok().context("an interval for each percentile")?, took })
+        Ok(RunIntervals { shown: shown.try_into().ok().context("an interval for each percentile")?, took })
     };
     servers.iter().zip(running).map(end).collect()
 }

@@ -13,14 +13,14 @@ use crate::{console, files};
 
 /// Where a decision goes.
 #[derive(Debug)]
-pub struct Decided {
+pub struct DecisionOutput {
     stdout: Option<Format>,
     files: Vec<(PathBuf, Format)>,
     pages: Vec<PathBuf>,
     style: Style,
 }
 
-impl Decided {
+impl DecisionOutput {
     /// What the flags ask for.
     ///
     /// # Errors

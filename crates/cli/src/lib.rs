@@ -4,7 +4,7 @@ mod args;
 mod carrier;
 mod commands;
 mod console;
-mod decided;
+mod decision_output;
 mod exit;
 mod files;
 mod guide;

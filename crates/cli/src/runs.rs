@@ -16,7 +16,7 @@ use brunt_report::{Format, Style};
 
 use crate::args::words::Shown;
 use crate::carrier::{Carried, Carrier};
-use crate::decided::Decided;
+use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::live::LivePage;
@@ -138,7 +138,7 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(&mut self, decision: Decision<'_>, decided: &Decided) -> Result<()> {
+    pub fn finish(&mut self, decision: Decision<'_>, decided: &DecisionOutput) -> Result<()> {
         let written = decided.write(decision, self.found());
         let number = self.keep.keep_decision(decision, &self.kept);
         let data = page_data(decision, self.found(), None);

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use brunt_engine::{Observer, SoFar, StopHandle};
+use brunt_engine::{Observer, RunningTotal, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_record::live::Live;
@@ -94,7 +94,7 @@ impl Terminal {
 
 impl Observer for Watch {
     /// Whoever reads the lines may stop at any time: failing to write them is no failure of the run.
-    fn second(&mut self, live: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         if let Some(page) = &mut self.page {
             page.second(live);
         }

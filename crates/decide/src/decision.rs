@@ -55,7 +55,7 @@ impl Decision<'_> {
 /// A decision as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decided {
+pub enum KeptDecision {
     /// See [`Decision::Capacity`].
     Capacity(Box<Plan>, Capacity),
     /// See [`Decision::Sweep`].
@@ -64,7 +64,7 @@ pub enum Decided {
     Comparison(Compared),
 }
 
-impl Decided {
+impl KeptDecision {
     /// What is to be kept of `decision`.
     pub fn from_decision(decision: Decision<'_>) -> Self {
         match decision {

@@ -266,7 +266,7 @@ pub struct Filter {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
     /// The newest first.
-    pub runs: Vec<Listed>,
+    pub runs: Vec<ListedRun>,
     /// How many there are on all pages.
     pub count: u64,
     /// The numbers of runs on this page that cannot be read.
@@ -275,7 +275,7 @@ pub struct Page {
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct ListedRun {
     /// What is known of it without reading it.
     pub entry: Entry,
     /// Its course; none of runs that an earlier brunt kept, and of decisions.

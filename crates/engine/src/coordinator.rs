@@ -11,7 +11,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::stop::StopHandle;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::live::{AgentSecond, Live};
-use brunt_record::observer::{Observer, SoFar};
+use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
@@ -345,7 +345,7 @@ impl<'a> Coordinator<'a> {
             users,
             agents,
         };
-        let so_far = SoFar {
+        let so_far = RunningTotal {
             measured: &self.measured,
             measured_ns: self.passed_ns,
             users: self.series.users(),

@@ -190,7 +190,7 @@ impl<K: PartialEq, C: Cell> Tracks<K, C> {
 
 /// Why calls failed: the failure's name, and the reason given; empty where there was none, or no room for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Why {
+pub struct FailureCause {
     /// The failure.
     pub failure: Failure,
     /// The reason.
@@ -208,7 +208,7 @@ pub struct Drilldown {
     /// Answers by status.
     pub statuses: Tracks<u16, u64>,
     /// Failures by reason.
-    pub failures: Tracks<Why, u64>,
+    pub failures: Tracks<FailureCause, u64>,
 }
 
 impl Drilldown {
@@ -237,13 +237,13 @@ impl Drilldown {
         for (failure, all) in failures.counted() {
             let mut unnamed = all;
             for (reason, n) in failures.reasons(failure) {
-                let why = Why { failure, reason: reason.to_owned() };
+                let why = FailureCause { failure, reason: reason.to_owned() };
                 if self.failures.add(why, MOST_KEYS - Failure::ALL.len(), &n) {
                     unnamed = unnamed.saturating_sub(n);
                 }
             }
             if unnamed > 0 {
-                self.failures.add(Why { failure, reason: String::new() }, MOST_KEYS, &unnamed);
+                self.failures.add(FailureCause { failure, reason: String::new() }, MOST_KEYS, &unnamed);
             }
         }
     }

@@ -367,9 +367,9 @@ struct EitherPoint {
     #[serde(default)]
     waited_for_connection: u64,
     #[serde(default)]
-    bytes: version_1::Named,
+    bytes: version_1::NamedNumbers,
     #[serde(default)]
-    health: version_1::Named,
+    health: version_1::NamedNumbers,
 }
 
 impl From<EitherPoint> for Point {

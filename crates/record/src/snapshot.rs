@@ -9,7 +9,7 @@ use crate::counts::{Events, Failures, Statuses};
 use crate::figures::Figures;
 use crate::histogram::{Censored, Histogram};
 use crate::instrument::{self, Bracket, CallTimes, Parts};
-use crate::messages::{self, Came, Ended, Messages};
+use crate::messages::{self, MessageArrival, Messages, StreamEnd};
 use crate::outcome::OkStatus;
 use crate::redaction::Secrets;
 use crate::timeline::Timeline;
@@ -167,12 +167,12 @@ impl Snapshot {
 
     /// A message has come.
     #[inline]
-    pub fn came(&mut self, came: &Came) {
+    pub fn came(&mut self, came: &MessageArrival) {
         messages::came(&mut self.numbers, &mut self.times, came);
     }
 
     /// A call has ended that waited for messages.
-    pub fn stream_ended(&mut self, ended: &Ended) {
+    pub fn stream_ended(&mut self, ended: &StreamEnd) {
         messages::ended(&mut self.numbers, &mut self.times, ended);
     }
 
@@ -237,10 +237,10 @@ struct EitherSnapshot {
     waited_for_connection: u64,
     unasked: u64,
     messages: version_1::Messages,
-    held_back: version_1::Named,
-    bytes: version_1::Named,
-    connections: version_1::Named,
-    health: version_1::Named,
+    held_back: version_1::NamedNumbers,
+    bytes: version_1::NamedNumbers,
+    connections: version_1::NamedNumbers,
+    health: version_1::NamedNumbers,
     instrument: version_1::Instrument,
     response: Censored,
     service: Censored,

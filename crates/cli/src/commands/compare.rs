@@ -17,7 +17,7 @@ use clap::Args;
 
 use crate::args::words::{Lengths, Words};
 use crate::args::{Program, repeat, values};
-use crate::decided::Decided;
+use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::plan::length_ns;
@@ -81,7 +81,7 @@ impl Compare {
 
 pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
     let shown = &args.words.shown;
-    let decided = Decided::writable(shown)?;
+    let decided = DecisionOutput::writable(shown)?;
     let mut live_runs = None;
     let compared = if let Some([a, b]) = stored::sides(&args.words, args.is_of_results())? {
         let mut compared = stored::compare_sides(&a, &b)?.with_conditions(&args.fail_if);

@@ -18,7 +18,7 @@ use clap::Args;
 
 use crate::args::words::{Lengths, Words};
 use crate::args::{Program, repeat, values};
-use crate::decided::Decided;
+use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::runs::{Ran, Runs};
 use crate::scripts::SCRIPTS;
@@ -82,7 +82,7 @@ pub fn run(args: &Find, program: &Program) -> Result<Exit> {
         precision_ratio: args.precision,
         repeats: args.repeats,
     };
-    let decided = Decided::writable(&args.words.shown)?;
+    let decided = DecisionOutput::writable(&args.words.shown)?;
     brunt_engine::check(&base, registry, SCRIPTS)?;
     if args.words.shown.dry_run {
         return Ok(Exit::Done);

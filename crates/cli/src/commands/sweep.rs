@@ -15,7 +15,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::args::words::{Lengths, Words};
 use crate::args::{Program, repeat};
-use crate::decided::Decided;
+use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::plan::length_ns;
 use crate::runs::{NOBODY_LEFT, Ran, Runs};
@@ -150,7 +150,7 @@ impl Args for Swept {
 
 pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
     let registry = &program.registry;
-    let decided = Decided::writable(&args.words.0.shown)?;
+    let decided = DecisionOutput::writable(&args.words.0.shown)?;
     let (axis, plans) = plans(args, program)?;
     let Some((_, first)) = plans.first() else { return Err(anyhow!("a sweep needs a value")) };
     let mut base = first.clone();

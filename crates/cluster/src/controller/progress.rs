@@ -574,7 +574,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::mpsc::channel;
 
-    use brunt_engine::{Observer, SoFar};
+    use brunt_engine::{Observer, RunningTotal};
     use brunt_plan::arrivals::{Arrivals, Spread};
     use brunt_plan::plan::{ProtocolOptions, Stop};
     use brunt_plan::target::Url;
@@ -595,7 +595,7 @@ mod tests {
     struct Nobody;
 
     impl Observer for Nobody {
-        fn second(&mut self, _second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
             ControlFlow::Continue(())
         }
     }

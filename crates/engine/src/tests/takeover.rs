@@ -178,7 +178,11 @@ fn a_lease_that_is_renewed_lets_calls_go_on() {
     /// Renews the lease when it has been asked nothing for a while.
     struct Renewing(Gate);
     impl crate::Observer for Renewing {
-        fn second(&mut self, live: &brunt_record::live::Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
+        fn second(
+            &mut self,
+            live: &brunt_record::live::Live,
+            _so_far: &crate::RunningTotal<'_>,
+        ) -> ControlFlow<String> {
             if live.elapsed_ns >= 2 * SECOND_NS {
                 self.0.renew(Instant::now() + Duration::from_secs(3600));
             }

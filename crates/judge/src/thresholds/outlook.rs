@@ -398,7 +398,7 @@ mod tests {
 
         // Twenty iterations of half a second, five calls each: users who come after others may have two hundred yet.
         let mut scenarios = Scenarios { populations: vec![scenarios.populations[0].clone(), next], ..scenarios };
-        measured.figures.scenarios = brunt_record::figures::Named::default();
+        measured.figures.scenarios = brunt_record::figures::NamedFigures::default();
         (0..20).for_each(|_| measured.figures.scenarios.named("shop").iteration(500_000_000));
         let remaining = remaining_of(&scenarios, 10_000_000_000, &measured, 8);
         assert!((remaining - 2.0 * (8.0 + 200.0) * 5.0).abs() < 1e-6, "{remaining}");

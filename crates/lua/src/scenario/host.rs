@@ -28,7 +28,7 @@ use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value, writte
 use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
-use brunt_protocol::asking::Ask;
+use brunt_protocol::discovery::Inquiry;
 use brunt_protocol::scenario::{Fields, Setting, Value, unknown};
 use brunt_script::ScriptClient;
 
@@ -464,7 +464,7 @@ impl Host {
             (Some(ask), Some(base), Some(first)) => ask(base, first, call),
             _ => Err("there is no target to ask here".to_owned()),
         };
-        let learn = |name: &str, make: &dyn Fn(&Ask<'_>) -> Result<Vec<u8>, String>| {
+        let learn = |name: &str, make: &dyn Fn(&Inquiry<'_>) -> Result<Vec<u8>, String>| {
             self.common.files.made(name, |_| make(&ask))
         };
         let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path), learn: &learn };

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use brunt_plan::units;
 use serde::{Deserialize, Serialize};
 
-use crate::flags::{Flag, Given, Takes};
+use crate::flags::{Flag, FlagValues, Takes};
 use crate::{OptionsError, Started};
 
 pub use reader::{MOST_MESSAGE_BYTES, Reader};
@@ -74,7 +74,7 @@ fn is_gap(text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// When it is no duration above 0.
-pub fn stall_timeout(given: &Given) -> Result<Option<u64>, OptionsError> {
+pub fn stall_timeout(given: &FlagValues) -> Result<Option<u64>, OptionsError> {
     let stall = given.text("stall-timeout").map(gap).transpose();
     stall.map_err(|problem| OptionsError(format!("--stall-timeout: {problem}")))
 }
@@ -90,7 +90,7 @@ fn gap(text: &str) -> Result<u64, String> {
 /// How answers come as messages: a part of a protocol's options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Messages {
+pub struct MessageOptions {
     /// How a body is cut into them.
     pub framing: Framing,
     /// What the message is that ends a stream, and does not count.
@@ -101,12 +101,12 @@ pub struct Messages {
     pub stall_ns: Option<u64>,
 }
 
-impl Messages {
+impl MessageOptions {
     /// What the flags [`MESSAGES`], [`LAST_MESSAGE`] and [`STALL_TIMEOUT`] ask for.
     ///
     /// # Errors
     /// When the others are given without the first.
-    pub fn given(given: &Given) -> Result<Option<Self>, OptionsError> {
+    pub fn given(given: &FlagValues) -> Result<Option<Self>, OptionsError> {
         let Some(framing) = given.text("messages").and_then(Framing::from_name) else {
             for name in ["last-message", "stall-timeout"] {
                 if given.has(name) {

@@ -144,14 +144,14 @@ fn a_message_without_end_is_refused_and_takes_no_memory() {
 fn options_come_from_flags_and_only_with_messages() {
     use crate::flags::FlagValue;
 
-    let mut given = Given::default();
-    assert_eq!(Messages::given(&given), Ok(None));
+    let mut given = FlagValues::default();
+    assert_eq!(MessageOptions::given(&given), Ok(None));
     given.push("stall-timeout", FlagValue::Text("1.5s".to_owned()));
-    assert!(Messages::given(&given).unwrap_err().0.contains("give --messages"));
+    assert!(MessageOptions::given(&given).unwrap_err().0.contains("give --messages"));
     given.push("messages", FlagValue::Text("sse".to_owned()));
-    let messages = Messages::given(&given).unwrap().unwrap();
+    let messages = MessageOptions::given(&given).unwrap().unwrap();
     assert_eq!((messages.framing, messages.started()), (Framing::Sse, Started::Streamed { stall_ns: 1_500_000_000 }));
-    assert!(Messages { stall_ns: Some(0), ..messages }.check().is_err());
+    assert!(MessageOptions { stall_ns: Some(0), ..messages }.check().is_err());
     assert!(is_gap("0s").is_err() && is_gap("soon").is_err());
 }
 

@@ -51,9 +51,9 @@ use std::borrow::Cow;
 
 use brunt_plan::target::Target;
 
-use crate::asking::Learn;
+use crate::discovery::Discovery;
 use crate::flags::ReadFile;
-use crate::{Client, OptionsError, Parts};
+use crate::{AnswerParts, Client, OptionsError};
 
 pub use value::{Fields, Value, duration_ns, unknown};
 
@@ -64,7 +64,7 @@ pub use value::{Fields, Value, duration_ns, unknown};
 /// `brunt.echo { base = "echo://…" }`, whose clients have one method, `say`:
 ///
 /// ```
-/// use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
+/// use brunt_protocol::scenario::{CompleteAnswer, Caller, Dialect, Encoded, Fields, Setting, Value};
 /// use brunt_protocol::user::Message;
 /// use brunt_protocol::{Client, Malformed, OptionsError, Progress, Started};
 ///
@@ -112,7 +112,7 @@ pub use value::{Fields, Value, duration_ns, unknown};
 ///         Ok(())
 ///     }
 ///
-///     fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
+///     fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError> {
 ///         match what {
 ///             "body" => Ok(Value::Text(answer.parts.body.into())),
 ///             _ => Err(OptionsError(format!("an echo has no '{what}'"))),
@@ -171,7 +171,7 @@ pub struct Setting<'a> {
     /// Reads a file by its path beside the script, which then travels with the script in a plan.
     pub read: &'a ReadFile,
     /// Makes content of what the base says when the script is loaded, which then travels with the script in a plan as a file does.
-    pub learn: &'a Learn<'a>,
+    pub learn: &'a Discovery<'a>,
 }
 
 impl<'a> Setting<'a> {
@@ -221,7 +221,7 @@ pub trait Caller: Send + Sync {
 
     /// What the library wants to know of every answer without asking, as bits of its own; 0 where there is nothing.
     /// `answer.flags` in the library.
-    fn flags(&self, _answer: &Answered<'_>) -> u32 {
+    fn flags(&self, _answer: &CompleteAnswer<'_>) -> u32 {
         0
     }
 
@@ -229,7 +229,7 @@ pub trait Caller: Send + Sync {
     ///
     /// # Errors
     /// Says what is wrong with it, or that there is no such part; it is raised in the script.
-    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError>;
+    fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError>;
 
     /// What the status of an answer to `call` is called, where that says more than its number. Asked where an
     /// answer has another status than the one before it of the same name, not for each answer.
@@ -242,7 +242,7 @@ pub trait Caller: Send + Sync {
     /// The call itself is counted once, with the answer that leads no further and the time of them all.
     ///
     /// The library goes on with it by `core.call` with the field `continues` in its options: the answer that led on.
-    fn leads_on(&self, _call: &Encoded, _answer: &Answered<'_>) -> Option<&'static str> {
+    fn leads_on(&self, _call: &Encoded, _answer: &CompleteAnswer<'_>) -> Option<&'static str> {
         None
     }
 
@@ -252,17 +252,17 @@ pub trait Caller: Send + Sync {
     }
 
     /// The head of an answer as `--once` shows it, likewise.
-    fn shown_head<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_head<'a>(&self, answer: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         Cow::Borrowed(answer.parts.head)
     }
 
     /// A message of the answer to `call` that comes as messages, as `--once` shows it, likewise.
-    fn shown_message<'a>(&self, _call: &Encoded, message: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_message<'a>(&self, _call: &Encoded, message: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         Cow::Borrowed(message.parts.body)
     }
 
     /// The body of the answer to `call` as `--once` shows it, likewise.
-    fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_answer<'a>(&self, _call: &Encoded, answer: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         Cow::Borrowed(answer.parts.body)
     }
 }
@@ -296,9 +296,9 @@ impl Encoded {
 
 /// A complete answer, as its connection's [`Client`] kept it.
 #[derive(Debug, Clone, Copy)]
-pub struct Answered<'a> {
+pub struct CompleteAnswer<'a> {
     /// The protocol's own status.
     pub status: u16,
     /// What was kept.
-    pub parts: Parts<'a>,
+    pub parts: AnswerParts<'a>,
 }

@@ -18,7 +18,7 @@ use brunt_protocol::user::{Message, Refusal, Tail, User};
 /// What every request of a run is made from, shared by the workers.
 #[derive(Debug)]
 pub(super) struct Requests {
-    asked: Asked,
+    asked: RequestLines,
     /// Header fields that requests have if their lines have none, each with its line end.
     headers: Vec<u8>,
     bodies: Bodies,
@@ -28,7 +28,7 @@ pub(super) struct Requests {
 
 /// What is asked for, line by line.
 #[derive(Debug, Default)]
-struct Asked {
+struct RequestLines {
     /// What each line asks for, or the one for the target.
     lines: Vec<RequestLine>,
     /// The texts that `lines` point into.
@@ -181,13 +181,13 @@ pub(super) fn is_idempotent(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE")
 }
 
-fn one_line(options: &Options, plan: &Plan) -> Asked {
+fn one_line(options: &Options, plan: &Plan) -> RequestLines {
     let mut text = Vec::new();
     let method = append(&mut text, options.method.as_bytes());
     let path = append(&mut text, plan.target.path.as_bytes());
     let length = is_length_ours(options) && (plan.script.is_none() || options.body.is_some());
     let line = RequestLine { method, path, headers: None, body: None, length, target: 0 };
-    Asked { lines: vec![line], text, targets: Vec::new() }
+    RequestLines { lines: vec![line], text, targets: Vec::new() }
 }
 
 /// Whether the length of bodies is said nowhere in the header fields.
@@ -211,7 +211,7 @@ fn url_lines(
     options: &Options,
     plan: &Plan,
     env: &impl Fn(&str) -> Option<String>,
-) -> Result<Asked, OptionsError> {
+) -> Result<RequestLines, OptionsError> {
     let mut text = options.method.as_bytes().to_vec();
     let mut request_lines = Vec::new();
     let mut targets: Vec<Target> = Vec::new();
@@ -269,7 +269,7 @@ fn url_lines(
         return Err(OptionsError(format!("{}: there is no URL in it", lines.file)));
     }
     let is_elsewhere = targets.len() > 1 || targets.first().is_some_and(|target| !is_same(target, &plan.target));
-    Ok(Asked { lines: request_lines, text, targets: if is_elsewhere { targets } else { Vec::new() } })
+    Ok(RequestLines { lines: request_lines, text, targets: if is_elsewhere { targets } else { Vec::new() } })
 }
 
 /// The options with these header fields in place of those with the same names.

@@ -8,7 +8,7 @@ use super::answer::MOST_ANSWER_BYTES;
 use super::client::TcpClient;
 use super::options::{Framing, LengthPrefix};
 use super::piece::Piece;
-use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError};
 
 /// The longest text that ends a piece, in bytes.
@@ -99,7 +99,7 @@ impl Caller for TcpCaller {
         Ok(())
     }
 
-    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
+    fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError> {
         match what {
             "body" => Ok(Value::Text(Cow::Borrowed(answer.parts.body))),
             _ => Err(OptionsError(format!("an answer over TCP has no '{what}'"))),

@@ -100,21 +100,21 @@ impl Numbers {
     }
 
     /// The value as it is written.
-    pub(super) fn written(&self, counter: Counter) -> Written {
+    pub(super) fn written(&self, counter: Counter) -> WrittenNumber {
         if counter.unit() == Unit::Ratio {
-            Written::Ratio(self.ratio(counter))
+            WrittenNumber::Ratio(self.ratio(counter))
         } else {
-            Written::Whole(self.get(counter))
+            WrittenNumber::Whole(self.get(counter))
         }
     }
 
     /// Takes in a value that was written.
-    pub(crate) fn take(&mut self, counter: Counter, value: Written) {
+    pub(crate) fn take(&mut self, counter: Counter, value: WrittenNumber) {
         match (counter.unit(), value) {
-            (Unit::Ratio, Written::Ratio(ratio)) => self.set_ratio(counter, ratio),
-            (Unit::Ratio, Written::Whole(whole)) => self.set_ratio(counter, whole as f64),
-            (_, Written::Whole(whole)) => self.set(counter, whole),
-            (_, Written::Ratio(float)) => self.set(counter, float as u64),
+            (Unit::Ratio, WrittenNumber::Ratio(ratio)) => self.set_ratio(counter, ratio),
+            (Unit::Ratio, WrittenNumber::Whole(whole)) => self.set_ratio(counter, whole as f64),
+            (_, WrittenNumber::Whole(whole)) => self.set(counter, whole),
+            (_, WrittenNumber::Ratio(float)) => self.set(counter, float as u64),
         }
     }
 }
@@ -122,31 +122,31 @@ impl Numbers {
 /// A number as it is written.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Written {
+pub(crate) enum WrittenNumber {
     Whole(u64),
     Ratio(f64),
 }
 
 /// By hand, so that an error says what came in the place of a number.
-impl<'de> Deserialize<'de> for Written {
+impl<'de> Deserialize<'de> for WrittenNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Number;
         impl Visitor<'_> for Number {
-            type Value = Written;
+            type Value = WrittenNumber;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number that is not negative")
             }
-            fn visit_u64<E>(self, whole: u64) -> Result<Written, E> {
-                Ok(Written::Whole(whole))
+            fn visit_u64<E>(self, whole: u64) -> Result<WrittenNumber, E> {
+                Ok(WrittenNumber::Whole(whole))
             }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Written, E> {
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<WrittenNumber, E> {
                 u64::try_from(number)
-                    .map(Written::Whole)
+                    .map(WrittenNumber::Whole)
                     .map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
             }
-            fn visit_f64<E>(self, ratio: f64) -> Result<Written, E> {
-                Ok(Written::Ratio(ratio))
+            fn visit_f64<E>(self, ratio: f64) -> Result<WrittenNumber, E> {
+                Ok(WrittenNumber::Ratio(ratio))
             }
         }
         deserializer.deserialize_any(Number)

@@ -8,7 +8,7 @@ use super::Figure;
 use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::counts::{Failures, Statuses};
 use crate::histogram::{Censored, Histogram};
-use crate::messages::{self, Came, Messages};
+use crate::messages::{self, MessageArrival, Messages};
 use crate::outcome::{Failure, OkStatus};
 use crate::redaction::Secrets;
 use crate::version_1;
@@ -88,12 +88,12 @@ impl CallFigures {
 
     /// A message of it has come.
     #[inline]
-    pub fn message(&mut self, came: &Came) {
+    pub fn message(&mut self, came: &MessageArrival) {
         messages::came(&mut self.numbers, &mut self.times, came);
     }
 
     /// It has ended, and its answer came as messages, or was to.
-    pub fn stream_ended(&mut self, ended: &messages::Ended) {
+    pub fn stream_ended(&mut self, ended: &messages::StreamEnd) {
         messages::ended(&mut self.numbers, &mut self.times, ended);
     }
 

@@ -15,7 +15,7 @@ use super::slots::{MAX_VALUE_NS, PAGE_SLOTS, PAGES};
 /// Histograms merge by adding up the counts of equal values.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Histogram")]
-struct Stored {
+struct StoredHistogram {
     /// The smallest value; `null` where there is none.
     min_ns: Option<u64>,
     /// The largest value; `null` where there is none.
@@ -30,11 +30,11 @@ struct Stored {
 
 impl JsonSchema for Histogram {
     fn schema_name() -> Cow<'static, str> {
-        Stored::schema_name()
+        StoredHistogram::schema_name()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Stored::json_schema(generator)
+        StoredHistogram::json_schema(generator)
     }
 }
 
@@ -112,7 +112,7 @@ impl Serialize for Histogram {
         if !serializer.is_human_readable() {
             return serializer.serialize_bytes(&self.to_bytes());
         }
-        Stored {
+        StoredHistogram {
             min_ns: self.min(),
             max_ns: self.max(),
             sum_ns: Sum(self.sum),
@@ -142,7 +142,7 @@ impl<'de> Deserialize<'de> for Histogram {
         if !deserializer.is_human_readable() {
             return deserializer.deserialize_bytes(Bytes);
         }
-        let stored = Stored::deserialize(deserializer)?;
+        let stored = StoredHistogram::deserialize(deserializer)?;
         let mut histogram = Self::new();
         for (value, n) in stored.counts.0 {
             let Some(_) = histogram.count.checked_add(n) else {

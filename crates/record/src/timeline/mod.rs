@@ -184,8 +184,8 @@ impl Ticks {
 
 /// Points by when their calls were due, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "Written", into = "Written")]
-#[schemars(with = "Written")]
+#[serde(from = "StoredTimeline", into = "StoredTimeline")]
+#[schemars(with = "StoredTimeline")]
 pub struct Timeline {
     width_ns: u64,
     points: BTreeMap<u64, DuePoint>,
@@ -195,7 +195,7 @@ pub struct Timeline {
 /// A [`Timeline`] as it is written down.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Timeline")]
-struct Written {
+struct StoredTimeline {
     /// Width of each point, in nanoseconds.
     width_ns: u64,
     /// Points that have calls.
@@ -204,15 +204,15 @@ struct Written {
     completed: Ticks,
 }
 
-impl From<Timeline> for Written {
+impl From<Timeline> for StoredTimeline {
     fn from(timeline: Timeline) -> Self {
         let Timeline { width_ns, points, completed } = timeline;
         Self { width_ns, points: points.into_values().collect(), completed }
     }
 }
 
-impl From<Written> for Timeline {
-    fn from(written: Written) -> Self {
+impl From<StoredTimeline> for Timeline {
+    fn from(written: StoredTimeline) -> Self {
         let width_ns = written.width_ns.max(1);
         let points = written.points.into_iter().map(|point| (point.start_ns / width_ns, point)).collect();
         Self { width_ns, points, completed: written.completed }

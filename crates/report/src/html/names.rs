@@ -18,7 +18,7 @@ pub(super) struct Names<'a> {
     groups: Vec<Group<'a>>,
     checks: &'a [CheckBreakdown],
     scenarios: Vec<Scenario<'a>>,
-    own: Vec<Own<'a>>,
+    own: Vec<OwnFigure<'a>>,
     crowded: &'a [String],
 }
 
@@ -92,7 +92,8 @@ struct Scenario<'a> {
 
 /// A figure of the script's own.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Own<'a> {
+#[schemars(rename = "Own")]
+struct OwnFigure<'a> {
     name: &'a str,
     kind: &'a str,
     unit: &'a str,
@@ -107,8 +108,8 @@ struct Own<'a> {
     quantiles: &'a [json::OwnQuantile],
 }
 
-impl<'a> Own<'a> {
-    fn from_json(own: &'a json::Own) -> Self {
+impl<'a> OwnFigure<'a> {
+    fn from_json(own: &'a json::OwnFigure) -> Self {
         Self {
             name: &own.name,
             kind: &own.kind,
@@ -135,7 +136,7 @@ impl<'a> Names<'a> {
             groups: names.groups.iter().map(|group| Group::from_breakdown(&group.derived)).collect(),
             checks: &names.checks,
             scenarios: names.scenarios.iter().map(Scenario::from_json).collect(),
-            own: names.own.iter().map(Own::from_json).collect(),
+            own: names.own.iter().map(OwnFigure::from_json).collect(),
             crowded: &names.crowded,
         }
     }

@@ -153,7 +153,7 @@ impl Drilldown {
                 .restored(|track| Some(drilldown::Track { key: track.status, cells: track.answers.clone() })),
             failures: self.failures.restored(|track| {
                 let failure = Failure::from_name(&track.failure)?;
-                let key = drilldown::Why { failure, reason: track.reason.clone() };
+                let key = drilldown::FailureCause { failure, reason: track.reason.clone() };
                 Some(drilldown::Track { key, cells: track.calls.clone() })
             }),
         }

@@ -6,7 +6,7 @@ use brunt_judge::breakdown::{self, CheckBreakdown, GroupBreakdown};
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_record::catalogue::{Counter, Placed, Timing, Timings, places};
-use brunt_record::figures::{CallFigures, Named};
+use brunt_record::figures::{CallFigures, NamedFigures};
 use brunt_record::histogram::{Censored, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct Names {
     pub scenarios: Vec<Scenario>,
     /// Figures of the script's own.
     #[serde(default)]
-    pub own: Vec<Own>,
+    pub own: Vec<OwnFigure>,
     /// Of what there were more distinct names than are told apart; the rest count as `(others)`.
     pub crowded: Vec<String>,
 }
@@ -240,7 +240,8 @@ pub struct Scenario {
 
 /// A figure of the script's own, in its unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Own {
+#[schemars(rename = "Own")]
+pub struct OwnFigure {
     /// Its name.
     pub name: String,
     /// `counter`, `rate`, `trend` or `gauge`.
@@ -279,7 +280,7 @@ pub struct OwnQuantile {
     pub value: f64,
 }
 
-impl Own {
+impl OwnFigure {
     fn from_breakdown(own: &breakdown::OwnBreakdown) -> Self {
         let figures = &own.figures;
         let quantiles = figures.quantiles();
@@ -328,7 +329,7 @@ impl Names {
             groups: groups(summary),
             checks: names.checks.clone(),
             scenarios: scenarios(summary),
-            own: names.own.iter().map(Own::from_breakdown).collect(),
+            own: names.own.iter().map(OwnFigure::from_breakdown).collect(),
             crowded: names.crowded.iter().map(|&kind| kind.to_owned()).collect(),
         })
     }
@@ -351,7 +352,7 @@ impl Names {
 }
 
 impl Calls {
-    fn all(derived: &[breakdown::CallBreakdown], recorded: &Named<CallFigures>) -> Vec<Self> {
+    fn all(derived: &[breakdown::CallBreakdown], recorded: &NamedFigures<CallFigures>) -> Vec<Self> {
         let calls = derived.iter().filter_map(|calls| {
             let figures = recorded.get(&calls.name)?;
             let failures = figures.failures.counted();

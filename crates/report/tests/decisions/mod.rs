@@ -12,7 +12,7 @@ use brunt_plan::plan::{Load, Origin, Plan};
 use brunt_plan::random::Random;
 use brunt_record::SECOND_NS;
 use brunt_record::histogram::{AtLeast, Censored, Histogram};
-use brunt_record::messages::Came;
+use brunt_record::messages::MessageArrival;
 use brunt_record::snapshot::Snapshot;
 
 use crate::fixtures;
@@ -223,9 +223,10 @@ pub fn comparisons() -> Vec<(&'static str, Compared)> {
     let streaming = |first_ms: u64, i: u64| {
         let mut messages = Snapshot::default();
         for call in 0..1000 {
-            let first = Came { after_ns: first_ms * MS + call * 1000 + i * 300, is_first: true, is_together: false };
+            let first =
+                MessageArrival { after_ns: first_ms * MS + call * 1000 + i * 300, is_first: true, is_together: false };
             messages.came(&first);
-            messages.came(&Came { after_ns: 2 * MS + i * 7, is_first: false, is_together: false });
+            messages.came(&MessageArrival { after_ns: 2 * MS + i * 7, is_first: false, is_together: false });
         }
         Figures { messages: MessageFigures::new(messages.messages(), 2000.0 + i as f64), ..figures(1000.0, 2e6, 0.0) }
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-use super::{After, Fault, Shared};
+use super::{ConnectionFate, Fault, Shared};
 
 /// The good answer; most faults vary it.
 pub(super) const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -34,9 +34,9 @@ impl Conversation {
             }
             self.skip_body(body)?;
             match self.answer(fault)? {
-                After::KeepOpen => {}
-                After::Close => break,
-                After::Reset => {
+                ConnectionFate::KeepOpen => {}
+                ConnectionFate::Close => break,
+                ConnectionFate::Reset => {
                     // Closing a socket that must not linger resets it.
                     return SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
                 }
@@ -46,18 +46,18 @@ impl Conversation {
     }
 
     /// Misbehaves once.
-    fn answer(&mut self, fault: &Fault) -> io::Result<After> {
+    fn answer(&mut self, fault: &Fault) -> io::Result<ConnectionFate> {
         match fault {
             Fault::NeverAccept | Fault::CloseAfterAccept | Fault::NeverAnswer | Fault::AnswerEarly => {}
             Fault::ResetMidAnswer => {
                 self.send(&half_answer())?;
-                return Ok(After::Reset);
+                return Ok(ConnectionFate::Reset);
             }
             Fault::Drip { interval } => {
                 for byte in GOOD {
                     self.send(&[*byte])?;
                     if !self.shared.pause(*interval) {
-                        return Ok(After::Close);
+                        return Ok(ConnectionFate::Close);
                     }
                 }
             }
@@ -67,7 +67,7 @@ impl Conversation {
                 for _ in 0..(1 << 30) / lines.len() {
                     self.send(&lines)?;
                 }
-                return Ok(After::Close);
+                return Ok(ConnectionFate::Close);
             }
             Fault::Raw { answer, after } => {
                 self.send(answer)?;
@@ -79,7 +79,7 @@ impl Conversation {
                 return Ok(after);
             }
         }
-        Ok(After::KeepOpen)
+        Ok(ConnectionFate::KeepOpen)
     }
 
     fn send(&self, bytes: &[u8]) -> io::Result<()> {
@@ -195,38 +195,38 @@ pub(super) fn half_answer() -> Vec<u8> {
 }
 
 /// The faults that are nothing but wrong bytes.
-pub(super) fn rendered(fault: &Fault) -> (Vec<u8>, After) {
+pub(super) fn rendered(fault: &Fault) -> (Vec<u8>, ConnectionFate) {
     let answer = |bytes: &[u8], after| (bytes.to_vec(), after);
     match fault {
-        Fault::CloseMidBody => (half_answer(), After::Close),
-        Fault::CloseMidHead => answer(b"HTTP/1.1 200 OK\r\nContent-Le", After::Close),
+        Fault::CloseMidBody => (half_answer(), ConnectionFate::Close),
+        Fault::CloseMidHead => answer(b"HTTP/1.1 200 OK\r\nContent-Le", ConnectionFate::Close),
         Fault::Garbage => {
-            (b"\x00\xff\x16\x03garbage no HTTP".iter().copied().cycle().take(64).collect(), After::KeepOpen)
+            (b"\x00\xff\x16\x03garbage no HTTP".iter().copied().cycle().take(64).collect(), ConnectionFate::KeepOpen)
         }
         Fault::OversizeHead { bytes } => {
             let value = "x".repeat(*bytes);
             let text = format!("HTTP/1.1 200 OK\r\nX-Long: {value}\r\nContent-Length: 5\r\n\r\nhello");
-            (text.into_bytes(), After::KeepOpen)
+            (text.into_bytes(), ConnectionFate::KeepOpen)
         }
-        Fault::CloseIdle => answer(GOOD, After::Close),
+        Fault::CloseIdle => answer(GOOD, ConnectionFate::Close),
         Fault::ConflictingLength => {
-            answer(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", After::KeepOpen)
+            answer(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", ConnectionFate::KeepOpen)
         }
-        Fault::BadLength => answer(b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello", After::KeepOpen),
+        Fault::BadLength => answer(b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello", ConnectionFate::KeepOpen),
         Fault::BadChunkSize => answer(
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nxyz\r\nworld\r\n0\r\n\r\n",
-            After::KeepOpen,
+            ConnectionFate::KeepOpen,
         ),
         Fault::HugeChunk => answer(
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nhello\r\n0\r\n\r\n",
-            After::KeepOpen,
+            ConnectionFate::KeepOpen,
         ),
         Fault::Interim => answer(
             b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n\
               HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
-            After::KeepOpen,
+            ConnectionFate::KeepOpen,
         ),
-        Fault::UntilClose => answer(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nhello", After::Close),
-        _ => answer(GOOD, After::KeepOpen),
+        Fault::UntilClose => answer(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nhello", ConnectionFate::Close),
+        _ => answer(GOOD, ConnectionFate::KeepOpen),
     }
 }

@@ -82,13 +82,13 @@ pub enum Fault {
         /// What is sent.
         answer: Vec<u8>,
         /// What follows.
-        after: After,
+        after: ConnectionFate,
     },
 }
 
 /// What becomes of a connection once its bytes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
+pub enum ConnectionFate {
     /// It stays open, and the next request gets the same.
     KeepOpen,
     /// An orderly close (FIN).

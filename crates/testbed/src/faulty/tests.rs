@@ -101,7 +101,7 @@ fn answer_early_does_not_wait_for_the_body() {
 fn bodies_are_read_before_the_next_request() {
     let requests = "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcPOST / HTTP/1.1\r\n\
         Transfer-Encoding: chunked\r\n\r\n4;x=y\r\nabcd\r\n0\r\nT: v\r\n\r\nGET / HTTP/1.1\r\n\r\n";
-    let raw = Fault::Raw { answer: b"ok".to_vec(), after: After::KeepOpen };
+    let raw = Fault::Raw { answer: b"ok".to_vec(), after: ConnectionFate::KeepOpen };
     let (got, _, server) = ask(raw, requests, 6);
     assert_eq!(got, b"okokok");
     assert_eq!(server.requests(), 3);
@@ -127,7 +127,7 @@ fn wrong_bytes_are_sent_as_described() {
         let (bytes, after) = rendered(&fault);
         let (got, ..) = ask(fault.clone(), GET, bytes.len());
         assert_eq!(got, bytes);
-        assert_eq!(after, After::KeepOpen);
+        assert_eq!(after, ConnectionFate::KeepOpen);
         assert!(memchr::memmem::find(&got, part).is_some(), "{fault:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::schema::{MOST_BYTES, MOST_FILES};
 
 /// Files by their names.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct FileSet {
     files: BTreeMap<String, File>,
     bytes: usize,
 }
@@ -23,7 +23,7 @@ struct File {
     imports: Vec<String>,
 }
 
-impl Gathered {
+impl FileSet {
     /// Takes serialized `FileDescriptorProto`s. What has come already stays.
     pub(super) fn add(&mut self, files: Vec<Vec<u8>>) -> Result<(), ReflectionError> {
         for bytes in files {

@@ -1,16 +1,16 @@
 //! Server reflection (`grpc.reflection.v1`, and `v1alpha` where the server has no v1): the schema as the server tells it.
 //!
-//! What is asked for is a call like any other, in which all requests are sent at once; who connects makes it ([`Ask`]). Files that the
+//! What is asked for is a call like any other, in which all requests are sent at once; who connects makes it ([`Inquiry`]). Files that the
 //! others import are asked for until none is missing. What comes of it is a descriptor set, so that a plan carries it as one.
 
-mod gathered;
+mod file_set;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
 use brunt_plan::content::Content;
-use brunt_protocol::asking::{Ask, Reply};
+use brunt_protocol::discovery::{Inquiry, Reply};
 use brunt_protocol::headers::Header;
 use prost::Message as _;
 use serde_json::json;
@@ -21,7 +21,7 @@ use crate::options::{Options, ProtoFile};
 use crate::schema::{MOST_BYTES, MOST_FILES, Schema, SchemaError, is_named};
 use crate::status;
 
-use gathered::Gathered;
+use file_set::FileSet;
 
 /// The schema of reflection itself.
 const PROTO: &str = include_str!("../reflection.proto");
@@ -145,12 +145,12 @@ impl Request {
 /// `ServerReflectionResponse`.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Response {
-    #[prost(oneof = "Told", tags = "4, 6, 7")]
-    told: Option<Told>,
+    #[prost(oneof = "MessageResponse", tags = "4, 6, 7")]
+    told: Option<MessageResponse>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
-enum Told {
+enum MessageResponse {
     #[prost(message, tag = "4")]
     Files(Files),
     #[prost(message, tag = "6")]
@@ -191,7 +191,7 @@ struct Problem {
 
 /// A server that is asked for its schema.
 pub struct Reflection<'a> {
-    ask: &'a Ask<'a>,
+    ask: &'a Inquiry<'a>,
     metadata: Vec<Header>,
     /// The version that it has been found to have.
     version: Option<&'static str>,
@@ -200,7 +200,7 @@ pub struct Reflection<'a> {
 
 impl<'a> Reflection<'a> {
     /// By calls that `ask` makes, with this metadata.
-    pub fn new(ask: &'a Ask<'a>, metadata: &[Header]) -> Self {
+    pub fn new(ask: &'a Inquiry<'a>, metadata: &[Header]) -> Self {
         Self { ask, metadata: metadata.to_vec(), version: None, calls: 0 }
     }
 
@@ -212,9 +212,11 @@ impl<'a> Reflection<'a> {
         let mut names = BTreeSet::new();
         for (_, told) in self.call(&[Request::List])? {
             match told {
-                Told::Services(services) => names.extend(services.services.into_iter().map(|service| service.name)),
-                Told::Error(problem) => return Err(unknown(&Request::List, &problem)),
-                Told::Files(_) => {
+                MessageResponse::Services(services) => {
+                    names.extend(services.services.into_iter().map(|service| service.name))
+                }
+                MessageResponse::Error(problem) => return Err(unknown(&Request::List, &problem)),
+                MessageResponse::Files(_) => {
                     return Err(ReflectionError::Malformed("files where services were asked for".to_owned()));
                 }
             }
@@ -248,15 +250,15 @@ impl<'a> Reflection<'a> {
     /// # Errors
     /// As [`descriptor_set`](Self::descriptor_set).
     pub fn descriptor_set_of(&mut self, symbols: &[String]) -> Result<Vec<u8>, ReflectionError> {
-        let mut gathered = Gathered::default();
+        let mut gathered = FileSet::default();
         let mut requests: Vec<_> = symbols.iter().cloned().map(Request::Symbol).collect();
         while !requests.is_empty() {
             for part in requests.chunks(MOST_REQUESTS) {
                 for (request, told) in self.call(part)? {
                     match told {
-                        Told::Files(files) => gathered.add(files.files)?,
-                        Told::Error(problem) => gathered.refused(&request, &problem)?,
-                        Told::Services(_) => {
+                        MessageResponse::Files(files) => gathered.add(files.files)?,
+                        MessageResponse::Error(problem) => gathered.refused(&request, &problem)?,
+                        MessageResponse::Services(_) => {
                             return Err(ReflectionError::Malformed("services where files were asked for".to_owned()));
                         }
                     }
@@ -312,7 +314,7 @@ impl<'a> Reflection<'a> {
     }
 
     /// One call with these requests, and what each was answered with.
-    fn call(&mut self, requests: &[Request]) -> Result<Vec<(Request, Told)>, ReflectionError> {
+    fn call(&mut self, requests: &[Request]) -> Result<Vec<(Request, MessageResponse)>, ReflectionError> {
         let versions: &[&'static str] = self.version.as_ref().map_or(&VERSIONS, std::slice::from_ref);
         for version in versions {
             self.calls += 1;
@@ -350,7 +352,7 @@ impl<'a> Reflection<'a> {
 }
 
 /// What each of the requests was answered with.
-fn told(requests: &[Request], reply: &Reply) -> Result<Vec<(Request, Told)>, ReflectionError> {
+fn told(requests: &[Request], reply: &Reply) -> Result<Vec<(Request, MessageResponse)>, ReflectionError> {
     if reply.status != 0 {
         let field = |name: &str| {
             let head = String::from_utf8_lossy(&reply.kept.head).into_owned();

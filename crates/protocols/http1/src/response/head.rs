@@ -79,9 +79,9 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         Ok(httparse::Status::Complete(taken)) => taken,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => match other_protocol(bytes) {
-            Other::MayBe => return Ok(None),
-            Other::Is(way_out) => return Err(Malformed::because(way_out)),
-            Other::Unknown => return Err(malformed_head(error)),
+            OtherProtocol::MayBe => return Ok(None),
+            OtherProtocol::Is(way_out) => return Err(Malformed::because(way_out)),
+            OtherProtocol::Unknown => return Err(malformed_head(error)),
         },
     };
     let (Some(status), Some(version)) = (response.code, response.version) else {
@@ -131,7 +131,7 @@ const OTHERS: [(&[&[u8]], &str); 3] = [
 ];
 
 /// What the first bytes of a connection say of other protocols.
-enum Other {
+enum OtherProtocol {
     /// It is one; the way out.
     Is(&'static str),
     /// More bytes may make it one.
@@ -140,13 +140,13 @@ enum Other {
     Unknown,
 }
 
-fn other_protocol(bytes: &[u8]) -> Other {
+fn other_protocol(bytes: &[u8]) -> OtherProtocol {
     let is_like =
         |first: &[&[u8]]| first.iter().zip(bytes).all(|(known, byte)| known.is_empty() || known.contains(byte));
     match OTHERS.iter().find(|(first, _)| is_like(first)) {
-        Some((first, _)) if bytes.len() < first.len() => Other::MayBe,
-        Some((_, way_out)) => Other::Is(way_out),
-        None => Other::Unknown,
+        Some((first, _)) if bytes.len() < first.len() => OtherProtocol::MayBe,
+        Some((_, way_out)) => OtherProtocol::Is(way_out),
+        None => OtherProtocol::Unknown,
     }
 }
 

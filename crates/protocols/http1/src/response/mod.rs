@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::chunked::{Chunked, Chunks};
 use brunt_protocol::messages::{Message, Reader};
-use brunt_protocol::{Kept, Malformed};
+use brunt_protocol::{KeptAnswer, Malformed};
 
 use head::{Coding, Head, SHORT_HEAD_BYTES, has_head_end, parse_head, read_head};
 pub use head::{MOST_HEAD_BYTES, MOST_HEADERS};
@@ -83,14 +83,14 @@ pub struct Parser {
 /// The answer, kept for scripts and `--once`.
 #[derive(Debug, Default)]
 struct Keeping {
-    answer: Kept,
+    answer: KeptAnswer,
     /// Whether nobody wants to see its body.
     discards: bool,
 }
 
 impl Keeping {
     fn begin(&mut self, head: &[u8]) {
-        let Kept { head: kept, body } = &mut self.answer;
+        let KeptAnswer { head: kept, body } = &mut self.answer;
         kept.clear();
         kept.extend_from_slice(head);
         body.clear();
@@ -156,7 +156,7 @@ impl Parser {
     }
 
     /// Exchanges the answer that is kept for `kept`, which is forgotten.
-    pub(super) fn hand_over(&mut self, kept: &mut Kept) {
+    pub(super) fn hand_over(&mut self, kept: &mut KeptAnswer) {
         if let Some(keeping) = &mut self.kept {
             std::mem::swap(&mut keeping.answer, kept);
             // What was kept of a body that is cut into messages is one of these.

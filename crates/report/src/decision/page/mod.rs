@@ -36,7 +36,7 @@ pub(crate) struct Page {
     origin: Origin,
     how: Vec<String>,
     found: Vec<Piece>,
-    tables: Vec<Tabled>,
+    tables: Vec<PageTable>,
     charts: Vec<Chart>,
     /// When its first run began.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,8 @@ struct Piece {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Tabled {
+#[schemars(rename = "Tabled")]
+struct PageTable {
     id: &'static str,
     title: &'static str,
     caption: String,
@@ -159,10 +160,10 @@ fn text(text: impl Into<String>, role: Role) -> Piece {
     Piece { text: text.into(), role: named(role), href: None }
 }
 
-fn tabled(id: &'static str, title: &'static str, caption: impl Into<String>, table: &Table) -> Tabled {
+fn tabled(id: &'static str, title: &'static str, caption: impl Into<String>, table: &Table) -> PageTable {
     let (head, rows) = table.parts();
     let rows = rows.iter().map(|row| row.iter().map(|cell| text(cell.text.replace("**", ""), cell.role)).collect());
-    Tabled { id, title, caption: caption.into(), head: head.to_vec(), rows: rows.collect() }
+    PageTable { id, title, caption: caption.into(), head: head.to_vec(), rows: rows.collect() }
 }
 
 /// What the page shows of `decision` as JSON in a line; `live` says how far it is, where it goes on.
@@ -250,7 +251,7 @@ fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
     }
 }
 
-fn rested_on(evidence: &[(String, &Evidence)], found: Runs<'_>) -> Tabled {
+fn rested_on(evidence: &[(String, &Evidence)], found: Runs<'_>) -> PageTable {
     let numbers = found.numbers(evidence.len());
     let mut table =
         Table::new(["run", "kept as", "answered/s", "mean", "p50", "p99", "due", "ok", "failed", "verdict"]);
