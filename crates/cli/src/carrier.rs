@@ -56,7 +56,7 @@ impl Carrier {
     ///
     /// # Errors
     /// When there are too few agents, or no way to them.
-    pub fn of(machines: &Machines, threads: Option<u32>, quiet: bool, stop: &StopHandle) -> Result<Self> {
+    pub fn from_flags(machines: &Machines, threads: Option<u32>, quiet: bool, stop: &StopHandle) -> Result<Self> {
         let Some(bus) = bus(&machines.bus)? else { return Ok(Self::Here) };
         let terms = Terms {
             wanted: machines.agents.clone().unwrap_or(Wanted::All),

@@ -9,7 +9,7 @@ use anyhow::Result;
 use brunt_engine::{AskError, EngineError, StopHandle};
 use brunt_plan::plan::Plan;
 use brunt_protocol::Registry;
-use brunt_protocol::asking::Reply;
+use brunt_protocol::discovery::Reply;
 
 use crate::exit::NoAnswer;
 use crate::wording::{Settings, told};

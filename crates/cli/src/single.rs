@@ -50,8 +50,8 @@ pub fn carry_out(
     if trace.is_some() && by.machines.bus.nats.is_some() {
         bail!("--once and --log look at users of this machine: leave --nats out");
     }
-    let carrier = Carrier::of(by.machines, by.threads, args.quiet, &stop)?;
-    let mut watch = Watch::of(plan, results, args, &stop)?;
+    let carrier = Carrier::from_flags(by.machines, by.threads, args.quiet, &stop)?;
+    let mut watch = Watch::new(plan, results, args, &stop)?;
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
     let carried = match trace {
         None => carrier.run(plan, registry, &mut watch, &stop),

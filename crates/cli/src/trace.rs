@@ -38,7 +38,7 @@ pub struct Printer {
 
 impl Printer {
     /// A printer for a run of `plan`.
-    pub fn of(plan: &Plan, shows_secrets: bool, is_for_people: bool) -> Self {
+    pub fn new(plan: &Plan, shows_secrets: bool, is_for_people: bool) -> Self {
         let secrets = if shows_secrets { Secrets::default() } else { plan.secrets() };
         Self { shows_secrets, is_for_people, secrets, ok_status: plan.ok_status.clone() }
     }

@@ -2,7 +2,7 @@
 
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::figures::{CallFigures, Example, Figure, Figures, Named, OwnFigures};
+use brunt_record::figures::{CallFigures, Example, Figure, Figures, NamedFigures, OwnFigures};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::instrument::Bracket;
 use brunt_record::messages::Messages;
@@ -98,8 +98,8 @@ impl Whole<'_> {
 
 impl CallBreakdown {
     fn all(
-        total: &Named<CallFigures>,
-        measured: &Named<CallFigures>,
+        total: &NamedFigures<CallFigures>,
+        measured: &NamedFigures<CallFigures>,
         ok: &OkStatus,
         seconds: f64,
         whole: &Whole<'_>,
@@ -243,11 +243,6 @@ impl Breakdown {
             crowded: crowded(total),
         }
     }
-
-    /// Checks that held and that did not, over all.
-    pub fn check_counts(&self) -> (u64, u64) {
-        self.checks.iter().fold((0, 0), |(passes, fails), check| (passes + check.passes, fails + check.fails))
-    }
 }
 
 fn groups(total: &Figures) -> Vec<GroupBreakdown> {
@@ -306,7 +301,7 @@ fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {
 }
 
 fn crowded(total: &Figures) -> Vec<&'static str> {
-    fn is_crowded<T: Figure>(named: &Named<T>) -> bool {
+    fn is_crowded<T: Figure>(named: &NamedFigures<T>) -> bool {
         named.others().is_some()
     }
     let all = [

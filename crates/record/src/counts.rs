@@ -29,7 +29,7 @@ impl Statuses {
     }
 
     /// Answers that were counted elsewhere, by status.
-    pub fn of(counted: impl IntoIterator<Item = (u16, u64)>) -> Self {
+    pub fn from_counts(counted: impl IntoIterator<Item = (u16, u64)>) -> Self {
         let mut statuses = Self::default();
         counted.into_iter().for_each(|(status, n)| statuses.add(status, n));
         statuses

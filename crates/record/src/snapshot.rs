@@ -9,7 +9,7 @@ use crate::counts::{Events, Failures, Statuses};
 use crate::figures::Figures;
 use crate::histogram::{Censored, Histogram};
 use crate::instrument::{self, Bracket, CallTimes, Parts};
-use crate::messages::{self, Came, Ended, Messages};
+use crate::messages::{self, MessageArrival, Messages, StreamEnd};
 use crate::outcome::OkStatus;
 use crate::redaction::Secrets;
 use crate::timeline::Timeline;
@@ -52,7 +52,7 @@ impl Numbers {
         let share = |part: u64| if judged { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
         // Used and waited together: what a busy machine withholds, the worker has not got either.
         let is_saturated = share(cpu_ns.saturating_add(starved_ns)) >= SATURATED;
-        let mut numbers = Self::of([
+        let mut numbers = Self::from_values([
             (Counter::WorkersWall, wall_ns),
             (Counter::WorkersCpu, cpu_ns),
             (Counter::WorkersStarved, starved_ns),
@@ -107,8 +107,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// A snapshot of nothing but these numbers.
-    pub fn of(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
-        Self { numbers: Numbers::of(numbers), ..Self::default() }
+    pub fn with_numbers(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
+        Self { numbers: Numbers::from_values(numbers), ..Self::default() }
     }
 
     /// Calls that were due.
@@ -157,22 +157,22 @@ impl Snapshot {
 
     /// Service times, likewise.
     pub fn service_bracket(&self) -> Bracket {
-        Bracket::of(&Parts::of_service(&self.times))
+        Bracket::from_parts(&Parts::of_service(&self.times))
     }
 
     /// Messages of calls whose answers come as streams of them.
     pub const fn messages(&self) -> Messages<'_> {
-        Messages::of(&self.numbers, &self.times)
+        Messages::new(&self.numbers, &self.times)
     }
 
     /// A message has come.
     #[inline]
-    pub fn came(&mut self, came: &Came) {
+    pub fn came(&mut self, came: &MessageArrival) {
         messages::came(&mut self.numbers, &mut self.times, came);
     }
 
     /// A call has ended that waited for messages.
-    pub fn stream_ended(&mut self, ended: &Ended) {
+    pub fn stream_ended(&mut self, ended: &StreamEnd) {
         messages::ended(&mut self.numbers, &mut self.times, ended);
     }
 
@@ -237,10 +237,10 @@ struct EitherSnapshot {
     waited_for_connection: u64,
     unasked: u64,
     messages: version_1::Messages,
-    held_back: version_1::Named,
-    bytes: version_1::Named,
-    connections: version_1::Named,
-    health: version_1::Named,
+    held_back: version_1::NamedNumbers,
+    bytes: version_1::NamedNumbers,
+    connections: version_1::NamedNumbers,
+    health: version_1::NamedNumbers,
     instrument: version_1::Instrument,
     response: Censored,
     service: Censored,
@@ -257,7 +257,7 @@ impl From<EitherSnapshot> for Snapshot {
     fn from(read: EitherSnapshot) -> Self {
         let (mut numbers, mut times) = (read.numbers, read.times);
         if let Some(due) = read.due {
-            numbers = Numbers::of([
+            numbers = Numbers::from_values([
                 (Counter::Due, due),
                 (Counter::Unfinished, read.unfinished),
                 (Counter::Unsent, read.unsent),
@@ -321,10 +321,10 @@ mod tests {
 
     #[test]
     fn merging_adds_up() {
-        let mut a = Snapshot::of([(Counter::Due, 3), (Counter::Unsent, 1)]);
+        let mut a = Snapshot::with_numbers([(Counter::Due, 3), (Counter::Unsent, 1)]);
         a.statuses.record(200);
         a.failures.record(Failure::Protocol, "bad chunk size");
-        let mut b = Snapshot::of([(Counter::Due, 1)]);
+        let mut b = Snapshot::with_numbers([(Counter::Due, 1)]);
         b.failures.record(Failure::Protocol, "bad chunk size");
         b.numbers.set_health(&Numbers::of_health(1_000_000_000, 400_000_000, 10));
         a.merge(&b);

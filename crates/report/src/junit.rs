@@ -22,7 +22,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use crate::dates::iso_8601;
 use crate::failed;
 use crate::numbers::{count, counted, percent};
-use crate::style::Style;
+use crate::style::{Detail, Style};
 use crate::text;
 
 /// A test case: its name, and what failed with the details, if it did.
@@ -75,7 +75,7 @@ impl Suite {
             self.cases.iter().try_for_each(|case| self.write_case(xml, case, &took))?;
             let mut report = Vec::new();
             if self.name == "run" {
-                text::write(&mut report, summary, Style { verbose: true, ..Style::default() })?;
+                text::write(&mut report, summary, Style { detail: Detail::Verbose, ..Style::default() })?;
             }
             let report = in_xml(&String::from_utf8_lossy(&report));
             xml.create_element("system-out").write_text_content(BytesText::new(&report))?;

@@ -9,7 +9,7 @@ use brunt_engine::{AskError, EngineError};
 use brunt_plan::plan::{Plan, ProtocolOptions, Transport};
 use brunt_plan::target::Target;
 use brunt_protocol::Registry;
-use brunt_protocol::asking::{Ask, Reply};
+use brunt_protocol::discovery::{Inquiry, Reply};
 
 use crate::exit::NoAnswer;
 use crate::ready;
@@ -32,7 +32,7 @@ impl Asker {
     }
 
     /// What asks `target`, which is the run's own.
-    pub fn of(self: &Arc<Self>, target: Target) -> Arc<Ask<'static>> {
+    pub fn of(self: &Arc<Self>, target: Target) -> Arc<Inquiry<'static>> {
         let asker = Arc::clone(self);
         Arc::new(move |call: &ProtocolOptions| asker.ask(&target, &target, call))
     }

@@ -80,7 +80,7 @@ pub(crate) trait Load<D: Driver>: Sized {
     fn streamed(&mut self, _network: &mut Network<D, Self::Tag>, _message: &MessageOf<Self::Tag>) {}
 
     /// A call whose answer comes as messages has ended, and counts; [`Load::ended`] follows.
-    fn stream_ended(&mut self, _recorder: &mut Recorder, _call: &Call<Self::Tag>, _ended: &messages::Ended) {}
+    fn stream_ended(&mut self, _recorder: &mut Recorder, _call: &Call<Self::Tag>, _ended: &messages::StreamEnd) {}
 
     /// A call has ended and was recorded. `token` is the connection that it was on, whose client still has the answer's
     /// parts.

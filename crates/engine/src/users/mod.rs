@@ -39,8 +39,8 @@ use crate::gate::{Lease, Leased};
 use crate::network::{Call, CallId, Network};
 use crate::trace::{Level, Sight, Trace, Traced};
 use crate::worker::Leaving;
-use brunt_protocol::Kept;
-use brunt_protocol::scenario::{Answered, Encoded};
+use brunt_protocol::KeptAnswer;
+use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::Heart;
 use brunt_script::{Hook, Library, Placement, ScriptClient, ScriptError};
 
@@ -272,7 +272,7 @@ struct UserCall {
     inbox: Option<Box<Inbox>>,
     /// Its times, and when it ended.
     ended: Option<(Call<u32>, u64)>,
-    kept: Kept,
+    kept: KeptAnswer,
     reason: String,
     /// Bytes that its connection had received when it was sent.
     bytes_before: u64,
@@ -415,7 +415,7 @@ impl VirtualUsers {
             names: Names::default(),
             throttle: throttle.map(|profile| Throttle {
                 profile,
-                workers: share.of() as f64,
+                workers: share.count() as f64,
                 began: 0,
                 calls: share.index() as f64,
                 hint: 0,
@@ -446,7 +446,7 @@ impl VirtualUsers {
     /// skipped, and a number of users starts afresh.
     pub(crate) fn joining(mut self, after_ns: u64) -> Self {
         let gone: u64 = self.crowds.iter_mut().map(|crowd| crowd.join(after_ns)).sum();
-        self.next_id += gone * self.share.of();
+        self.next_id += gone * self.share.count();
         self
     }
 
@@ -496,7 +496,7 @@ impl VirtualUsers {
         match call.state {
             State::Answered(status) => {
                 let parts = call.kept.parts();
-                let answer = Answered { status, parts };
+                let answer = CompleteAnswer { status, parts };
                 let head = &client.caller.shown_head(&answer);
                 let body = &[call.before.as_slice(), &client.caller.shown_answer(self.encoded(call), &answer)].concat();
                 let service_ns = call.ended.map_or(0, |(times, end)| times.service_ns(end));
@@ -647,7 +647,7 @@ impl VirtualUsers {
             prepared: None,
             inbox: None,
             ended: None,
-            kept: Kept::default(),
+            kept: KeptAnswer::default(),
             reason: String::new(),
             bytes_before: 0,
         });

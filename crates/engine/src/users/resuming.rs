@@ -11,7 +11,7 @@ use crate::network::{NEVER, Recorder};
 use crate::trace::Traced;
 use crate::transport::Driver;
 use crate::worker::Leaving;
-use brunt_protocol::scenario::{Answered, Value};
+use brunt_protocol::scenario::{CompleteAnswer, Value};
 use brunt_script::{Operation, Resumption, Wanted};
 
 /// Users resumed before I/O is polled.
@@ -51,7 +51,7 @@ impl VirtualUsers {
         let ticket = ticket(slot, call.serial);
         match call.state {
             State::Answered(status) => {
-                let answered = Answered { status, parts: call.kept.parts() };
+                let answered = CompleteAnswer { status, parts: call.kept.parts() };
                 let flags = self.clients.get(call.client).map_or(0, |client| client.caller.flags(&answered));
                 Resumption::Answered { ticket, status, ok: self.ok_status.holds(status), flags, goes_on }
             }
@@ -151,7 +151,7 @@ impl VirtualUsers {
         }
         match (call.state, self.clients.get(call.client)) {
             (State::Answered(status), Some(client)) => {
-                let answered = Answered { status, parts: call.kept.parts() };
+                let answered = CompleteAnswer { status, parts: call.kept.parts() };
                 client.caller.read(what, &answered).map_err(|e| e.0)
             }
             _ => Err(format!("there is no answer to have a {what}: {}", call.reason)),
@@ -468,7 +468,7 @@ impl VirtualUsers {
         self.names.failed(recorder, check, || {
             let shown = reason.map_or(body, str::as_bytes);
             let (beginning, is_cut) = shown_beginning(shown, LONGEST_EXAMPLE);
-            Example::of(status, &beginning, is_cut)
+            Example::new(status, &beginning, is_cut)
         });
         // What was not answered is no success anyway.
         if first && let Some(status) = status {

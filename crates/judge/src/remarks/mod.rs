@@ -363,7 +363,7 @@ mod tests {
         let options = serde_json::json!({ "messages": { "framing": "sse" } });
         plan.protocol = brunt_plan::plan::ProtocolOptions::new(options.clone(), options);
         assert_eq!(remarks((plan.clone(), run.clone()))[0].0, About::NoMessages);
-        run.measured.came(&brunt_record::messages::Came { after_ns: 1, is_first: true, is_together: false });
+        run.measured.came(&brunt_record::messages::MessageArrival { after_ns: 1, is_first: true, is_together: false });
         assert_eq!(remarks((plan, run)), []);
     }
 

@@ -74,7 +74,7 @@ mod tests {
     use crate::thresholds::ThresholdResult;
 
     fn calls(ok: u64, failed: u64) -> Snapshot {
-        let mut calls = Snapshot::of([(Counter::Due, ok + failed)]);
+        let mut calls = Snapshot::with_numbers([(Counter::Due, ok + failed)]);
         for (status, n) in [(200, ok), (429, failed)] {
             (0..n).for_each(|_| calls.statuses.record(status));
             calls.times.record_n(Timing::Response, 1_000_000, n);

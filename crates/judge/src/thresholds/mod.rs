@@ -267,7 +267,8 @@ mod tests {
     /// Of so many calls, answers with a status, each after so many ns.
     fn answered(calls: &[(u64, u16, u64)]) -> Summary {
         let (plan, mut run) = run();
-        run.measured = brunt_record::snapshot::Snapshot::of([(Counter::Due, calls.iter().map(|(n, ..)| n).sum())]);
+        run.measured =
+            brunt_record::snapshot::Snapshot::with_numbers([(Counter::Due, calls.iter().map(|(n, ..)| n).sum())]);
         for &(n, status, ns) in calls {
             (0..n).for_each(|_| run.measured.statuses.record(status));
             run.measured.times.record_n(Timing::Response, ns, n);
@@ -304,7 +305,7 @@ mod tests {
     #[test]
     fn a_latency_does_not_hold_when_nothing_was_answered() {
         let (plan, mut run) = run();
-        run.measured = brunt_record::snapshot::Snapshot::of([(Counter::Due, 1)]);
+        run.measured = brunt_record::snapshot::Snapshot::with_numbers([(Counter::Due, 1)]);
         run.measured.failures.record(Failure::Connect, "connection refused");
         run.measured.times.record(Timing::Response, 30_000);
         let result = judged("p99<50ms", &Summary::of(plan, run));

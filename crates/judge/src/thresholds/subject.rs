@@ -6,7 +6,7 @@ use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time, nearest
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, OwnKind, ScenarioFigures};
 use brunt_record::histogram::{AtLeast, Censored};
-use brunt_record::observer::SoFar;
+use brunt_record::observer::RunningTotal;
 use brunt_record::outcome::OkStatus;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
@@ -57,7 +57,7 @@ impl<'a> Standing<'a> {
     }
 
     /// The standing of a run by `plan` that goes on.
-    pub fn so_far(plan: &'a Plan, so_far: &SoFar<'a>) -> Self {
+    pub fn so_far(plan: &'a Plan, so_far: &RunningTotal<'a>) -> Self {
         Self {
             total: so_far.measured,
             measured: so_far.measured,

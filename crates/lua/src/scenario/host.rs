@@ -28,7 +28,7 @@ use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value, writte
 use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
-use brunt_protocol::asking::Ask;
+use brunt_protocol::discovery::Inquiry;
 use brunt_protocol::scenario::{Fields, Setting, Value, unknown};
 use brunt_script::ScriptClient;
 
@@ -242,7 +242,7 @@ impl Common {
         let table = if kind == Kind::Csv {
             DataTable::of(name, options)?
         } else {
-            Fields::of(&format!("brunt.{}", kind.name()), options, &["stream"]).map_err(|e| e.0)?;
+            Fields::parse(&format!("brunt.{}", kind.name()), options, &["stream"]).map_err(|e| e.0)?;
             DataTable { columns: Vec::new(), separator: b',' }
         };
         let path = beside(directory, name, self.sandbox != Sandbox::Open)?;
@@ -271,7 +271,7 @@ impl Common {
 
     /// The rows that a query finds.
     fn query(&self, name: &str, options: &Value<'_>) -> Result<Rows, String> {
-        let fields = Fields::of("brunt.sqlite", options, &["query"]).map_err(|e| e.0)?;
+        let fields = Fields::parse("brunt.sqlite", options, &["query"]).map_err(|e| e.0)?;
         let query = fields.text("query").map_err(|e| e.0)?.unwrap_or_default();
         let is_confined = self.sandbox != Sandbox::Open;
         let made = self.files.made(&format!("{name}: {query}"), |directory| {
@@ -450,7 +450,7 @@ impl Host {
         let (ours, theirs): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|(key, _)| key.as_str().is_some_and(|key| engine.contains(&key)));
         let (ours, theirs) = (Value::Table(ours), Value::Table(theirs));
-        let fields = Fields::of(&whose, &ours, &engine).map_err(|e| e.0)?;
+        let fields = Fields::parse(&whose, &ours, &engine).map_err(|e| e.0)?;
         let mut declared = self.declared();
         let written = fields.text("base").map_err(|e| e.0)?.map(str::to_owned);
         if declared.clients.is_empty() {
@@ -464,7 +464,7 @@ impl Host {
             (Some(ask), Some(base), Some(first)) => ask(base, first, call),
             _ => Err("there is no target to ask here".to_owned()),
         };
-        let learn = |name: &str, make: &dyn Fn(&Ask<'_>) -> Result<Vec<u8>, String>| {
+        let learn = |name: &str, make: &dyn Fn(&Inquiry<'_>) -> Result<Vec<u8>, String>| {
             self.common.files.made(name, |_| make(&ask))
         };
         let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path), learn: &learn };

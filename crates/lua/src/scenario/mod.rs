@@ -39,7 +39,7 @@ use brunt_record::redaction::Secrets;
 use self::host::Common;
 use self::library::LuaLibrary;
 use brunt_protocol::Registry;
-use brunt_protocol::asking::Reply;
+use brunt_protocol::discovery::Reply;
 use brunt_script::{Library, Program, Rehearsed, ScriptError};
 
 pub use self::host::Files;
@@ -59,7 +59,7 @@ pub struct Loaded {
     pub assigned_locals: Vec<String>,
 }
 
-/// Asks the target at the first address, in a run whose own is the second, as [`Ask`](brunt_protocol::asking::Ask) says; in words why
+/// Asks the target at the first address, in a run whose own is the second, as [`Inquiry`](brunt_protocol::discovery::Inquiry) says; in words why
 /// there is no answer.
 pub type AskAt = dyn Fn(&Target, &Target, &ProtocolOptions) -> Result<Reply, String> + Send + Sync;
 

@@ -253,7 +253,7 @@ fn another_version_is_told_from_a_damaged_plan() {
 #[test]
 fn a_plan_that_cannot_be_read_is_not_quoted() {
     let payload = format!(r#"{{"plan":"{SECRET}","hidden":{{}}}}"#);
-    let hash = Hash::of(payload.as_bytes());
+    let hash = Hash::digest(payload.as_bytes());
     let bytes = [&MAGIC[..], &WIRE_VERSION.to_be_bytes(), &hash.0, payload.as_bytes()].concat();
     let error = Plan::from_wire(&bytes).unwrap_err();
     assert!(matches!(error, WireError::Unreadable { column: 1.., .. }), "{error}");

@@ -8,7 +8,7 @@ use super::Figure;
 use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::counts::{Failures, Statuses};
 use crate::histogram::{Censored, Histogram};
-use crate::messages::{self, Came, Messages};
+use crate::messages::{self, MessageArrival, Messages};
 use crate::outcome::{Failure, OkStatus};
 use crate::redaction::Secrets;
 use crate::version_1;
@@ -36,18 +36,13 @@ pub struct CallFigures {
 impl CallFigures {
     /// Their messages, where their answers come as streams of them.
     pub const fn messages(&self) -> Messages<'_> {
-        Messages::of(&self.numbers, &self.times)
+        Messages::new(&self.numbers, &self.times)
     }
 
     /// A call was due.
     #[inline]
     pub fn due(&mut self) {
         self.numbers.add(Counter::Due, 1);
-    }
-
-    /// No call came of it.
-    pub fn withdrawn(&mut self) {
-        self.numbers.set(Counter::Due, self.numbers.get(Counter::Due).saturating_sub(1));
     }
 
     /// It was answered.
@@ -93,12 +88,12 @@ impl CallFigures {
 
     /// A message of it has come.
     #[inline]
-    pub fn message(&mut self, came: &Came) {
+    pub fn message(&mut self, came: &MessageArrival) {
         messages::came(&mut self.numbers, &mut self.times, came);
     }
 
     /// It has ended, and its answer came as messages, or was to.
-    pub fn stream_ended(&mut self, ended: &messages::Ended) {
+    pub fn stream_ended(&mut self, ended: &messages::StreamEnd) {
         messages::ended(&mut self.numbers, &mut self.times, ended);
     }
 
@@ -221,7 +216,7 @@ impl From<EitherCalls> for CallFigures {
     fn from(read: EitherCalls) -> Self {
         let (mut numbers, mut times) = (read.numbers, read.times);
         if let Some(due) = read.due {
-            numbers = Numbers::of([
+            numbers = Numbers::from_values([
                 (Counter::Due, due),
                 (Counter::Unfinished, read.unfinished),
                 (Counter::Unsent, read.unsent),

@@ -72,7 +72,7 @@ pub struct Example {
 
 impl Example {
     /// An answer with this status whose body begins so; whether it goes on. At most [`LONGEST_EXAMPLE`] bytes are kept.
-    pub fn of(status: Option<u16>, beginning: &[u8], goes_on: bool) -> Self {
+    pub fn new(status: Option<u16>, beginning: &[u8], goes_on: bool) -> Self {
         let start = beginning.get(..LONGEST_EXAMPLE).unwrap_or(beginning);
         let mut text = String::from_utf8_lossy(start).into_owned();
         // A character that the cut went through is no sign of a broken body.
@@ -214,11 +214,6 @@ impl ScenarioFigures {
     pub fn users_gained(&self) -> i64 {
         self.users_started as i64 - self.users_ended as i64
     }
-
-    /// Users alive at the end.
-    pub fn users_alive(&self) -> u64 {
-        (self.users_before + self.users_gained()).max(0) as u64
-    }
 }
 
 impl Figure for ScenarioFigures {
@@ -254,18 +249,18 @@ mod tests {
 
     #[test]
     fn an_example_is_short_and_whole() {
-        let example = Example::of(Some(500), "ü".repeat(300).as_bytes(), false);
+        let example = Example::new(Some(500), "ü".repeat(300).as_bytes(), false);
         assert!(example.body.len() <= LONGEST_EXAMPLE + '…'.len_utf8());
         assert!(example.body.ends_with("ü…"), "{}", example.body);
-        assert_eq!(Example::of(None, b"\xff", false).body, "\u{fffd}");
-        assert_eq!(Example::of(None, b"a", true).body, "a…");
+        assert_eq!(Example::new(None, b"\xff", false).body, "\u{fffd}");
+        assert_eq!(Example::new(None, b"a", true).body, "a…");
     }
 
     #[test]
     fn the_first_example_is_kept() {
         let mut check = CheckFigures::default();
         check.passed(Some("home"), "200");
-        check.failed(Some("home"), "200", || Example::of(Some(500), b"first", false));
+        check.failed(Some("home"), "200", || Example::new(Some(500), b"first", false));
         check.failed(Some("home"), "200", || unreachable!("there is one already"));
         let mut merged = CheckFigures::default();
         merged.merge(&check);

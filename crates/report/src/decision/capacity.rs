@@ -217,7 +217,7 @@ fn doubtful(capacity: &Capacity, low: f64, high: f64) -> Option<String> {
 
 fn rates(capacity: &Capacity, paint: Paint) -> Vec<String> {
     let values = capacity.trials.iter().flat_map(|trial| [trial.evidence.p50_ns, trial.evidence.p99_ns]);
-    let scale = Logarithmic::of(values.flatten().map(|ns| ns.value as f64), PLOT);
+    let scale = Logarithmic::fit(values.flatten().map(|ns| ns.value as f64), PLOT);
     let count = counted(capacity.trials.len() as u64, "trial");
     let mut lines = vec![format!("{}  {count}; of several at one rate, the typical one", paint.strong("Rates"))];
     let mut table = Table::new(["rate/s", "short", "full", "p50", "p99", "failed", "o p50 ── p99 ●"]);

@@ -50,7 +50,7 @@ impl Document {
         let due = self.measured.due.min(measured.due());
         let mut of_measured = *self.measured.bytes.numbers();
         of_measured.set(Counter::Due, due);
-        let both = Placed::<places::Bytes>::of(&measured.numbers);
+        let both = Placed::<places::Bytes>::from_numbers(&measured.numbers);
         let mut drained = both.numbers().without(&of_measured);
         drained.set(Counter::Due, measured.due() - due);
         measured.numbers = measured.numbers.without(&drained);
@@ -86,7 +86,7 @@ impl Document {
             self.arrivals.numbers(),
         ];
         let unsent_lost = self.agents.as_ref().map_or(0, |agents| agents.unsent_lost);
-        let mut numbers = Numbers::of([(Counter::UnsentLost, unsent_lost)]);
+        let mut numbers = Numbers::from_values([(Counter::UnsentLost, unsent_lost)]);
         for group in groups {
             numbers.merge(group);
         }
@@ -135,7 +135,7 @@ impl Document {
 
 impl Status {
     fn restored(statuses: &[Self]) -> Statuses {
-        Statuses::of(statuses.iter().map(|status| (status.status, status.count)))
+        Statuses::from_counts(statuses.iter().map(|status| (status.status, status.count)))
     }
 }
 
@@ -168,14 +168,14 @@ impl Calls {
                 failures.count_many(failure, one.count);
             }
         }
-        let mut numbers = Numbers::of([
+        let mut numbers = Numbers::from_values([
             (Counter::Due, self.due),
             (Counter::Unfinished, self.unfinished),
             (Counter::Unsent, self.unsent),
             (Counter::ClearIn, self.clear_in_bytes),
             (Counter::ClearOut, self.clear_out_bytes),
         ]);
-        let mut times = Timings::of([
+        let mut times = Timings::from_values([
             (Timing::Response, self.response_histogram.restored()),
             (Timing::Service, self.service_histogram.restored()),
         ]);

@@ -2,7 +2,7 @@
 
 use brunt_http2::frame::PREFACE;
 use brunt_http2::words::Reader;
-use brunt_protocol::{Direction, Narrator, Told};
+use brunt_protocol::{Direction, Narration, Narrator};
 
 /// Both sides of a connection, which may speak HTTP/2.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(crate) struct Frames {
 }
 
 impl Narrator for Frames {
-    fn narrate(&mut self, direction: Direction, bytes: &[u8]) -> Option<Vec<Told>> {
+    fn narrate(&mut self, direction: Direction, bytes: &[u8]) -> Option<Vec<Narration>> {
         if !*self.is_http2.get_or_insert_with(|| bytes.starts_with(PREFACE)) {
             return None;
         }
@@ -22,6 +22,6 @@ impl Narrator for Frames {
             Direction::Sent => &mut self.sent,
             Direction::Received => &mut self.received,
         };
-        Some(reader.take(bytes).into_iter().map(|frame| Told { head: frame.head, body: frame.body }).collect())
+        Some(reader.take(bytes).into_iter().map(|frame| Narration { head: frame.head, body: frame.body }).collect())
     }
 }

@@ -5,7 +5,7 @@
 
 use brunt_plan::plan::ProtocolOptions;
 
-use crate::client::Kept;
+use crate::client::KeptAnswer;
 
 /// The answer to a call that was made before the load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Reply {
     /// The protocol's own status.
     pub status: u16,
     /// What its connection's client kept of it.
-    pub kept: Kept,
+    pub kept: KeptAnswer,
 }
 
 /// Makes the first call that these options describe, to the target of the run, and gives its answer; in words why there is none.
@@ -21,19 +21,19 @@ pub struct Reply {
 /// Each is one call on a connection of its own, with the timeouts and the TLS of the run. It blocks.
 ///
 /// ```
-/// use brunt_protocol::asking::{Ask, Reply};
+/// use brunt_protocol::discovery::{Inquiry, Reply};
 /// use brunt_protocol::write_options;
 ///
-/// fn version(ask: &Ask<'_>) -> Result<String, String> {
+/// fn version(ask: &Inquiry<'_>) -> Result<String, String> {
 ///     let call = write_options(&"VERSION").map_err(|error| error.to_string())?;
 ///     Ok(String::from_utf8_lossy(&ask(&call)?.kept.body).into_owned())
 /// }
 ///
-/// let target = |_: &_| Ok(Reply { status: 0, kept: brunt_protocol::Kept { head: Vec::new(), body: b"7".to_vec() } });
+/// let target = |_: &_| Ok(Reply { status: 0, kept: brunt_protocol::KeptAnswer { head: Vec::new(), body: b"7".to_vec() } });
 /// assert_eq!(version(&target).as_deref(), Ok("7"));
 /// ```
-pub type Ask<'a> = dyn Fn(&ProtocolOptions) -> Result<Reply, String> + 'a;
+pub type Inquiry<'a> = dyn Fn(&ProtocolOptions) -> Result<Reply, String> + 'a;
 
 /// Makes content of what the target says. Called with a name for it: where a plan has content of this name, that is given and nothing is
 /// asked. So what was learned once travels in the plan.
-pub type Learn<'a> = dyn Fn(&str, &dyn Fn(&Ask<'_>) -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> + 'a;
+pub type Discovery<'a> = dyn Fn(&str, &dyn Fn(&Inquiry<'_>) -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> + 'a;

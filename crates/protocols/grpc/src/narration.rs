@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
 use brunt_http2::words::{Reader, Told as Frame};
-use brunt_protocol::{Direction, Narrator, Told};
+use brunt_protocol::{Direction, Narration, Narrator};
 use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 
 use crate::fitting::shown;
@@ -22,7 +22,7 @@ const MOST_BYTES: usize = 64 * 1024;
 const DETAILS: &str = include_str!("error_details.proto");
 
 /// Both sides of a connection.
-pub(crate) struct Words {
+pub(crate) struct GrpcNarrator {
     schema: Arc<Schema>,
     sent: Reader,
     received: Reader,
@@ -36,14 +36,14 @@ struct Stream {
     received: Vec<u8>,
 }
 
-impl Words {
+impl GrpcNarrator {
     pub(crate) fn new(schema: Arc<Schema>) -> Self {
         Self { schema, sent: Reader::default(), received: Reader::default(), streams: BTreeMap::new() }
     }
 
-    fn told(&mut self, direction: Direction, frame: Frame) -> Told {
+    fn told(&mut self, direction: Direction, frame: Frame) -> Narration {
         let Frame { mut head, body } = frame;
-        let Some(id) = stream_of(&head) else { return Told { head, body } };
+        let Some(id) = stream_of(&head) else { return Narration { head, body } };
         if let Some(path) = field(&head, ":path") {
             if self.streams.len() >= MOST_STREAMS {
                 self.streams.pop_first();
@@ -55,16 +55,16 @@ impl Words {
             head.push_str(&words);
         }
         let Some(stream) = self.streams.get_mut(&id).filter(|_| head.starts_with("DATA")) else {
-            return Told { head, body };
+            return Narration { head, body };
         };
         let (body, compressions) = stream.told(direction, &body);
         head.push_str(&compressions);
-        Told { head, body }
+        Narration { head, body }
     }
 }
 
-impl Narrator for Words {
-    fn narrate(&mut self, direction: Direction, bytes: &[u8]) -> Option<Vec<Told>> {
+impl Narrator for GrpcNarrator {
+    fn narrate(&mut self, direction: Direction, bytes: &[u8]) -> Option<Vec<Narration>> {
         let reader = match direction {
             Direction::Sent => &mut self.sent,
             Direction::Received => &mut self.received,

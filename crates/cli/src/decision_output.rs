@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use brunt_report::Style;
 use brunt_report::decision::{Decision, Format, Runs, render, write_page};
+use brunt_report::{Detail, Style};
 
 use crate::args::words::Shown;
 use crate::results::all_of;
@@ -13,19 +13,19 @@ use crate::{console, files};
 
 /// Where a decision goes.
 #[derive(Debug)]
-pub struct Decided {
+pub struct DecisionOutput {
     stdout: Option<Format>,
     files: Vec<(PathBuf, Format)>,
     pages: Vec<PathBuf>,
     style: Style,
 }
 
-impl Decided {
+impl DecisionOutput {
     /// What the flags ask for.
     ///
     /// # Errors
     /// A file that cannot be written, before there is anything to lose.
-    pub fn of(shown: &Shown) -> Result<Self> {
+    pub fn writable(shown: &Shown) -> Result<Self> {
         let decided = Self::new(&shown.outputs, shown.html.as_ref(), shown.format, shown.quiet, shown.no_color)?;
         let files = decided.files.iter().map(|(path, _)| path).chain(&decided.pages);
         files.into_iter().try_for_each(|path| files::check_writable(path))?;
@@ -61,7 +61,7 @@ impl Decided {
     /// The same with when the first run began: it was before now.
     #[must_use]
     pub fn dated(self) -> Self {
-        Self { style: Style { dated: true, ..self.style }, ..self }
+        Self { style: Style { detail: self.style.detail.max(Detail::Dated), ..self.style }, ..self }
     }
 
     /// Whether what is printed is for people.
@@ -75,7 +75,7 @@ impl Decided {
     /// The places that failed, each in a line.
     pub fn write(&self, decision: Decision<'_>, runs: Runs<'_>) -> Result<()> {
         let printed = self.stdout.map_or(Ok(()), |format| console::print(&render(format, decision, self.style)?));
-        let plain = Style { dated: true, ..Style::default() };
+        let plain = Style { detail: Detail::Dated, ..Style::default() };
         let written = self.files.iter().map(|(path, format)| files::write(path, &render(*format, decision, plain)?));
         let page = |path: &PathBuf| {
             let mut page = Vec::new();

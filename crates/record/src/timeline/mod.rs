@@ -20,6 +20,10 @@
 //! # assert_eq!(timeline.width_ns(), TICK_NS);
 //! ```
 
+mod due_log;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -27,6 +31,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::{Censored, Histogram};
 use crate::packed::Packed;
+
+pub use due_log::DueLog;
 
 /// Width of a point, in nanoseconds, while there are few of them; silences are told apart at this width.
 pub const TICK_NS: u64 = 100_000_000;
@@ -132,9 +138,9 @@ impl DuePoint {
 impl DuePoint<Histogram> {
     fn pack(&self) -> DuePoint {
         let mut packed = DuePoint {
-            response: Packed::of(&self.response),
-            failing: Packed::of(&self.failing),
-            bounds: Packed::of(&self.bounds),
+            response: Packed::from_histogram(&self.response),
+            failing: Packed::from_histogram(&self.failing),
+            bounds: Packed::from_histogram(&self.bounds),
             ..DuePoint::default()
         };
         packed.add_counts(self);
@@ -178,8 +184,8 @@ impl Ticks {
 
 /// Points by when their calls were due, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "Written", into = "Written")]
-#[schemars(with = "Written")]
+#[serde(from = "StoredTimeline", into = "StoredTimeline")]
+#[schemars(with = "StoredTimeline")]
 pub struct Timeline {
     width_ns: u64,
     points: BTreeMap<u64, DuePoint>,
@@ -189,7 +195,7 @@ pub struct Timeline {
 /// A [`Timeline`] as it is written down.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Timeline")]
-struct Written {
+struct StoredTimeline {
     /// Width of each point, in nanoseconds.
     width_ns: u64,
     /// Points that have calls.
@@ -198,15 +204,15 @@ struct Written {
     completed: Ticks,
 }
 
-impl From<Timeline> for Written {
+impl From<Timeline> for StoredTimeline {
     fn from(timeline: Timeline) -> Self {
         let Timeline { width_ns, points, completed } = timeline;
         Self { width_ns, points: points.into_values().collect(), completed }
     }
 }
 
-impl From<Written> for Timeline {
-    fn from(written: Written) -> Self {
+impl From<StoredTimeline> for Timeline {
+    fn from(written: StoredTimeline) -> Self {
         let width_ns = written.width_ns.max(1);
         let points = written.points.into_iter().map(|point| (point.start_ns / width_ns, point)).collect();
         Self { width_ns, points, completed: written.completed }
@@ -291,246 +297,5 @@ impl Timeline {
     fn add(&mut self, place: u64, point: &DuePoint) {
         let start_ns = place * self.width_ns;
         self.points.entry(place).or_insert_with(|| DuePoint { start_ns, ..DuePoint::default() }).merge(point);
-    }
-}
-
-/// The most points beside the current one that a [`DueLog`] holds live.
-const MOST_LIVE: usize = 64;
-/// The most empty points that it keeps.
-const MOST_SPARE: usize = 4;
-
-/// Where a worker records calls by when they were due. Times are nanoseconds on its run's clock.
-#[derive(Debug, Default)]
-pub struct DueLog {
-    /// When the measured part began.
-    begin: u64,
-    /// The point that was added to last, with its tick.
-    current: (u64, DuePoint<Histogram>),
-    /// The others since the last [`DueLog::take`].
-    others: Vec<(u64, DuePoint<Histogram>)>,
-    /// Empty points, whose memory is used again.
-    spare: Vec<DuePoint<Histogram>>,
-    completed: Ticks,
-    /// The tick that was marked last as one with a completion.
-    marked: Option<u64>,
-    /// What did not fit into `others`.
-    packed: Timeline,
-}
-
-impl DueLog {
-    /// A log of a measured part that began at `begin`.
-    pub fn beginning_at(begin: u64) -> Self {
-        Self { begin, ..Self::default() }
-    }
-
-    /// The tick that `at` lies in: when it begins, and when it ends.
-    #[inline]
-    pub const fn tick_around(&self, at: u64) -> (u64, u64) {
-        let begins = self.begin + self.tick_of(at) * TICK_NS;
-        (begins, begins + TICK_NS)
-    }
-
-    #[inline]
-    const fn tick_of(&self, at: u64) -> u64 {
-        at.saturating_sub(self.begin) / TICK_NS
-    }
-
-    /// The point of calls due at `due`.
-    #[inline]
-    fn point(&mut self, due: u64) -> &mut DuePoint<Histogram> {
-        let tick = self.tick_of(due);
-        if self.current.0 != tick {
-            self.switch_to(tick);
-        }
-        &mut self.current.1
-    }
-
-    /// Makes the point of a tick the current one.
-    #[cold]
-    fn switch_to(&mut self, tick: u64) {
-        if let Some(place) = self.others.iter_mut().find(|(of, _)| *of == tick) {
-            return std::mem::swap(&mut self.current, place);
-        }
-        if self.others.len() >= MOST_LIVE {
-            self.pack();
-        }
-        let fresh = (tick, self.spare.pop().unwrap_or_default());
-        self.others.push(std::mem::replace(&mut self.current, fresh));
-    }
-
-    /// A call has ended well that was due at `due`, after so many nanoseconds.
-    #[inline]
-    pub fn answered(&mut self, due: u64, response_ns: u64) {
-        let point = self.point(due);
-        point.ok += 1;
-        point.response.record(response_ns);
-    }
-
-    /// Calls have ended well that were all due in the tick of `due`, after these times.
-    pub fn answered_all(&mut self, due: u64, responses: &Histogram) {
-        let point = self.point(due);
-        point.ok += responses.count();
-        point.response.merge(responses);
-    }
-
-    /// A call was answered, and is not a success.
-    pub fn refused(&mut self, due: u64, response_ns: u64) {
-        let point = self.point(due);
-        point.refused += 1;
-        point.failing.record(response_ns);
-    }
-
-    /// A call has failed; `is_unreached` if it had no connection, or lost it.
-    pub fn failed(&mut self, due: u64, response_ns: u64, is_unreached: bool) {
-        let point = self.point(due);
-        *(if is_unreached { &mut point.unreached } else { &mut point.failed }) += 1;
-        point.failing.record(response_ns);
-    }
-
-    /// So many calls have not ended after so long.
-    pub fn unfinished(&mut self, due: u64, bound_ns: u64, calls: u64) {
-        let point = self.point(due);
-        point.unfinished += calls;
-        point.bounds.record_n(bound_ns, calls);
-    }
-
-    /// So many calls were never sent, and had waited for so long.
-    pub fn unsent(&mut self, due: u64, bound_ns: u64, calls: u64) {
-        let point = self.point(due);
-        point.unsent += calls;
-        point.bounds.record_n(bound_ns, calls);
-    }
-
-    /// A call completed at `at`: answered, or failed by what the target did.
-    #[inline]
-    pub fn completed(&mut self, at: u64) {
-        let tick = self.tick_of(at);
-        if self.marked != Some(tick) {
-            self.marked = Some(tick);
-            self.completed.mark(tick);
-        }
-    }
-
-    fn pack(&mut self) {
-        let current = std::mem::take(&mut self.current);
-        for (tick, mut point) in self.others.drain(..).chain([current]) {
-            if point.due() > 0 {
-                let one = Timeline { points: [(tick, point.pack())].into(), ..Timeline::default() };
-                self.packed.merge(&one);
-                point.clear();
-            }
-            if self.spare.len() < MOST_SPARE {
-                self.spare.push(point);
-            }
-        }
-    }
-
-    /// Hands over what was recorded since the last time.
-    pub fn take(&mut self) -> Timeline {
-        self.pack();
-        self.marked = None;
-        let completed = std::mem::take(&mut self.completed);
-        Timeline { completed, ..std::mem::take(&mut self.packed) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::SECOND_NS;
-
-    /// When a call was due, how it ended, and how long it took.
-    type Call = (u64, u8, u64);
-
-    fn timeline(calls: &[Call]) -> Timeline {
-        let mut log = DueLog::default();
-        for &(due, kind, took) in calls {
-            match kind {
-                0..=3 => log.answered(due, took),
-                4 => log.refused(due, took),
-                5 => log.failed(due, took, took % 2 == 0),
-                6 => log.unfinished(due, took, 1),
-                _ => log.unsent(due, took, 3),
-            }
-            if kind < 6 {
-                log.completed(due + took);
-            }
-        }
-        log.take()
-    }
-
-    fn merged<'a>(timelines: impl IntoIterator<Item = &'a Timeline>) -> Timeline {
-        let mut all = Timeline::default();
-        timelines.into_iter().for_each(|one| all.merge(one));
-        all
-    }
-
-    fn calls() -> impl Strategy<Value = Vec<Call>> {
-        // Up to a long run, so that points are widened.
-        let run = prop_oneof![Just(SECOND_NS), Just(100 * SECOND_NS), Just(100_000 * SECOND_NS)];
-        run.prop_flat_map(|run| prop::collection::vec((0..run, 0_u8..8, 0..SECOND_NS), 0..80))
-    }
-
-    proptest! {
-        #[test]
-        fn merging_is_commutative_and_associative(a in calls(), b in calls(), c in calls()) {
-            let [a, b, c] = [a, b, c].map(|calls| timeline(&calls));
-            prop_assert_eq!(merged([&a, &b]), merged([&b, &a]));
-            let (left, right) = (merged([&merged([&a, &b]), &c]), merged([&a, &merged([&b, &c])]));
-            prop_assert_eq!(&left, &right);
-            prop_assert!(left.points.len() as u64 <= MOST_POINTS);
-        }
-
-        #[test]
-        fn however_calls_are_dealt_out_the_timeline_is_the_same(calls in calls(), places in 1_usize..5) {
-            let mut parts = vec![Vec::new(); places];
-            for (at, call) in calls.iter().enumerate() {
-                parts[at % places].push(*call);
-            }
-            let parts: Vec<_> = parts.iter().map(|part| timeline(part)).collect();
-            let whole = timeline(&calls);
-            prop_assert_eq!(merged(&parts), merged([&whole]));
-            let due: u64 = calls.iter().map(|(_, kind, _)| if *kind == 7 { 3 } else { 1 }).sum();
-            prop_assert_eq!(whole.points().map(|(_, point)| point.due()).sum::<u64>(), due);
-        }
-
-        #[test]
-        fn it_is_read_back_as_it_was_written(calls in calls()) {
-            let written = timeline(&calls);
-            let text = serde_json::to_vec(&written).unwrap();
-            prop_assert_eq!(serde_json::from_slice::<Timeline>(&text).unwrap(), written);
-        }
-    }
-
-    #[test]
-    fn silences_lie_between_completions() {
-        let mut log = DueLog::beginning_at(7);
-        for at in (0..20).chain(50..60).chain(62..70) {
-            log.completed(7 + at * TICK_NS);
-        }
-        let timeline = log.take();
-        let ticks: Vec<_> = timeline.silences().iter().map(|(from, to)| (from / TICK_NS, to / TICK_NS)).collect();
-        assert_eq!(ticks, [(20, 50), (60, 62)]);
-        assert_eq!(timeline.last_completion_ns(), 70 * TICK_NS);
-    }
-
-    /// A silence of 300 ms in three hours.
-    #[test]
-    fn a_long_run_hides_no_silence() {
-        let mut all = Timeline::default();
-        let mut log = DueLog::default();
-        for second in 0..3 * 3600 {
-            for tick in 0..10 {
-                if second != 7000 || !(4..7).contains(&tick) {
-                    log.answered(second * SECOND_NS + tick * TICK_NS, 1_000_000);
-                    log.completed(second * SECOND_NS + tick * TICK_NS);
-                }
-            }
-            all.merge(&log.take());
-        }
-        assert_eq!(all.silences(), [(7000 * SECOND_NS + 4 * TICK_NS, 7000 * SECOND_NS + 7 * TICK_NS)]);
-        assert!(all.points().count() as u64 <= MOST_POINTS && all.width_ns() == 128 * TICK_NS);
     }
 }
