@@ -97,7 +97,7 @@ pub struct Change {
     #[arg(long)]
     pub list: bool,
     /// What brunt.env(K) gives, repeatable; @NAME takes V from the environment
-    #[arg(long, value_name = "K=V", value_parser = values::assignment)]
+    #[arg(long, value_name = "K=V", value_parser = values::variable)]
     pub env: Vec<(String, String)>,
     /// Go through each scenario once, with one user, and print every request, answer and check
     #[arg(long)]
