@@ -217,6 +217,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
             run.file.display()
         );
     };
+    run.output.thresholds.iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
     let stop = change(&mut scenarios, &run.change, &names);
     let (timeout_ns, connect_timeout_ns) = timeouts(run);
     let workers = workers(run, &scenarios)?;

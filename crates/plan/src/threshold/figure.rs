@@ -22,16 +22,19 @@ pub enum Time {
     WithoutPauses,
     /// How long iterations took.
     Iteration,
+    /// How long a group or an iteration itself took.
+    Duration,
 }
 
 impl Time {
     /// Times that the catalogue does not have.
-    const NAMED: [(&'static str, Self); 5] = [
+    const NAMED: [(&'static str, Self); 6] = [
         ("ok", Self::Ok),
         ("all", Self::Ended),
         ("with_pauses", Self::WithPauses),
         ("without_pauses", Self::WithoutPauses),
         ("iteration", Self::Iteration),
+        ("duration", Self::Duration),
     ];
 
     fn named() -> impl Iterator<Item = (&'static str, Self)> {
@@ -91,19 +94,22 @@ pub enum Count {
     NotAdmitted,
     /// Iterations that came to their end, or that an error ended.
     Iterations,
+    /// Iterations in which a call was not ok, or that an error ended.
+    FailedIterations,
     /// Iterations that an error ended.
     ScriptErrors,
 }
 
 impl Count {
     /// What is not counted of calls.
-    const NAMED: [(&'static str, Self); 7] = [
+    const NAMED: [(&'static str, Self); 8] = [
         ("passes", Self::Passes),
         ("fails", Self::Fails),
         ("users", Self::Users),
         ("users_started", Self::UsersStarted),
         ("not_admitted", Self::NotAdmitted),
         ("iterations", Self::Iterations),
+        ("failed_iterations", Self::FailedIterations),
         ("script_errors", Self::ScriptErrors),
     ];
 
@@ -152,6 +158,8 @@ pub enum Figure {
     Within(u64),
     /// What is not ok over all.
     ErrorRate,
+    /// Iterations that an error ended over all.
+    ScriptErrorRate,
     /// Checks that held over all checks.
     Checks,
     /// Answers, groups or iterations a second.
@@ -208,6 +216,7 @@ impl Figure {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let plain = match text {
             "error_rate" => Some(Self::ErrorRate),
+            "script_error_rate" => Some(Self::ScriptErrorRate),
             "checks" => Some(Self::Checks),
             "rate" => Some(Self::Rate),
             "message_rate" => Some(Self::MessageRate),
@@ -249,6 +258,7 @@ impl Figure {
     pub(super) fn share_name(self) -> &'static str {
         match self {
             Self::ErrorRate => "error_rate",
+            Self::ScriptErrorRate => "script_error_rate",
             Self::Checks => "checks",
             _ => "",
         }
@@ -302,7 +312,9 @@ impl Figure {
     pub fn unit(self) -> Unit {
         match self {
             Self::Time(..) => Unit::Duration,
-            Self::Within(_) | Self::ErrorRate | Self::Checks | Self::Own(OfOwn::Share) => Unit::Ratio,
+            Self::Within(_) | Self::ErrorRate | Self::ScriptErrorRate | Self::Checks | Self::Own(OfOwn::Share) => {
+                Unit::Ratio
+            }
             Self::Rate | Self::MessageRate => Unit::Number,
             Self::BytesIn | Self::BytesOut => Unit::Size,
             Self::Count(Count::Recorded(counter)) if counter.unit() == brunt_record::catalogue::Unit::Nanoseconds => {
