@@ -170,12 +170,26 @@ impl<'a> Subject<'a> {
         let same = names.iter().find(|(_, known)| *known == name).map(|(_, known)| *known);
         let near = same.or_else(|| nearest(name, names.iter().map(|(_, known)| *known)));
         let found = near.and_then(|near| names.iter().find(|(_, known)| *known == near));
-        let as_conditions = || match name.split_once('{').and_then(|(name, rest)| Some((name, rest.strip_suffix('}')?)))
-        {
-            Some((name, rest)) if !name.is_empty() => format!("; calls by conditions are {{name={name},{rest}}}"),
-            _ => String::new(),
-        };
-        found.map_or_else(as_conditions, |(kind, known)| format!("; did you mean the {} '{known}'?", kind.word()))
+        let by_parts =
+            || name.split_once('{').map_or_else(String::new, |(base, tags)| Self::meant_by(base, tags, standing));
+        found.map_or_else(by_parts, |(kind, known)| format!("; did you mean the {} '{known}'?", kind.word()))
+    }
+
+    /// What may have been meant by a name with braces, `base{tags`: other tags of a figure of the script's own, or calls by conditions.
+    fn meant_by(base: &str, tags: &str, standing: &Standing<'a>) -> String {
+        const MOST_SHOWN: usize = 5;
+        if base.is_empty() {
+            return String::new();
+        }
+        if standing.own.iter().any(|figure| figure.name == base) {
+            let all = standing.total.figures.own.iter().filter_map(|(name, _)| name.strip_prefix(base));
+            let tagged: Vec<_> = all.filter(|tags| tags.starts_with('{')).take(MOST_SHOWN).collect();
+            return format!(
+                "; values of '{base}' have {}",
+                if tagged.is_empty() { "no tags".to_owned() } else { tagged.join(", ") }
+            );
+        }
+        format!("; calls by conditions are {{name={base},{tags}")
     }
 
     /// All names of this kind.

@@ -55,12 +55,16 @@ fn tags_that_no_value_has_are_red_where_others_have_tags() {
          brunt.scenario('s', function(vu)
            hits:add(1, { page = 'home' })
          end):inject { brunt.iterations_each(1, 3) }
-         brunt.expect { ['hits{page=hoem}:sum'] = '< 10', ['misses{page=home}:sum'] = '< 10' }",
+         brunt.expect { ['hits{page=hoem}:sum'] = '< 10', ['hits{kind=early}:sum'] = '< 10', ['misses{page=home}:sum'] = '< 10' }",
         hello,
     );
     let result =
         |name: &str| played.summary.thresholds.iter().find(|result| result.threshold.starts_with(name)).unwrap();
-    let misspelt = result("hits");
+    let (misspelt, unknown) = (result("hits{page"), result("hits{kind"));
+    assert_eq!(
+        (unknown.got.as_str(), unknown.held),
+        ("nothing has the name 'hits{kind=early}'; values of 'hits' have {page=home}", false)
+    );
     assert_eq!(
         (misspelt.got.as_str(), misspelt.held),
         ("nothing has the name 'hits{page=hoem}'; did you mean the figure 'hits{page=home}'?", false)
