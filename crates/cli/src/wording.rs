@@ -191,7 +191,7 @@ fn script(error: &ScriptError, settings: Settings) -> String {
     let text = error.to_string();
     let Some(name) = error.missing_value() else { return text };
     let way_out = match settings {
-        Settings::Flags => format!("give it with --env {name}=VALUE"),
+        Settings::Flags => format!("give it with --env {name}=VALUE, or --env {name} for that of the environment"),
         Settings::PlanFile => format!("give it with scenarios.env.{name} in the plan"),
     };
     // A traceback comes last.

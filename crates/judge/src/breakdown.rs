@@ -169,6 +169,21 @@ pub struct CheckBreakdown {
     pub fails: u64,
     /// One of the answers for which it did not hold; `null` if it always did.
     pub example: Option<Example>,
+    /// How many of `fails` were no check, but calls that the script failed for this reason (`answer:fail`); left out if there are none.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub reasons: u64,
+}
+
+impl CheckBreakdown {
+    /// Whether nothing was checked: it is the reason for which the script failed calls.
+    pub fn is_reason(&self) -> bool {
+        self.passes + self.fails == self.reasons
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_none_of_them(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One scenario.
@@ -190,6 +205,8 @@ pub struct ScenarioBreakdown {
     pub iterations: u64,
     /// Iterations that the run's or the user's end cut short.
     pub unfinished: u64,
+    /// Those among them in which a call was not ok.
+    pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,
     /// How long iterations took.
@@ -243,6 +260,13 @@ impl Breakdown {
             crowded: crowded(total),
         }
     }
+
+    /// Checks that held and that did not, over all, without the reasons for which the script failed calls.
+    pub fn check_counts(&self) -> (u64, u64) {
+        self.checks.iter().fold((0, 0), |(passes, fails), check| {
+            (passes + check.passes, fails + check.fails.saturating_sub(check.reasons))
+        })
+    }
 }
 
 fn groups(total: &Figures) -> Vec<GroupBreakdown> {
@@ -265,6 +289,7 @@ fn checks(total: &Figures) -> Vec<CheckBreakdown> {
         passes: check.passes,
         fails: check.fails,
         example: check.example.clone(),
+        reasons: check.reasons,
     });
     checks.collect()
 }
@@ -292,6 +317,7 @@ fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {
             out_of_rows: scenario.out_of_rows,
             iterations: scenario.iterations.known.count(),
             unfinished: scenario.iterations.bounds.count(),
+            not_ok: scenario.not_ok,
             errors: scenario.errors,
             iteration: Distribution::of(&scenario.iterations),
             tracebacks,

@@ -92,6 +92,9 @@ pub struct Snapshot {
     pub statuses: Statuses,
     /// Those among them that failed a check, by status.
     pub failed_check: Statuses,
+    /// Those among them that count as ok against their status, as their call or its script said, by status.
+    #[serde(default, skip_serializing_if = "Statuses::is_empty")]
+    pub excused: Statuses,
     /// Failures by name.
     pub failures: Failures,
     /// What protocols count besides.
@@ -125,12 +128,12 @@ impl Snapshot {
     /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok or that
     /// failed a check.
     pub fn not_ok(&self, ok: &OkStatus) -> u64 {
-        self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
+        self.ended().saturating_sub(self.ok(ok))
     }
 
-    /// Answers that are a success: their status is ok, and they failed no check.
+    /// Answers that are a success: their status is ok or excused, and they failed no check.
     pub fn ok(&self, ok: &OkStatus) -> u64 {
-        self.statuses.ok(ok).saturating_sub(self.failed_check.ok(ok))
+        self.statuses.amended_ok(ok, &self.failed_check, &self.excused)
     }
 
     /// Response times: the target's part where it is known, else as read. Those of calls without success stand apart, and calls that
@@ -210,6 +213,7 @@ impl Snapshot {
         self.times.merge(&other.times);
         self.statuses.merge(&other.statuses);
         self.failed_check.merge(&other.failed_check);
+        self.excused.merge(&other.excused);
         self.failures.merge(&other.failures);
         self.events.merge(&other.events);
         self.troubles.merge(&other.troubles);
@@ -224,6 +228,7 @@ struct EitherSnapshot {
     times: Timings,
     statuses: Statuses,
     failed_check: Statuses,
+    excused: Statuses,
     failures: Failures,
     events: Events,
     troubles: Failures,
@@ -305,6 +310,7 @@ impl From<EitherSnapshot> for Snapshot {
             times,
             statuses: read.statuses,
             failed_check: read.failed_check,
+            excused: read.excused,
             failures: read.failures,
             events: read.events,
             troubles: read.troubles,

@@ -66,9 +66,10 @@ fn limit(summary: &Summary) -> String {
 pub(crate) fn worst(summary: &Summary) -> (String, String) {
     let (total, ok) = (&summary.total, summary.ok_status());
     let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status));
-    let statuses = statuses.map(|(status, n)| (n, name(summary, status), Some(status)));
+    let not_meant = |(status, n): (u16, u64)| (n.saturating_sub(total.excused.count(status)), status);
+    let statuses = statuses.map(not_meant).map(|(n, status)| (n, name(summary, status), Some(status)));
     let failures = total.failures.counted().map(|(failure, n)| (n, failure.name().to_owned(), None));
-    let checks = [(total.failed_check.ok(ok), "failed a check".to_owned(), None)];
+    let checks = [(total.failed_check.ok(ok), "failed by checks or the script".to_owned(), None)];
     let others = [Counter::Unfinished, Counter::Unsent];
     let others = others.map(|counter| (total.numbers.get(counter), counter.key().to_owned(), None));
     let all = statuses.chain(failures).chain(checks).chain(others);

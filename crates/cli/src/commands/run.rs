@@ -97,7 +97,7 @@ pub struct Change {
     #[arg(long)]
     pub list: bool,
     /// What brunt.env(K) gives, repeatable; @NAME takes V from the environment
-    #[arg(long, value_name = "K=V", value_parser = values::assignment)]
+    #[arg(long, value_name = "K=V", value_parser = values::variable)]
     pub env: Vec<(String, String)>,
     /// Go through each scenario once, with one user, and print every request, answer and check
     #[arg(long)]
@@ -217,6 +217,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
             run.file.display()
         );
     };
+    run.output.thresholds.iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
     let stop = change(&mut scenarios, &run.change, &names);
     let (timeout_ns, connect_timeout_ns) = timeouts(run);
     let workers = workers(run, &scenarios)?;

@@ -25,6 +25,7 @@ use brunt_plan::profile::Profile;
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
+use brunt_plan::threshold::Selection;
 use brunt_record::figures::NameId;
 use brunt_record::outcome::{Failure, OkStatus};
 
@@ -103,8 +104,8 @@ enum TimedWake {
 /// How an iteration has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// Its function has returned; the next begins so long after this one began.
-    Returned { pacing_ns: u64 },
+    /// Its function has returned; the next begins so long after this one began. Whether all of its calls were ok.
+    Returned { pacing_ns: u64, ok: bool },
     /// By an error; the next begins so long after this one began, as above.
     Failed { pacing_ns: u64 },
     /// The user ends itself.
@@ -412,7 +413,7 @@ impl VirtualUsers {
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
             timers_set: 0,
-            names: Names::default(),
+            names: Names::selecting(Selection::all(&plan.thresholds)),
             throttle: throttle.map(|profile| Throttle {
                 profile,
                 workers: share.count() as f64,
@@ -470,6 +471,11 @@ impl VirtualUsers {
         }
     }
 
+    /// Whether a call with this label succeeded that was answered so.
+    fn is_success(&self, label: u32, status: u16) -> bool {
+        self.names.expects(label, status).unwrap_or_else(|| self.ok_status.holds(status))
+    }
+
     /// Shows what came of a call, to who sees everything, or that it failed to who sees that.
     #[inline]
     fn see_call(&self, slot: u32) {
@@ -478,7 +484,7 @@ impl VirtualUsers {
         }
         let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
         let has_failed = self.calls.get(slot as usize).is_some_and(|call| match call.state {
-            State::Answered(status) => !self.ok_status.holds(status),
+            State::Answered(status) => !self.is_success(call.label, status),
             State::Failed(_) => !call.optional,
             State::Vacant | State::Throttled | State::UnderWay => false,
         });
@@ -513,8 +519,10 @@ impl VirtualUsers {
         let Some(name) = self.names.check_name(check) else { return };
         let slot = self.ticketed(ticket).map(|_| slot_of(ticket));
         let is_ok = |slot: u32| {
-            let state = self.calls.get(slot as usize).map(|call| call.state);
-            matches!(state, Some(State::Answered(status)) if self.ok_status.holds(status))
+            let call = self.calls.get(slot as usize);
+            call.is_some_and(
+                |call| matches!(call.state, State::Answered(status) if self.is_success(call.label, status)),
+            )
         };
         // What was no success anyway was shown when it came.
         if let Some(slot) = slot.filter(|slot| is_ok(*slot)) {

@@ -35,6 +35,10 @@ impl<D: Driver> Load<D> for VirtualUsers {
         self.calls.get(slot as usize).and_then(|call| call.timeout_ns)
     }
 
+    fn excuses(&self, slot: u32, status: u16) -> bool {
+        self.calls.get(slot as usize).is_some_and(|call| self.names.expects(call.label, status) == Some(true))
+    }
+
     #[inline]
     fn judge(&mut self, network: &mut UsersNetwork<D>, answer: &AnswerOf<u32>) -> Judgement {
         if self.calls.get(answer.tag as usize).is_some_and(|call| call.judged) {
@@ -207,12 +211,21 @@ impl VirtualUsers {
             let (label, bytes_out) = (ended.label, self.encoded(ended).bytes.len() as u64);
             let at = recorder.ended_at(call, None, now);
             let (response, service) = ended.times_until(call, at);
-            let is_ok = recorder.is_ok(status);
-            self.names.record(recorder, label, |calls| {
+            let usual = recorder.is_ok(status);
+            let is_ok = self.names.expects(label, status).unwrap_or(usual);
+            if usual && !is_ok {
+                self.names.unexpected(recorder, label, status);
+            }
+            self.names.record_answered(recorder, label, status, |calls| {
                 calls.due();
                 calls.answered(status, response, service);
                 if !is_ok {
                     calls.refused(response);
+                }
+                match (usual, is_ok) {
+                    (true, false) => calls.failed_check(status),
+                    (false, true) => calls.excused(status),
+                    _ => {}
                 }
                 calls.bytes(bytes_in, bytes_out);
             });

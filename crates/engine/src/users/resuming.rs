@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use brunt_plan::bodies::shown_beginning;
+use brunt_plan::threshold::Traits;
 use brunt_record::catalogue::Timing;
 use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
 
@@ -53,7 +54,7 @@ impl VirtualUsers {
             State::Answered(status) => {
                 let answered = CompleteAnswer { status, parts: call.kept.parts() };
                 let flags = self.clients.get(call.client).map_or(0, |client| client.caller.flags(&answered));
-                Resumption::Answered { ticket, status, ok: self.ok_status.holds(status), flags, goes_on }
+                Resumption::Answered { ticket, status, ok: self.is_success(call.label, status), flags, goes_on }
             }
             State::Failed(failure) => Resumption::Failed { ticket, failure: failure.name(), reason: &call.reason },
             State::Vacant | State::Throttled | State::UnderWay => Resumption::Nothing,
@@ -351,8 +352,8 @@ impl VirtualUsers {
                 self.set_timer(now.saturating_add(length), user, TimedWake::Go);
                 None
             }
-            Operation::Iterated(pacing_ns) => {
-                self.finish(network, user, Outcome::Returned { pacing_ns }, now);
+            Operation::Iterated { pacing_ns, ok } => {
+                self.finish(network, user, Outcome::Returned { pacing_ns, ok }, now);
                 None
             }
             Operation::End => {
@@ -423,12 +424,19 @@ impl VirtualUsers {
     fn count(&mut self, recorder: &mut Recorder, user: u32, operation: &Operation, now: u64) -> Operation {
         let figures = &mut recorder.snapshot.figures;
         let number = match operation {
-            Operation::Label { name, tags } => Some(self.names.label(figures, name, tags)),
-            Operation::Check { label, name } => Some(self.names.check(figures, *label, name)),
+            Operation::Label { name, tags, place: (scenario, group), ok } => {
+                Some(self.names.label(figures, &Traits { name, tags, scenario, group }, ok.as_ref()))
+            }
+            Operation::Check { label, name, is_reason } => Some(self.names.check(figures, *label, name, *is_reason)),
             Operation::Group(path) => Some(figures.groups.id(path).number()),
             Operation::GroupEnded { id, with_pauses_ns, without_pauses_ns, ok } => {
                 let group = figures.groups.at(NameId::from_number(*id));
                 group.ended(*with_pauses_ns, *without_pauses_ns, *ok);
+                None
+            }
+            Operation::Excuse { label, status } => {
+                recorder.snapshot.excused.record(*status);
+                self.names.record_answered(recorder, *label, *status, |calls| calls.excused(*status));
                 None
             }
             Operation::Log { level, text } => {
@@ -473,7 +481,7 @@ impl VirtualUsers {
         // What was not answered is no success anyway.
         if first && let Some(status) = status {
             recorder.snapshot.failed_check.record(status);
-            self.names.record(recorder, label, |calls| calls.failed_check(status));
+            self.names.record_answered(recorder, label, status, |calls| calls.failed_check(status));
         }
     }
 
@@ -538,7 +546,11 @@ impl VirtualUsers {
         let figures = &mut network.recorder.snapshot.figures;
         let took = now.saturating_sub(began);
         match outcome {
-            Outcome::Returned { .. } => figures.scenarios.at(scenario).iteration(took),
+            Outcome::Returned { ok, .. } => {
+                let figures = figures.scenarios.at(scenario);
+                figures.iteration(took);
+                figures.not_ok += u64::from(!ok);
+            }
             Outcome::Left => figures.scenarios.at(scenario).unfinished_iteration(took),
             Outcome::Failed { .. } => {}
         }
@@ -556,7 +568,7 @@ impl VirtualUsers {
             return self.end_user(network, user, matches!(outcome, Outcome::Returned { .. }));
         }
         let pacing_ns = match outcome {
-            Outcome::Returned { pacing_ns } | Outcome::Failed { pacing_ns } => pacing_ns,
+            Outcome::Returned { pacing_ns, .. } | Outcome::Failed { pacing_ns } => pacing_ns,
             Outcome::Left => 0,
         };
         let backoff = match fruitless {

@@ -29,7 +29,7 @@ pub(super) fn of(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold> {
         is_watched.then(|| Threshold::implicit(None, Figure::Availability, Operator::AtLeast, 1.0 - most));
     let checks = total.figures.checks.iter().filter(|(name, check)| {
         let names = [*name, check.call.as_deref().unwrap_or(name)];
-        check.passes + check.fails > 0
+        check.passes + check.failed_checks() > 0
             && !says(plan, &[], Threshold::is_about_checks)
             && !says(plan, &names, Threshold::is_about_checks)
     });
@@ -41,7 +41,9 @@ pub(super) fn of(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold> {
             && !says(plan, &[], Threshold::is_about_script_errors)
             && !says(plan, &[*name], is_told)
     });
-    let scenarios = scenarios.map(|(name, _)| errors(Some((Kind::Scenario, name))));
+    let script_errors =
+        |name| Threshold::implicit(Some((Kind::Scenario, name)), Figure::ScriptErrorRate, Operator::AtMost, most);
+    let scenarios = scenarios.map(|(name, _)| script_errors(name));
     calls.into_iter().chain(availability).chain(checks).chain(scenarios).collect()
 }
 
@@ -154,7 +156,7 @@ mod tests {
             implicit.map(|result| (result.threshold, result.held)).collect::<Vec<_>>()
         };
         let implicit = |text: &str, held| (text.to_owned(), held);
-        let (calls, shop) = (implicit("error_rate<=1%", false), implicit("scenario shop:error_rate<=1%", false));
+        let (calls, shop) = (implicit("error_rate<=1%", false), implicit("scenario shop:script_error_rate<=1%", false));
         let (home, cart) =
             (implicit("check home: fine:checks>=99%", false), implicit("check cart: fine:checks>=99%", true));
         let all = [&calls, &home, &cart, &shop].map(Clone::clone);

@@ -95,6 +95,7 @@ impl Standing<'_> {
             }
             (None, Err(why)) => why.clone(),
             (None, Ok(Subject::Unrecorded(_))) => "no samples".to_owned(),
+            (None, Ok(subject)) if subject.is_by_status() => "no answer has this status".to_owned(),
             (None, Ok(_)) => "nothing measured".to_owned(),
         };
         let holds = |value: Option<AtLeast<f64>>| {

@@ -13,7 +13,7 @@ use brunt_plan::profile::Profile;
 use brunt_plan::scenario::{DeclaredFigure, File, Population, Streamed};
 use brunt_plan::share::Portion;
 use brunt_plan::target::{Target, Url};
-use brunt_plan::threshold::Threshold;
+use brunt_plan::threshold::{Selection, Threshold};
 use brunt_plan::units;
 use brunt_record::figures::{LONGEST_UNIT, MOST_NAMES, OwnFigures, OwnKind};
 use brunt_record::redaction::Secrets;
@@ -177,6 +177,8 @@ pub(crate) struct Common {
     asking: Asking,
     /// What names that the script declares must not show.
     pub(super) secrets: Secrets,
+    /// Whether thresholds tell calls apart by the scenario and the group of their user.
+    pub(super) by_place: bool,
     /// Data by how it was asked for, so that it is read once.
     data: Mutex<Vec<(String, Arc<Rows>)>>,
     /// Feeders in the order in which the script makes them.
@@ -197,7 +199,21 @@ impl Common {
         let portion = Portion::whole(1);
         let asking = Asking::default();
         let secrets = Secrets::default();
-        Self { files, dialects, env, base_url, seed, sandbox, portion, streaming, asking, secrets, data, feeders }
+        Self {
+            files,
+            dialects,
+            env,
+            base_url,
+            seed,
+            sandbox,
+            portion,
+            streaming,
+            asking,
+            secrets,
+            by_place: false,
+            data,
+            feeders,
+        }
     }
 
     /// The same for a script that may do this.
@@ -208,6 +224,11 @@ impl Common {
     /// The same where these are secret.
     pub(super) fn hiding(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
+    }
+
+    /// The same where calls are counted for these thresholds.
+    pub(super) fn counting_for(self, thresholds: &[Threshold]) -> Self {
+        Self { by_place: Selection::all(thresholds).iter().any(Selection::asks_for_place), ..self }
     }
 
     /// The same where rows are dealt out to the workers of this portion.
@@ -404,6 +425,10 @@ impl Host {
         })?;
         table.raw_set("written_checks", written)?;
         let host = self.clone();
+        let ok_status = lua.create_function(|_, text: String| {
+            Ok(text.parse::<brunt_record::outcome::OkStatus>().err().map(|problem| problem.to_string()))
+        })?;
+        table.raw_set("ok_status", ok_status)?;
         let env = lua.create_function(move |_, name: String| Ok(host.common.env.get(&name).cloned()))?;
         table.raw_set("env", env)?;
         let host = self.clone();

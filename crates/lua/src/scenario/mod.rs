@@ -143,7 +143,8 @@ fn loaded(
     let target = declared.clients.iter().find_map(|client| client.base.clone());
     let own = declared.own_figures();
     for threshold in &declared.thresholds {
-        threshold.check_own(&own).map_err(|e| ScriptError::new(&script.name, format!("brunt.expect: {e}")))?;
+        let checked = threshold.check_own(&own).and_then(|()| threshold.check_scenario(&names));
+        checked.map_err(|e| ScriptError::new(&script.name, format!("brunt.expect: {e}")))?;
     }
     let mut files = vec![script];
     if let Files::Disk { seen, .. } = &common.files {
@@ -248,6 +249,7 @@ impl Script {
         let common = common
             .within(plan.sandbox)
             .hiding(plan.secrets())
+            .counting_for(&plan.thresholds)
             .dealing(portion)
             .streaming(directory_of(&file), Some(scenarios.streamed.clone()));
         Ok(Self { file, common: Arc::new(common) })

@@ -22,16 +22,19 @@ pub enum Time {
     WithoutPauses,
     /// How long iterations took.
     Iteration,
+    /// How long a group or an iteration itself took.
+    Duration,
 }
 
 impl Time {
     /// Times that the catalogue does not have.
-    const NAMED: [(&'static str, Self); 5] = [
+    const NAMED: [(&'static str, Self); 6] = [
         ("ok", Self::Ok),
         ("all", Self::Ended),
         ("with_pauses", Self::WithPauses),
         ("without_pauses", Self::WithoutPauses),
         ("iteration", Self::Iteration),
+        ("duration", Self::Duration),
     ];
 
     fn named() -> impl Iterator<Item = (&'static str, Self)> {
@@ -91,19 +94,22 @@ pub enum Count {
     NotAdmitted,
     /// Iterations that came to their end, or that an error ended.
     Iterations,
+    /// Iterations in which a call was not ok, or that an error ended.
+    FailedIterations,
     /// Iterations that an error ended.
     ScriptErrors,
 }
 
 impl Count {
     /// What is not counted of calls.
-    const NAMED: [(&'static str, Self); 7] = [
+    const NAMED: [(&'static str, Self); 8] = [
         ("passes", Self::Passes),
         ("fails", Self::Fails),
         ("users", Self::Users),
         ("users_started", Self::UsersStarted),
         ("not_admitted", Self::NotAdmitted),
         ("iterations", Self::Iterations),
+        ("failed_iterations", Self::FailedIterations),
         ("script_errors", Self::ScriptErrors),
     ];
 
@@ -154,6 +160,8 @@ pub enum Figure {
     ErrorRate,
     /// The share of the measured time for which connections of a closed flood had a server.
     Availability,
+    /// Iterations that an error ended over all.
+    ScriptErrorRate,
     /// Checks that held over all checks.
     Checks,
     /// Answers, groups or iterations a second.
@@ -211,6 +219,7 @@ impl Figure {
         let plain = match text {
             "error_rate" => Some(Self::ErrorRate),
             "availability" => Some(Self::Availability),
+            "script_error_rate" => Some(Self::ScriptErrorRate),
             "checks" => Some(Self::Checks),
             "rate" => Some(Self::Rate),
             "message_rate" => Some(Self::MessageRate),
@@ -253,6 +262,7 @@ impl Figure {
         match self {
             Self::ErrorRate => "error_rate",
             Self::Availability => "availability",
+            Self::ScriptErrorRate => "script_error_rate",
             Self::Checks => "checks",
             _ => "",
         }
@@ -278,7 +288,16 @@ impl Figure {
             (None, None) => {
                 let counts = Count::named().map(|(name, _)| name);
                 let failures = Failure::ALL.into_iter().map(Failure::name);
-                let others = ["error_rate", "availability", "checks", "rate", "message_rate", "bytes_in", "bytes_out"];
+                let others = [
+                    "error_rate",
+                    "script_error_rate",
+                    "availability",
+                    "checks",
+                    "rate",
+                    "message_rate",
+                    "bytes_in",
+                    "bytes_out",
+                ];
                 let known = statistics().into_iter().chain(others).chain(counts).chain(failures).collect();
                 near(statistic, known).map(str::to_owned)
             }
@@ -306,9 +325,12 @@ impl Figure {
     pub fn unit(self) -> Unit {
         match self {
             Self::Time(..) => Unit::Duration,
-            Self::Within(_) | Self::ErrorRate | Self::Availability | Self::Checks | Self::Own(OfOwn::Share) => {
-                Unit::Ratio
-            }
+            Self::Within(_)
+            | Self::ErrorRate
+            | Self::Availability
+            | Self::ScriptErrorRate
+            | Self::Checks
+            | Self::Own(OfOwn::Share) => Unit::Ratio,
             Self::Rate | Self::MessageRate => Unit::Number,
             Self::BytesIn | Self::BytesOut => Unit::Size,
             Self::Count(Count::Recorded(counter)) if counter.unit() == brunt_record::catalogue::Unit::Nanoseconds => {

@@ -27,6 +27,9 @@ pub struct Figures {
     pub requests: NamedFigures<CallFigures>,
     /// Calls by tag, named `key=value`. A call with several tags counts under each.
     pub tags: NamedFigures<CallFigures>,
+    /// Calls that meet conditions which thresholds ask for, by those, such as `{group=cart,status=5xx}`.
+    #[serde(default)]
+    pub selected: NamedFigures<CallFigures>,
     /// Groups by name; one within another is named `outer/inner`.
     pub groups: NamedFigures<GroupFigures>,
     /// Checks by [`Figures::check_name`].
@@ -88,6 +91,7 @@ impl Figures {
         Self {
             requests: self.requests.take(),
             tags: self.tags.take(),
+            selected: self.selected.take(),
             groups: self.groups.take(),
             checks: self.checks.take(),
             scenarios: self.scenarios.take(),
@@ -100,6 +104,7 @@ impl Figures {
     pub fn merge(&mut self, other: &Self) {
         self.requests.merge(&other.requests);
         self.tags.merge(&other.tags);
+        self.selected.merge(&other.selected);
         self.groups.merge(&other.groups);
         self.checks.merge(&other.checks);
         self.scenarios.merge(&other.scenarios);
@@ -111,6 +116,7 @@ impl Figures {
     pub(crate) fn hide(&mut self, secrets: &Secrets) {
         self.requests.hide(secrets);
         self.tags.hide(secrets);
+        self.selected.hide(secrets);
         self.groups.hide(secrets);
         self.checks.hide(secrets);
         self.scenarios.hide(secrets);

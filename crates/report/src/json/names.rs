@@ -20,6 +20,9 @@ pub struct Names {
     pub most_users: u64,
     /// Calls that were answered and failed a check, by status; with a status that is ok, they are in `not_ok` for it.
     pub failed_check: Vec<Status>,
+    /// Calls that count as ok against their status, as their call (`ok =`) or the script (`answer:pass`) said, by status; left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excused: Vec<Status>,
     /// Calls by name.
     pub requests: Vec<Calls>,
     /// Calls by tag, `key=value`.
@@ -227,6 +230,9 @@ pub struct Scenario {
     pub iterations: u64,
     /// Iterations that were cut short.
     pub unfinished: u64,
+    /// Iterations among those that came to their end in which a call was not ok; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,
     /// How long iterations took.
@@ -324,6 +330,7 @@ impl Names {
         Some(Self {
             most_users: summary.run.series.most_users(),
             failed_check: Status::all(&summary.total.failed_check),
+            excused: Status::all(&summary.total.excused),
             requests: Calls::all(&names.requests, &figures.requests),
             tags: Calls::all(&names.tags, &figures.tags),
             groups: groups(summary),
@@ -410,6 +417,7 @@ fn scenarios(summary: &Summary) -> Vec<Scenario> {
             out_of_rows: scenario.out_of_rows,
             iterations: scenario.iterations,
             unfinished: scenario.unfinished,
+            not_ok: scenario.not_ok,
             errors: scenario.errors,
             iteration: scenario.iteration.clone(),
             iteration_histogram: Full::from_censored(&figures.iterations),

@@ -124,6 +124,7 @@ impl Document {
             times: self.times_as_read(),
             statuses: Status::restored(&outcomes.statuses),
             failed_check: self.names.as_ref().map_or_else(Statuses::default, |n| Status::restored(&n.failed_check)),
+            excused: self.names.as_ref().map_or_else(Statuses::default, |n| Status::restored(&n.excused)),
             failures: FailureCount::restored(&outcomes.failures),
             events: outcomes.events.clone(),
             troubles: FailureCount::restored(&self.connections.troubles),
@@ -189,6 +190,7 @@ impl Calls {
             times,
             statuses: Status::restored(&self.statuses),
             failed_check: Statuses::default(),
+            excused: Statuses::default(),
             failures,
             status_names: self.status_names.clone(),
         }
@@ -216,7 +218,7 @@ impl Names {
             let name = Figures::check_name(check.call.as_deref(), &check.check);
             let restored = figures.checks.named(&name);
             (restored.call, restored.check) = (check.call.clone(), check.check.clone());
-            (restored.passes, restored.fails) = (check.passes, check.fails);
+            (restored.passes, restored.fails, restored.reasons) = (check.passes, check.fails, check.reasons);
             restored.example.clone_from(&check.example);
         }
         for scenario in &self.scenarios {
@@ -226,6 +228,7 @@ impl Names {
                 users_ended: scenario.users_ended,
                 not_admitted: scenario.not_admitted,
                 iterations: scenario.iteration_histogram.restored(),
+                not_ok: scenario.not_ok,
                 errors: scenario.errors,
                 out_of_rows: scenario.out_of_rows,
                 tracebacks: scenario.tracebacks.iter().map(|said| (said.traceback.clone(), said.count)).collect(),
