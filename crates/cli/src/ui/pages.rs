@@ -175,7 +175,7 @@ impl Pages {
         match self.open()?.kept(&RunSelector::Number(number(query)?))? {
             StoredResult::Run(summary) => html::write(&mut page, &summary)?,
             StoredResult::Decision(decided, runs) => {
-                decision::write_page(&mut page, decided.decision(), linked(&runs))?
+                decision::write_page(&mut page, decided.decision(), linked(&runs))?;
             }
         }
         Ok(Answer::report(page))

@@ -213,7 +213,7 @@ impl<'a> Reflection<'a> {
         for (_, told) in self.call(&[Request::List])? {
             match told {
                 MessageResponse::Services(services) => {
-                    names.extend(services.services.into_iter().map(|service| service.name))
+                    names.extend(services.services.into_iter().map(|service| service.name));
                 }
                 MessageResponse::Error(problem) => return Err(unknown(&Request::List, &problem)),
                 MessageResponse::Files(_) => {
