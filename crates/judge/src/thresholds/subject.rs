@@ -6,10 +6,11 @@ use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Selection, Threshold, Time, nearest};
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::counts::Failures;
 use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, OwnKind, ScenarioFigures};
 use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::observer::RunningTotal;
-use brunt_record::outcome::OkStatus;
+use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 
@@ -72,11 +73,14 @@ impl<'a> Standing<'a> {
     }
 
     /// The share of the measured time for which connections of a closed flood had a server, 0 to 1; none of another run. In the open
-    /// model a call that finds no server has failed, so that `error_rate` has it.
+    /// model a call that finds no server has failed, so that `error_rate` has it. Unknown where this machine could make no connections.
     pub fn availability(&self) -> Option<f64> {
         let whole = f64::from(self.flood_connections?) * self.measured_ns as f64;
         let without = self.measured.numbers.get(Counter::WithoutServer) as f64;
-        (whole > 0.0).then(|| (1.0 - without / whole).max(0.0))
+        // A connection for which this machine had no port or descriptor says nothing of the target.
+        let is_own = |failures: &Failures| failures.count(Failure::Ports) + failures.count(Failure::Descriptors) > 0;
+        let is_known = !is_own(&self.measured.failures) && !is_own(&self.measured.troubles);
+        (is_known && whole > 0.0).then(|| (1.0 - without / whole).max(0.0))
     }
 
     pub(super) fn per_s(&self, n: u64) -> f64 {
