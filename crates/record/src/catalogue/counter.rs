@@ -15,7 +15,7 @@ pub enum Unit {
     Bytes,
     /// Nanoseconds.
     Nanoseconds,
-    /// A share from 0 to 1. [`Numbers::ratio`] reads it and [`Numbers::set_ratio`] writes it.
+    /// A share from 0 to 1. [`Numbers::ratio`](super::Numbers::ratio) reads it and [`Numbers::set_ratio`](super::Numbers::set_ratio) writes it.
     Ratio,
 }
 
