@@ -169,7 +169,7 @@ pub struct CheckBreakdown {
     pub fails: u64,
     /// One of the answers for which it did not hold; `null` if it always did.
     pub example: Option<Example>,
-    /// How many of `fails` were no check, but calls that the script failed for this reason (`answer:fail`); left out if there are none.
+    /// Calls in `fails` that the script itself failed for this reason (`answer:fail`); left out at 0.
     #[serde(default, skip_serializing_if = "is_none_of_them")]
     pub reasons: u64,
 }

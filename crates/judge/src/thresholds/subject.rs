@@ -111,7 +111,7 @@ pub(super) enum Subject<'a> {
 pub(super) enum By {
     Name,
     Tag,
-    /// Conditions, none of which is about the status.
+    /// The conditions other than the one on the status.
     Conditions,
     /// Conditions, the status among them: whoever asks for answers with these means them all, successes or not.
     Status,
@@ -261,7 +261,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether it is calls with some status, of which there may be none.
+    /// Whether it selects calls by status; none of them may exist.
     pub(super) fn is_by_status(&self) -> bool {
         matches!(self, Self::Calls { by: By::Status, .. })
     }

@@ -65,7 +65,7 @@ impl Template {
         Self { text: text.into(), kind: Kind::Secret }
     }
 
-    /// `user:password`, of which the user is shown if the password is a reference.
+    /// `user:password`; the user is shown where the password is a reference.
     pub fn credentials(text: impl Into<String>) -> Self {
         Self { text: text.into(), kind: Kind::Credentials }
     }

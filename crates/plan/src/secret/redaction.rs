@@ -94,7 +94,7 @@ pub fn shown_json(value: &Value, is_secret: &impl Fn(&str) -> Option<bool>) -> V
     }
 }
 
-/// A value of which only references may be shown.
+/// A value that is shown only where it is a reference.
 fn hidden_json(value: &Value) -> Value {
     match value {
         Value::String(text) if text.is_empty() => value.clone(),

@@ -15,7 +15,7 @@
 //! this order; `request`, `tag`, `group`, `check`, `scenario` or `figure` before it says which. A request or tag has the times `response`,
 //! `service` and `failed`; a group `without_pauses` (its usual one) and `with_pauses`, a scenario `iteration`; `duration` is either's own.
 //!
-//! In braces stand conditions on calls, all of which must hold: `{scenario=shop,status=5xx}:due < 5`. See [`Selection`].
+//! Braces hold conditions on calls; a call has to meet all of them: `{scenario=shop,status=5xx}:due < 5`. See [`Selection`].
 //!
 //! `abort` at its end lets it end the run as soon as it is beyond repair.
 //!
