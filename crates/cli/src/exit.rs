@@ -62,7 +62,7 @@ impl Exit {
     }
 
     /// The status of a command that failed with `error`.
-    pub fn of(error: &anyhow::Error) -> Self {
+    pub fn from_error(error: &anyhow::Error) -> Self {
         if let Some(error) = error.downcast_ref() {
             return match error {
                 ClusterError::TooFew { .. } | ClusterError::LostBefore { .. } => Self::AgentsLost,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::{Client, Event, Message, Subject};
-use brunt_engine::{EngineError, Finished, Gate, Observer, Part, SoFar, StopHandle, Surrounded, Takeover, Tallies};
+use brunt_engine::{
+    EngineError, Finished, Gate, Observer, Part, RunningTotal, StopHandle, Surrounded, Takeover, Tallies,
+};
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::share::Portion;
 use brunt_protocol::Registry;
@@ -182,7 +184,7 @@ async fn serve_on(
                 None => return Err(ended(&"the subscription is gone")),
             },
             message = calls.next() => match message {
-                Some(message) => agent.take(message).await,
+                Some(message) => agent.answer_call(&message).await,
                 None => return Err(ended(&"the subscription is gone")),
             },
             Some(message) = names.next() => agent.take_name(&message).await,
@@ -368,6 +370,15 @@ impl Agent<'_> {
         }
     }
 
+    /// Says who it is to a controller that asks who is there, which may be of another version.
+    async fn answer_call(&self, message: &Message) {
+        let asks = |(_, frame): (u16, Frame)| frame.kind == Kind::Note;
+        if Frame::of_any_version(&message.payload).is_ok_and(asks) {
+            let here = Frame::note(0, to_bytes(&Note::Here(self.announcement())));
+            self.publish(&self.subject_to(HERE), &here).await;
+        }
+    }
+
     /// Takes a message of the bus in.
     async fn take(&mut self, message: Message) {
         let received = self.now_ns();
@@ -424,28 +435,23 @@ impl Agent<'_> {
 
     async fn take_note(&mut self, frame: Frame, received: u64) {
         let (id, note) = (frame.session, from_bytes(&frame.payload));
-        match note {
-            Ok(Note::Hello) => {
-                let here = Frame::note(0, to_bytes(&Note::Here(self.announcement())));
-                self.publish(&self.subject_to(HERE), &here).await;
-            }
-            Ok(Note::Ping { controller, sent, is_claimed, grant }) if is_token(&controller) => {
-                let pong = Note::Pong { sent, received, answered: self.now_ns() };
-                let answer = match self.session.as_mut().filter(|session| session.link.session() == id) {
-                    Some(session) => {
-                        session.heard = Instant::now();
-                        grant.into_iter().for_each(|grant| session.take_grant(grant));
-                        // A note completes no message.
-                        let _ = session.link.receive(frame, received);
-                        session.link.note(to_bytes(&pong))
-                    }
-                    None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown)),
-                    None => Frame::note(id, to_bytes(&pong)),
-                };
-                self.publish(&self.subject_to(&controller), &answer).await;
-            }
-            _ => {}
+        let Ok(Note::Ping { controller, sent, is_claimed, grant }) = note else { return };
+        if !is_token(&controller) {
+            return;
         }
+        let pong = Note::Pong { sent, received, answered: self.now_ns() };
+        let answer = match self.session.as_mut().filter(|session| session.link.session() == id) {
+            Some(session) => {
+                session.heard = Instant::now();
+                grant.into_iter().for_each(|grant| session.take_grant(grant));
+                // A note completes no message.
+                let _ = session.link.receive(frame, received);
+                session.link.note(to_bytes(&pong))
+            }
+            None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown)),
+            None => Frame::note(id, to_bytes(&pong)),
+        };
+        self.publish(&self.subject_to(&controller), &answer).await;
     }
 
     fn bus_said(&mut self, event: Option<Event>) {
@@ -814,7 +820,7 @@ struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         let interval = Interval {
             worker: self.machine,
             phase: live.phase,

@@ -82,17 +82,22 @@ impl Frame {
     }
 
     pub(crate) fn from_bytes(bytes: &Bytes) -> Result<Self, FrameError> {
+        match Self::of_any_version(bytes)? {
+            (CLUSTER_VERSION, frame) => Ok(frame),
+            (version, _) => Err(FrameError::Version(version)),
+        }
+    }
+
+    /// A frame with its version. Whoever announces itself is understood by all versions, so that each can say which the others have.
+    pub(crate) fn of_any_version(bytes: &Bytes) -> Result<(u16, Self), FrameError> {
         let foreign = FrameError::Foreign(bytes.len());
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(foreign)?;
         let version = u16::from_be_bytes(take(&mut rest).ok_or(foreign)?);
         let [kind] = take(&mut rest).ok_or(foreign)?;
         let mut number = || take(&mut rest).map(u64::from_be_bytes).ok_or(foreign);
         let (session, number, arrived) = (number()?, number()?, number()?);
-        if version != CLUSTER_VERSION {
-            return Err(FrameError::Version(version));
-        }
         let kind = Kind::from_byte(kind).ok_or(foreign)?;
-        Ok(Self { kind, session, number, arrived, payload: bytes.slice_ref(rest) })
+        Ok((version, Self { kind, session, number, arrived, payload: bytes.slice_ref(rest) }))
     }
 }
 
@@ -112,7 +117,9 @@ mod tests {
     fn another_version_is_told_from_noise() {
         let mut bytes = Frame::note(7, vec![1, 2]).to_bytes().to_vec();
         bytes[5] = 9;
-        assert_eq!(Frame::from_bytes(&bytes.into()), Err(FrameError::Version(9)));
+        let bytes = Bytes::from(bytes);
+        assert_eq!(Frame::from_bytes(&bytes), Err(FrameError::Version(9)));
+        assert_eq!(Frame::of_any_version(&bytes), Ok((9, Frame::note(7, vec![1, 2]))));
         assert_eq!(Frame::from_bytes(&Bytes::from_static(b"PING\r\n")), Err(FrameError::Foreign(6)));
     }
 

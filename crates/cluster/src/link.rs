@@ -170,7 +170,7 @@ impl Link {
     }
 
     /// Takes in that the peer has this many parts.
-    fn acknowledge(&mut self, arrived: u64, now_ns: u64) {
+    pub(crate) fn acknowledge(&mut self, arrived: u64, now_ns: u64) {
         let (mut parts, mut took_ns) = (0, None);
         while let Some(part) = self.outgoing.pop_front_if(|part| part.number <= arrived) {
             parts += 1;

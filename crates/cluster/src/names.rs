@@ -33,6 +33,7 @@ pub(crate) async fn is_name_taken(client: &Client, names: &mut Subscriber, subje
 
 /// The note that a message carries, if it does.
 pub(crate) fn note_of(message: &Message) -> Option<Note> {
-    let frame = Frame::from_bytes(&message.payload).ok()?;
+    // A brunt of another version has a name, too.
+    let (_, frame) = Frame::of_any_version(&message.payload).ok()?;
     from_bytes(&frame.payload).ok().filter(|_| frame.kind == Kind::Note)
 }

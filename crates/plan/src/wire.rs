@@ -73,7 +73,7 @@ pub enum WireError {
 pub struct Hash([u8; HASH_BYTES]);
 
 impl Hash {
-    fn of(payload: &[u8]) -> Self {
+    fn digest(payload: &[u8]) -> Self {
         Self(Sha256::digest(payload).into())
     }
 }
@@ -141,7 +141,7 @@ struct Text {
 }
 
 impl Text {
-    fn of(template: &Template) -> Self {
+    fn from_template(template: &Template) -> Self {
         Self { text: template.as_written().to_owned(), secret: template.is_secret() }
     }
 
@@ -151,16 +151,16 @@ impl Text {
 }
 
 impl Hidden {
-    fn of(plan: &Plan) -> Self {
+    fn from_plan(plan: &Plan) -> Self {
         let scenarios = plan.scenarios.as_ref();
         let env = scenarios.into_iter().flat_map(|scenarios| &scenarios.env);
         Self {
             path: plan.target.path.clone(),
             protocol: plan.protocol.reveal().clone(),
-            key_pem: plan.transport.tls.key_pem.as_ref().map(Text::of),
+            key_pem: plan.transport.tls.key_pem.as_ref().map(Text::from_template),
             base_url: scenarios.and_then(|scenarios| scenarios.base_url.clone()),
-            env: env.map(|(name, value)| (name.clone(), Text::of(value))).collect(),
-            script_args: plan.script.iter().flat_map(|script| &script.args).map(Text::of).collect(),
+            env: env.map(|(name, value)| (name.clone(), Text::from_template(value))).collect(),
+            script_args: plan.script.iter().flat_map(|script| &script.args).map(Text::from_template).collect(),
             sandbox: plan.sandbox,
             environment: plan.environment.reveal().clone(),
         }
@@ -189,9 +189,9 @@ impl Plan {
     /// # Errors
     /// When it has the path of a Unix socket that is not UTF-8.
     pub fn to_wire(&self) -> Result<Wire, WireError> {
-        let payload = Payload { plan: self, hidden: Hidden::of(self) };
+        let payload = Payload { plan: self, hidden: Hidden::from_plan(self) };
         let payload = serde_json::to_vec(&payload).map_err(|_| WireError::Unwritable)?;
-        let hash = Hash::of(&payload);
+        let hash = Hash::digest(&payload);
         let bytes = [&MAGIC[..], &WIRE_VERSION.to_be_bytes(), &hash.0, &payload].concat();
         Ok(Wire { bytes, hash })
     }
@@ -209,7 +209,7 @@ impl Plan {
             return Err(WireError::Version { got });
         }
         let (expected, payload) = rest.split_first_chunk().ok_or(not_a_plan)?;
-        let (expected, got) = (Hash(*expected), Hash::of(payload));
+        let (expected, got) = (Hash(*expected), Hash::digest(payload));
         if got != expected {
             return Err(WireError::Damaged { expected, got });
         }

@@ -14,7 +14,7 @@ fn permissions() -> String {
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machines.md")).unwrap();
     let (_, after) = guide.split_once("authorization {").unwrap();
     let (inside, _) = after.split_once("\n```").unwrap();
-    format!("authorization {{{inside}\n").replace("$AGENT_PASSWORD", "one").replace("$CONTROLLER_PASSWORD", "other")
+    format!("authorization {{{inside}\n").replace("$A1_PASSWORD", "one").replace("$A2_PASSWORD", "two").replace("$CONTROLLER_PASSWORD", "other")
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn permissions() -> String {
 fn the_permissions_of_the_guide_are_enough_and_no_more_than_that() {
     let bus = Bus::with(&permissions());
     let server = target();
-    let agents = format!("nats://agent:one@127.0.0.1:{}", bus.port);
+    let agents = format!("nats://a1:one@127.0.0.1:{}", bus.port);
     let controllers = format!("nats://controller:other@127.0.0.1:{}", bus.port);
     let _agent = Agent::start(&mut brunt(["agent", "--nats", &agents, "--name", "a1", "--cores", "1"]), "a1");
     let report =
@@ -47,7 +47,7 @@ fn the_permissions_of_the_guide_are_enough_and_no_more_than_that() {
 fn who_asks_for_an_answer_elsewhere_ends_no_agent() {
     let bus = Bus::with(&permissions());
     let server = target();
-    let agents = format!("nats://agent:one@127.0.0.1:{}", bus.port);
+    let agents = format!("nats://a1:one@127.0.0.1:{}", bus.port);
     let controllers = format!("nats://controller:other@127.0.0.1:{}", bus.port);
     let _agent = Agent::start(&mut brunt(["agent", "--nats", &agents, "--name", "a1", "--cores", "1"]), "a1");
     // As `nats req brunt.hello ''` does: agents may not publish to the inbox that it names.

@@ -52,7 +52,8 @@ fn an_agent_that_was_lost_and_goes_on_tells_what_it_made() {
 fn an_agent_that_never_goes_on_leaves_what_is_unknown() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
-    let args = ["-r", "200", "-d", "14s", "-t", "1", "--threshold", "error_rate<5%", &server.url()];
+    let url = server.url();
+    let args = ["-r", "200", "-d", "14s", "-t", "1", "--threshold", "error_rate<5%", &url];
     let report = read(&broken(&bus, &agents, &args, || agents[1].send(Signal::STOP)).with_status(4));
     agrees(&report, server.requests());
     // Granted are 8 s from its last word on; of the rest nothing can have been sent.
@@ -73,7 +74,8 @@ fn a_bus_that_stands_still_says_nothing_of_agents() {
     for more in [&[][..], &["--on-lost-agent", "abort"]] {
         let before = server.requests();
         let agents = bus.agents(2);
-        let args = [&["-r", "200", "-d", "8s", "-t", "1"], more, &[&server.url()]].concat();
+        let url = server.url();
+        let args = [&["-r", "200", "-d", "8s", "-t", "1"], more, &[&url]].concat();
         let pause = if more.is_empty() { 5 } else { 2 };
         let done = broken(&bus, &agents, &args, || {
             bus.send(Signal::STOP);
@@ -93,7 +95,8 @@ fn a_bus_that_does_not_go_on_ends_the_run() {
     for more in [&[][..], &["--on-lost-agent", "reassign"]] {
         let before = server.requests();
         let agents = bus.agents(2);
-        let args = [&["-r", "200", "-d", "10m", "-t", "1"], more, &[&server.url()]].concat();
+        let url = server.url();
+        let args = [&["-r", "200", "-d", "10m", "-t", "1"], more, &[&url]].concat();
         let done = broken(&bus, &agents, &args, || bus.send(Signal::STOP)).with_status(4);
         assert!(done.stderr.contains("the NATS server has let nothing through for 10 s"), "{done:#?}");
         let report = read(&done);
@@ -128,7 +131,8 @@ fn a_controller_that_stands_still_for_six_seconds_loses_nothing() {
 fn what_was_held_back_is_said_and_not_sent_in_a_burst() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
-    let args = ["-r", "200", "-d", "12s", "-t", "1", "--on-lost-agent", "abort", "--max-error-rate", "100%", &server.url()];
+    let url = server.url();
+    let args = ["-r", "200", "-d", "12s", "-t", "1", "--on-lost-agent", "abort", "--max-error-rate", "100%", &url];
     let running = started(&bus, &agents, &args);
     sleep(Duration::from_millis(1700));
     // Beyond the 3.5 s that are granted, and less than what ends the run.

@@ -9,8 +9,8 @@ use futures_util::stream::{SelectAll, select_all};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{
-    AHEAD_BRIEFLY_NS, AHEAD_NS, AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, ECHO,
-    GRANT_MANY_NS, GRANT_NS, LOOK, MANNERS, MANY, MOST_BYTES, MUTE, OnLost, Terms,
+    AHEAD_BRIEFLY_NS, AHEAD_NS, AUDIBLE, AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, ECHO,
+    GRANT_MANY_NS, GRANT_NS, LOOK, MANNERS, MANY, MOST_BYTES, OnLost, Terms,
 };
 use super::allowance::Allowance;
 use crate::agent::HERE;
@@ -19,7 +19,7 @@ use crate::clock::{Comparison, Exchange};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
 use crate::words::{Announcement, FromAgent, Grant, Note, ToAgent, from_bytes, printable, to_bytes};
-use crate::{SILENCE, random_number};
+use crate::{CLUSTER_VERSION, SILENCE, random_number};
 
 /// Messages that are taken in before it looks after its agents again.
 const MOST_AT_ONCE: usize = 512;
@@ -36,8 +36,9 @@ pub(super) struct Peer {
     pub(super) subject: String,
     pub(super) link: Link,
     pub(super) clock: Comparison,
-    /// When it was last heard, and last asked for the time.
-    heard: Instant,
+    /// When it was last heard, by how long the bus had let messages through until then.
+    heard: Duration,
+    /// When it was last asked for the time, in nanoseconds.
     asked_ns: u64,
     /// When the newest note was sent that it has answered, in nanoseconds.
     answered_ns: u64,
@@ -52,13 +53,13 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    fn new(agent: Announcement, bus: &Bus, link: Link) -> Self {
+    fn new(agent: Announcement, bus: &Bus, link: Link, heard: Duration) -> Self {
         Self {
             subject: bus.subject(&format!("to.{}.{:x}", agent.name, agent.instance)),
             agent,
             link,
             clock: Comparison::default(),
-            heard: Instant::now(),
+            heard,
             asked_ns: 0,
             answered_ns: 0,
             granted_ns: 0,
@@ -76,9 +77,10 @@ impl Peer {
         }
     }
 
-    /// It says what no agent says: nothing more is taken in from it.
+    /// It says what no agent says: nothing more is taken in from it. If it lives it ends the run, and is free.
     fn cut_off(&mut self, reason: String, run: u32) {
         self.lose(reason, run);
+        self.link.send(to_bytes(&ToAgent::Release));
         self.is_cut_off = true;
     }
 }
@@ -139,10 +141,11 @@ pub(super) struct Control {
     compares_every_ns: u64,
     /// Since when there is no connection to the bus.
     away_since: Option<Instant>,
-    /// When it last spoke to itself, and last heard that; and whether nothing of it came for a while.
+    /// When it last spoke to itself, and last heard that.
     spoke: Instant,
     echoed: Instant,
-    is_mute: bool,
+    /// How long the bus has let messages through, as far as it has heard itself. An agent's silence counts in this time alone.
+    audible: Duration,
     /// The load that is under way.
     pub(super) granting: Option<Granting>,
     pub(super) terms: Option<Terms>,
@@ -188,7 +191,7 @@ impl Control {
             away_since: None,
             spoke: Instant::now(),
             echoed: Instant::now(),
-            is_mute: false,
+            audible: Duration::ZERO,
             granting: None,
             terms: None,
             stood_still: Duration::ZERO,
@@ -316,40 +319,46 @@ impl Control {
 
     /// It has heard itself: the bus lets messages through.
     fn hear_itself(&mut self) {
-        self.echoed = Instant::now();
-        if std::mem::take(&mut self.is_mute) {
-            // Nobody could be heard in the meantime.
-            self.peers.iter_mut().for_each(|peer| peer.heard = Instant::now());
+        let since = std::mem::replace(&mut self.echoed, Instant::now()).elapsed();
+        // While its own words did not come back, nobody else's could.
+        self.audible += since.min(AUDIBLE);
+    }
+
+    /// Notes an agent that is there, and says so on the subject of this name.
+    fn meet(&mut self, agent: Announcement, name: &str) {
+        let Some(agent) = agent.shown().filter(|agent| agent.name == name) else { return };
+        self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
+        if self.there.len() < MOST_THERE {
+            self.there.push(agent);
         }
     }
 
     /// Takes a message in. Who speaks is known by its subject.
     fn receive(&mut self, message: &Message) {
         let back = self.now_ns();
-        let Ok(frame) = Frame::from_bytes(&message.payload) else { return };
-        if message.subject.as_str() == self.echo {
-            // Anybody who may speak there could only make it more patient.
-            return self.hear_itself();
-        }
+        let Ok((version, frame)) = Frame::of_any_version(&message.payload) else { return };
         let subject = message.subject.strip_prefix(&self.from_agents).unwrap_or_default();
         let (name, to) = subject.split_once('.').unwrap_or_default();
         if to == HERE {
-            if let Ok(Note::Here(agent)) = from_bytes(&frame.payload)
-                && agent.name == name
-                && let Some(agent) = agent.shown()
-            {
-                self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
-                if self.there.len() < MOST_THERE {
-                    self.there.push(agent);
-                }
+            // One of another version is there as well, so that it can be said which it has.
+            if let Ok(Note::Here(agent)) = from_bytes(&frame.payload) {
+                self.meet(agent, name);
             }
             return;
         }
-        let Some(place) = self.places.get(&frame.session).copied() else { return };
-        let run = self.runs;
-        let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.agent.name == name && !peer.is_cut_off) else {
+        if version != CLUSTER_VERSION {
             return;
-        };
+        }
+        if message.subject.as_str() == self.echo {
+            return self.hear_itself();
+        }
+        let Some(place) = self.places.get(&frame.session).copied() else { return };
+        let (run, audible) = (self.runs, self.audible);
+        let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.agent.name == name) else { return };
+        if peer.is_cut_off {
+            // What it was told last is said until it arrives.
+            return peer.link.acknowledge(frame.arrived, back);
+        }
         if !peer.allowance.take(message.payload.len(), back) {
             let most = Allowance::PER_SECOND >> 20;
             return peer.cut_off(format!("it said more than {most} MiB/s, which no agent does"), run);
@@ -360,7 +369,7 @@ impl Control {
             let _ = peer.link.receive(frame, back);
             match note {
                 Ok(Note::Pong { sent, received, answered }) => {
-                    peer.heard = Instant::now();
+                    peer.heard = audible;
                     // What was never asked is no answer.
                     peer.answered_ns = peer.answered_ns.max(sent.min(peer.asked_ns));
                     peer.clock.add(Exchange { sent, received, answered, back });
@@ -371,7 +380,7 @@ impl Control {
             }
             return;
         }
-        peer.heard = Instant::now();
+        peer.heard = audible;
         self.unsent.insert(place);
         match peer.link.receive(frame, back) {
             Err(error) => peer.cut_off(error.to_string(), run),
@@ -422,7 +431,8 @@ impl Control {
     pub(super) fn own_new(&mut self, agents: &[Announcement]) {
         let most_payload = self.client.server_info().max_payload;
         let link = || Link::new(random_number(), MOST_BYTES).sharing(most_payload, agents.len());
-        self.own(agents.iter().map(|agent| Peer::new(agent.clone(), &self.bus, link())).collect());
+        let peer = |agent: &Announcement| Peer::new(agent.clone(), &self.bus, link(), self.audible);
+        self.own(agents.iter().map(peer).collect());
     }
 
     /// These agents are its own from now on.
@@ -441,8 +451,7 @@ impl Control {
         let since = std::mem::replace(&mut self.looked, Instant::now()).elapsed();
         if since >= STOOD_STILL {
             self.stood_still = self.stood_still.max(since);
-            // Whoever hears nothing because it stands still itself cannot call others silent.
-            self.peers.iter_mut().for_each(|peer| peer.heard += since);
+            // It hears nothing because it stood still itself: neither the bus nor an agent was silent.
             self.echoed += since;
         }
         if self.spoke.elapsed() >= ECHO {
@@ -457,17 +466,16 @@ impl Control {
         self.compare_clocks(self.compares_every_ns).await;
         // Whose own words do not come back knows nothing of agents: the bus is away, or stands still.
         let unheard = self.echoed.elapsed();
-        self.is_mute |= unheard >= MUTE;
         let run = self.runs;
         let gone = match self.away_since {
             Some(_) => "been away",
             None => "let nothing through",
         };
         for peer in self.peers.iter_mut().filter(|peer| peer.lost.is_none()) {
-            let silent = peer.heard.elapsed();
+            let silent = self.audible.saturating_sub(peer.heard);
             if unheard >= AWAY {
                 peer.lose(format!("the NATS server has {gone} for {} s", AWAY.as_secs()), run);
-            } else if !self.is_mute && silent >= SILENCE {
+            } else if silent >= SILENCE {
                 peer.lose(format!("nothing was heard of it for {:.1} s", silent.as_secs_f64()), run);
             }
         }
@@ -480,7 +488,7 @@ impl Control {
         let mut frames = Vec::new();
         let soon_ns = self.compares_every_ns / 2;
         for place in std::mem::take(&mut self.unsent) {
-            let Some(peer) = self.peers.get_mut(place).filter(|peer| !peer.is_cut_off) else { continue };
+            let Some(peer) = self.peers.get_mut(place) else { continue };
             // Who is to be asked for the time before long is asked with the acknowledgement.
             if peer.lost.is_none() && peer.link.only_acknowledges(now) && now >= peer.asked_ns + soon_ns {
                 self.ask_for_the_time(place).await;

@@ -52,10 +52,9 @@ const AHEAD_BRIEFLY_NS: u64 = 3_500_000_000;
 const COMPARISONS: usize = 8;
 /// How long after all are ready a run begins, in nanoseconds: time for the word to reach all.
 const LEAD_NS: u64 = 250_000_000;
-/// How often the controller speaks to itself over the bus, and for how long it may hear nothing of that before it takes the bus for standing
-/// still.
+/// How often the controller speaks to itself over the bus, and how long a time without an echo counts at most as one in which agents could be heard.
 const ECHO: Duration = Duration::from_millis(250);
-const MUTE: Duration = Duration::from_secs(1);
+const AUDIBLE: Duration = Duration::from_millis(500);
 /// How long the bus may let nothing through before the run is given up.
 const AWAY: Duration = Duration::from_secs(10);
 /// How long agents may take to take a claim or to be released.

@@ -10,9 +10,11 @@ use brunt_plan::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
 use brunt_record::agents::{AgentEnd, AgentPart};
-use brunt_record::catalogue::Counter;
+use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::interval::Interval;
+use brunt_record::outcome::OkStatus;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::timeline::DueLog;
 
 use super::OnLost;
 use crate::clock::Offset;
@@ -34,6 +36,12 @@ const LAST_MOMENTS_NS: u64 = 100_000_000;
 fn planned_end_ns(plan: &Plan) -> u64 {
     let of_users = plan.scenarios.as_ref().map(|scenarios| (scenarios.seconds() * 1e9) as u64);
     plan.duration_ns().into_iter().chain(of_users).min().unwrap_or(u64::MAX)
+}
+
+/// A second without a length in which nothing happened.
+fn nothing(phase: Phase, second: u64) -> Interval {
+    let (snapshot, length_ns) = (Snapshot::default(), 0);
+    Interval { worker: 0, phase, second, length_ns, snapshot, open_connections: 0, in_flight: 0, oldest_ns: 0 }
 }
 
 /// Something that an agent does in a run: its own part, or a piece of what a lost one has left.
@@ -97,7 +105,7 @@ pub(super) struct InRun {
 impl InRun {
     pub(super) fn new(part: AgentPart, portion: Portion, place: usize, plan: &Plan) -> Self {
         let numbers = match plan.load {
-            Load::Closed {} => plan.stop.requests.map(|requests| Numbers::of(portion, Some(requests))),
+            Load::Closed {} => plan.stop.requests.map(|requests| Numbers::owned_by(portion, Some(requests))),
             Load::Open { .. } => None,
         };
         let piece = Left { portion, numbers: numbers.into_iter().collect(), since_ns: 0 };
@@ -145,17 +153,25 @@ impl InRun {
             }
         }
         let second = if phase == Phase::Drain { 0 } else { self.next };
-        let interval = Interval {
-            worker: 0,
-            phase,
-            second,
-            length_ns: 0,
-            snapshot,
-            open_connections: 0,
-            in_flight: 0,
-            oldest_ns: 0,
-        };
+        let interval = Interval { snapshot, ..nothing(phase, second) };
         (!interval.snapshot.figures.is_empty()).then_some(interval)
+    }
+
+    /// What it had under way when it was last heard of, now that all that was due on it is in its part: how those calls ended nobody knows.
+    /// None if there is no such call.
+    fn leave_unfinished(&mut self, ok: &OkStatus) -> Option<Interval> {
+        let AgentPart { measured, drained, ended, .. } = &self.part;
+        let AgentEnd::Lost { after_ns, .. } = ended else { return None };
+        let calls = (measured.due() + drained.due()).saturating_sub(measured.ended() + drained.ended());
+        let mut snapshot = Snapshot::with_numbers([(Counter::Unfinished, calls)]);
+        // They move no percentile, and mark those that they could have moved.
+        snapshot.times.record_bounds(Timing::Response, 0, calls);
+        snapshot.times.record_bounds(Timing::Service, 0, calls);
+        let mut by_due = DueLog::default();
+        by_due.unfinished(after_ns.saturating_sub(1), 0, calls);
+        snapshot.timeline = by_due.take();
+        let interval = Interval { snapshot, ..nothing(Phase::Drain, 0) };
+        (calls > 0).then(|| self.part.add(&interval, ok)).map(|()| interval)
     }
 
     /// Takes in what one that is lost says all the same: it stood still, and goes on. True if that was its last.
@@ -188,7 +204,9 @@ impl InRun {
                     told.merge(&interval.snapshot);
                 }
                 Phase::Drain if is_whole => told.merge(&interval.snapshot),
-                _ => break,
+                // No figure of the result has calls of the warm-up.
+                Phase::Warmup => {}
+                Phase::Measured | Phase::Drain => break,
             }
         }
         lost.amend(told, accounted_ns, is_whole);
@@ -485,6 +503,9 @@ impl<'a> InProgress<'a> {
                 agent.part.add(&Interval { phase: Phase::Drain, ..gone.clone() }, &self.begun.plan.ok_status);
                 let _ = self.reports.send(Report::Interval(Box::new(Interval { worker, ..gone })));
             }
+            if let Some(unfinished) = agent.leave_unfinished(&self.begun.plan.ok_status) {
+                let _ = self.reports.send(Report::Interval(Box::new(Interval { worker, ..unfinished })));
+            }
             let (failed, stopped, unreached) = (None, None, None);
             let measured_ns = after_ns;
             self.report(Report::Finished { worker, measured_ns, interrupted: false, failed, stopped, unreached });
@@ -604,10 +625,11 @@ impl<'a> InProgress<'a> {
                 agent.part.add(&interval, &ok);
                 seconds.push(interval);
             }
+            let worker = place as u32;
+            seconds.extend(agent.leave_unfinished(&ok).map(|interval| Interval { worker, ..interval }));
             for interval in seconds {
                 self.report(Report::Interval(Box::new(interval)));
             }
-            let worker = place as u32;
             let (failed, stopped, unreached) = (None, None, None);
             self.report(Report::Finished { worker, measured_ns: end, interrupted: false, failed, stopped, unreached });
         }
@@ -635,7 +657,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::mpsc::channel;
 
-    use brunt_engine::{Observer, SoFar};
+    use brunt_engine::{Observer, RunningTotal};
     use brunt_plan::arrivals::{Arrivals, Spread};
     use brunt_plan::plan::{ProtocolOptions, Stop};
     use brunt_plan::target::Url;
@@ -647,7 +669,6 @@ mod tests {
     use super::super::{AHEAD_BRIEFLY_NS, AHEAD_NS};
     use super::*;
     use crate::ledger::Ledger;
-    use brunt_record::catalogue::Timing;
 
     const MS: u64 = 1_000_000;
     /// How long words take, and how long an agent is silent when it is found lost.
@@ -657,7 +678,7 @@ mod tests {
     struct Nobody;
 
     impl Observer for Nobody {
-        fn second(&mut self, _second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
             ControlFlow::Continue(())
         }
     }
@@ -712,7 +733,7 @@ mod tests {
                 while (part.next + 1) * SECOND_NS <= now.min(duration_ns) {
                     let end = (part.next + 1) * SECOND_NS;
                     let due: u64 = part.arrivals.iter_mut().map(|arrivals| arrivals.pass(end)).sum();
-                    let mut snapshot = Snapshot::of([(Counter::Due, due)]);
+                    let mut snapshot = Snapshot::with_numbers([(Counter::Due, due)]);
                     (0..due).for_each(|_| snapshot.statuses.record(200));
                     snapshot.times.record_n(Timing::Response, 1, due);
                     let (second, length_ns) = (part.next, SECOND_NS);

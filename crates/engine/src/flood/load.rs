@@ -137,7 +137,7 @@ impl<D: Driver> Load<D> for Flood {
 impl<D: Driver> Phases<D> for Flood {
     fn prepare(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
         if self.begun == 0 {
-            network.attempts = Attempts::new(self.share.of());
+            network.attempts = Attempts::new(self.share.count());
         }
         self.connect_ahead(network, now)
     }
@@ -168,9 +168,11 @@ impl<D: Driver> Phases<D> for Flood {
 
     fn next_wake(&self, _now: u64) -> u64 {
         match &self.pace {
-            // The next heartbeat looks whether the horizon has moved on.
-            _ if self.is_held() => NEVER,
-            Pace::Open(schedule) if self.loading && !self.ready.is_empty() => schedule.due().unwrap_or(NEVER),
+            // Beyond the horizon, the next heartbeat looks whether it has moved on.
+            Pace::Open(schedule) if self.loading && !self.ready.is_empty() => {
+                schedule.due().filter(|due| !self.reach.ends_before(*due)).unwrap_or(NEVER)
+            }
+            Pace::Open(_) if self.is_held() => NEVER,
             Pace::Open(_) if self.loading => {
                 self.growth.as_ref().map_or(NEVER, |growth| growth.next_look).min(self.outage.next_look)
             }

@@ -25,6 +25,7 @@ use brunt_plan::profile::Profile;
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
+use brunt_plan::threshold::Selection;
 use brunt_record::figures::NameId;
 use brunt_record::outcome::{Failure, OkStatus};
 
@@ -39,8 +40,8 @@ use crate::gate::{Horizon, Reach};
 use crate::network::{Call, CallId, Network};
 use crate::trace::{Level, Sight, Trace, Traced};
 use crate::worker::Leaving;
-use brunt_protocol::Kept;
-use brunt_protocol::scenario::{Answered, Encoded};
+use brunt_protocol::KeptAnswer;
+use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::Heart;
 use brunt_script::{Hook, Library, Placement, ScriptClient, ScriptError};
 
@@ -103,8 +104,8 @@ enum TimedWake {
 /// How an iteration has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// Its function has returned; the next begins so long after this one began.
-    Returned { pacing_ns: u64 },
+    /// Its function has returned; the next begins so long after this one began. Whether all of its calls were ok.
+    Returned { pacing_ns: u64, ok: bool },
     /// By an error; the next begins so long after this one began, as above.
     Failed { pacing_ns: u64 },
     /// The user ends itself.
@@ -272,7 +273,7 @@ struct UserCall {
     inbox: Option<Box<Inbox>>,
     /// Its times, and when it ended.
     ended: Option<(Call<u32>, u64)>,
-    kept: Kept,
+    kept: KeptAnswer,
     reason: String,
     /// Bytes that its connection had received when it was sent.
     bytes_before: u64,
@@ -412,10 +413,10 @@ impl VirtualUsers {
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
             timers_set: 0,
-            names: Names::default(),
+            names: Names::selecting(Selection::all(&plan.thresholds)),
             throttle: throttle.map(|profile| Throttle {
                 profile,
-                workers: share.of() as f64,
+                workers: share.count() as f64,
                 began: 0,
                 calls: share.index() as f64,
                 hint: 0,
@@ -446,7 +447,7 @@ impl VirtualUsers {
     /// skipped, and a number of users starts afresh.
     pub(crate) fn joining(mut self, after_ns: u64) -> Self {
         let gone: u64 = self.crowds.iter_mut().map(|crowd| crowd.join(after_ns)).sum();
-        self.next_id += gone * self.share.of();
+        self.next_id += gone * self.share.count();
         self
     }
 
@@ -470,6 +471,11 @@ impl VirtualUsers {
         }
     }
 
+    /// Whether a call with this label succeeded that was answered so.
+    fn is_success(&self, label: u32, status: u16) -> bool {
+        self.names.expects(label, status).unwrap_or_else(|| self.ok_status.holds(status))
+    }
+
     /// Shows what came of a call, to who sees everything, or that it failed to who sees that.
     #[inline]
     fn see_call(&self, slot: u32) {
@@ -478,7 +484,7 @@ impl VirtualUsers {
         }
         let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
         let has_failed = self.calls.get(slot as usize).is_some_and(|call| match call.state {
-            State::Answered(status) => !self.ok_status.holds(status),
+            State::Answered(status) => !self.is_success(call.label, status),
             State::Failed(_) => !call.optional,
             State::Vacant | State::Throttled | State::UnderWay => false,
         });
@@ -496,7 +502,7 @@ impl VirtualUsers {
         match call.state {
             State::Answered(status) => {
                 let parts = call.kept.parts();
-                let answer = Answered { status, parts };
+                let answer = CompleteAnswer { status, parts };
                 let head = &client.caller.shown_head(&answer);
                 let body = &[call.before.as_slice(), &client.caller.shown_answer(self.encoded(call), &answer)].concat();
                 let service_ns = call.ended.map_or(0, |(times, end)| times.service_ns(end));
@@ -513,8 +519,10 @@ impl VirtualUsers {
         let Some(name) = self.names.check_name(check) else { return };
         let slot = self.ticketed(ticket).map(|_| slot_of(ticket));
         let is_ok = |slot: u32| {
-            let state = self.calls.get(slot as usize).map(|call| call.state);
-            matches!(state, Some(State::Answered(status)) if self.ok_status.holds(status))
+            let call = self.calls.get(slot as usize);
+            call.is_some_and(
+                |call| matches!(call.state, State::Answered(status) if self.is_success(call.label, status)),
+            )
         };
         // What was no success anyway was shown when it came.
         if let Some(slot) = slot.filter(|slot| is_ok(*slot)) {
@@ -647,7 +655,7 @@ impl VirtualUsers {
             prepared: None,
             inbox: None,
             ended: None,
-            kept: Kept::default(),
+            kept: KeptAnswer::default(),
             reason: String::new(),
             bytes_before: 0,
         });

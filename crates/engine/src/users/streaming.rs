@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use brunt_plan::units::Duration;
-use brunt_protocol::Parts;
-use brunt_protocol::scenario::{Answered, Value};
+use brunt_protocol::AnswerParts;
+use brunt_protocol::scenario::{CompleteAnswer, Value};
 use brunt_protocol::user::Message;
 use brunt_record::outcome::Failure;
 
@@ -162,7 +162,7 @@ impl VirtualUsers {
             inbox.bytes -= body.len();
             let part = std::mem::take(&mut inbox.part);
             let timer = self.begin_step();
-            let answered = Answered { status, parts: Parts { head: &[], body: &body } };
+            let answered = CompleteAnswer { status, parts: AnswerParts { head: &[], body: &body } };
             let caller = self.clients.get(client).map(|client| &client.caller);
             let part = if part.is_empty() { "message" } else { &part };
             let read = caller.map(|caller| caller.read(part, &answered));
@@ -248,7 +248,7 @@ impl VirtualUsers {
             let _ = write!(time, "{since}{}  ", Duration(message.came.after_ns));
             call.before.extend_from_slice(time.as_bytes());
             if let Some(client) = self.clients.get(call.client) {
-                let answered = Answered { status: message.status, parts: client_parts(network, message.token) };
+                let answered = CompleteAnswer { status: message.status, parts: client_parts(network, message.token) };
                 call.before.extend_from_slice(&client.caller.shown_message(&call.encoded, &answered));
             }
             call.before.push(b'\n');
@@ -280,6 +280,6 @@ impl VirtualUsers {
 }
 
 /// What the client of a connection has.
-fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: usize) -> Parts<'_> {
+fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: usize) -> AnswerParts<'_> {
     network.connections[token].client.parts()
 }

@@ -117,7 +117,7 @@ const fn allowed() -> bool {
 
 impl Agents {
     /// Those of a run, with all their figures or without; none if this machine carried it out.
-    pub fn of(summary: &Summary, with_parts: bool) -> Option<Self> {
+    pub fn from_summary(summary: &Summary, with_parts: bool) -> Option<Self> {
         let run = &summary.run;
         if run.agents.is_empty() {
             return None;
@@ -130,7 +130,7 @@ impl Agents {
             unsent_lost: run.agents.iter().map(AgentPart::unsent_lost).sum(),
             unsent_held: run.agents.iter().map(AgentPart::unsent_held).sum(),
             unknown: run.agents.iter().map(AgentPart::unknown).sum(),
-            list: all.map(|(part, figures)| Agent::of(part, figures, with_parts)).collect(),
+            list: all.map(|(part, figures)| Agent::from_part(part, figures, with_parts)).collect(),
         })
     }
 
@@ -141,7 +141,7 @@ impl Agents {
 }
 
 impl Agent {
-    fn of(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
+    fn from_part(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
         let lost = match &part.ended {
             AgentEnd::Finished => None,
             AgentEnd::Lost { after_ns, reason, taken_over_ns, users_missed, is_allowed } => Some(Lost {

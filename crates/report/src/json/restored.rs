@@ -50,7 +50,7 @@ impl Document {
         let due = self.measured.due.min(measured.due());
         let mut of_measured = *self.measured.bytes.numbers();
         of_measured.set(Counter::Due, due);
-        let both = Placed::<places::Bytes>::of(&measured.numbers);
+        let both = Placed::<places::Bytes>::from_numbers(&measured.numbers);
         let mut drained = both.numbers().without(&of_measured);
         drained.set(Counter::Due, measured.due() - due);
         measured.numbers = measured.numbers.without(&drained);
@@ -85,11 +85,11 @@ impl Document {
             self.health.numbers(),
             self.arrivals.numbers(),
         ];
-        let of_agents = self.agents.as_ref().map(|agents| {
+        let agent_numbers = self.agents.as_ref().map(|agents| {
             let Agents { unsent_lost, unsent_held, unknown, .. } = *agents;
             [(Counter::UnsentLost, unsent_lost), (Counter::UnsentHeld, unsent_held), (Counter::Unknown, unknown)]
         });
-        let mut numbers = Numbers::of(of_agents.into_iter().flatten());
+        let mut numbers = Numbers::from_values(agent_numbers.into_iter().flatten());
         for group in groups {
             numbers.merge(group);
         }
@@ -127,6 +127,7 @@ impl Document {
             times: self.times_as_read(),
             statuses: Status::restored(&outcomes.statuses),
             failed_check: self.names.as_ref().map_or_else(Statuses::default, |n| Status::restored(&n.failed_check)),
+            excused: self.names.as_ref().map_or_else(Statuses::default, |n| Status::restored(&n.excused)),
             failures: FailureCount::restored(&outcomes.failures),
             events: outcomes.events.clone(),
             troubles: FailureCount::restored(&self.connections.troubles),
@@ -138,7 +139,7 @@ impl Document {
 
 impl Status {
     fn restored(statuses: &[Self]) -> Statuses {
-        Statuses::of(statuses.iter().map(|status| (status.status, status.count)))
+        Statuses::from_counts(statuses.iter().map(|status| (status.status, status.count)))
     }
 }
 
@@ -171,14 +172,14 @@ impl Calls {
                 failures.count_many(failure, one.count);
             }
         }
-        let mut numbers = Numbers::of([
+        let mut numbers = Numbers::from_values([
             (Counter::Due, self.due),
             (Counter::Unfinished, self.unfinished),
             (Counter::Unsent, self.unsent),
             (Counter::ClearIn, self.clear_in_bytes),
             (Counter::ClearOut, self.clear_out_bytes),
         ]);
-        let mut times = Timings::of([
+        let mut times = Timings::from_values([
             (Timing::Response, self.response_histogram.restored()),
             (Timing::Service, self.service_histogram.restored()),
         ]);
@@ -192,6 +193,7 @@ impl Calls {
             times,
             statuses: Status::restored(&self.statuses),
             failed_check: Statuses::default(),
+            excused: Statuses::default(),
             failures,
             status_names: self.status_names.clone(),
         }
@@ -219,7 +221,7 @@ impl Names {
             let name = Figures::check_name(check.call.as_deref(), &check.check);
             let restored = figures.checks.named(&name);
             (restored.call, restored.check) = (check.call.clone(), check.check.clone());
-            (restored.passes, restored.fails) = (check.passes, check.fails);
+            (restored.passes, restored.fails, restored.reasons) = (check.passes, check.fails, check.reasons);
             restored.example.clone_from(&check.example);
         }
         for scenario in &self.scenarios {
@@ -229,6 +231,7 @@ impl Names {
                 users_ended: scenario.users_ended,
                 not_admitted: scenario.not_admitted,
                 iterations: scenario.iteration_histogram.restored(),
+                not_ok: scenario.not_ok,
                 errors: scenario.errors,
                 out_of_rows: scenario.out_of_rows,
                 tracebacks: scenario.tracebacks.iter().map(|said| (said.traceback.clone(), said.count)).collect(),

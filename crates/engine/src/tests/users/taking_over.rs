@@ -164,7 +164,7 @@ fn users_go_on_with_the_horizon() {
     /// Moves the horizon on after the clock has passed it.
     struct Extending(Gate);
     impl crate::Observer for Extending {
-        fn second(&mut self, live: &Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
+        fn second(&mut self, live: &Live, _so_far: &crate::RunningTotal<'_>) -> ControlFlow<String> {
             if live.elapsed_ns == 3 * SECOND_NS {
                 self.0.extend(36_000 * SECOND_NS);
             }
