@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, Stop};

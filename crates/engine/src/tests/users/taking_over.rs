@@ -1,6 +1,6 @@
 //! Users of a lost part, whom others take over.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brunt_plan::share::Portion;
 use brunt_record::catalogue::Counter;
