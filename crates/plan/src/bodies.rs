@@ -12,14 +12,34 @@ pub fn shown_body(body: &[u8]) -> Cow<'_, [u8]> {
     if body.starts_with(b"--") {
         return shown_parts(body);
     }
+    if !may_have_fields(body) {
+        return Cow::Borrowed(body);
+    }
     // What is no text, or was cut within a character, has fields all the same.
     let text = String::from_utf8_lossy(body);
     let shown = if text.trim_start().starts_with(['{', '[']) { shown_documents(&text) } else { shown_form(&text) };
     shown.map_or(Cow::Borrowed(body), |shown| Cow::Owned(shown.into_bytes()))
 }
 
+/// Whether a body begins like JSON or a form: another one, which may be large, is not read on.
+fn may_have_fields(body: &[u8]) -> bool {
+    // The last five begin white space outside ASCII or its usual kinds.
+    let begins_like_json = body.trim_ascii_start().first().is_none_or(|byte| b"{[\x0b\xc2\xe1\xe2\xe3".contains(byte));
+    let name = body.split(|byte| b"=&".contains(byte)).next().unwrap_or(body);
+    begins_like_json || name.iter().all(|byte| is_in_name(char::from(*byte)))
+}
+
+/// Whether the name of a form's field may have this character.
+fn is_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.~*+%[]".contains(c)
+}
+
 /// JSON (one document, or one a line) with its secrets hidden; `None` if it has no secrets.
 fn shown_documents(text: &str) -> Option<String> {
+    // A large document is not read where no name in it can be that of a secret.
+    if !text.contains("\\u") && shown_fields(text).is_none() {
+        return None;
+    }
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         let shown = shown_json(&value, &|_| None);
         return (shown != value).then(|| shown.to_string());
@@ -111,10 +131,7 @@ fn end_of_nested(text: &str) -> usize {
 /// A form with its secrets hidden; `None` if it has no secrets, or the text is no form.
 fn shown_form(text: &str) -> Option<String> {
     let form = text.trim_end_matches(['\r', '\n']);
-    let is_name = |name: &str| {
-        let is_in_name = |c: char| c.is_ascii_alphanumeric() || "-_.~*+%[]".contains(c);
-        !name.is_empty() && name.chars().all(is_in_name)
-    };
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(is_in_name);
     let is_form = form.contains('=') && form.split('&').all(|field| is_name(field.split('=').next().unwrap_or(field)));
     if !is_form {
         return None;

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use brunt_record::SECOND_NS;
 use brunt_record::outcome::OkStatus;
@@ -24,7 +25,7 @@ use crate::content::Content;
 use crate::environment::Environment;
 use crate::profile::Profile;
 use crate::scenario::{InjectionError, Scenarios};
-use crate::secret::{REDACTED, SecretError, Template, shown_argument, shown_url};
+use crate::secret::{REDACTED, SecretError, Template, references, shown_argument, shown_url};
 use crate::setting::Setting;
 use crate::target::{Target, Url, UrlError};
 use crate::threshold::{Threshold, ThresholdError};
@@ -142,22 +143,41 @@ impl Origin {
 
 /// What a protocol makes its calls from, in that protocol's own form.
 ///
-/// Shown and stored is a form without secrets; the whole one goes to what carries the plan out.
+/// Shown and stored is a form without secrets; the whole one goes to what carries the plan out. Clones share both forms, and options
+/// without secrets are kept once: a body may be large.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProtocolOptions {
-    whole: serde_json::Value,
-    shown: serde_json::Value,
+    whole: Arc<serde_json::Value>,
+    shown: Arc<serde_json::Value>,
 }
 
 impl ProtocolOptions {
     /// Options, whole and as they may be shown.
     pub fn new(whole: serde_json::Value, shown: serde_json::Value) -> Self {
-        Self { whole, shown }
+        Self::without_secrets(whole).with_shown(shown)
+    }
+
+    /// Options that may be shown as they are.
+    pub fn without_secrets(options: serde_json::Value) -> Self {
+        let whole = Arc::new(options);
+        Self { shown: Arc::clone(&whole), whole }
+    }
+
+    /// The same options with another form that may be shown.
+    #[must_use]
+    pub fn with_shown(self, shown: serde_json::Value) -> Self {
+        let shown = if *self.whole == shown { Arc::clone(&self.whole) } else { Arc::new(shown) };
+        Self { shown, ..self }
     }
 
     /// The options with their secrets.
     pub fn reveal(&self) -> &serde_json::Value {
         &self.whole
+    }
+
+    /// The options with their secrets, if they have any.
+    pub(crate) fn hidden(&self) -> Option<&serde_json::Value> {
+        (!Arc::ptr_eq(&self.whole, &self.shown)).then_some(&*self.whole)
     }
 
     /// The options without secrets.
@@ -168,8 +188,7 @@ impl ProtocolOptions {
 
 impl Default for ProtocolOptions {
     fn default() -> Self {
-        let empty = serde_json::Value::Object(serde_json::Map::new());
-        Self::new(empty.clone(), empty)
+        Self::without_secrets(serde_json::Value::Object(serde_json::Map::new()))
     }
 }
 
@@ -187,7 +206,7 @@ impl Serialize for ProtocolOptions {
 
 impl<'de> Deserialize<'de> for ProtocolOptions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        serde_json::Value::deserialize(deserializer).map(|value| Self::new(value.clone(), value))
+        serde_json::Value::deserialize(deserializer).map(Self::without_secrets)
     }
 }
 
@@ -572,7 +591,7 @@ fn zero(setting: Setting) -> PlanError {
 /// The references in any text of a protocol's options: which of them are templates is the protocol's to say.
 fn collect_references(options: &serde_json::Value, names: &mut Vec<String>) {
     match options {
-        serde_json::Value::String(text) => names.extend(Template::secret(text).references()),
+        serde_json::Value::String(text) => names.extend(references(text)),
         serde_json::Value::Array(values) => values.iter().for_each(|value| collect_references(value, names)),
         serde_json::Value::Object(fields) => fields.values().for_each(|value| collect_references(value, names)),
         serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {}

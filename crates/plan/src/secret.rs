@@ -114,11 +114,7 @@ impl Template {
 
     /// The names of the variables that it refers to.
     pub fn references(&self) -> Vec<String> {
-        let names = pieces(&self.text).filter_map(|piece| match piece {
-            Piece::Variable(name) => Some(name.to_owned()),
-            Piece::Text(_) => None,
-        });
-        names.collect()
+        references(&self.text)
     }
 
     /// The texts that must not be seen once it is revealed: its value, and what stands in it by itself.
@@ -358,6 +354,15 @@ pub fn shown_json(value: &Value, is_secret: &impl Fn(&str) -> Option<bool>) -> V
         Value::Array(all) => all.iter().map(|one| shown_json(one, is_secret)).collect(),
         other => other.clone(),
     }
+}
+
+/// The names of the variables that a template with this text refers to.
+pub(crate) fn references(text: &str) -> Vec<String> {
+    let names = pieces(text).filter_map(|piece| match piece {
+        Piece::Variable(name) => Some(name.to_owned()),
+        Piece::Text(_) => None,
+    });
+    names.collect()
 }
 
 /// A value of which only references may be shown.

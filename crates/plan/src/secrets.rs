@@ -6,7 +6,7 @@ use brunt_record::redaction::Secrets;
 use serde_json::Value;
 
 use crate::plan::Plan;
-use crate::secret::{Template, is_secret_field, is_secret_json_field, shown_argument};
+use crate::secret::{Template, is_secret_field, is_secret_json_field, references, shown_argument};
 use crate::target::{Url, percent_decoded};
 
 impl Plan {
@@ -85,11 +85,11 @@ const LONGEST_SECRET: usize = 4096;
 /// What of an option's text nobody may see: what its references stand for, and unless it is shown as it is, its secret fields. One that has
 /// none, such as a header, is secret itself.
 fn hide_text(text: &str, is_shown: bool, env: &impl Fn(&str) -> Option<String>, hidden: &mut Vec<String>) {
-    let template = Template::secret(text);
-    hidden.extend(template.references().iter().filter_map(|name| env(name)).filter(|value| !value.is_empty()));
+    hidden.extend(references(text).iter().filter_map(|name| env(name)).filter(|value| !value.is_empty()));
     if is_shown {
         return;
     }
+    let template = Template::secret(text);
     let fields: Vec<_> = text.lines().flat_map(secrets_in_line).take(MOST_OF_A_TEXT).collect();
     if fields.is_empty() && text.len() <= LONGEST_SECRET && !text.contains('\n') {
         // A reference that stands for nothing leaves the rest secret.
